@@ -1,0 +1,10 @@
+"""marginsieve finds the few features that matter in a hard table and says honestly how well they predict."""
+
+from importlib.metadata import version
+
+from . import recipes
+from .selector import SVMSelector
+from .table import InputError
+
+__version__ = version("marginsieve")
+__all__ = ["InputError", "SVMSelector", "__version__", "recipes"]

@@ -1,0 +1,11 @@
+"""Array types used all over."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+Matrix = Any  # a dense Array or a scipy.sparse array

@@ -1,0 +1,43 @@
+"""Which combinations of kernel, machine, criterion and search make sense: a sentence where one does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .searches import Backward
+from .table import Table, listing
+
+
+def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | None:  # noqa: ARG001
+    """Why this combination is not run, or None where it is."""
+    if isinstance(search, Backward) and "solution" not in criterion.needs:
+        return (
+            f"{type(criterion).__name__} scores a column by the labels alone, so its order does not change while "
+            'features drop: use search="top_k" instead of backward elimination'
+        )
+    return None
+
+
+def refuses_table(kernel: Any, table: Table) -> str | None:
+    """Why this kernel cannot work on this table, or None where it can."""
+    name = type(kernel).__name__
+    if table.is_sparse and not kernel.sparse:
+        return f"the {name} kernel needs a dense table and this one is sparse: use kernel='linear' or X.toarray()"
+    wrong = [column for column, kind in zip(table.names, table.kind, strict=True) if kind not in kernel.accepts]
+    if wrong:
+        return (
+            f"text or categories where the {name} kernel needs numbers, in {listing(wrong)}: "
+            "encode these columns as numbers or drop them"
+        )
+    return None
+
+
+def refuses_classes(n_classes: int, negative_weight: float, threshold: Any) -> str | None:
+    """Why this setting cannot serve more than two classes, or None where it can."""
+    if n_classes <= 2:
+        return None
+    if negative_weight != 1.0:
+        return f"negative_weight is {negative_weight!r} and y has {n_classes} classes: with more than two, use class_weight"
+    if not (threshold in ("auto", "margin") if isinstance(threshold, str) else False):
+        return f"threshold is {threshold!r} and y has {n_classes} classes: a cut exists only between two"
+    return None

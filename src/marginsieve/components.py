@@ -1,0 +1,43 @@
+"""Names of components: a string stands for one with its defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .criteria import CRITERIA
+from .kernels import KERNELS
+from .machines import MACHINES
+from .searches import SEARCHES
+from .table import InputError, listing
+
+AXES: dict[str, dict[str, type]] = {
+    "kernel": KERNELS,
+    "machine": MACHINES,
+    "criterion": CRITERIA,
+    "search": SEARCHES,
+}
+REQUIRED = {"kernel": "base", "machine": "solve", "criterion": "score", "search": "run", "sampler": "fit_resample"}
+
+
+def resolve(axis: str, value: Any) -> Any:
+    """The component that `value` names or is; None stays None for a sampler."""
+    if axis == "sampler" and (value is None or value == "smote"):
+        return None if value is None else _smote()
+    if isinstance(value, str):
+        known = AXES.get(axis, {})
+        name = value.replace("-", "_")
+        if name not in known:
+            names = listing(list(known) or ["smote"], most=20)
+            raise InputError(f"{axis} is {value!r}; the names are {names}")
+        return known[name]()
+    if isinstance(value, type) or not hasattr(value, REQUIRED[axis]):
+        raise InputError(
+            f"{axis} is {value!r}; it must be a name or an object with a method {REQUIRED[axis]!r}"
+        )
+    return value
+
+
+def _smote() -> Any:
+    from imblearn.over_sampling import SMOTE
+
+    return SMOTE()

@@ -1,0 +1,183 @@
+"""How many features, and where to cut the decision value: both from inner folds in which the search is run anew.
+
+Nothing here looks at decision values of samples that the machine or the selection has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import optimize, stats
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from ._blas import one_thread
+from ._types import Array, IntArray
+from .fitting import Part, Plan, fit_model, run_search
+from .table import InputError
+
+MOST_SIZES = 60  # sizes on the grid of the inner folds
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Decision values of held-out rows by size: values (S, rows, k); row numbers, fold numbers and weights (rows,)."""
+
+    sizes: tuple[int, ...]
+    values: Array
+    rows: IntArray
+    fold: IntArray
+
+    def scores(self, y: IntArray, plan: Plan) -> tuple[Array, Array]:
+        """(S,) mean over the folds of the ranking AUC (more than two classes: balanced accuracy), and its standard error."""
+        folds = [self.fold == k for k in np.unique(self.fold)]
+        table = np.array(
+            [[_fold_score(values[fold], y[self.rows[fold]], plan) for fold in folds] for values in self.values]
+        )
+        with np.errstate(all="ignore"):
+            error = np.nanstd(table, axis=1, ddof=1) / np.sqrt(np.sum(~np.isnan(table), axis=1))
+        return np.nanmean(table, axis=1), np.nan_to_num(error)
+
+
+def size_grid(steps: Sequence[int], n: int, smallest: int) -> tuple[int, ...]:
+    """The sizes of a path if they are few, else about sixty between n and 1, each a constant share of the one before."""
+    grid = sorted(set(steps)) if 1 < len(set(steps)) <= MOST_SIZES else _geometric(n)
+    return tuple(size for size in grid if size >= smallest) or (n,)
+
+
+def _geometric(n: int) -> list[int]:
+    return sorted({round(size) for size in np.geomspace(1, n, min(n, MOST_SIZES))})
+
+
+def hold_out(
+    plan: Plan,
+    part: Part,
+    sizes: tuple[int, ...],
+    folds: Sequence[tuple[IntArray, IntArray]],
+    seed: np.random.SeedSequence,
+    n_jobs: int | None,
+) -> HeldOut:
+    """Run search and machine in each fold's training rows; decision values of its other rows at each size."""
+    seeds = seed.spawn(len(folds))
+    tasks = (
+        delayed(_one_fold)(plan, part, train, test, sizes, child)
+        for (train, test), child in zip(folds, seeds, strict=True)
+    )
+    values = Parallel(n_jobs=n_jobs)(tasks)
+    return HeldOut(
+        sizes,
+        np.concatenate(values, axis=1),
+        np.concatenate([test for _, test in folds]),
+        np.concatenate([np.full(len(test), k) for k, (_, test) in enumerate(folds)]),
+    )
+
+
+def _one_fold(
+    plan: Plan, part: Part, train: IntArray, test: IntArray, sizes: tuple[int, ...], seed: np.random.SeedSequence
+) -> Array:
+    with one_thread():
+        searched = run_search(plan, part.take(train), np.random.default_rng(seed))
+        rows = part.table.Z[test]
+        return np.array([fit_model(plan, searched, size).decision(rows) for size in sizes])
+
+
+def inner_folds(
+    cv: Any, part: Part, names: Sequence[Any], rng: np.random.Generator
+) -> tuple[list[tuple[IntArray, IntArray]], str | None]:
+    """The splits of a part, stratified (and by group where there are groups), and a remark where fewer were made.
+
+    A whole number `cv` is lowered to what the rarest class can fill.
+    """
+    m, place = len(part.y), np.zeros(len(part.y))
+    if not isinstance(cv, (int, np.integer)):
+        splits = cv.split(place, part.y, part.groups) if hasattr(cv, "split") else cv
+        return [(np.asarray(a, dtype=np.intp), np.asarray(b, dtype=np.intp)) for a, b in splits], None
+    if cv < 2:
+        raise InputError(f"cv is {cv!r}; it must be 2 or more, or a splitter of scikit-learn")
+    units = np.arange(m) if part.groups is None else part.groups
+    counts = np.array([len(np.unique(units[part.y == code])) for code in range(len(names))])
+    rarest = int(counts.argmin())
+    what = "samples" if part.groups is None else "groups"
+    if counts[rarest] < 2:
+        raise InputError(
+            f"class {names[rarest]!r} has {counts[rarest]} {what}: inner folds need at least 2 of each class; "
+            "to do without them give n_features_to_select a number and threshold='margin'"
+        )
+    k = min(int(cv), int(counts[rarest]))
+    remark = None
+    if k < cv:
+        remark = f"class {names[rarest]!r} has {counts[rarest]} {what}, fewer than cv={cv}: {k} inner folds were made"
+    splitter = StratifiedKFold if part.groups is None else StratifiedGroupKFold
+    folds = splitter(k, shuffle=True, random_state=int(rng.integers(2**31)))
+    return list(folds.split(place, part.y, part.groups)), remark
+
+
+def choose_size(sizes: Sequence[int], score: Array, error: Array, rule: str) -> int:
+    """"best": the smallest size with the best mean; "one-se": the smallest within one standard error of it."""
+    at = np.asarray(sizes)
+    top = score.max()
+    best = int(at[score >= top - 1e-12].min())
+    if rule == "best":
+        return best
+    reach = top - float(error[list(sizes).index(best)])
+    return int(at[score >= reach - 1e-12].min())
+
+
+def balanced_cut(value: Array, label: Array, weight: Array) -> float:
+    """Halfway between the medians of the two classes' decision values; label (rows,) in {-1, +1}."""
+    return 0.5 * sum(_median(value[label == side], weight[label == side]) for side in (1.0, -1.0))
+
+
+def cost_cut(value: Array, label: Array, weight: Array, false_positive: float, false_negative: float) -> float:
+    """The cut that makes fp * (false positives) + fn * (false negatives) smallest, midway between two values."""
+    order = np.argsort(value, kind="stable")
+    v, positive, w = value[order], label[order] > 0, weight[order]
+    below = np.concatenate([[0.0], np.cumsum(np.where(positive, w * false_negative, 0.0))])
+    above = np.concatenate([np.cumsum(np.where(positive, 0.0, w * false_positive)[::-1])[::-1], [0.0]])
+    total = below + above
+    total[1:-1][v[1:] == v[:-1]] = np.inf  # no cut between equal values
+    edge = np.concatenate([[v[0] - 1.0], 0.5 * (v[1:] + v[:-1]), [v[-1] + 1.0]])
+    lowest = np.flatnonzero(total <= total.min() + 1e-12 * max(total[0], total[-1]))
+    return float(edge[lowest[len(lowest) // 2]])
+
+
+def fit_sigmoid(value: Array, label: Array, weight: Array) -> tuple[float, float]:
+    """(a, b) of P(+1 | f) = 1 / (1 + exp(-(a f + b))) by likelihood with Platt's smoothed targets."""
+    positive = label > 0
+    n_pos, n_neg = float(weight[positive].sum()), float(weight[~positive].sum())
+    target = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+    unit = float(np.abs(value).max()) or 1.0
+    f = value / unit
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        t = theta[0] * f + theta[1]
+        residual = weight * (1.0 / (1.0 + np.exp(-np.clip(t, -500, 500))) - target)
+        return float(weight @ (np.logaddexp(0.0, t) - target * t)), np.array([residual @ f, residual.sum()])
+
+    start = np.array([0.0, np.log((n_pos + 1) / (n_neg + 1))])
+    a, b = optimize.minimize(loss, start, jac=True, method="BFGS").x
+    return float(a) / unit, float(b)
+
+
+def _median(value: Array, weight: Array) -> float:
+    """The weighted median: a weight of 2 counts as two samples."""
+    order = np.argsort(value, kind="stable")
+    v, mass = value[order], np.cumsum(weight[order])
+    half = 0.5 * mass[-1]
+    left, right = np.searchsorted(mass, half, side="left"), np.searchsorted(mass, half, side="right")
+    return float(0.5 * (v[left] + v[min(right, len(v) - 1)]))
+
+
+def _fold_score(value: Array, y: IntArray, plan: Plan) -> float:
+    if plan.n_classes > 2:
+        right = value.argmax(axis=1) == y
+        return float(np.mean([right[y == code].mean() for code in np.unique(y)]))
+    positive = y == plan.positive
+    if positive.all() or not positive.any():
+        return float("nan")
+    n_pos, n_neg = int(positive.sum()), int((~positive).sum())
+    ranks = stats.rankdata(value[:, 0])[positive].sum()
+    return float((ranks - 0.5 * n_pos * (n_pos + 1)) / (n_pos * n_neg))

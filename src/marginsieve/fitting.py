@@ -1,0 +1,265 @@
+"""From a training part to a path, and from a path and a size to a model. Everything fitted is fitted here, on the part.
+
+    part -> prepare (constant columns, standardisation, oversampling, prefilter) -> search -> Path
+    Path, size -> Model: the machine refitted on the chosen features
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ._types import Array, BoolArray, IntArray, Matrix
+from .gram import Gram
+from .problem import Path, Problem, Solution
+from .table import InputError, Table
+
+SUBSAMPLE = 0.8  # share of each class in a member of an ensemble
+RANK_OFFSET = 5.0  # ensembles average log(rank + 5)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Training rows: codes of the classes (m,), weights (m,), groups (m,) or None."""
+
+    table: Table
+    y: IntArray
+    weight: Array
+    groups: Any = None
+
+    def take(self, rows: IntArray) -> Part:
+        groups = None if self.groups is None else self.groups[rows]
+        return Part(self.table.rows(rows), self.y[rows], self.weight[rows], groups)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The components of one fit, resolved and checked; classes are codes 0, 1, ..."""
+
+    kernel: Any
+    machine: Any
+    criterion: Any
+    search: Any
+    n_classes: int
+    positive: int = 1
+    standardize: bool = False
+    prefilter: tuple[Any, int] | None = None
+    sampler: Any = None
+    ensemble: int | None = None
+    keep: tuple[int, ...] = ()
+    class_weight: Mapping[int, float] | str | None = None
+    negative_weight: float = 1.0
+
+    def labels(self, y: IntArray) -> Array:
+        """(k, m) in {-1, +1}: one row for two classes (+1 is the positive one), else one row per class."""
+        codes = [self.positive] if self.n_classes == 2 else range(self.n_classes)
+        return np.array([np.where(y == code, 1.0, -1.0) for code in codes])
+
+    def costs(self, y: IntArray, weight: Array) -> Array:
+        """(k, m): weight times class weight; "balanced" gives both sides of each binary problem the same total."""
+        labels = self.labels(y)
+        if self.class_weight == "balanced":
+            total = weight.sum()
+            share = np.array([[weight[row > 0].sum(), weight[row < 0].sum()] for row in labels])
+            factor = np.where(labels > 0, total / (2 * share[:, :1]), total / (2 * share[:, 1:]))
+        elif isinstance(self.class_weight, Mapping):
+            by_class = np.array([self.class_weight.get(code, 1.0) for code in range(self.n_classes)])
+            factor = np.broadcast_to(by_class[y], labels.shape)
+        else:
+            factor = np.ones(labels.shape)
+        return np.asarray(weight * factor * np.where(labels < 0, self.negative_weight, 1.0))
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """z -> (z - shift) * factor, by feature; a sparse table is not shifted, which the linear kernel cannot tell."""
+
+    shift: Array
+    factor: Array
+
+    @classmethod
+    def fit(cls, Z: Matrix, weight: Array) -> Scaling:
+        """To mean 0 and variance 1 over the weighted rows; constant columns are left as they are."""
+        total = weight.sum()
+        mean = np.asarray(weight @ Z) / total
+        if sparse.issparse(Z):
+            variance = np.maximum(np.asarray(weight @ Z.multiply(Z)) / total - mean**2, 0.0)
+            shift = np.zeros(len(mean))
+        else:
+            D = Z - mean
+            variance = np.einsum("i,ij,ij->j", weight / total, D, D)
+            shift = mean
+        deviation = np.sqrt(variance)
+        return cls(shift, 1.0 / np.where(deviation > 0, deviation, 1.0))
+
+    def apply(self, Z: Matrix) -> Matrix:
+        if sparse.issparse(Z):
+            return sparse.csc_array(Z @ sparse.diags_array(self.factor))
+        out = Z - self.shift
+        out *= self.factor
+        return out
+
+    def columns(self, index: IntArray) -> Scaling:
+        return Scaling(self.shift[index], self.factor[index])
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A path over the features of the table, and what is needed to refit on any of its subsets."""
+
+    path: Path
+    problem: Problem  # over `usable` alone
+    usable: IntArray  # the table's features that vary
+    scaling: Scaling | None
+
+
+@dataclass(frozen=True)
+class Model:
+    """A machine on some features: decision (rows, k) for rows of the whole table."""
+
+    machine: Any
+    features: IntArray
+    scaling: Scaling | None
+    gram: Gram
+    solutions: tuple[Solution, ...]
+
+    def decision(self, Z: Matrix) -> Array:
+        part = Z[:, self.features]
+        part = part if self.scaling is None else self.scaling.apply(part)
+        return np.column_stack([self.machine.decision(solution, self.gram, part) for solution in self.solutions])
+
+
+def run_search(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
+    """The path over all features of the part; features that do not vary come last, in the order of the table."""
+    searched = _search_once(plan, part, rng)
+    if plan.ensemble:
+        searched = replace(searched, path=_averaged(plan, part, searched, rng))
+    return searched
+
+
+def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
+    """The machine on the path's subset of this size (at most the number of usable features)."""
+    problem = searched.problem
+    chosen = searched.path.order[: max(1, min(size, len(searched.usable)))]
+    local = np.sort(np.searchsorted(searched.usable, chosen))
+    scale = plan.kernel.scale(problem.table)
+    table = problem.table.columns(local)
+    gram = Gram.build(plan.kernel, table, scale=scale[local])
+    solutions = replace(problem, table=table).solve(gram)
+    scaling = None if searched.scaling is None else searched.scaling.columns(local)
+    return Model(plan.machine, searched.usable[local], scaling, gram, solutions)
+
+
+def varying(Z: Matrix) -> BoolArray:
+    """(n,) whether a column takes values that differ by more than rounding."""
+    table = Table(Z, (), ())
+    if sparse.issparse(Z):
+        size = np.asarray(abs(Z).max(axis=0).toarray()).ravel()
+    else:
+        size = np.maximum(np.abs(Z.min(axis=0)), np.abs(Z.max(axis=0)))
+    return np.asarray(table.spread > 1e-12 * size)
+
+
+def _search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
+    table, n = part.table, part.table.shape[1]
+    usable = np.flatnonzero(varying(table.Z)).astype(np.intp)
+    if not len(usable):
+        raise InputError("every column is constant in the training rows: there is nothing to select")
+    if len(usable) < n:
+        table = table.columns(usable)
+    scaling = None
+    if plan.standardize:
+        scaling = Scaling.fit(table.Z, part.weight)
+        table = replace(table, Z=scaling.apply(table.Z))
+    y, weight = part.y, part.weight
+    if plan.sampler is not None:
+        table, y, weight = _oversampled(plan.sampler, table, y, rng)
+    problem = Problem(
+        table=table,
+        y=plan.labels(y),
+        cost=plan.costs(y, weight),
+        sample_weight=weight,
+        kernel=plan.kernel,
+        machine=plan.machine,
+        criterion=plan.criterion,
+        keep=_places(plan.keep, usable),
+    )
+    path = _prefiltered(plan, problem, rng) if plan.prefilter else plan.search.run(problem, rng)
+    return Searched(_over_all(path, usable, n), problem, usable, scaling)
+
+
+def _places(keep: tuple[int, ...], usable: IntArray) -> IntArray:
+    return np.flatnonzero(np.isin(usable, keep)).astype(np.intp)
+
+
+def _over_all(path: Path, usable: IntArray, n: int) -> Path:
+    """The path in the table's own numbering, features that do not vary at its end with score 0."""
+    if len(usable) == n:
+        return path
+    rest = np.setdiff1d(np.arange(n), usable)
+    scores = np.zeros(n)
+    scores[usable] = path.scores
+    return replace(path, order=np.concatenate([usable[path.order], rest]).astype(np.intp), scores=scores)
+
+
+def _prefiltered(plan: Plan, problem: Problem, rng: np.random.Generator) -> Path:
+    """Search among the best columns of a filter; the others follow in the filter's order."""
+    assert plan.prefilter is not None
+    criterion, size = plan.prefilter
+    value = np.asarray(criterion.score(problem, None, ()))
+    kept = np.isin(np.arange(len(value)), problem.keep)
+    order = np.lexsort((-value, ~kept)).astype(np.intp)
+    inside, outside = np.sort(order[: max(size, int(kept.sum()))]), order[max(size, int(kept.sum())) :]
+    small = replace(problem, table=problem.table.columns(inside), keep=_places(tuple(problem.keep), inside))
+    path = plan.search.run(small, rng)
+    problem.unconverged, problem.worst_residual = small.unconverged, small.worst_residual
+    problem.solves += small.solves
+    scores = np.zeros(len(value))
+    scores[inside] = path.scores
+    return replace(path, order=np.concatenate([inside[path.order], outside]), scores=scores)
+
+
+def _oversampled(
+    sampler: Any, table: Table, y: IntArray, rng: np.random.Generator
+) -> tuple[Table, IntArray, Array]:
+    from sklearn.base import clone
+
+    sampler = clone(sampler)
+    if getattr(sampler, "random_state", 0) is None:
+        sampler.set_params(random_state=int(rng.integers(2**31)))
+    try:
+        Z, codes = sampler.fit_resample(np.ascontiguousarray(table.Z), y)
+    except ValueError as error:
+        smallest = int(np.bincount(y).min())
+        raise InputError(
+            f"{type(sampler).__name__} failed on a training part whose rarest class has {smallest} rows: {error}"
+        ) from error
+    return replace(table, Z=np.asfortranarray(Z)), np.asarray(codes, dtype=np.intp), np.ones(len(codes))
+
+
+def _averaged(plan: Plan, part: Part, whole: Searched, rng: np.random.Generator) -> Path:
+    """The ranking by the mean of log(rank + 5) over stratified subsamples."""
+    n, total = part.table.shape[1], np.zeros(part.table.shape[1])
+    for _ in range(plan.ensemble or 0):
+        member = _search_once(plan, part.take(subsample(part.y, SUBSAMPLE, rng)), rng)
+        rank = np.empty(n)
+        rank[member.path.order] = np.arange(n)
+        total += np.log(rank + RANK_OFFSET)
+    total /= plan.ensemble or 1
+    kept, constant = np.isin(np.arange(n), plan.keep), ~np.isin(np.arange(n), whole.usable)
+    order = np.lexsort((total, constant, ~kept)).astype(np.intp)
+    reason = f"{whole.path.stop_reason}; ranking averaged over {plan.ensemble} subsamples"
+    return replace(whole.path, order=order, scores=-total, stop_reason=reason)
+
+
+def subsample(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
+    """A sorted random share of each class, at least two rows (or all) of it."""
+    rows = []
+    for code in np.unique(y):
+        members = np.flatnonzero(y == code)
+        rows.append(rng.choice(members, size=min(len(members), max(2, round(share * len(members)))), replace=False))
+    return np.sort(np.concatenate(rows)).astype(np.intp)

@@ -1,0 +1,248 @@
+"""The kernel algebra, once, for every kernel: K_s = outer(A), A = sum_j w_j base_j, w_j = s_j^2.
+
+Shapes: m training rows, p live features, Z' the block of live columns kept as rows (p, m).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ._types import Array, IntArray, Matrix
+from .table import Table
+
+CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns as rows, contiguous; shared by all Grams until half of its columns have been dropped."""
+
+    features: IntArray  # (b,) places in the table
+    columns: Matrix  # (b, m), centred where the kernel sees distances only
+    centre: Array | None  # (b,)
+    trace: float  # of the weighted product when the block was made
+
+
+@dataclass(frozen=True)
+class Gram:
+    """A kernel bound to a table and a scale; `features` are the live ones, sorted."""
+
+    kernel: Any
+    table: Table
+    scale: Array  # (n,) over all features of the table
+    features: IntArray  # (p,)
+    block: Block
+    place: IntArray  # (p,) where the live features lie in the block
+    product: Array | None  # (m, m): sum of w_j z_j z_j' where the kernel is a product or a distance
+
+    # -- building ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def build(cls, kernel: Any, table: Table, features: IntArray | None = None, scale: Array | None = None) -> Gram:
+        """The kernel on some features (all by default) at a scale (the kernel's own by default)."""
+        live = np.arange(table.shape[1]) if features is None else np.asarray(features, dtype=np.intp)
+        s = kernel.scale(table) if scale is None else scale
+        return cls._assemble(kernel, table, s, live)
+
+    @classmethod
+    def _assemble(cls, kernel: Any, table: Table, scale: Array, live: IntArray) -> Gram:
+        everything = len(live) == table.shape[1]
+        if table.is_sparse:
+            columns = sparse.csr_array((table.Z if everything else table.Z[:, live]).T)
+        else:
+            columns = table.Z.T if everything else table.Z.T[live]
+        centre = None
+        if kernel.geometry == "distance":
+            centre = columns.mean(axis=1)
+            columns = columns - centre[:, None]
+        product = None
+        if kernel.geometry is not None:
+            product = _weighted_product(columns, scale[live] ** 2)
+        trace = 0.0 if product is None else float(np.trace(product))
+        return cls(kernel, table, scale, live, Block(live, columns, centre, trace), np.arange(len(live)), product)
+
+    def without(self, features: IntArray) -> Gram:
+        """The Gram with these features dropped: downdated where that is exact enough and cheaper, else rebuilt."""
+        gone = np.searchsorted(self.features, features)
+        live, place = np.delete(self.features, gone), np.delete(self.place, gone)
+        if self.product is not None and 2 * len(live) > len(self.block.features):
+            dropped = self.block.columns[self.place[gone]]
+            product = self.product - _weighted_product(dropped, self.scale[features] ** 2)
+            if float(np.trace(product)) > CANCELLATION * self.block.trace:
+                return Gram(self.kernel, self.table, self.scale, live, self.block, place, product)
+        return self._assemble(self.kernel, self.table, self.scale, live)
+
+    def rescaled(self, scale: Array) -> Gram:
+        """The same features at another scale (n,)."""
+        product = None if self.product is None else _weighted_product(self._columns, scale[self.features] ** 2)
+        return Gram(self.kernel, self.table, scale, self.features, self.block, self.place, product)
+
+    @property
+    def weight(self) -> Array:
+        """(p,) w_j = s_j^2, divided by p where the kernel averages."""
+        w: Array = self.scale[self.features] ** 2
+        return w / max(len(self.features), 1) if self.kernel.average else w
+
+    @property
+    def _columns(self) -> Matrix:
+        whole = len(self.place) == len(self.block.features)
+        return self.block.columns if whole else self.block.columns[self.place]
+
+    def _times(self, V: Array) -> Array:
+        """Z'V for the live columns; cheaper on the whole block than after copying the live part of it."""
+        return np.asarray((self.block.columns @ V)[self.place])
+
+    # -- matrices ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _inner(self) -> Array:
+        if self.product is None:
+            return self.inner(self.weight)
+        A = self.product / max(len(self.features), 1) if self.kernel.average else self.product
+        return _as_distance(A, A.diagonal(), A.diagonal()) if self.kernel.geometry == "distance" else A
+
+    @cached_property
+    def _matrix(self) -> Array:
+        return np.ascontiguousarray(self.kernel.outer(self._inner))
+
+    def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
+        """(rows, m): sum_j weights_j base_j between rows (the training rows by default) and the training rows."""
+        if self.kernel.geometry is None:
+            return self._inner_by_feature(weights, Z)
+        own = self._columns
+        other = own if Z is None else self._block_of(Z)
+        A = _weighted_product(other, weights, own)
+        if self.kernel.geometry == "product":
+            return A
+        return _as_distance(A, weights @ (other * other), weights @ (own * own))
+
+    def matrix(self, Z: Matrix | None = None) -> Array:
+        """(m, m), or (rows, m) against new rows Z (rows, n)."""
+        return self._matrix if Z is None else np.asarray(self.kernel.outer(self.inner(self.weight, Z)))
+
+    def diagonal(self, Z: Matrix | None = None) -> Array:
+        """(rows,): K(x, x)."""
+        if Z is None:
+            return self._matrix.diagonal().copy()
+        total = np.zeros(Z.shape[0])
+        for j, w in zip(self.features, self.weight, strict=True):
+            z = _column(Z, j)
+            total += w * self.kernel.base(z, z, self.table.kind[j], self.table.spread[j])
+        return np.asarray(self.kernel.outer(total))
+
+    def apply(self, c: Array, Z: Matrix | None = None) -> Array:
+        """(rows,): K(rows, training) @ c, without the matrix where the kernel is linear."""
+        if Z is None:
+            return np.asarray(self._matrix @ c)
+        if self._is_linear:
+            return np.asarray((self.weight * self._times(c)) @ self._block_of(Z))
+        step = max(1, 4_000_000 // max(len(c), 1))
+        pieces = [self.matrix(Z[start : start + step]) @ c for start in range(0, Z.shape[0], step)]
+        return np.concatenate(pieces) if pieces else np.empty(0)
+
+    # -- what a feature is worth ------------------------------------------------------------------------------
+
+    def drop_one(self, c: Array, Z: Matrix | None = None) -> Array:
+        """(p, rows): K(without j) @ c for each live feature j; an averaging kernel keeps its divisor."""
+        if self._is_linear:
+            rows = self._columns if Z is None else self._block_of(Z)
+            rows = rows.toarray() if sparse.issparse(rows) else rows
+            u = self.weight * self._times(c)
+            return np.asarray((u @ rows) - u[:, None] * rows)
+        A = self._inner if Z is None else self.inner(self.weight, Z)
+        out = np.empty((len(self.features), A.shape[0]))
+        for k, B in self._base_matrices(Z):
+            out[k] = self.kernel.outer(A - self.weight[k] * B) @ c
+        return out
+
+    def drop_one_change(self, c: Array) -> Array:
+        """(p,): c'Kc - c'K(without j)c, without the cancellation of taking the difference of two large numbers."""
+        if self._is_linear:
+            return np.asarray(self.weight * self._times(c) ** 2)
+        on = np.flatnonzero(c)
+        A, K, v = self._inner[np.ix_(on, on)], self._matrix[np.ix_(on, on)], c[on]
+        w, out = self.weight, np.empty(len(self.features))
+        for k, B in self._base_matrices(rows=on):
+            out[k] = v @ (K - self.kernel.outer(A - w[k] * B)) @ v
+        return out
+
+    def drop_one_quadratic(self, c: Array) -> Array:
+        """(p,): c'K(without j)c."""
+        return np.asarray(c @ self._matrix @ c - self.drop_one_change(c))
+
+    def scale_gradient(self, c: Array, d: Array | None = None) -> Array:
+        """(p,): derivative of c'Kc (and of d'diag K) in s_j, j live."""
+        slope = np.asarray(self.kernel.outer_slope(self._inner))
+        G = np.outer(c, c) * slope
+        if d is not None:
+            G[np.diag_indices_from(G)] += d * slope.diagonal()
+        s = self.scale[self.features] / (max(len(self.features), 1) if self.kernel.average else 1)
+        if self.kernel.geometry is None:
+            return np.array([2.0 * s[k] * float(np.sum(G * B)) for k, B in self._base_matrices()])
+        columns = self._columns
+        if sparse.issparse(columns):
+            product = np.asarray(columns.multiply((columns @ G)).sum(axis=1)).ravel()
+        else:
+            product = np.einsum("pm,pm->p", columns, columns @ G)
+        if self.kernel.geometry == "distance":
+            product -= (columns * columns) @ G.sum(axis=1)
+        return np.asarray(2.0 * s * product)
+
+    def feature_quadratic(self, c: Array) -> Array:
+        """(p,): c'K_j c with K_j = base_j alone; additive kernels only."""
+        if not self.kernel.additive:
+            raise TypeError(f"{type(self.kernel).__name__} is not a sum over features: it has no K_j")
+        if self.kernel.geometry == "product":
+            return np.asarray(self._times(c) ** 2)
+        return np.array([c @ B @ c for _, B in self._base_matrices()])
+
+    # -- the pieces -------------------------------------------------------------------------------------------
+
+    @property
+    def _is_linear(self) -> bool:
+        return bool(self.kernel.additive and self.kernel.geometry == "product")
+
+    def _block_of(self, Z: Matrix) -> Matrix:
+        """New rows (rows, n) as a block (p, rows) of the live features."""
+        if sparse.issparse(Z):
+            return sparse.csr_array(sparse.csc_array(Z)[:, self.features].T)
+        block = np.ascontiguousarray(Z[:, self.features].T)
+        return block if self.block.centre is None else block - self.block.centre[self.place][:, None]
+
+    def _base_matrices(self, Z: Matrix | None = None, rows: IntArray | None = None) -> Iterator[tuple[int, Array]]:
+        """For each live feature: its number and the matrix base_j between rows (of Z) and (some) training rows."""
+        for k, j in enumerate(self.features):
+            v = _column(self.table.Z, j) if rows is None else _column(self.table.Z, j)[rows]
+            u = v if Z is None else _column(Z, j)
+            yield k, self.kernel.base(u[:, None], v[None, :], self.table.kind[j], self.table.spread[j])
+
+    def _inner_by_feature(self, weights: Array, Z: Matrix | None) -> Array:
+        A = np.zeros((self.table.shape[0] if Z is None else Z.shape[0], self.table.shape[0]))
+        for k, B in self._base_matrices(Z):
+            A += weights[k] * B
+        return A
+
+
+def _column(Z: Matrix, j: int) -> Array:
+    return np.asarray(Z[:, [j]].toarray().ravel() if sparse.issparse(Z) else Z[:, j])
+
+
+def _weighted_product(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+    """left' diag(weights) right, for columns kept as rows: (b, r), (b,), (b, m) -> (r, m)."""
+    right = left if right is None else right
+    if sparse.issparse(left):
+        return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
+    if len(weights) and np.all(weights == weights[0]):
+        return np.asarray(left.T @ right) * weights[0]
+    return np.asarray((left.T * weights) @ right)
+
+
+def _as_distance(product: Array, left: Array, right: Array) -> Array:
+    """-|x - z|^2 / 2 from products; never positive, exactly 0 on the diagonal of a square matrix with itself."""
+    return np.minimum(product - 0.5 * left[:, None] - 0.5 * right[None, :], 0.0)

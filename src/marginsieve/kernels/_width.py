@@ -1,0 +1,20 @@
+"""The width that the Gaussian and the polynomial kernel start from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._types import Array
+from ..table import InputError, Table
+
+
+def starting_scale(table: Table, width: float | str, average: bool) -> Array:
+    """(n,) of s0; "auto" is 1 / sqrt(sum of variances), of their mean where the kernel averages over live features."""
+    n = table.shape[1]
+    if width == "auto":
+        variance = np.var(table.Z, axis=0)
+        total = float(variance.mean() if average else variance.sum())
+        return np.full(n, 1.0 / np.sqrt(total) if total > 0 else 1.0)
+    if isinstance(width, str) or not np.isfinite(width) or width <= 0:
+        raise InputError(f'width is {width!r}; it must be "auto" or a positive number')
+    return np.full(n, float(width))

@@ -1,0 +1,137 @@
+"""What a search sees: the problem it works on, the solutions it gets, the path it returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from ._types import Array, IntArray
+from .gram import Gram
+from .table import Table
+
+
+@dataclass(frozen=True)
+class Solution:
+    """f(x) = sum_i coef_i K_s(x_i, x) + diagonal * K_s(x, x) + intercept."""
+
+    coef: Array  # (m,)
+    intercept: float
+    objective: float
+    residual: float  # KKT violation, duality gap or MIP gap
+    slack: Array  # (m,) evidence per sample
+    converged: bool = True
+    diagonal: float = 0.0  # SVDD: +1
+    scale: Array | None = None  # machines that choose features
+    weights: Array | None = None  # machines without an expansion
+
+
+class Machine(Protocol):
+    """Solves for the expansion on a fixed kernel matrix."""
+
+    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution: ...
+    def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array: ...
+    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array: ...
+
+
+class Criterion(Protocol):
+    """Scores features; higher means keep.
+
+    One that needs a "solution" scores the live features of a gram; one that needs "labels" alone scores every column
+    of the problem's table, and the gram may be None.
+    """
+
+    needs: frozenset[str]
+
+    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array: ...
+
+
+class Search(Protocol):
+    """Walks over feature subsets and returns a full ranking."""
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Path: ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """One subset on a path: its size, the machine's objective and residual on it, and the seconds it took."""
+
+    size: int
+    objective: float
+    residual: float
+    seconds: float
+    score: float = float("nan")  # by cross-validation, when asked
+    score_error: float = float("nan")  # its standard error over the folds
+
+
+@dataclass(frozen=True)
+class Path:
+    """A full ranking of the features (best first, no ties) and the steps that led to it."""
+
+    order: IntArray  # (n,) a permutation
+    scores: Array  # (n,) by feature: the criterion when the feature was last looked at
+    steps: tuple[Step, ...]
+    stop_reason: str
+    nested: bool = True  # the subset of each size is the head of `order`
+
+    def support(self, size: int) -> IntArray:
+        """The features of the subset of this size, sorted."""
+        return np.sort(self.order[:size])
+
+    def scored(self, sizes: Sequence[int], score: Array, error: Array) -> Path:
+        """The path with a score by size; sizes that were not steps become steps, largest first."""
+        known = {step.size: step for step in self.steps}
+        for size, value, spread in zip(sizes, score, error, strict=True):
+            step = known.get(size, Step(size, float("nan"), float("nan"), 0.0))
+            known[size] = replace(step, score=float(value), score_error=float(spread))
+        return replace(self, steps=tuple(known[size] for size in sorted(known, reverse=True)))
+
+
+@dataclass
+class Problem:
+    """k binary problems over one table that share one scale: y (k, m) in {-1, +1}, cost (k, m)."""
+
+    table: Table
+    y: Array
+    cost: Array
+    sample_weight: Array  # (m,) what filters count a sample by; costs have it inside
+    kernel: Any
+    machine: Any
+    criterion: Any
+    keep: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    solves: int = 0
+    unconverged: int = 0
+    worst_residual: float = 0.0
+
+    def gram(self, features: IntArray | None = None) -> Gram:
+        """The kernel on the features (all of them by default), at its own scale."""
+        return Gram.build(self.kernel, self.table, features)
+
+    def solve(self, gram: Gram, warm: Sequence[Solution] | None = None) -> tuple[Solution, ...]:
+        """One solution per binary problem."""
+        solutions = []
+        for k in range(len(self.y)):
+            start = None if warm is None else warm[k]
+            solution = self.machine.solve(gram, self.y[k], self.cost[k], warm=start)
+            self.solves += 1
+            if not solution.converged:
+                self.unconverged += 1
+                self.worst_residual = max(self.worst_residual, solution.residual)
+            solutions.append(solution)
+        return tuple(solutions)
+
+    def score(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
+        """The criterion of each live feature, summed over the binary problems; same order as gram.features."""
+        return np.asarray(self.criterion.score(self, gram, solutions))
+    @staticmethod
+    def step(size: int, solutions: Sequence[Solution], since: float) -> Step:
+        """A path's step from what was solved since the clock read `since`."""
+        return Step(
+            size=size,
+            objective=sum(solution.objective for solution in solutions),
+            residual=max((solution.residual for solution in solutions), default=0.0),
+            seconds=time.perf_counter() - since,
+        )

@@ -1,0 +1,8 @@
+"""Searches: how subsets are walked over; each returns a path with a full ranking."""
+
+from .backward import Backward
+from .top_k import TopK
+
+SEARCHES = {"backward": Backward, "top_k": TopK}
+
+__all__ = ["SEARCHES", "Backward", "TopK"]

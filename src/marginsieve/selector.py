@@ -1,0 +1,363 @@
+"""SVMSelector: the one estimator, a scikit-learn classifier and transformer at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from . import cut
+from ._types import Array, BoolArray, IntArray, Matrix
+from .compatibility import refuses, refuses_classes, refuses_table
+from .components import resolve
+from .fitting import Part, Plan, Searched, fit_model, run_search, varying
+from .inputs import check_classes, choose_rows, read_new, read_target, read_training, seed_sequence
+from .table import InputError, as_frame, listing
+
+
+def _wants_probability(selector: SVMSelector) -> bool:
+    return bool(selector.probability)
+
+
+class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
+    """Selects features with a support vector machine and classifies with what it selected.
+
+    Parameters
+    ----------
+    kernel, machine, criterion, search : str or component
+        The four parts of a method; a string names one with its defaults. `marginsieve.recipes` has the named methods.
+    n_features_to_select : None, int, float, "one-se" or "best"
+        A count, a share of the columns, or a rule on inner cross-validation: the smallest size within one standard
+        error of the best (also None), or the best.
+    standardize : bool
+        Bring every column to mean 0 and variance 1 over the training rows.
+    prefilter : (criterion, int) or None
+        Search only among this many best columns of a filter, for example ("fisher", 2000).
+    sampler : imbalanced-learn sampler, "smote" or None
+        Oversamples the training rows; held-out rows are never touched.
+    ensemble : int or None
+        Average the ranking over this many stratified subsamples of 80 % of the rows.
+    keep : list of column names or numbers
+        Features that are always selected; they count towards the size.
+    kinds : dict of column name to "real", "ordinal" or "nominal"
+        Overrides what the dtypes say.
+    class_weight : None, "balanced" or dict
+    negative_weight : float
+        Multiplies the cost of every sample that is not of the positive class.
+    positive : label or None
+        The class of interest; the rarer one by default. It decides costs and reports, not the order of `classes_`.
+    threshold : "auto", "balanced", "margin", float or (fp, fn)
+        Where the decision value is cut. "balanced": halfway between the medians of the classes' decision values on
+        inner folds that neither the machine nor the selection saw. "margin": at 0. A number: there, on the machine's
+        own scale with the positive class above. A pair of costs: the cheapest cut on the inner folds. "auto":
+        "margin" if a class_weight dict or negative_weight is given or there are more than two classes, else "balanced".
+    probability : bool
+        Fit a sigmoid to the inner folds' decision values, for `predict_proba`.
+    rows : int or None
+        Train on at most this many rows: all positives and a weighted sample of negatives. Needed above 10,000 rows.
+    cv : int or splitter
+        The inner folds.
+    n_jobs : int or None
+        Workers for the inner folds; the result does not depend on it.
+    random_state : int, RandomState or None
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "linear",
+        machine: Any = "c_svc",
+        criterion: Any = "margin",
+        search: Any = "backward",
+        n_features_to_select: int | float | str | None = None,
+        standardize: bool = False,
+        prefilter: tuple[Any, int] | None = None,
+        sampler: Any = None,
+        ensemble: int | None = None,
+        keep: Sequence[Any] | None = None,
+        kinds: Mapping[str, str] | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        negative_weight: float = 1.0,
+        positive: Any = None,
+        threshold: float | str | tuple[float, float] = "auto",
+        probability: bool = False,
+        rows: int | None = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.machine = machine
+        self.criterion = criterion
+        self.search = search
+        self.n_features_to_select = n_features_to_select
+        self.standardize = standardize
+        self.prefilter = prefilter
+        self.sampler = sampler
+        self.ensemble = ensemble
+        self.keep = keep
+        self.kinds = kinds
+        self.class_weight = class_weight
+        self.negative_weight = negative_weight
+        self.positive = positive
+        self.threshold = threshold
+        self.probability = probability
+        self.rows = rows
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SVMSelector:
+        """Select features and fit the machine on them; rows of one group never sit on both sides of an inner fold."""
+        self.columns_, table = read_training(self, X, y, self.kinds)
+        self.classes_, codes, weight, groups = read_target(X, y, sample_weight, groups)
+        used = np.flatnonzero(weight > 0)
+        part = Part(table, codes, weight, groups)
+        part = part if len(used) == len(weight) else part.take(used)
+        check_classes(self.classes_, part.y)
+        plan = self._plan(part)
+        rng = np.random.default_rng(seed_sequence(self.random_state))
+        sample, boosted = choose_rows(part, self.rows, plan.positive, rng)
+        training = Part(part.table, part.y, boosted, part.groups)
+        chosen = training if len(sample) == len(part.y) else training.take(sample)
+        self.rows_ = used[sample]
+        self._describe(chosen)
+        searched = run_search(plan, chosen, rng)
+        self._decide(plan, part, training, sample, chosen, searched, rng)
+        self._warn(searched)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """(rows,), positive for classes_[1] and 0 at the cut; (rows, classes) where there are more than two."""
+        check_is_fitted(self)
+        value = self.model_.decision(read_new(self, X))
+        return value if len(self.classes_) > 2 else self._sign * (value[:, 0] - self.threshold_)
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row."""
+        value = self.decision_function(X)
+        return self.classes_[value.argmax(axis=1) if value.ndim == 2 else (value > 0).astype(np.intp)]
+
+    @available_if(_wants_probability)
+    def predict_proba(self, X: Any) -> Array:
+        """(rows, classes): a sigmoid of the decision value, fitted on the inner folds; needs probability=True."""
+        value = self.decision_function(X)
+        t = value.reshape(len(value), -1) * self._sigmoid[:, 0] + self._sigmoid[:, 1]
+        p = 1.0 / (1.0 + np.exp(-np.clip(t, -500, 500)))
+        if p.shape[1] == 1:
+            return np.hstack([1.0 - p, p])
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+    def transform(self, X: Any) -> Any:
+        """The selected columns, in the user's own type and dtypes."""
+        check_is_fitted(self)
+        read_new(self, X)
+        frame = as_frame(X)
+        if frame is not None:
+            return frame.select([frame.columns[j] for j in np.flatnonzero(self.support_)]).to_native()
+        X = X if hasattr(X, "dtype") else np.asarray(X)
+        return X[:, np.flatnonzero(self.support_)]
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        return np.asarray(self.support_)
+
+    # -- the pieces of fit ------------------------------------------------------------------------------------
+
+    def _plan(self, part: Part) -> Plan:
+        """The components, resolved and checked against each other and against the table."""
+        classes = self.classes_
+        parts = {axis: resolve(axis, getattr(self, axis)) for axis in ("kernel", "machine", "criterion", "search")}
+        for sentence in (
+            refuses(**parts),
+            refuses_table(parts["kernel"], part.table),
+            refuses_classes(len(classes), self.negative_weight, self.threshold),
+        ):
+            if sentence:
+                raise InputError(sentence)
+        by_code = self.class_weight
+        if isinstance(by_code, Mapping):
+            unknown = [label for label in by_code if label not in classes]
+            if unknown:
+                raise InputError(f"class_weight names {listing(unknown)}; the classes are {listing(list(classes))}")
+            by_code = {k: float(by_code.get(label, 1.0)) for k, label in enumerate(classes)}
+        sampler = resolve("sampler", self.sampler)
+        if sampler is not None and len(np.unique(part.weight)) > 1:
+            raise InputError("sample_weight and sampler were both given: synthetic rows have no weight; leave one out")
+        positive = self._positive_code(part)
+        self.positive_ = classes[positive]
+        self._sign = 1.0 if positive == 1 else -1.0
+        return Plan(
+            **parts,
+            n_classes=len(classes),
+            positive=positive,
+            standardize=bool(self.standardize),
+            prefilter=None if self.prefilter is None else (resolve("criterion", self.prefilter[0]), self.prefilter[1]),
+            sampler=sampler,
+            ensemble=self.ensemble,
+            keep=self._keep_places(),
+            class_weight=by_code,
+            negative_weight=self.negative_weight,
+        )
+
+    def _positive_code(self, part: Part) -> int:
+        if self.positive is None:
+            counts = np.bincount(part.y, weights=part.weight, minlength=len(self.classes_))
+            return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
+        where = np.flatnonzero(self.classes_ == self.positive)
+        if not len(where):
+            raise InputError(f"positive is {self.positive!r}; the classes are {listing(list(self.classes_))}")
+        return int(where[0])
+
+    def _keep_places(self) -> tuple[int, ...]:
+        place = {name: j for j, name in enumerate(self.columns_.names)}
+        places = []
+        for item in self.keep if self.keep is not None else ():
+            j = place.get(item, -1) if isinstance(item, str) else int(item)
+            if not 0 <= j < len(place):
+                raise InputError(f"keep names the column {item!r}, which the table does not have")
+            places.append(j)
+        return tuple(places)
+
+    def _describe(self, part: Part) -> None:
+        """What the table's columns are like: constant ones, equal ones."""
+        names = np.array(self.columns_.names, dtype=object)
+        self.constant_ = names[~varying(part.table.Z)].tolist()
+        self.duplicates_ = [tuple(names[group]) for group in equal_columns(part.table.Z)]
+
+    def _decide(
+        self, plan: Plan, part: Part, training: Part, sample: IntArray, chosen: Part, searched: Searched, rng: Any
+    ) -> None:
+        """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
+        path, n = searched.path, self.n_features_in_
+        size, rule = self._size(len(searched.usable), len(plan.keep))
+        threshold = self._threshold_rule()
+        self.notes_: list[str] = []
+        held = None
+        if rule or threshold == "balanced" or isinstance(threshold, tuple) or self.probability:
+            smallest = max(1, len(plan.keep))
+            grid = cut.size_grid([step.size for step in path.steps], len(searched.usable), smallest)
+            sizes = grid if rule else (size,)
+            folds, remark = cut.inner_folds(self.cv, chosen, list(self.classes_), rng)
+            self.notes_ += [remark] if remark else []
+            folds = _with_rest(folds, sample, len(part.y), rng)
+            seed = np.random.SeedSequence(int(rng.integers(2**63)))
+            held = cut.hold_out(plan, training, sizes, folds, seed, self.n_jobs)
+            score, error = held.scores(part.y, plan)
+            path = path.scored(sizes, score, error)
+            size = cut.choose_size(sizes, score, error, rule) if rule else size
+        self.model_ = fit_model(plan, searched, size)
+        self.path_ = path
+        self.scores_ = path.scores
+        self.ranking_ = np.empty(n, dtype=np.intp)
+        self.ranking_[path.order] = np.arange(1, n + 1)
+        self.support_ = np.isin(np.arange(n), self.model_.features)
+        self.n_features_ = int(self.support_.sum())
+        self._cut_and_calibrate(plan, part, held, size, threshold)
+
+    def _cut_and_calibrate(
+        self, plan: Plan, part: Part, held: cut.HeldOut | None, size: int, threshold: Any
+    ) -> None:
+        self.threshold_ = float(threshold) if isinstance(threshold, (int, float)) else 0.0
+        if held is None:
+            return
+        value = held.values[held.sizes.index(size)]
+        labels, weight = plan.labels(part.y)[:, held.rows], part.weight[held.rows]
+        if threshold == "balanced":
+            self.threshold_ = cut.balanced_cut(value[:, 0], labels[0], weight)
+        elif isinstance(threshold, tuple):
+            self.threshold_ = cut.cost_cut(value[:, 0], labels[0], weight, *threshold)
+        if self.probability:
+            sign = self._sign if plan.n_classes == 2 else 1.0
+            shifted = sign * (value - self.threshold_)
+            self._sigmoid = np.array(
+                [cut.fit_sigmoid(shifted[:, k], sign * labels[k], weight) for k in range(value.shape[1])]
+            )
+
+    def _size(self, usable: int, kept: int) -> tuple[int, str]:
+        """(size, "") where it was given, (0, rule) where inner folds choose it."""
+        asked = self.n_features_to_select
+        if asked is None or asked == "one-se":
+            return 0, "one-se"
+        if asked == "best":
+            return 0, "best"
+        if isinstance(asked, (int, np.integer)) and not isinstance(asked, bool) and asked >= 1:
+            count = int(asked)
+        elif isinstance(asked, (float, np.floating)) and 0 < asked <= 1:
+            count = max(1, round(float(asked) * self.n_features_in_))
+        else:
+            raise InputError(
+                f"n_features_to_select is {asked!r}; it must be a whole number of 1 or more, a share in (0, 1], "
+                '"one-se", "best" or None'
+            )
+        return min(max(count, kept), usable), ""
+
+    def _threshold_rule(self) -> Any:
+        rule = self.threshold
+        if rule == "auto":
+            given = isinstance(self.class_weight, Mapping) or self.negative_weight != 1.0 or len(self.classes_) > 2
+            return "margin" if given else "balanced"
+        pair = isinstance(rule, (tuple, list)) and len(rule) == 2 and all(cost > 0 for cost in rule)
+        number = isinstance(rule, (int, float)) and not isinstance(rule, bool)
+        if not (pair or number or rule in ("balanced", "margin")):
+            raise InputError(
+                f'threshold is {rule!r}; it must be "auto", "balanced", "margin", a number, or two positive costs '
+                "(of a false positive, of a false negative)"
+            )
+        return tuple(rule) if pair else rule
+
+    def _warn(self, searched: Searched) -> None:
+        problem = searched.problem
+        if problem.unconverged:
+            size = np.abs(problem.table.Z).max(axis=0)
+            size = size.toarray().ravel() if hasattr(size, "toarray") else size
+            worst = self.columns_.names[searched.usable[int(np.argmax(size))]]
+            warnings.warn(
+                f"{problem.unconverged} of {problem.solves} machine solves stopped with a KKT violation of up to "
+                f"{problem.worst_residual:.2g}, above the tolerance; raise machine__max_iter, lower C, or use "
+                f"standardize=True (the largest column is {worst!r}, up to {size.max():.3g})",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        for note in self.notes_:
+            warnings.warn(note, UserWarning, stacklevel=3)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        kernel = self.kernel
+        tags.input_tags.sparse = kernel == "linear" if isinstance(kernel, str) else bool(kernel.sparse)
+        return tags
+
+
+def equal_columns(Z: Matrix) -> list[IntArray]:
+    """Groups of columns that are equal to the last bit."""
+    m, n = Z.shape
+    key = np.asarray(np.random.default_rng(0).normal(size=m) @ Z)
+    order = np.argsort(key, kind="stable")
+    dense = (lambda j: Z[:, [j]].toarray()) if hasattr(Z, "toarray") else (lambda j: Z[:, j])
+    groups: list[IntArray] = []
+    close = np.flatnonzero(np.abs(np.diff(key[order])) <= 1e-12 * np.abs(key[order][:-1]))
+    for run in np.split(close, np.flatnonzero(np.diff(close) > 1) + 1) if len(close) else []:
+        by_bytes: dict[bytes, list[int]] = {}
+        for j in order[run[0] : run[-1] + 2]:
+            by_bytes.setdefault(np.ascontiguousarray(dense(j)).tobytes(), []).append(int(j))
+        groups += [np.sort(np.array(group, dtype=np.intp)) for group in by_bytes.values() if len(group) > 1]
+    return sorted(groups, key=lambda group: int(group[0]))
+
+
+def _with_rest(
+    folds: list[tuple[IntArray, IntArray]], sample: IntArray, m: int, rng: np.random.Generator
+) -> list[tuple[IntArray, IntArray]]:
+    """Folds of the sampled rows in the numbering of all rows; rows left out of the sample are dealt to the test sides."""
+    if len(sample) == m:
+        return folds
+    rest = np.array_split(rng.permutation(np.setdiff1d(np.arange(m), sample)), len(folds))
+    return [
+        (sample[train], np.concatenate([sample[test], extra])) for (train, test), extra in zip(folds, rest, strict=True)
+    ]

@@ -1,0 +1,265 @@
+"""From the user's table (array, pandas, polars, arrow, scipy sparse) to float codes, one column per feature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from scipy import sparse
+
+from ._types import Array, BoolArray, IntArray, Matrix
+
+KINDS = ("real", "ordinal", "nominal")
+LARGEST = 1e150  # the square of anything larger is no number
+
+
+class InputError(ValueError):
+    """A user's mistake, in a sentence that names the column, sample or parameter, and what would be accepted."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one training part: built once, never refitted.
+
+    Z (m, n) holds one column of codes per feature, column-major (or scipy CSC); nan is a missing cell.
+    """
+
+    Z: Matrix
+    kind: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.Z.shape[0]), int(self.Z.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(sparse.issparse(self.Z))
+
+    @cached_property
+    def spread(self) -> Array:
+        """(n,) range of each column over the training rows."""
+        if self.is_sparse:
+            return np.asarray((self.Z.max(axis=0) - self.Z.min(axis=0)).toarray(), dtype=float).ravel()
+        with np.errstate(all="ignore"):
+            low, high = np.fmin.reduce(self.Z, axis=0), np.fmax.reduce(self.Z, axis=0)
+        return np.asarray(high - low, dtype=float)
+
+    def rows(self, index: IntArray | BoolArray) -> Table:
+        """The table of some rows, spread and all from those rows alone."""
+        return replace(self, Z=self.Z[index] if self.is_sparse else np.asfortranarray(self.Z[index]))
+
+    def columns(self, index: IntArray) -> Table:
+        """The table of some features."""
+        return Table(
+            Z=self.Z[:, index],
+            kind=tuple(self.kind[j] for j in index),
+            names=tuple(self.names[j] for j in index),
+        )
+
+    def expand(self) -> tuple[Array, IntArray]:
+        """Columns for primal machines (a nominal feature becomes one 0/1 column per level) and their owner features."""
+        columns, owner = [], []
+        for j, kind in enumerate(self.kind):
+            z = np.asarray(self.Z[:, [j]].toarray() if self.is_sparse else self.Z[:, j]).ravel()
+            levels = np.unique(z[~np.isnan(z)]) if kind == "nominal" else np.empty(0)
+            block = (z[:, None] == levels).astype(float) if kind == "nominal" else z[:, None]
+            columns.append(block)
+            owner.append(np.full(block.shape[1], j, dtype=np.intp))
+        return np.hstack(columns), np.concatenate(owner)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a training table says about its columns; turns further tables of the same columns into codes."""
+
+    names: tuple[str, ...]
+    kind: tuple[str, ...]
+    levels: Mapping[int, tuple[Any, ...]]  # of nominal and ordinal features, by position
+
+    @classmethod
+    def of(cls, X: Any, kinds: Mapping[str, str] | None = None) -> Columns:
+        """Read names, kinds and levels off a frame or an array."""
+        frame = as_frame(X)
+        if frame is None:
+            names = tuple(f"x{j}" for j in range(X.shape[1]))
+            inferred: dict[int, str] = {}
+            levels: dict[int, tuple[Any, ...]] = {}
+        else:
+            names = tuple(str(name) for name in frame.columns)
+            inferred, levels = _read_kinds(frame)
+        kind = [inferred.get(j, "real") for j in range(len(names))]
+        _override(kind, names, kinds)
+        for j, name in enumerate(kind):
+            if name == "real":
+                levels.pop(j, None)
+            elif j not in levels:
+                column = np.asarray(X)[:, j] if frame is None else frame[:, j].to_numpy()
+                levels[j] = _sorted_levels(column)
+        return cls(names, tuple(kind), levels)
+
+    def encode(self, X: Any) -> Matrix:
+        """(rows, n) codes: numbers as they are, levels by their place; unseen levels get places of their own."""
+        if sparse.issparse(X):
+            return sparse.csc_array(X, dtype=np.float64)
+        frame = as_frame(X)
+        if frame is None:
+            Z = np.array(X, dtype=np.float64, order="F")
+            for j, levels in self.levels.items():
+                Z[:, j] = _places(np.asarray(X)[:, j], levels)
+            return Z
+        Z = np.empty(frame.shape, dtype=np.float64, order="F")
+        numeric = [j for j in range(len(self.names)) if j not in self.levels]
+        _fill_numbers(frame, numeric, self.names, Z)
+        for j, levels in self.levels.items():
+            Z[:, j] = _places(frame[:, j].to_numpy(), levels)
+        return Z
+
+    def table(self, X: Any) -> Table:
+        return Table(self.encode(X), self.kind, self.names)
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """The narwhals view of a pandas, polars or arrow table; None for anything else."""
+    if isinstance(X, np.ndarray) or sparse.issparse(X) or isinstance(X, (list, tuple)):
+        return None
+    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
+    if names is not None and len(set(names)) < len(names):
+        seen: set[Any] = set()
+        twice = [str(name) for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+        raise InputError(f"column names occur more than once: {listing(twice)}; rename or drop the repeats")
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def listing(items: Sequence[Any], most: int = 5) -> str:
+    """'a', 'b', 'c' and 12 more."""
+    head = ", ".join(repr(item) if isinstance(item, str) else str(item) for item in items[:most])
+    return head + (f" and {len(items) - most} more" if len(items) > most else "")
+
+
+def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tuple[Any, ...]]]:
+    kind: dict[int, str] = {}
+    levels: dict[int, tuple[Any, ...]] = {}
+    wrong = []
+    for j, (name, dtype) in enumerate(frame.schema.items()):
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            continue
+        if isinstance(dtype, nw.Enum) or dtype in (nw.Categorical, nw.Enum):
+            kind[j] = "ordinal" if _is_ordered(frame, j, dtype) else "nominal"
+            levels[j] = _declared_levels(frame[:, j])
+        elif dtype in (nw.String, nw.Object, nw.Unknown):
+            column = frame[:, j].to_numpy()
+            if dtype != nw.String and _all_numbers(column):
+                continue
+            kind[j] = "nominal"
+            levels[j] = _sorted_levels(column)
+        else:
+            wrong.append(f"{name!r} ({dtype})")
+    if wrong:
+        raise InputError(
+            f"columns of a type that is neither number, boolean nor category: {', '.join(wrong[:5])}"
+            f"{f' and {len(wrong) - 5} more' if len(wrong) > 5 else ''}; convert or drop them"
+        )
+    return kind, levels
+
+
+def _is_ordered(frame: nw.DataFrame[Any], j: int, dtype: Any) -> bool:
+    native = frame[:, j].to_native()
+    return bool(isinstance(dtype, nw.Enum) or dtype == nw.Enum or getattr(getattr(native, "cat", None), "ordered", False))
+
+
+def _declared_levels(column: nw.Series[Any]) -> tuple[Any, ...]:
+    return tuple(column.cat.get_categories().to_list())
+
+
+def _sorted_levels(column: Any) -> tuple[Any, ...]:
+    values = {value for value in np.asarray(column, dtype=object) if not _is_missing(value)}
+    try:
+        return tuple(sorted(values))
+    except TypeError:
+        return tuple(sorted(values, key=str))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def _all_numbers(column: Any) -> bool:
+    return all(_is_missing(value) or isinstance(value, (int, float, np.number)) for value in column)
+
+
+def _override(kind: list[str], names: tuple[str, ...], kinds: Mapping[str, str] | None) -> None:
+    place = {name: j for j, name in enumerate(names)}
+    for name, wanted in (kinds or {}).items():
+        if wanted not in KINDS:
+            raise InputError(f"kinds[{name!r}] is {wanted!r}; it must be one of {listing(KINDS)}")
+        if name not in place:
+            raise InputError(f"kinds names the column {name!r}, which the table does not have")
+        kind[place[name]] = wanted
+
+
+def _places(column: Any, levels: tuple[Any, ...]) -> Array:
+    place: dict[Any, float] = {level: float(k) for k, level in enumerate(levels)}
+    return np.array(
+        [np.nan if _is_missing(value) else place.setdefault(value, float(len(place))) for value in column.tolist()]
+    )
+
+
+def _fill_numbers(frame: nw.DataFrame[Any], numeric: list[int], names: tuple[str, ...], Z: Array) -> None:
+    """Copy numeric columns into Z, a block of one dtype at a time."""
+    dtypes = list(frame.schema.values())
+    blocks: dict[str, list[int]] = {}
+    for j in numeric:
+        blocks.setdefault(str(dtypes[j]), []).append(j)
+    for columns in blocks.values():
+        whole = len(columns) == frame.shape[1]
+        part = frame if whole else frame.select([frame.columns[j] for j in columns])
+        values = _numbers(part, names, columns)
+        if whole:
+            Z[:] = values
+        else:
+            Z[:, columns] = values
+
+
+def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]) -> Array:
+    native = part.to_native()
+    try:
+        if nw.dependencies.is_pandas_dataframe(native):
+            return np.asarray(native.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.asarray(part.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError):
+        text = [names[j] for k, j in enumerate(columns) if not _all_numbers(part[:, k].to_numpy())]
+        raise InputError(
+            f"text where numbers are needed in {listing(text or [names[j] for j in columns])}; "
+            "the training table had numbers there"
+        ) from None
+
+
+def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = False) -> None:
+    """Raise where cells are missing, infinite or so large that their squares are no numbers."""
+    values = Z.data if sparse.issparse(Z) else Z
+    with np.errstate(all="ignore"):
+        total = float(np.sum(values)) if values.size else 0.0
+        peak = float(max(-values.min(), values.max())) if values.size else 0.0
+    if np.isfinite(total) and peak < LARGEST:
+        return
+    dense = Z.toarray() if sparse.issparse(Z) else Z
+    for found, what, advice in (
+        (np.isnan(dense), "missing (NaN)", "impute them inside a Pipeline, or drop these rows or columns"),
+        (np.isinf(dense), "infinite (inf)", "replace them, for example by the largest sensible value"),
+        (np.abs(dense) >= LARGEST, f"{LARGEST:g} or larger in size", "rescale these columns: their squares overflow"),
+    ):
+        if missing_allowed and what.startswith("missing"):
+            continue
+        count = found.sum(axis=0)
+        if count.any():
+            worst = np.flatnonzero(count)
+            where = listing([f"{names[j]} ({count[j]})" for j in worst]).replace("'", "")
+            raise InputError(
+                f"Input X contains {int(count.sum())} cells that are {what} in {len(worst)} columns: {where}; {advice}"
+            )
