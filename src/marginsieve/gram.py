@@ -70,11 +70,12 @@ class Gram:
     def without(self, features: IntArray) -> Gram:
         """The Gram with these features dropped: downdated where that is exact enough and cheaper, else rebuilt."""
         gone = np.searchsorted(self.features, features)
-        live, place = np.delete(self.features, gone), np.delete(self.place, gone)
+        stays = np.ones(len(self.features), dtype=bool)
+        stays[gone] = False
+        live, place = self.features[stays], self.place[stays]
         if self.product is not None and 2 * len(live) > len(self.block.features):
-            dropped = self.block.columns[self.place[gone]]
-            product = self.product - _weighted_product(dropped, self.scale[features] ** 2)
-            if float(np.trace(product)) > CANCELLATION * self.block.trace:
+            product = self.product - _weighted_product(self.block.columns[self.place[gone]], self.scale[features] ** 2)
+            if product.trace() > CANCELLATION * self.block.trace:
                 return Gram(self.kernel, self.table, self.scale, live, self.block, place, product)
         return self._assemble(self.kernel, self.table, self.scale, live)
 
@@ -238,6 +239,8 @@ def _weighted_product(left: Matrix, weights: Array, right: Matrix | None = None)
     right = left if right is None else right
     if sparse.issparse(left):
         return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
+    if len(weights) == 1:
+        return np.asarray((weights[0] * left[0])[:, None] * right[0])
     if len(weights) and np.all(weights == weights[0]):
         return np.asarray(left.T @ right) * weights[0]
     return np.asarray((left.T * weights) @ right)

@@ -1,10 +1,14 @@
-"""Sequential minimal optimisation for quadratic programs with one equality and a box.
+"""Quadratic programs with one equality and a box, by pair steps and conjugate gradients.
 
     max_c  p'c - 1/2 c'Kc    subject to  sum(c) = const,  lo <= c <= hi          c, p, lo, hi (m,), K (m, m)
 
 E = p - Kc is the ascent direction. The point is optimal when no pair (i, j) with c_i < hi_i and c_j > lo_j has
-E_i > E_j; the largest such difference is the violation. A pair is moved by t = (E_i - E_j) / (K_ii + K_jj - 2 K_ij),
-clipped to the box; i has the largest E, j promises the largest gain (second-order choice).
+E_i > E_j; the largest such difference is the violation.
+
+Pair steps (sequential minimal optimisation) move one pair by t = (E_i - E_j) / (K_ii + K_jj - 2 K_ij), clipped to the
+box; i has the largest E, j promises the largest gain. They find quickly which variables sit at a bound, and then
+crawl. Conjugate gradients over the variables inside the box crawl nowhere: after a warm start they alone are often
+enough, and between bursts of pair steps they do the rest. Both only ever raise the objective.
 
 C-SVC is p = y with c_i between 0 and y_i C_i; SVDD is p = diag K with 2K in place of K.
 """
@@ -15,96 +19,225 @@ from .._jit import jit
 from .._types import Array
 
 EPS = float(np.finfo(float).eps)
-WORK_BETWEEN_LOOKS = 30_000_000  # samples visited before the loop returns: about a tenth of a second
+WORK_BETWEEN_LOOKS = 30_000_000  # multiplications before the loop returns to Python: under a tenth of a second
+BURST = 2  # pair steps between two rounds of conjugate gradients, in multiples of m
+ROUNDS = 30  # products with K in one round of conjugate gradients
+HUGE = 1e300
 
 
 @jit
-def _advance(
-    K: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, tau: float, limit: int
-) -> tuple[float, int]:
-    """Change c and E in place for at most `limit` pair steps; return the violation and the steps."""
+def _pairs(K: Array, diagonal: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, limit: int) -> int:
+    """At most `limit` pair steps, in place; fewer when the violation is at `tol`."""
     m = c.shape[0]
-    up_value, low_value, i = -np.inf, np.inf, -1
+    gain, tau = np.empty(m), 1e-290
+    up, low = -HUGE, HUGE
     for k in range(m):
-        if c[k] < hi[k] and E[k] > up_value:
-            up_value, i = E[k], k
-        if c[k] > lo[k] and E[k] < low_value:
-            low_value = E[k]
+        tau += 1e-12 / m * abs(diagonal[k])
+        above = E[k] if c[k] < hi[k] else -HUGE
+        below = E[k] if c[k] > lo[k] else HUGE
+        up = above if above > up else up
+        low = below if below < low else low
     for step in range(limit):
-        if i < 0 or up_value - low_value <= tol:
-            return up_value - low_value, step
-        gain, j = -1.0, -1
+        if up - low <= tol:
+            return step
+        i = 0
+        while E[i] != up or c[i] >= hi[i]:
+            i += 1
+        Ki, best = K[i], -1.0
         for k in range(m):
-            slope = up_value - E[k]
-            if slope > 0.0 and c[k] > lo[k]:
-                curve = K[i, i] + K[k, k] - 2.0 * K[i, k]
-                if curve < tau:
-                    curve = tau
-                if slope * slope > gain * curve:
-                    gain, j = slope * slope / curve, k
-        if j < 0:
-            return up_value - low_value, step
-        curve = max(K[i, i] + K[j, j] - 2.0 * K[i, j], tau)
-        t = (up_value - E[j]) / curve
+            slope = up - E[k]
+            slope = slope if (c[k] > lo[k] and slope > 0.0) else 0.0
+            curve = diagonal[i] + diagonal[k] - 2.0 * Ki[k]
+            curve = curve if curve > tau else tau
+            gain[k] = slope * slope / curve
+            best = gain[k] if gain[k] > best else best
+        j = 0
+        while gain[j] != best:
+            j += 1
+        Kj = K[j]
+        t = (up - E[j]) / max(diagonal[i] + diagonal[j] - 2.0 * Ki[j], tau)
         room_i, room_j = hi[i] - c[i], c[j] - lo[j]
         if t >= room_i and room_i <= room_j:
             t = room_i
-            c[i] = hi[i]
-            c[j] = lo[j] if room_i == room_j else c[j] - t
+            c[i], c[j] = hi[i], (lo[j] if room_i == room_j else c[j] - t)
         elif t >= room_j:
             t = room_j
-            c[j] = lo[j]
-            c[i] += t
+            c[i], c[j] = c[i] + t, lo[j]
         else:
-            c[i] += t
-            c[j] -= t
-        a, b = i, j
-        up_value, low_value, i = -np.inf, np.inf, -1
+            c[i], c[j] = c[i] + t, c[j] - t
+        up, low = -HUGE, HUGE
         for k in range(m):
-            E[k] -= t * (K[a, k] - K[b, k])
-            if c[k] < hi[k] and E[k] > up_value:
-                up_value, i = E[k], k
-            if c[k] > lo[k] and E[k] < low_value:
-                low_value = E[k]
-    return up_value - low_value, limit
+            e = E[k] - t * (Ki[k] - Kj[k])
+            E[k] = e
+            above = e if c[k] < hi[k] else -HUGE
+            below = e if c[k] > lo[k] else HUGE
+            up = above if above > up else up
+            low = below if below < low else low
+    return limit
 
 
-def violation(c: Array, E: Array, lo: Array, hi: Array) -> tuple[float, float]:
-    """The largest E that may still rise and the smallest that may still fall; optimal when the first is not above."""
-    up, low = c < hi, c > lo
-    return (
-        float(E[up].max()) if up.any() else -np.inf,
-        float(E[low].min()) if low.any() else np.inf,
-    )
+@jit
+def _conjugate(K: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, rounds: int) -> int:
+    """Conjugate gradients over the variables strictly inside the box, their sum kept; one that hits a bound stays there.
+
+    Returns the number of products with K that it took.
+    """
+    m = c.shape[0]
+    d, free = np.zeros(m), np.zeros(m, dtype=np.bool_)
+    inside, previous, restart = 0, 1.0, True
+    for used in range(rounds):
+        if restart:
+            inside = 0
+            for k in range(m):
+                free[k] = lo[k] < c[k] < hi[k]
+                inside += free[k]
+            if inside < 2:
+                return used
+        mean = 0.0
+        for k in range(m):
+            mean += E[k] if free[k] else 0.0
+        mean /= inside
+        top, bottom, square = -HUGE, HUGE, 0.0
+        for k in range(m):
+            if free[k]:
+                r = E[k] - mean
+                square += r * r
+                top = r if r > top else top
+                bottom = r if r < bottom else bottom
+        if top - bottom <= tol:
+            return used
+        momentum = 0.0 if restart else square / previous
+        previous = square
+        for k in range(m):
+            d[k] = E[k] - mean + momentum * d[k] if free[k] else 0.0
+        q = np.dot(K, d)
+        curve, slope = 0.0, 0.0
+        for k in range(m):
+            curve, slope = curve + d[k] * q[k], slope + d[k] * E[k]
+        if slope <= 0.0:
+            return used
+        t, hit = slope / curve if curve > 1e-12 * slope else HUGE, -1
+        for k in range(m):
+            if d[k] != 0.0:
+                room = ((hi[k] if d[k] > 0.0 else lo[k]) - c[k]) / d[k]
+                if room <= t:
+                    t, hit = room, k
+        if t >= HUGE:
+            return used
+        for k in range(m):
+            c[k] = min(max(c[k] + t * d[k], lo[k]), hi[k])
+            E[k] -= t * q[k]
+        if hit >= 0:
+            c[hit] = hi[hit] if d[hit] > 0.0 else lo[hit]
+        restart = hit >= 0
+    return rounds
 
 
-def solve(
-    K: Array, p: Array, lo: Array, hi: Array, c: Array, tol: float, max_iter: int
-) -> tuple[Array, Array, float, bool]:
-    """Maximise from the feasible point c. Returns (c, E, violation, converged), E and violation computed afresh.
+@jit
+def _fresh(K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array) -> float:
+    """E = p - Kc computed anew; returns the violation."""
+    Kc = np.dot(K, c)
+    up, low = -HUGE, HUGE
+    for k in range(c.shape[0]):
+        E[k] = p[k] - Kc[k]
+        if c[k] < hi[k] and E[k] > up:
+            up = E[k]
+        if c[k] > lo[k] and E[k] < low:
+            low = E[k]
+    return max(up - low, 0.0)
+
+
+@jit
+def _ascend(
+    K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, limit: int, work: int
+) -> tuple[float, int]:
+    """Rounds of conjugate gradients and pair steps until `tol`, `limit` pair steps, `work`, or the floor of rounding.
+
+    Returns the violation at a gradient computed afresh, and the pair steps taken (-1: at the floor).
+    """
+    m, steps, spent, before = c.shape[0], 0, 0, HUGE
+    diagonal, largest, warm = np.empty(m), 0.0, False
+    for k in range(m):
+        diagonal[k] = K[k, k]
+        largest = max(largest, abs(K[k, k]))
+        warm = warm or c[k] != 0.0
+    gap = _fresh(K, p, lo, hi, c, E)
+    while spent <= work:
+        if warm:
+            spent += m * m * _conjugate(K, lo, hi, c, E, 0.5 * tol, ROUNDS)
+        warm = True
+        burst = min(BURST * m + 20, limit - steps)
+        taken = _pairs(K, diagonal, lo, hi, c, E, tol, burst)
+        steps, spent = steps + taken, spent + 3 * m * taken
+        if taken < burst or steps >= limit:
+            gap = _fresh(K, p, lo, hi, c, E)
+            if gap <= tol or steps >= limit:
+                return gap, steps
+            noise = 0.0
+            for k in range(m):
+                noise += np.sqrt(abs(diagonal[k])) * abs(c[k])
+            if gap <= 16.0 * EPS * np.sqrt(largest) * noise or gap >= before:
+                return gap, -1
+            before = gap
+    return _fresh(K, p, lo, hi, c, E), steps
+
+
+@jit
+def begin(y: Array, top: Array, start: Array) -> tuple[Array, Array, Array]:
+    """The box of a C-SVC and the point `start` clipped into it, its heavier class shrunk so that sum(c) = 0."""
+    m = y.shape[0]
+    lo, hi, c = np.zeros(m), np.zeros(m), np.empty(m)
+    positive, negative = 0.0, 0.0
+    for k in range(m):
+        if y[k] > 0.0:
+            hi[k] = top[k]
+        else:
+            lo[k] = -top[k]
+        c[k] = min(max(start[k], lo[k]), hi[k])
+        positive, negative = positive + max(c[k], 0.0), negative - min(c[k], 0.0)
+    for k in range(m):
+        if c[k] > 0.0 and positive > negative:
+            c[k] *= negative / positive
+        elif c[k] < 0.0 and negative > positive:
+            c[k] *= positive / negative
+    return lo, hi, c
+
+
+@jit
+def finish(y: Array, lo: Array, hi: Array, c: Array, E: Array) -> tuple[float, float, Array]:
+    """Intercept, dual objective and slacks (m,) of a C-SVC from its point c and gradient E = y - Kc.
+
+    The intercept is the mean of E over the variables inside the box; if there is none, the middle of the interval that
+    optimality leaves to it.
+    """
+    m, inside, total, objective = c.shape[0], 0, 0.0, 0.0
+    up, low = -HUGE, HUGE
+    for k in range(m):
+        objective += 0.5 * c[k] * (y[k] + E[k])
+        if c[k] < hi[k]:
+            up = max(up, E[k])
+        if c[k] > lo[k]:
+            low = min(low, E[k])
+        if lo[k] < c[k] < hi[k]:
+            inside, total = inside + 1, total + E[k]
+    up, low = (low if up == -HUGE else up), (up if low == HUGE else low)
+    b = total / inside if inside else 0.5 * (up + low)
+    slack = np.empty(m)
+    for k in range(m):
+        slack[k] = max(0.0, 1.0 - y[k] * (y[k] - E[k] + b))
+    return b, objective, slack
+
+
+def solve(K: Array, p: Array, lo: Array, hi: Array, c: Array, tol: float, max_iter: int) -> tuple[Array, float, bool]:
+    """Maximise from the feasible point c, which is changed in place. Returns (E, violation, converged).
 
     It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress; only the first
     counts as converged. The compiled loop comes back every tenth of a second or so, so that Ctrl-C is heard.
     """
-    m = c.shape[0]
-    root = np.sqrt(np.abs(K.diagonal()))
-    tau = 1e-12 * max(float(np.mean(root * root)), float(np.finfo(float).tiny))
-    chunk = WORK_BETWEEN_LOOKS // m + 1
-    E = p - K @ c
-    before, used = np.inf, 0
+    E = np.empty(len(c))
+    left = max_iter
     while True:
-        gap, steps = _advance(K, lo, hi, c, E, tol, tau, min(chunk, max_iter - used))
-        used += steps
-        settled = steps < chunk  # done, no pair left, or out of steps: look at the true gradient
-        if settled:
-            E = p - K @ c
-            up, low = violation(c, E, lo, hi)
-            gap = max(up - low, 0.0)
-            if gap <= tol:
-                return c, E, gap, True
-        noise = 16 * EPS * float(root.max()) * float(root @ np.abs(c))
-        if used >= max_iter or gap <= noise or (settled and gap >= before):
-            E = p - K @ c
-            up, low = violation(c, E, lo, hi)
-            return c, E, max(up - low, 0.0), False
-        before = gap if settled else np.inf
+        gap, steps = _ascend(K, p, lo, hi, c, E, tol, left, WORK_BETWEEN_LOOKS)
+        left -= max(steps, 0)
+        if gap <= tol or steps < 0 or left <= 0:
+            return E, gap, gap <= tol

@@ -69,43 +69,13 @@ class CSVC(BaseEstimator):
                 continue
             fold_cost = cost.copy() if cost_without is None else cost_without(i).copy()
             fold_cost[i] = 0.0
-            start = _feasible(solution.coef, *self._box(y, fold_cost))
-            fold = self._solve(K, y, fold_cost, start)
+            fold = self._solve(K, y, fold_cost, solution.coef)
             out[i] = K[i] @ fold.coef + fold.intercept
         return out
 
-    def _box(self, y: Array, cost: Array) -> tuple[Array, Array]:
-        top = self.C * cost
-        return np.where(y > 0, 0.0, -top), np.where(y > 0, top, 0.0)
-
     def _solve(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
-        m = len(y)
-        lo, hi = self._box(y, cost)
-        limit = max(1_000_000, 1000 * m) if self.max_iter is None else self.max_iter
-        c, E, residual, converged = _smo.solve(K, y, lo, hi, _feasible(start, lo, hi), self.tol, limit)
-        free = (c > lo) & (c < hi)
-        if free.any():
-            b = float(E[free].mean())
-        else:
-            up, low = _smo.violation(c, E, lo, hi)
-            b = 0.5 * (up + low) if np.isfinite(up + low) else float(up if np.isfinite(up) else low)
-        f = y - E  # Kc
-        return Solution(
-            coef=c,
-            intercept=b,
-            objective=float(c @ y - 0.5 * (c @ f)),
-            residual=residual,
-            slack=np.maximum(0.0, 1.0 - y * (f + b)),
-            converged=converged,
-        )
-
-
-def _feasible(c: Array, lo: Array, hi: Array) -> Array:
-    """The point c clipped into the box, the heavier class then shrunk so that sum(c) = 0."""
-    c = np.clip(c, lo, hi)
-    positive, negative = float(c[c > 0].sum()), float(-c[c < 0].sum())
-    if positive > negative:
-        c[c > 0] *= negative / positive
-    elif negative > positive:
-        c[c < 0] *= positive / negative
-    return c
+        limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter
+        lo, hi, c = _smo.begin(y, self.C * cost, start)
+        E, residual, converged = _smo.solve(K, y, lo, hi, c, self.tol, limit)
+        intercept, objective, slack = _smo.finish(y, lo, hi, c, E)
+        return Solution(c, intercept, objective, residual, slack, converged)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._types import IntArray
+from .._types import Array, BoolArray, IntArray
 from ..problem import Path, Problem
 from ..table import InputError
 
@@ -40,9 +40,8 @@ class Backward(BaseEstimator):
             value = problem.score(gram, solutions)
             scores[gram.features] = value
             steps.append(problem.step(left, solutions, since))
-            worst_first = _ascending(value, np.isin(gram.features, problem.keep) if len(problem.keep) else None)
             count = min(self._count(left), left - 1) if left > 1 else 1
-            gone = gram.features[worst_first[:count]]
+            gone = gram.features[_worst(value, count, _kept(gram.features, problem.keep))]
             order[left - count : left] = gone[::-1]
             left -= count
             if left == 0:
@@ -60,8 +59,14 @@ class Backward(BaseEstimator):
             raise InputError(f"step is {step!r}; it must be a share in (0, 1) or a whole number of 1 or more")
 
 
-def _ascending(value: np.ndarray, kept: np.ndarray | None) -> IntArray:
-    """Places from worst to best: kept features last, then by score; the leftmost of equal columns counts as better."""
-    backwards = np.arange(len(value) - 1, -1, -1)
-    keys = (value[::-1],) if kept is None else (value[::-1], kept[::-1])
-    return np.asarray(backwards[np.lexsort(keys)], dtype=np.intp)
+def _kept(features: IntArray, keep: IntArray) -> BoolArray | None:
+    return np.isin(features, keep) if len(keep) else None
+
+
+def _worst(value: Array, count: int, kept: BoolArray | None) -> IntArray:
+    """Places of the `count` worst, worst first: kept features last, then by score; of equals the leftmost is better."""
+    backwards = value[::-1]
+    if count == 1 and kept is None:
+        return np.array([len(value) - 1 - int(backwards.argmin())])
+    keys = (backwards,) if kept is None else (backwards, kept[::-1])
+    return np.asarray(len(value) - 1 - np.lexsort(keys)[:count], dtype=np.intp)
