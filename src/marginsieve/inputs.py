@@ -77,6 +77,8 @@ def read_target(X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, I
     missing = int(sum(value is None or value != value for value in y))
     if missing:
         raise InputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing; drop these rows")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise InputError(f"Input y contains infinity: {int(np.isinf(y).sum())} of {len(y)} labels; drop these rows")
     if type_of_target(y).startswith("continuous"):
         raise InputError(
             f"Unknown label type: continuous. The target looks continuous ({len(np.unique(y))} distinct values in "
