@@ -1,0 +1,38 @@
+# Both `make demo` and `make test` set themselves up; all they need is Python 3.11 or later, git and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/marginsieve cohort demo/cohort.csv
+	$(BIN)/marginsieve select demo/cohort.csv --target outcome --out demo/result --jobs 2
+	@echo "What was planted: demo/cohort.truth.json. What was found: demo/result/."
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) demo
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "marginsieve needs Python 3.11 or later; name it with: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@

@@ -1,0 +1,232 @@
+"""The command `marginsieve`: parse, call, write."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table as Grid
+
+if TYPE_CHECKING:
+    from .study import Selection
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
+SHOWN = 20  # features in the printed table
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from . import __version__
+
+        typer.echo(f"marginsieve {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Finds the few features that matter in a hard table and says honestly how well they predict."""
+
+
+@app.command()
+def select(
+    table: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file, one row per sample.")],
+    target: Annotated[str, typer.Option(help="The column that holds the class.")],
+    positive: Annotated[str | None, typer.Option(help="The class of interest; the rarer one by default.")] = None,
+    method: Annotated[str, typer.Option(help="One of those that `marginsieve methods` lists.")] = "svm-rfe",
+    features: Annotated[str, typer.Option(help="How many features, or auto: inner folds decide.")] = "auto",
+    groups: Annotated[str | None, typer.Option(help="A column whose equal values stay together, such as a patient.")] = None,
+    keep: Annotated[str, typer.Option(help="Columns that are always selected, separated by commas.")] = "",
+    drop: Annotated[str, typer.Option(help="Columns that are no features, such as ids, separated by commas.")] = "",
+    rows: Annotated[int | None, typer.Option(help="Train on at most this many rows; needed above 10,000.")] = None,
+    folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
+    repeats: Annotated[int, typer.Option(help="How often the outer folds are drawn anew.", min=1)] = 3,
+    out: Annotated[Path, typer.Option(help="The folder for the results.")] = Path("marginsieve-result"),
+    seed: Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)] = 0,
+    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print result.json and nothing else.")] = False,
+) -> None:
+    """Select features and score the whole procedure by nested cross-validation."""
+    from . import files, study
+
+    count = _features(features)
+    frame = files.read_table(table)
+    with _progress() as bar:
+        task = bar.add_task("nested folds", total=folds * repeats + 1)
+        selection = study.select(
+            frame,
+            target,
+            method=method,
+            positive=positive,
+            features=count,
+            groups=groups,
+            keep=_names(keep),
+            drop=_names(drop),
+            rows=rows,
+            folds=folds,
+            repeats=repeats,
+            seed=seed,
+            n_jobs=jobs,
+            progress=lambda done, _: bar.update(task, completed=done),
+        )
+    written = files.write_selection(selection, out)
+    if as_json:
+        sys.stdout.write(written[0].read_text(encoding="utf-8"))
+    else:
+        _show(selection, out)
+
+
+@app.command()
+def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False) -> None:
+    """List the methods."""
+    from . import recipes
+
+    entries = [(name.replace("_", "-"), *recipes.summary(name)) for name in recipes.names()]
+    if as_json:
+        sys.stdout.write(json.dumps([{"name": n, "does": d, "source": s} for n, d, s in entries], indent=2) + "\n")
+        return
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("method", "what it does", "source"):
+        grid.add_column(heading, overflow="fold", no_wrap=heading == "method")
+    for entry in entries:
+        grid.add_row(*entry)
+    Console().print(grid, markup=False)
+
+
+@app.command()
+def cohort(
+    path: Annotated[Path, typer.Argument(help="Where to write the table (.csv); the truth goes beside it (.truth.json).")],
+    samples: Annotated[int, typer.Option(help="Rows.")] = 120,
+    features: Annotated[int, typer.Option(help="Numeric columns.")] = 2000,
+    relevant: Annotated[int, typer.Option(help="Columns that differ between the classes.")] = 10,
+    redundant: Annotated[int, typer.Option(help="Noisy copies of relevant columns.")] = 5,
+    prevalence: Annotated[float, typer.Option(help="Share of cases.")] = 0.25,
+    effect: Annotated[float, typer.Option(help="Difference of a relevant column, in standard deviations.")] = 1.5,
+    flip: Annotated[float, typer.Option(help="Share of wrong labels.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.", min=0)] = 0,
+) -> None:
+    """Generate a table with a known truth to try things on; its target is the column `outcome`."""
+    from .datasets import make_cohort
+
+    made = make_cohort(
+        samples,
+        features,
+        n_relevant=relevant,
+        n_redundant=redundant,
+        prevalence=prevalence,
+        effect=effect,
+        flip=flip,
+        random_state=seed,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made.frame().round(5).to_csv(path, index=False)
+    truth = path.with_suffix(".truth.json")
+    truth.write_text(json.dumps(made.truth.to_dict(), indent=2) + "\n", encoding="utf-8")
+    typer.echo(f"{samples} rows, {features} columns: {path}; what was planted: {truth}")
+
+
+def main() -> None:
+    """Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted."""
+    from .table import InputError
+
+    try:
+        app()
+    except InputError as error:
+        _complain(str(error))
+        sys.exit(2)
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        sys.exit(130)
+
+
+def _complain(text: str) -> None:
+    console = Console(stderr=True)
+    console.print("error:", style="bold red", end=" ")
+    console.print(text, markup=False, highlight=False)
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+
+def _features(text: str) -> int | None:
+    from .table import InputError
+
+    if text == "auto":
+        return None
+    if not text.isdigit() or int(text) < 1:
+        raise InputError(f"--features is {text!r}; it must be auto or a whole number of 1 or more")
+    return int(text)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _show(selection: Selection, out: Path) -> None:
+    from .evaluation import METRICS
+
+    console = Console()
+    result = selection.to_dict()
+    say: Any = lambda text="": console.print(text, markup=False, highlight=False)  # noqa: E731
+    table, scores = result["table"], result["scores"]
+    classes = ", ".join(f"{count} {label}" for label, count in table["classes"].items())
+    say(f"{table['rows']} rows ({classes}), {table['features']} features; positive class: {table['positive']}")
+    sizes = result["n_features_over_folds"]
+    say(
+        f"{result['method'].replace('_', '-')} selects {result['n_features']} features "
+        f"(over the outer folds: median {sizes['median']:g}, {sizes['smallest']} to {sizes['largest']})"
+    )
+    say()
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("nested score", "value", "95 % interval"):
+        grid.add_column(heading, justify="left" if heading == "nested score" else "right")
+    for name, score in scores.items():
+        grid.add_row(METRICS[name], f"{score['value']:.3f}", f"{score['low']:.3f} to {score['high']:.3f}")
+    console.print(grid, markup=False)
+    say()
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("rank", "feature", "score", "selected in"):
+        grid.add_column(heading, justify="left" if heading == "feature" else "right", overflow="fold")
+    for feature in result["features"][:SHOWN]:
+        share = f"{feature['frequency']:.0%} of folds"
+        grid.add_row(str(feature["rank"]), _plain(feature["name"]), f"{feature['score']:.3g}", share)
+    console.print(grid, markup=False)
+    if len(result["features"]) > SHOWN:
+        say(f"... and {len(result['features']) - SHOWN} more in features.csv")
+    for note in _doubts(result):
+        say(f"note: {note}")
+    say(f"\nresults: {out}/ (result.json, features.csv, predictions.csv); {result['seconds']:.1f} s")
+
+
+def _plain(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text)
+
+
+def _doubts(result: dict[str, Any]) -> list[str]:
+    """What a reader should know before believing the numbers."""
+    doubts = list(result["notes"])
+    table, balanced = result["table"], result["scores"]["balanced_accuracy"]
+    if balanced["low"] <= 1 / len(table["classes"]):
+        doubts.append("the interval of the balanced accuracy reaches chance: no evidence that these features predict")
+    if table["constant_columns"]:
+        doubts.append(f"{len(table['constant_columns'])} constant columns take no part")
+    if table["equal_columns"]:
+        doubts.append(f"{len(table['equal_columns'])} groups of columns are equal to the last digit (result.json)")
+    return doubts

@@ -1,0 +1,116 @@
+"""The papers' binary problems by the papers' names, read from a folder of Parquet files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..table import InputError, listing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VARIABLE = "MARGINSIEVE_DATA"
+
+ARRHYTHMIAS = (
+    "atrial_fibrillation_flutter",
+    "ischemic_changes",
+    "left_bundle_branch_block",
+    "left_ventricular_hypertrophy",
+    "old_anterior_mi",
+    "old_inferior_mi",
+    "other",
+    "pvc",
+    "right_bundle_branch_block",
+    "sinus_bradycardia",
+    "sinus_tachycardia",
+    "supraventricular_premature",
+)
+
+#: name -> (file, labels of the positive class, what the positive class is called)
+PROBLEMS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "GORDON": ("gordon", ("mesothelioma",), "mesothelioma"),
+    "GLIOMA": ("glioma", ("classic_oligodendroglioma",), "classic_oligodendroglioma"),
+    "SRBCT": ("srbct", ("BL",), "BL"),
+    "BHAT1": ("bhattacharjee", ("carcinoid",), "carcinoid"),
+    "BHAT2": ("bhattacharjee", ("normal",), "normal"),
+    "BHAT3": ("bhattacharjee", ("squamous",), "squamous"),
+    "BHAT4": ("bhattacharjee", ("small_cell",), "small_cell"),
+    "CAR1": ("car", ("kidney",), "kidney"),
+    "CAR2": ("car", ("gastroesophageal",), "gastroesophageal"),
+    "CAR3": ("car", ("liver",), "liver"),
+    "CAR4": ("car", ("pancreas",), "pancreas"),
+    "DIABETES": ("diabetes", ("positive",), "positive"),
+    "WDBC": ("wdbc", ("malignant",), "malignant"),
+    "COLON": ("colon", ("normal",), "normal"),
+    "LYMPHOMA": ("lymphoma", ("DLBCL",), "DLBCL"),
+    "ARRHYTHMIA": ("arrhythmia", ARRHYTHMIAS, "arrhythmia"),
+    "HEART": ("heart", ("1", "2", "3", "4"), "disease"),
+    "DLBCL": ("dlbcl", ("FL",), "FL"),
+    "LEUKEMIA": ("leukemia", ("AML",), "AML"),
+    "SONAR": ("sonar", ("Mine",), "Mine"),
+    "IONOSPHERE": ("ionosphere", ("bad",), "bad"),
+    "MFEAT": ("mfeat", ("digit_0",), "digit_0"),
+    "LEPIOTA": ("mushroom", ("poisonous",), "poisonous"),
+    "OLIVETTI": ("olivetti", ("person_00",), "person_00"),
+}
+
+#: other names that the papers use for the same problems
+ALIASES = {
+    "LUNG": "GORDON",
+    "LUG": "GORDON",
+    "DIA": "DIABETES",
+    "WBC": "WDBC",
+    "CMA": "COLON",
+    "COL": "COLON",
+    "LMA": "LYMPHOMA",
+    "LEU": "LEUKEMIA",
+    "FACE": "OLIVETTI",
+    "MUSHROOM": "LEPIOTA",
+}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A binary problem: table, labels (the positive class by name, the others "rest"), the positive class's name."""
+
+    name: str
+    X: pd.DataFrame
+    y: pd.Series
+    positive: str
+
+
+def names() -> list[str]:
+    """The names that `load` takes."""
+    return list(PROBLEMS)
+
+
+def folder() -> Path:
+    """Where the files are looked for: the folder in MARGINSIEVE_DATA, else the user's cache."""
+    given = os.environ.get(VARIABLE)
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(given) if given else Path(cache) / "marginsieve"
+
+
+def load(name: str) -> Dataset:
+    """Read one of the papers' binary problems; columns and values are as in the file, nothing is scaled or imputed."""
+    import pandas as pd
+
+    key = name.strip().upper().replace(" ", "").replace("-", "")
+    key = ALIASES.get(key, key)
+    if key not in PROBLEMS:
+        raise InputError(f"there is no data set {name!r}; the names are {listing(names(), most=50)}")
+    file, labels, positive = PROBLEMS[key]
+    path = folder() / f"{file}.parquet"
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{key} needs {path.name}, which is not in {path.parent}. The files are not shipped with marginsieve: "
+            f"docs/data.md says where each comes from; put it there (one row per sample, the label in a column "
+            f"'target'), or name another folder in the environment variable {VARIABLE}"
+        )
+    frame = pd.read_parquet(path)
+    target = frame.pop("target").astype(str)
+    y = pd.Series([positive if label in labels else "rest" for label in target], index=frame.index, name="target")
+    return Dataset(key, frame, y, positive)

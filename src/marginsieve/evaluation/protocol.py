@@ -1,0 +1,212 @@
+"""Nested cross-validation: everything that is fitted is fitted inside the training part of an outer fold."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from .._blas import one_thread
+from .._types import Array, IntArray
+from ..inputs import check_classes, read_target
+from ..table import InputError
+from .metrics import DRAWS, Scores, score_predictions
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What one outer fold gave: codes and decision values of its test rows, and what was selected without them."""
+
+    repeat: int
+    test: IntArray
+    predicted: IntArray
+    decision: Array | None  # (test rows,), higher for the positive class; None for more than two classes
+    support: IntArray
+    seconds: float
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Out-of-fold predictions of every repeat, and the features selected in every fold."""
+
+    classes: Any
+    positive: int  # code of the positive class
+    truth: IntArray
+    groups: IntArray | None
+    folds: tuple[Fold, ...]
+    n_features: int
+    seed: int
+
+    @property
+    def repeats(self) -> int:
+        return max(fold.repeat for fold in self.folds) + 1
+
+    @cached_property
+    def predicted(self) -> IntArray:
+        """(repeats, m) class codes."""
+        out = np.empty((self.repeats, len(self.truth)), dtype=np.intp)
+        for fold in self.folds:
+            out[fold.repeat, fold.test] = fold.predicted
+        return out
+
+    @cached_property
+    def decision(self) -> Array | None:
+        """(repeats, m) decision values, higher for the positive class."""
+        if self.folds[0].decision is None:
+            return None
+        out = np.empty((self.repeats, len(self.truth)))
+        for fold in self.folds:
+            out[fold.repeat, fold.test] = fold.decision
+        return out
+
+    @cached_property
+    def frequency(self) -> Array:
+        """(n,) the share of outer folds in which each feature was selected."""
+        count = np.zeros(self.n_features)
+        for fold in self.folds:
+            count[fold.support] += 1
+        return count / len(self.folds)
+
+    @property
+    def sizes(self) -> IntArray:
+        """How many features each fold selected."""
+        return np.array([len(fold.support) for fold in self.folds])
+
+    @property
+    def notes(self) -> list[str]:
+        """What the folds remarked, each remark once."""
+        return list(dict.fromkeys(note for fold in self.folds for note in fold.notes))
+
+    def scores(self, draws: int = DRAWS, level: float = 0.95) -> Scores:
+        """Metrics of the pooled predictions with bootstrap intervals over samples, or over groups where there are any."""
+        return score_predictions(
+            self.truth, self.predicted, self.decision, self.positive, self.groups, draws, level, self.seed
+        )
+
+
+def nested_cv(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    positive: Any = None,
+    folds: int = 5,
+    repeats: int = 3,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Nested:
+    """Repeated stratified cross-validation (grouped where groups are given) around the estimator's whole fit.
+
+    The result depends on the seed alone, not on n_jobs. `progress(done, total)` is called as folds finish.
+    """
+    classes, codes, weight, groups = read_target(X, y, sample_weight, groups)
+    check_classes(classes, codes)
+    _enough(classes, codes, groups, folds)
+    if repeats < 1:
+        raise InputError(f"repeats is {repeats!r}; it must be 1 or more")
+    code = _positive(classes, codes, positive)
+    seeds = np.random.SeedSequence(seed).spawn(repeats * (folds + 1))
+    tasks = []
+    for repeat in range(repeats):
+        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+        splits = splitter(folds, shuffle=True, random_state=_integer(seeds[repeat * (folds + 1)]))
+        for k, (train, test) in enumerate(splits.split(np.zeros(len(codes)), codes, groups)):
+            random_state = _integer(seeds[repeat * (folds + 1) + 1 + k])
+            given = None if sample_weight is None else weight
+            tasks.append(delayed(_run)(estimator, X, y, given, groups, code, classes, repeat, train, test, random_state))
+    done = []
+    for result in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks):
+        done.append(result)
+        if progress is not None:
+            progress(len(done), len(tasks))
+    ordered = tuple(sorted(done, key=lambda fold: (fold.repeat, int(fold.test[0]))))
+    return Nested(classes, code, codes, groups, ordered, int(X.shape[1]), seed)
+
+
+def _run(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: Array | None,
+    groups: IntArray | None,
+    positive: int,
+    classes: Any,
+    repeat: int,
+    train: IntArray,
+    test: IntArray,
+    random_state: int,
+) -> Fold:
+    since = time.perf_counter()
+    estimator = clone(estimator)
+    if "random_state" in estimator.get_params(deep=False):
+        estimator.set_params(random_state=random_state)
+    extra = {
+        name: values[train]
+        for name, values in (("sample_weight", weight), ("groups", groups))
+        if values is not None and has_fit_parameter(estimator, name)
+    }
+    with one_thread(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(_safe_indexing(X, train), _safe_indexing(y, train), **extra)
+        rows = _safe_indexing(X, test)
+        predicted = np.searchsorted(classes, estimator.predict(rows))
+        decision = None
+        if len(classes) == 2:
+            decision = np.asarray(estimator.decision_function(rows)) * (1.0 if positive == 1 else -1.0)
+    return Fold(
+        repeat,
+        test,
+        predicted.astype(np.intp),
+        decision,
+        _selected(estimator, int(X.shape[1])),
+        time.perf_counter() - since,
+        tuple(dict.fromkeys(str(item.message) for item in caught)),
+    )
+
+
+def _selected(estimator: Any, n: int) -> IntArray:
+    """The features an estimator selected; all of them where it selects none."""
+    if hasattr(estimator, "get_support"):
+        return np.asarray(estimator.get_support(indices=True), dtype=np.intp)
+    return np.arange(n)
+
+
+def _enough(classes: Any, codes: IntArray, groups: IntArray | None, folds: int) -> None:
+    if folds < 2:
+        raise InputError(f"folds is {folds!r}; it must be 2 or more")
+    units = np.arange(len(codes)) if groups is None else groups
+    counts = [len(np.unique(units[codes == k])) for k in range(len(classes))]
+    rarest = int(np.argmin(counts))
+    if counts[rarest] < folds:
+        what = "samples" if groups is None else "groups"
+        few = counts[rarest]
+        advice = f"use {few} folds or fewer" if few >= 2 else "a score needs at least 2"
+        raise InputError(f"class {classes[rarest]!s} has {few} {what}, fewer than the {folds} outer folds: {advice}")
+
+
+def _positive(classes: Any, codes: IntArray, positive: Any) -> int:
+    if positive is None:
+        counts = np.bincount(codes)
+        return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
+    where = np.flatnonzero(classes == positive)
+    if not len(where):
+        raise InputError(f"positive is {positive!r}; the classes are {', '.join(map(str, classes))}")
+    return int(where[0])
+
+
+def _integer(seed: np.random.SeedSequence) -> int:
+    return int(seed.generate_state(1)[0] // 2)

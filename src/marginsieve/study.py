@@ -1,0 +1,216 @@
+"""The user's study: a table, a target and a method in; a selection and its honest score out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import recipes
+from .evaluation import METRICS, Nested, Scores, nested_cv
+from .selector import SVMSelector
+from .table import InputError, listing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A fitted selector on all rows, and the nested score of the way it was made."""
+
+    method: str
+    settings: dict[str, Any]
+    selector: SVMSelector
+    nested: Nested
+    scores: Scores
+    names: tuple[str, ...]
+    ids: Any  # row labels for the predictions
+    dropped: tuple[str, ...]
+    seconds: float
+
+    @property
+    def notes(self) -> list[str]:
+        return list(dict.fromkeys([*self.selector.notes_, *self.nested.notes]))
+
+    def features(self) -> pd.DataFrame:
+        """Every feature by rank: name, rank, score, selected, frequency over the outer folds."""
+        import pandas as pd
+
+        order = np.argsort(self.selector.ranking_)
+        return pd.DataFrame(
+            {
+                "name": np.array(self.names, dtype=object)[order],
+                "rank": self.selector.ranking_[order],
+                "score": self.selector.scores_[order],
+                "selected": self.selector.support_[order],
+                "frequency": self.nested.frequency[order],
+            }
+        )
+
+    def predictions(self) -> pd.DataFrame:
+        """Out-of-fold predictions, one row per sample and repeat."""
+        import pandas as pd
+
+        nested, m = self.nested, len(self.nested.truth)
+        frames = []
+        for repeat in range(nested.repeats):
+            frame = pd.DataFrame({"row": self.ids, "repeat": repeat + 1, "truth": nested.classes[nested.truth]})
+            frame["predicted"] = nested.classes[nested.predicted[repeat]]
+            frame["decision"] = np.full(m, np.nan) if nested.decision is None else nested.decision[repeat]
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON: what was asked, what was found, how well it predicts, what to doubt."""
+        from . import __version__
+
+        nested, selector = self.nested, self.selector
+        counts = np.bincount(nested.truth, minlength=len(nested.classes))
+        chosen = self.features().query("selected")
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "method": self.method,
+            "settings": self.settings,
+            "table": {
+                "rows": len(nested.truth),
+                "features": len(self.names),
+                "classes": {str(label): int(count) for label, count in zip(nested.classes, counts, strict=True)},
+                "positive": str(nested.classes[nested.positive]),
+                "dropped_columns": list(self.dropped),
+                "constant_columns": selector.constant_,
+                "equal_columns": [list(group) for group in selector.duplicates_],
+            },
+            "protocol": {
+                "outer": "repeated stratified cross-validation" + (", grouped" if nested.groups is not None else ""),
+                "folds": len(nested.folds) // nested.repeats,
+                "repeats": nested.repeats,
+                "seed": nested.seed,
+                "interval": f"{self.scores.level:.0%} percentile bootstrap over "
+                + ("groups" if nested.groups is not None else "samples"),
+                "draws": self.scores.draws,
+            },
+            "scores": {
+                name: {"value": self.scores.value[name], "low": self.scores.low[name], "high": self.scores.high[name]}
+                for name in METRICS
+                if name in self.scores.value
+            },
+            "n_features": selector.n_features_,
+            "n_features_over_folds": {
+                "median": float(np.median(nested.sizes)),
+                "smallest": int(nested.sizes.min()),
+                "largest": int(nested.sizes.max()),
+            },
+            "threshold": selector.threshold_,
+            "features": [
+                {"name": row.name_, "rank": int(row.rank_), "score": float(row.score_), "frequency": float(row.frequency_)}
+                for row in chosen.add_suffix("_").itertuples(index=False)
+            ],
+            "stop_reason": selector.path_.stop_reason,
+            "notes": self.notes,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def select(
+    frame: Any,
+    target: str,
+    *,
+    method: str = "svm-rfe",
+    positive: str | None = None,
+    features: int | None = None,
+    groups: str | None = None,
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    rows: int | None = None,
+    folds: int = 5,
+    repeats: int = 3,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Selection:
+    """Select features of a pandas table with a named method and score the whole procedure by nested cross-validation.
+
+    Numeric columns are standardised inside the folds. The number of features is the one-standard-error choice of inner
+    folds unless `features` gives it.
+    """
+    since = time.perf_counter()
+    X, y, group, dropped = _split(frame, target, groups, drop)
+    if unknown := [name for name in keep if name not in X.columns]:
+        raise InputError(f"keep names {listing(unknown)}, which the table does not have")
+    label = None if positive is None else _label(y, positive, target)
+    selector = recipes.get(method)(
+        standardize=True,
+        n_features_to_select=features,
+        keep=list(keep) or None,
+        positive=label,
+        rows=rows,
+        random_state=seed,
+    )
+    total = folds * repeats + 1
+    tick = (lambda done, _: progress(done, total)) if progress is not None else None
+    nested = nested_cv(
+        selector,
+        X,
+        y,
+        groups=group,
+        positive=label,
+        folds=folds,
+        repeats=repeats,
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=tick,
+    )
+    import warnings
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        selector.set_params(n_jobs=n_jobs).fit(X, y, groups=group)
+    selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
+    if progress is not None:
+        progress(total, total)
+    settings = {"features": features, "groups": groups, "keep": list(keep), "rows": rows, "positive": positive}
+    return Selection(
+        method=method.replace("-", "_"),
+        settings=settings,
+        selector=selector,
+        nested=nested,
+        scores=nested.scores(),
+        names=tuple(str(name) for name in X.columns),
+        ids=np.arange(1, len(X) + 1),
+        dropped=tuple(dropped),
+        seconds=time.perf_counter() - since,
+    )
+
+
+def _split(frame: Any, target: str, groups: str | None, drop: Sequence[str]) -> tuple[Any, Any, Any, list[str]]:
+    """(X, y, groups, names of the columns left out); rows without a label are an error."""
+    for role, name in [("target", target), ("groups", groups), *(("drop", name) for name in drop)]:
+        if name is not None and name not in frame.columns:
+            raise InputError(f"{role} is {name!r}; the table's columns are {listing([str(c) for c in frame.columns])}")
+    if target in drop or target == groups:
+        raise InputError(f"{target!r} is the target: it cannot be dropped, nor tell groups")
+    y = frame[target]
+    if missing := int(y.isna().sum()):
+        raise InputError(f"the target {target!r} is empty in {missing} of {len(y)} rows; fill or remove these rows")
+    if str(y.dtype) in ("category", "str", "string", "object"):
+        y = y.astype(str).astype(object)
+    group = None if groups is None else frame[groups]
+    if group is not None and (missing := int(group.isna().sum())):
+        raise InputError(f"the group column {groups!r} is empty in {missing} of {len(y)} rows; fill these cells")
+    left_out = [name for name in (groups, *drop) if name is not None]
+    return frame.drop(columns=[target, *left_out]), y, group, left_out
+
+
+def _label(y: Any, positive: str, target: str) -> Any:
+    """The class that the text `positive` names."""
+    for label in y.unique():
+        if str(label) == positive:
+            return label
+    raise InputError(f"positive is {positive!r}; the target {target!r} has {listing([str(v) for v in y.unique()])}")
