@@ -1,6 +1,5 @@
 """scikit-learn's estimator checks over all recipes."""
 
-import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginsieve import recipes
@@ -15,6 +14,6 @@ def checked() -> list[object]:
     return [selector.set_params(machine__tol=1e-9) for selector in made]  # equal weights must give equal values
 
 
-@parametrize_with_checks(checked(), expected_failed_checks=lambda estimator: {})
+@parametrize_with_checks(checked(), expected_failed_checks=lambda _: {})
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -4,8 +4,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 Matrix = Any  # a dense Array or a scipy.sparse array
+
+
+def is_sparse(Z: Matrix) -> bool:
+    """Whether this is a scipy.sparse array or matrix."""
+    return bool(sparse.issparse(Z))

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table as Grid
 
 if TYPE_CHECKING:
@@ -29,7 +36,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Finds the few features that matter in a hard table and says honestly how well they predict."""
 
@@ -41,7 +50,9 @@ def select(
     positive: Annotated[str | None, typer.Option(help="The class of interest; the rarer one by default.")] = None,
     method: Annotated[str, typer.Option(help="One of those that `marginsieve methods` lists.")] = "svm-rfe",
     features: Annotated[str, typer.Option(help="How many features, or auto: inner folds decide.")] = "auto",
-    groups: Annotated[str | None, typer.Option(help="A column whose equal values stay together, such as a patient.")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="A column whose equal values stay together, such as a patient.")
+    ] = None,
     keep: Annotated[str, typer.Option(help="Columns that are always selected, separated by commas.")] = "",
     drop: Annotated[str, typer.Option(help="Columns that are no features, such as ids, separated by commas.")] = "",
     rows: Annotated[int | None, typer.Option(help="Train on at most this many rows; needed above 10,000.")] = None,
@@ -83,7 +94,9 @@ def select(
 
 
 @app.command()
-def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False) -> None:
+def methods(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
     """List the methods."""
     from . import recipes
 
@@ -101,7 +114,9 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON and
 
 @app.command()
 def cohort(
-    path: Annotated[Path, typer.Argument(help="Where to write the table (.csv); the truth goes beside it (.truth.json).")],
+    path: Annotated[
+        Path, typer.Argument(help="Where to write the table (.csv); the truth goes beside it (.truth.json).")
+    ],
     samples: Annotated[int, typer.Option(help="Rows.")] = 120,
     features: Annotated[int, typer.Option(help="Numeric columns.")] = 2000,
     relevant: Annotated[int, typer.Option(help="Columns that differ between the classes.")] = 10,

@@ -37,7 +37,7 @@ def refuses_classes(n_classes: int, negative_weight: float, threshold: Any) -> s
     if n_classes <= 2:
         return None
     if negative_weight != 1.0:
-        return f"negative_weight is {negative_weight!r} and y has {n_classes} classes: with more than two, use class_weight"
-    if not (threshold in ("auto", "margin") if isinstance(threshold, str) else False):
+        return f"negative_weight is {negative_weight!r} and y has {n_classes} classes: use class_weight with so many"
+    if not isinstance(threshold, str) or threshold not in ("auto", "margin"):
         return f"threshold is {threshold!r} and y has {n_classes} classes: a cut exists only between two"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .criteria import CRITERIA
@@ -10,13 +11,19 @@ from .machines import MACHINES
 from .searches import SEARCHES
 from .table import InputError, listing
 
-AXES: dict[str, dict[str, type]] = {
+AXES: dict[str, Mapping[str, Any]] = {
     "kernel": KERNELS,
     "machine": MACHINES,
     "criterion": CRITERIA,
     "search": SEARCHES,
 }
-REQUIRED = {"kernel": "base", "machine": "solve", "criterion": "score", "search": "run", "sampler": "fit_resample"}
+REQUIRED = {
+    "kernel": "base",
+    "machine": "solve",
+    "criterion": "score",
+    "search": "run",
+    "sampler": "fit_resample",
+}
 
 
 def resolve(axis: str, value: Any) -> Any:
@@ -31,9 +38,7 @@ def resolve(axis: str, value: Any) -> Any:
             raise InputError(f"{axis} is {value!r}; the names are {names}")
         return known[name]()
     if isinstance(value, type) or not hasattr(value, REQUIRED[axis]):
-        raise InputError(
-            f"{axis} is {value!r}; it must be a name or an object with a method {REQUIRED[axis]!r}"
-        )
+        raise InputError(f"{axis} is {value!r}; it must be a name or an object with a method {REQUIRED[axis]!r}")
     return value
 
 

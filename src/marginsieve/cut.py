@@ -24,7 +24,7 @@ MOST_SIZES = 60  # sizes on the grid of the inner folds
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Decision values of held-out rows by size: values (S, rows, k); row numbers, fold numbers and weights (rows,)."""
+    """Decision values of held-out rows by size: values (S, rows, k); row and fold numbers (rows,)."""
 
     sizes: tuple[int, ...]
     values: Array
@@ -32,7 +32,7 @@ class HeldOut:
     fold: IntArray
 
     def scores(self, y: IntArray, plan: Plan) -> tuple[Array, Array]:
-        """(S,) mean over the folds of the ranking AUC (more than two classes: balanced accuracy), and its standard error."""
+        """(S,) mean over folds of the ranking AUC (of the balanced accuracy if classes are many), and its standard error."""
         folds = [self.fold == k for k in np.unique(self.fold)]
         table = np.array(
             [[_fold_score(values[fold], y[self.rows[fold]], plan) for fold in folds] for values in self.values]
@@ -43,7 +43,7 @@ class HeldOut:
 
 
 def size_grid(steps: Sequence[int], n: int, smallest: int) -> tuple[int, ...]:
-    """The sizes of a path if they are few, else about sixty between n and 1, each a constant share of the one before."""
+    """The sizes of a path if they are few, else about sixty between n and 1, each a fixed share of the one before."""
     grid = sorted(set(steps)) if 1 < len(set(steps)) <= MOST_SIZES else _geometric(n)
     return tuple(size for size in grid if size >= smallest) or (n,)
 
@@ -76,7 +76,12 @@ def hold_out(
 
 
 def _one_fold(
-    plan: Plan, part: Part, train: IntArray, test: IntArray, sizes: tuple[int, ...], seed: np.random.SeedSequence
+    plan: Plan,
+    part: Part,
+    train: IntArray,
+    test: IntArray,
+    sizes: tuple[int, ...],
+    seed: np.random.SeedSequence,
 ) -> Array:
     with one_thread():
         searched = run_search(plan, part.take(train), np.random.default_rng(seed))
@@ -116,7 +121,7 @@ def inner_folds(
 
 
 def choose_size(sizes: Sequence[int], score: Array, error: Array, rule: str) -> int:
-    """"best": the smallest size with the best mean; "one-se": the smallest within one standard error of it."""
+    """ "best": the smallest size with the best mean; "one-se": the smallest within one standard error of it."""
     at = np.asarray(sizes)
     top = score.max()
     best = int(at[score >= top - 1e-12].min())

@@ -40,7 +40,9 @@ def read_table(path: Path) -> pd.DataFrame:
     except Exception as error:
         raise InputError(f"{path.name!r} could not be read as {kind[1:].upper()}: {error}") from error
     if frame.empty:
-        raise InputError(f"{path.name!r} has {frame.shape[0]} rows and {frame.shape[1]} columns: there is nothing in it")
+        raise InputError(
+            f"{path.name!r} has {frame.shape[0]} rows and {frame.shape[1]} columns: there is nothing in it"
+        )
     frame.columns = [str(name) for name in frame.columns]
     return frame
 

@@ -1,7 +1,7 @@
 """From a training part to a path, and from a path and a size to a model. Everything fitted is fitted here, on the part.
 
-    part -> prepare (constant columns, standardisation, oversampling, prefilter) -> search -> Path
-    Path, size -> Model: the machine refitted on the chosen features
+part -> prepare (constant columns, standardisation, oversampling, prefilter) -> search -> Path
+Path, size -> Model: the machine refitted on the chosen features
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._types import Array, BoolArray, IntArray, Matrix
+from ._types import Array, BoolArray, IntArray, Matrix, is_sparse
 from .gram import Gram
 from .problem import Path, Problem, Solution
 from .table import InputError, Table
@@ -86,7 +86,7 @@ class Scaling:
         """To mean 0 and variance 1 over the weighted rows; constant columns are left as they are."""
         total = weight.sum()
         mean = np.asarray(weight @ Z) / total
-        if sparse.issparse(Z):
+        if is_sparse(Z):
             variance = np.maximum(np.asarray(weight @ Z.multiply(Z)) / total - mean**2, 0.0)
             shift = np.zeros(len(mean))
         else:
@@ -97,7 +97,7 @@ class Scaling:
         return cls(shift, 1.0 / np.where(deviation > 0, deviation, 1.0))
 
     def apply(self, Z: Matrix) -> Matrix:
-        if sparse.issparse(Z):
+        if is_sparse(Z):
             return sparse.csc_array(Z @ sparse.diags_array(self.factor))
         out = Z - self.shift
         out *= self.factor
@@ -157,7 +157,7 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
 def varying(Z: Matrix) -> BoolArray:
     """(n,) whether a column takes values that differ by more than rounding."""
     table = Table(Z, (), ())
-    if sparse.issparse(Z):
+    if is_sparse(Z):
         size = np.asarray(abs(Z).max(axis=0).toarray()).ravel()
     else:
         size = np.maximum(np.abs(Z.min(axis=0)), np.abs(Z.max(axis=0)))
@@ -215,7 +215,7 @@ def _prefiltered(plan: Plan, problem: Problem, rng: np.random.Generator) -> Path
     order = np.lexsort((-value, ~kept)).astype(np.intp)
     inside, outside = np.sort(order[: max(size, int(kept.sum()))]), order[max(size, int(kept.sum())) :]
     small = replace(problem, table=problem.table.columns(inside), keep=_places(tuple(problem.keep), inside))
-    path = plan.search.run(small, rng)
+    path: Path = plan.search.run(small, rng)
     problem.unconverged, problem.worst_residual = small.unconverged, small.worst_residual
     problem.solves += small.solves
     scores = np.zeros(len(value))
@@ -223,9 +223,7 @@ def _prefiltered(plan: Plan, problem: Problem, rng: np.random.Generator) -> Path
     return replace(path, order=np.concatenate([inside[path.order], outside]), scores=scores)
 
 
-def _oversampled(
-    sampler: Any, table: Table, y: IntArray, rng: np.random.Generator
-) -> tuple[Table, IntArray, Array]:
+def _oversampled(sampler: Any, table: Table, y: IntArray, rng: np.random.Generator) -> tuple[Table, IntArray, Array]:
     from sklearn.base import clone
 
     sampler = clone(sampler)

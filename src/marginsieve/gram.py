@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._types import Array, IntArray, Matrix
+from ._types import Array, IntArray, Matrix, is_sparse
 from .table import Table
 
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
@@ -53,6 +53,7 @@ class Gram:
     @classmethod
     def _assemble(cls, kernel: Any, table: Table, scale: Array, live: IntArray) -> Gram:
         everything = len(live) == table.shape[1]
+        columns: Matrix
         if table.is_sparse:
             columns = sparse.csr_array((table.Z if everything else table.Z[:, live]).T)
         else:
@@ -133,7 +134,7 @@ class Gram:
             return self._matrix.diagonal().copy()
         total = np.zeros(Z.shape[0])
         for j, w in zip(self.features, self.weight, strict=True):
-            z = _column(Z, j)
+            z = column_of(Z, j)
             total += w * self.kernel.base(z, z, self.table.kind[j], self.table.spread[j])
         return np.asarray(self.kernel.outer(total))
 
@@ -153,7 +154,7 @@ class Gram:
         """(p, rows): K(without j) @ c for each live feature j; an averaging kernel keeps its divisor."""
         if self._is_linear:
             rows = self._columns if Z is None else self._block_of(Z)
-            rows = rows.toarray() if sparse.issparse(rows) else rows
+            rows = rows.toarray() if is_sparse(rows) else rows
             u = self.weight * self._times(c)
             return np.asarray((u @ rows) - u[:, None] * rows)
         A = self._inner if Z is None else self.inner(self.weight, Z)
@@ -187,8 +188,8 @@ class Gram:
         if self.kernel.geometry is None:
             return np.array([2.0 * s[k] * float(np.sum(G * B)) for k, B in self._base_matrices()])
         columns = self._columns
-        if sparse.issparse(columns):
-            product = np.asarray(columns.multiply((columns @ G)).sum(axis=1)).ravel()
+        if is_sparse(columns):
+            product = np.asarray(columns.multiply(columns @ G).sum(axis=1)).ravel()
         else:
             product = np.einsum("pm,pm->p", columns, columns @ G)
         if self.kernel.geometry == "distance":
@@ -211,7 +212,7 @@ class Gram:
 
     def _block_of(self, Z: Matrix) -> Matrix:
         """New rows (rows, n) as a block (p, rows) of the live features."""
-        if sparse.issparse(Z):
+        if is_sparse(Z):
             return sparse.csr_array(sparse.csc_array(Z)[:, self.features].T)
         block = np.ascontiguousarray(Z[:, self.features].T)
         return block if self.block.centre is None else block - self.block.centre[self.place][:, None]
@@ -219,8 +220,8 @@ class Gram:
     def _base_matrices(self, Z: Matrix | None = None, rows: IntArray | None = None) -> Iterator[tuple[int, Array]]:
         """For each live feature: its number and the matrix base_j between rows (of Z) and (some) training rows."""
         for k, j in enumerate(self.features):
-            v = _column(self.table.Z, j) if rows is None else _column(self.table.Z, j)[rows]
-            u = v if Z is None else _column(Z, j)
+            v = column_of(self.table.Z, j) if rows is None else column_of(self.table.Z, j)[rows]
+            u = v if Z is None else column_of(Z, j)
             yield k, self.kernel.base(u[:, None], v[None, :], self.table.kind[j], self.table.spread[j])
 
     def _inner_by_feature(self, weights: Array, Z: Matrix | None) -> Array:
@@ -230,22 +231,23 @@ class Gram:
         return A
 
 
-def _column(Z: Matrix, j: int) -> Array:
-    return np.asarray(Z[:, [j]].toarray().ravel() if sparse.issparse(Z) else Z[:, j])
+def column_of(Z: Matrix, j: int) -> Array:
+    """(m,) one column, dense."""
+    return np.asarray(Z[:, [j]].toarray().ravel() if is_sparse(Z) else Z[:, j])
 
 
 def _weighted_product(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
     """left' diag(weights) right, for columns kept as rows: (b, r), (b,), (b, m) -> (r, m)."""
     right = left if right is None else right
-    if sparse.issparse(left):
+    if is_sparse(left):
         return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
     if len(weights) == 1:
         return np.asarray((weights[0] * left[0])[:, None] * right[0])
     if len(weights) and np.all(weights == weights[0]):
-        return np.asarray(left.T @ right) * weights[0]
+        return np.asarray((left.T @ right) * weights[0])
     return np.asarray((left.T * weights) @ right)
 
 
 def _as_distance(product: Array, left: Array, right: Array) -> Array:
     """-|x - z|^2 / 2 from products; never positive, exactly 0 on the diagonal of a square matrix with itself."""
-    return np.minimum(product - 0.5 * left[:, None] - 0.5 * right[None, :], 0.0)
+    return np.asarray(np.minimum(product - 0.5 * left[:, None] - 0.5 * right[None, :], 0.0))

@@ -62,10 +62,13 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
             f"the table is empty: Found array with {frame.shape[0]} sample(s) and {frame.shape[1]} feature(s) "
             f"(shape={frame.shape}) while a minimum of 1 is required."
         )
-    if nwarrow := frame.implementation.is_pyarrow():
-        X = _ArrowNames(frame.columns, frame.shape)
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
-    return frame.to_native() if nwarrow else X
+    named = X
+    if frame.implementation.is_pyarrow():  # scikit-learn does not read names off arrow tables
+        import pandas as pd
+
+        named = pd.DataFrame(columns=frame.columns)
+    validate_data(estimator, named, reset=reset, skip_check_array=True)
+    return X
 
 
 def read_target(X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, IntArray, Array, Any]:
@@ -87,8 +90,10 @@ def read_target(X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, I
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     m = len(y)
-    weight = np.ones(m) if sample_weight is None else _check_sample_weight(
-        sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True
+    weight = (
+        np.ones(m)
+        if sample_weight is None
+        else _check_sample_weight(sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True)
     )
     if groups is not None:
         groups = column_or_1d(groups)
@@ -144,13 +149,3 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     if random_state is None or isinstance(random_state, (int, np.integer)):
         return np.random.SeedSequence(random_state)
     return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31)))
-
-
-class _ArrowNames:
-    """The names and shape of an arrow table, in the form in which scikit-learn reads them off a frame."""
-
-    def __init__(self, names: list[str], shape: tuple[int, int]) -> None:
-        import pandas as pd
-
-        self.frame = pd.DataFrame(columns=names)
-        self.shape = shape

@@ -126,6 +126,7 @@ class Problem:
     def score(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
         """The criterion of each live feature, summed over the binary problems; same order as gram.features."""
         return np.asarray(self.criterion.score(self, gram, solutions))
+
     @staticmethod
     def step(size: int, solutions: Sequence[Solution], since: float) -> Step:
         """A path's step from what was solved since the clock read `since`."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .criteria import Fisher, MarginChange
 from .components import resolve
+from .criteria import Fisher, MarginChange
 from .machines import CSVC
 from .searches import Backward, TopK
 from .selector import SVMSelector

@@ -18,6 +18,7 @@ from ._types import Array, BoolArray, IntArray, Matrix
 from .compatibility import refuses, refuses_classes, refuses_table
 from .components import resolve
 from .fitting import Part, Plan, Searched, fit_model, run_search, varying
+from .gram import column_of
 from .inputs import check_classes, choose_rows, read_new, read_target, read_training, seed_sequence
 from .table import InputError, as_frame, listing
 
@@ -144,7 +145,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         value = self.decision_function(X)
         return self.classes_[value.argmax(axis=1) if value.ndim == 2 else (value > 0).astype(np.intp)]
 
-    @available_if(_wants_probability)
+    @available_if(_wants_probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """(rows, classes): a sigmoid of the decision value, fitted on the inner folds; needs probability=True."""
         value = self.decision_function(X)
@@ -232,7 +233,14 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.duplicates_ = [tuple(names[group]) for group in equal_columns(part.table.Z)]
 
     def _decide(
-        self, plan: Plan, part: Part, training: Part, sample: IntArray, chosen: Part, searched: Searched, rng: Any
+        self,
+        plan: Plan,
+        part: Part,
+        training: Part,
+        sample: IntArray,
+        chosen: Part,
+        searched: Searched,
+        rng: Any,
     ) -> None:
         """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
         path, n = searched.path, self.n_features_in_
@@ -261,9 +269,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.n_features_ = int(self.support_.sum())
         self._cut_and_calibrate(plan, part, held, size, threshold)
 
-    def _cut_and_calibrate(
-        self, plan: Plan, part: Part, held: cut.HeldOut | None, size: int, threshold: Any
-    ) -> None:
+    def _cut_and_calibrate(self, plan: Plan, part: Part, held: cut.HeldOut | None, size: int, threshold: Any) -> None:
         self.threshold_ = float(threshold) if isinstance(threshold, (int, float)) else 0.0
         if held is None:
             return
@@ -303,14 +309,15 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         if rule == "auto":
             given = isinstance(self.class_weight, Mapping) or self.negative_weight != 1.0 or len(self.classes_) > 2
             return "margin" if given else "balanced"
-        pair = isinstance(rule, (tuple, list)) and len(rule) == 2 and all(cost > 0 for cost in rule)
+        if isinstance(rule, (tuple, list)) and len(rule) == 2 and all(cost > 0 for cost in rule):
+            return tuple(rule)
         number = isinstance(rule, (int, float)) and not isinstance(rule, bool)
-        if not (pair or number or rule in ("balanced", "margin")):
+        if not (number or rule in ("balanced", "margin")):
             raise InputError(
                 f'threshold is {rule!r}; it must be "auto", "balanced", "margin", a number, or two positive costs '
                 "(of a false positive, of a false negative)"
             )
-        return tuple(rule) if pair else rule
+        return rule
 
     def _warn(self, searched: Searched) -> None:
         problem = searched.problem
@@ -337,16 +344,14 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
 
 def equal_columns(Z: Matrix) -> list[IntArray]:
     """Groups of columns that are equal to the last bit."""
-    m, n = Z.shape
-    key = np.asarray(np.random.default_rng(0).normal(size=m) @ Z)
+    key = np.asarray(np.random.default_rng(0).normal(size=Z.shape[0]) @ Z)
     order = np.argsort(key, kind="stable")
-    dense = (lambda j: Z[:, [j]].toarray()) if hasattr(Z, "toarray") else (lambda j: Z[:, j])
     groups: list[IntArray] = []
     close = np.flatnonzero(np.abs(np.diff(key[order])) <= 1e-12 * np.abs(key[order][:-1]))
     for run in np.split(close, np.flatnonzero(np.diff(close) > 1) + 1) if len(close) else []:
         by_bytes: dict[bytes, list[int]] = {}
         for j in order[run[0] : run[-1] + 2]:
-            by_bytes.setdefault(np.ascontiguousarray(dense(j)).tobytes(), []).append(int(j))
+            by_bytes.setdefault(column_of(Z, j).tobytes(), []).append(int(j))
         groups += [np.sort(np.array(group, dtype=np.intp)) for group in by_bytes.values() if len(group) > 1]
     return sorted(groups, key=lambda group: int(group[0]))
 
@@ -354,7 +359,7 @@ def equal_columns(Z: Matrix) -> list[IntArray]:
 def _with_rest(
     folds: list[tuple[IntArray, IntArray]], sample: IntArray, m: int, rng: np.random.Generator
 ) -> list[tuple[IntArray, IntArray]]:
-    """Folds of the sampled rows in the numbering of all rows; rows left out of the sample are dealt to the test sides."""
+    """Folds of the sampled rows in the numbering of all rows; rows left out of the sample join the test sides."""
     if len(sample) == m:
         return folds
     rest = np.array_split(rng.permutation(np.setdiff1d(np.arange(m), sample)), len(folds))

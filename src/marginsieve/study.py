@@ -97,7 +97,11 @@ class Selection:
                 "draws": self.scores.draws,
             },
             "scores": {
-                name: {"value": self.scores.value[name], "low": self.scores.low[name], "high": self.scores.high[name]}
+                name: {
+                    "value": self.scores.value[name],
+                    "low": self.scores.low[name],
+                    "high": self.scores.high[name],
+                }
                 for name in METRICS
                 if name in self.scores.value
             },
@@ -108,10 +112,7 @@ class Selection:
                 "largest": int(nested.sizes.max()),
             },
             "threshold": selector.threshold_,
-            "features": [
-                {"name": row.name_, "rank": int(row.rank_), "score": float(row.score_), "frequency": float(row.frequency_)}
-                for row in chosen.add_suffix("_").itertuples(index=False)
-            ],
+            "features": chosen.drop(columns="selected").to_dict("records"),
             "stop_reason": selector.path_.stop_reason,
             "notes": self.notes,
             "seconds": round(self.seconds, 3),
@@ -175,7 +176,13 @@ def select(
     selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
     if progress is not None:
         progress(total, total)
-    settings = {"features": features, "groups": groups, "keep": list(keep), "rows": rows, "positive": positive}
+    settings = {
+        "features": features,
+        "groups": groups,
+        "keep": list(keep),
+        "rows": rows,
+        "positive": positive,
+    }
     return Selection(
         method=method.replace("-", "_"),
         settings=settings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from ._types import Array, BoolArray, IntArray, Matrix
+from ._types import Array, BoolArray, IntArray, Matrix, is_sparse
 
 KINDS = ("real", "ordinal", "nominal")
 LARGEST = 1e150  # the square of anything larger is no number
@@ -38,7 +39,7 @@ class Table:
 
     @property
     def is_sparse(self) -> bool:
-        return bool(sparse.issparse(self.Z))
+        return bool(is_sparse(self.Z))
 
     @cached_property
     def spread(self) -> Array:
@@ -85,12 +86,12 @@ class Columns:
     def of(cls, X: Any, kinds: Mapping[str, str] | None = None) -> Columns:
         """Read names, kinds and levels off a frame or an array."""
         frame = as_frame(X)
+        inferred: dict[int, str] = {}
+        levels: dict[int, tuple[Any, ...]] = {}
         if frame is None:
             names = tuple(f"x{j}" for j in range(X.shape[1]))
-            inferred: dict[int, str] = {}
-            levels: dict[int, tuple[Any, ...]] = {}
         else:
-            names = tuple(str(name) for name in frame.columns)
+            names = tuple(map(str, column_names(X)))
             inferred, levels = _read_kinds(frame)
         kind = [inferred.get(j, "real") for j in range(len(names))]
         _override(kind, names, kinds)
@@ -98,42 +99,58 @@ class Columns:
             if name == "real":
                 levels.pop(j, None)
             elif j not in levels:
-                column = np.asarray(X)[:, j] if frame is None else frame[:, j].to_numpy()
+                column = np.asarray(X)[:, j].tolist() if frame is None else frame[:, j].to_list()
                 levels[j] = _sorted_levels(column)
         return cls(names, tuple(kind), levels)
 
     def encode(self, X: Any) -> Matrix:
         """(rows, n) codes: numbers as they are, levels by their place; unseen levels get places of their own."""
-        if sparse.issparse(X):
+        if is_sparse(X):
             return sparse.csc_array(X, dtype=np.float64)
         frame = as_frame(X)
         if frame is None:
             Z = np.array(X, dtype=np.float64, order="F")
             for j, levels in self.levels.items():
-                Z[:, j] = _places(np.asarray(X)[:, j], levels)
+                Z[:, j] = _places(np.asarray(X)[:, j].tolist(), levels)
             return Z
         Z = np.empty(frame.shape, dtype=np.float64, order="F")
         numeric = [j for j in range(len(self.names)) if j not in self.levels]
         _fill_numbers(frame, numeric, self.names, Z)
         for j, levels in self.levels.items():
-            Z[:, j] = _places(frame[:, j].to_numpy(), levels)
+            Z[:, j] = _places(frame[:, j].to_list(), levels)
         return Z
 
     def table(self, X: Any) -> Table:
         return Table(self.encode(X), self.kind, self.names)
 
 
+def column_names(X: Any) -> list[Any]:
+    """The names of a pandas, polars or arrow table."""
+    names = getattr(X, "column_names", None)
+    names = X.columns if names is None else names
+    return list(names.tolist() if hasattr(names, "tolist") else names)
+
+
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """The narwhals view of a pandas, polars or arrow table; None for anything else."""
-    if isinstance(X, np.ndarray) or sparse.issparse(X) or isinstance(X, (list, tuple)):
+    if isinstance(X, (np.ndarray, list, tuple)) or is_sparse(X):
         return None
-    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
-    if names is not None and len(set(names)) < len(names):
-        seen: set[Any] = set()
-        twice = [str(name) for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
-        raise InputError(f"column names occur more than once: {listing(twice)}; rename or drop the repeats")
+    if hasattr(X, "columns"):
+        counts = Counter(column_names(X))
+        if twice := [str(name) for name, count in counts.items() if count > 1]:
+            raise InputError(f"column names occur more than once: {listing(twice)}; rename or drop the repeats")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _blocks(frame: nw.DataFrame[Any], columns: Sequence[int]) -> list[list[int]]:
+    """The places of some columns, grouped by dtype; a wide table has few dtypes."""
+    native = frame.to_native()
+    dtypes = native.schema.types if hasattr(native, "column_names") else list(native.dtypes)
+    blocks: dict[Any, list[int]] = {}
+    for j in columns:
+        blocks.setdefault(dtypes[j], []).append(j)
+    return list(blocks.values())
 
 
 def listing(items: Sequence[Any], most: int = 5) -> str:
@@ -143,42 +160,40 @@ def listing(items: Sequence[Any], most: int = 5) -> str:
 
 
 def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tuple[Any, ...]]]:
+    """Kinds and levels of the columns that are not plain numbers or booleans."""
     kind: dict[int, str] = {}
     levels: dict[int, tuple[Any, ...]] = {}
-    wrong = []
-    for j, (name, dtype) in enumerate(frame.schema.items()):
+    wrong: list[str] = []
+    for block in _blocks(frame, range(frame.shape[1])):
+        dtype = frame[:, block[0]].dtype
         if dtype.is_numeric() or dtype == nw.Boolean:
             continue
-        if isinstance(dtype, nw.Enum) or dtype in (nw.Categorical, nw.Enum):
-            kind[j] = "ordinal" if _is_ordered(frame, j, dtype) else "nominal"
-            levels[j] = _declared_levels(frame[:, j])
-        elif dtype in (nw.String, nw.Object, nw.Unknown):
-            column = frame[:, j].to_numpy()
-            if dtype != nw.String and _all_numbers(column):
-                continue
-            kind[j] = "nominal"
-            levels[j] = _sorted_levels(column)
-        else:
-            wrong.append(f"{name!r} ({dtype})")
+        for j in block:
+            column = frame[:, j]
+            if dtype in (nw.Categorical, nw.Enum):
+                kind[j] = "ordinal" if _is_ordered(column, dtype) else "nominal"
+                levels[j] = tuple(column.cat.get_categories().to_list())
+            elif dtype in (nw.String, nw.Object, nw.Unknown):
+                values = column.to_list()
+                if dtype == nw.String or not _all_numbers(values):
+                    kind[j], levels[j] = "nominal", _sorted_levels(values)
+            else:
+                wrong.append(f"{column.name} ({dtype})")
     if wrong:
         raise InputError(
-            f"columns of a type that is neither number, boolean nor category: {', '.join(wrong[:5])}"
-            f"{f' and {len(wrong) - 5} more' if len(wrong) > 5 else ''}; convert or drop them"
+            f"columns of a type that is neither number, boolean nor category: {listing(wrong)}; convert or drop them"
         )
     return kind, levels
 
 
-def _is_ordered(frame: nw.DataFrame[Any], j: int, dtype: Any) -> bool:
-    native = frame[:, j].to_native()
-    return bool(isinstance(dtype, nw.Enum) or dtype == nw.Enum or getattr(getattr(native, "cat", None), "ordered", False))
+def _is_ordered(column: nw.Series[Any], dtype: Any) -> bool:
+    native = column.to_native()
+    declared = native.type if hasattr(native, "type") else getattr(native, "cat", None)
+    return bool(dtype == nw.Enum or getattr(declared, "ordered", False))
 
 
-def _declared_levels(column: nw.Series[Any]) -> tuple[Any, ...]:
-    return tuple(column.cat.get_categories().to_list())
-
-
-def _sorted_levels(column: Any) -> tuple[Any, ...]:
-    values = {value for value in np.asarray(column, dtype=object) if not _is_missing(value)}
+def _sorted_levels(column: list[Any]) -> tuple[Any, ...]:
+    values = {value for value in column if not _is_missing(value)}
     try:
         return tuple(sorted(values))
     except TypeError:
@@ -189,7 +204,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
-def _all_numbers(column: Any) -> bool:
+def _all_numbers(column: list[Any]) -> bool:
     return all(_is_missing(value) or isinstance(value, (int, float, np.number)) for value in column)
 
 
@@ -203,27 +218,21 @@ def _override(kind: list[str], names: tuple[str, ...], kinds: Mapping[str, str] 
         kind[place[name]] = wanted
 
 
-def _places(column: Any, levels: tuple[Any, ...]) -> Array:
+def _places(column: list[Any], levels: tuple[Any, ...]) -> Array:
     place: dict[Any, float] = {level: float(k) for k, level in enumerate(levels)}
     return np.array(
-        [np.nan if _is_missing(value) else place.setdefault(value, float(len(place))) for value in column.tolist()]
+        [np.nan if _is_missing(value) else place.setdefault(value, float(len(place))) for value in column],
+        dtype=float,
     )
 
 
 def _fill_numbers(frame: nw.DataFrame[Any], numeric: list[int], names: tuple[str, ...], Z: Array) -> None:
     """Copy numeric columns into Z, a block of one dtype at a time."""
-    dtypes = list(frame.schema.values())
-    blocks: dict[str, list[int]] = {}
-    for j in numeric:
-        blocks.setdefault(str(dtypes[j]), []).append(j)
-    for columns in blocks.values():
-        whole = len(columns) == frame.shape[1]
-        part = frame if whole else frame.select([frame.columns[j] for j in columns])
-        values = _numbers(part, names, columns)
-        if whole:
-            Z[:] = values
+    for columns in _blocks(frame, numeric):
+        if len(columns) == Z.shape[1]:
+            Z[:] = _numbers(frame, names, columns)
         else:
-            Z[:, columns] = values
+            Z[:, columns] = _numbers(frame[:, columns], names, columns)
 
 
 def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]) -> Array:
@@ -233,7 +242,7 @@ def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]
             return np.asarray(native.to_numpy(dtype=np.float64, na_value=np.nan))
         return np.asarray(part.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError):
-        text = [names[j] for k, j in enumerate(columns) if not _all_numbers(part[:, k].to_numpy())]
+        text = [names[j] for k, j in enumerate(columns) if not _all_numbers(part[:, k].to_list())]
         raise InputError(
             f"text where numbers are needed in {listing(text or [names[j] for j in columns])}; "
             "the training table had numbers there"
@@ -242,23 +251,27 @@ def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]
 
 def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = False) -> None:
     """Raise where cells are missing, infinite or so large that their squares are no numbers."""
-    values = Z.data if sparse.issparse(Z) else Z
+    values = Z.data if is_sparse(Z) else Z
     with np.errstate(all="ignore"):
         total = float(np.sum(values)) if values.size else 0.0
         peak = float(max(-values.min(), values.max())) if values.size else 0.0
     if np.isfinite(total) and peak < LARGEST:
         return
-    dense = Z.toarray() if sparse.issparse(Z) else Z
+    dense = Z.toarray() if is_sparse(Z) else Z
     for found, what, advice in (
         (np.isnan(dense), "missing (NaN)", "impute them inside a Pipeline, or drop these rows or columns"),
         (np.isinf(dense), "infinite (inf)", "replace them, for example by the largest sensible value"),
-        (np.abs(dense) >= LARGEST, f"{LARGEST:g} or larger in size", "rescale these columns: their squares overflow"),
+        (
+            np.abs(dense) >= LARGEST,
+            f"{LARGEST:g} or larger in size",
+            "rescale these columns: their squares overflow",
+        ),
     ):
         if missing_allowed and what.startswith("missing"):
             continue
         count = found.sum(axis=0)
         if count.any():
-            worst = np.flatnonzero(count)
+            worst = [int(j) for j in np.flatnonzero(count)]
             where = listing([f"{names[j]} ({count[j]})" for j in worst]).replace("'", "")
             raise InputError(
                 f"Input X contains {int(count.sum())} cells that are {what} in {len(worst)} columns: {where}; {advice}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from .._types import Array, Matrix
+from .._types import Array, Matrix, is_sparse
 from ..gram import Gram
 from ..problem import Problem, Solution
 
@@ -32,7 +31,7 @@ class Fisher(BaseEstimator):
 
 def _fisher(Z: Matrix, y: Array, weight: Array) -> Array:
     """Z (m, p), y (k, m) in {-1, +1}, weight (m,) -> (p,)."""
-    Z = Z.toarray() if sparse.issparse(Z) else Z
+    Z = Z.toarray() if is_sparse(Z) else Z
     whole = weight @ Z / weight.sum()
     Z = Z - whole  # the variances below are differences of squares: keep the means small
     squares, total = Z * Z, np.zeros(Z.shape[1])

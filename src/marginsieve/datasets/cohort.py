@@ -71,7 +71,7 @@ def make_cohort(
     deviations times a factor in [0.75, 1.25], up or down; n_interactions pairs have no effect alone, but the sign of
     their product tells the class for nine samples in ten; n_redundant are noisy copies of relevant ones; the rest is
     noise. n_categorical further columns have three levels; the levels of n_categorical_relevant of them depend on the
-    class. A share `flip` of the labels is wrong, a share `missing` of the cells is empty. Columns stand in random order.
+    class. A share `flip` of the labels is wrong, a share `missing` of the cells is empty. Columns are shuffled.
     """
     import pandas as pd
 
@@ -141,5 +141,5 @@ def _levels(case: Any, informative: bool, rng: np.random.Generator) -> Any:
     usual, shifted = np.array([0.5, 0.3, 0.2]), np.array([0.15, 0.25, 0.6])
     draws = rng.random(len(case))
     chance = np.where(case[:, None] & informative, shifted, usual)
-    place = (draws[:, None] > np.cumsum(chance, axis=1)[:, :-1]).sum(axis=1)
-    return pd.Categorical.from_codes(place, categories=list(LEVELS))
+    place: IntArray = (draws[:, None] > np.cumsum(chance, axis=1)[:, :-1]).sum(axis=1)
+    return pd.Categorical(np.array(LEVELS)[place], categories=list(LEVELS))

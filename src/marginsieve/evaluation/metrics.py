@@ -65,8 +65,8 @@ def score_predictions(
             drawn[name].append(values)
     tail = 100 * (1 - level) / 2
     low, high = {}, {}
-    for name, values in drawn.items():
-        low[name], high[name] = (float(v) for v in np.nanpercentile(np.concatenate(values), [tail, 100 - tail]))
+    for name, pieces in drawn.items():
+        low[name], high[name] = (float(v) for v in np.nanpercentile(np.concatenate(pieces), [tail, 100 - tail]))
     return Scores({name: float(value[0]) for name, value in points.items()}, low, high, level, draws)
 
 
@@ -103,7 +103,10 @@ def _all_metrics(
 
 
 def _over_repeats(
-    values: Array | BoolArray, weights: Array, positive: BoolArray, metric: Callable[[Array, BoolArray, Array], Array]
+    values: Array | BoolArray,
+    weights: Array,
+    positive: BoolArray,
+    metric: Callable[[Array, BoolArray, Array], Array],
 ) -> Array:
     return np.asarray(np.mean([metric(np.asarray(row, dtype=float), positive, weights) for row in values], axis=0))
 

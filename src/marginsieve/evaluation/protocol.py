@@ -89,7 +89,7 @@ class Nested:
         return list(dict.fromkeys(note for fold in self.folds for note in fold.notes))
 
     def scores(self, draws: int = DRAWS, level: float = 0.95) -> Scores:
-        """Metrics of the pooled predictions with bootstrap intervals over samples, or over groups where there are any."""
+        """Metrics of the pooled predictions with bootstrap intervals over samples (over groups if there are any)."""
         return score_predictions(
             self.truth, self.predicted, self.decision, self.positive, self.groups, draws, level, self.seed
         )
@@ -127,7 +127,9 @@ def nested_cv(
         for k, (train, test) in enumerate(splits.split(np.zeros(len(codes)), codes, groups)):
             random_state = _integer(seeds[repeat * (folds + 1) + 1 + k])
             given = None if sample_weight is None else weight
-            tasks.append(delayed(_run)(estimator, X, y, given, groups, code, classes, repeat, train, test, random_state))
+            tasks.append(
+                delayed(_run)(estimator, X, y, given, groups, code, classes, repeat, train, test, random_state)
+            )
     done = []
     for result in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks):
         done.append(result)

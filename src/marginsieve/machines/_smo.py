@@ -16,7 +16,7 @@ C-SVC is p = y with c_i between 0 and y_i C_i; SVDD is p = diag K with 2K in pla
 import numpy as np
 
 from .._jit import jit
-from .._types import Array
+from .._types import Array, BoolArray
 
 EPS = float(np.finfo(float).eps)
 WORK_BETWEEN_LOOKS = 30_000_000  # multiplications before the loop returns to Python: under a tenth of a second
@@ -77,59 +77,79 @@ def _pairs(K: Array, diagonal: Array, lo: Array, hi: Array, c: Array, E: Array, 
 
 
 @jit
+def _inside(lo: Array, hi: Array, c: Array, free: BoolArray) -> int:
+    """Mark and count the variables strictly inside the box."""
+    count = 0
+    for k in range(c.shape[0]):
+        free[k] = lo[k] < c[k] < hi[k]
+        count += free[k]
+    return count
+
+
+@jit
+def _residual(E: Array, free: BoolArray, inside: int) -> tuple[float, float, float]:
+    """Mean of E over the free variables; sum of squares and range of the residual r = E - mean.
+
+    The mean is taken twice: r may be a millionth of E, and its sum must vanish to the precision of r.
+    """
+    first, rest, square, top, bottom = 0.0, 0.0, 0.0, -HUGE, HUGE
+    for k in range(E.shape[0]):
+        first += E[k] / inside if free[k] else 0.0
+    for k in range(E.shape[0]):
+        rest += (E[k] - first) / inside if free[k] else 0.0
+    mean = first + rest
+    for k in range(E.shape[0]):
+        r = E[k] - mean if free[k] else 0.0
+        square += r * r
+        top = r if r > top else top
+        bottom = r if r < bottom else bottom
+    return mean, square, top - bottom
+
+
+@jit
+def _room(lo: Array, hi: Array, c: Array, d: Array, t: float) -> tuple[float, int]:
+    """The longest step along d up to t that stays in the box, and which variable stops it (-1: none)."""
+    hit = -1
+    for k in range(c.shape[0]):
+        if d[k] != 0.0:
+            room = ((hi[k] if d[k] > 0.0 else lo[k]) - c[k]) / d[k]
+            if room <= t:
+                t, hit = room, k
+    return t, hit
+
+
+@jit
 def _conjugate(K: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, rounds: int) -> int:
-    """Conjugate gradients over the variables strictly inside the box, their sum kept; one that hits a bound stays there.
+    """Conjugate gradients over the variables strictly inside the box, their sum kept; one that hits a bound stays.
 
     Returns the number of products with K that it took.
     """
     m = c.shape[0]
     d, free = np.zeros(m), np.zeros(m, dtype=np.bool_)
-    inside, previous, restart = 0, 1.0, True
+    inside, previous = _inside(lo, hi, c, free), HUGE
     for used in range(rounds):
-        if restart:
-            inside = 0
-            for k in range(m):
-                free[k] = lo[k] < c[k] < hi[k]
-                inside += free[k]
-            if inside < 2:
-                return used
-        mean = 0.0
-        for k in range(m):
-            mean += E[k] if free[k] else 0.0
-        mean /= inside
-        top, bottom, square = -HUGE, HUGE, 0.0
-        for k in range(m):
-            if free[k]:
-                r = E[k] - mean
-                square += r * r
-                top = r if r > top else top
-                bottom = r if r < bottom else bottom
-        if top - bottom <= tol:
+        if inside < 2:
             return used
-        momentum = 0.0 if restart else square / previous
-        previous = square
+        mean, square, spread = _residual(E, free, inside)
+        if spread <= tol:
+            return used
         for k in range(m):
-            d[k] = E[k] - mean + momentum * d[k] if free[k] else 0.0
-        q = np.dot(K, d)
-        curve, slope = 0.0, 0.0
+            d[k] = E[k] - mean + square / previous * d[k] if free[k] else 0.0
+        q, curve, slope = np.dot(K, d), 0.0, 0.0
         for k in range(m):
-            curve, slope = curve + d[k] * q[k], slope + d[k] * E[k]
+            curve, slope = curve + d[k] * q[k], slope + d[k] * (E[k] - mean)
         if slope <= 0.0:
             return used
-        t, hit = slope / curve if curve > 1e-12 * slope else HUGE, -1
-        for k in range(m):
-            if d[k] != 0.0:
-                room = ((hi[k] if d[k] > 0.0 else lo[k]) - c[k]) / d[k]
-                if room <= t:
-                    t, hit = room, k
+        t, hit = _room(lo, hi, c, d, slope / curve if curve > 1e-12 * slope else HUGE)
         if t >= HUGE:
             return used
         for k in range(m):
             c[k] = min(max(c[k] + t * d[k], lo[k]), hi[k])
             E[k] -= t * q[k]
-        if hit >= 0:
+        previous = square
+        if hit >= 0:  # start anew without the variable that sits at its bound now
             c[hit] = hi[hit] if d[hit] > 0.0 else lo[hit]
-        restart = hit >= 0
+            inside, previous = _inside(lo, hi, c, free), HUGE
     return rounds
 
 
