@@ -238,6 +238,7 @@ def column_of(Z: Matrix, j: int) -> Array:
 
 def _weighted_product(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
     """left' diag(weights) right, for columns kept as rows: (b, r), (b,), (b, m) -> (r, m)."""
+    symmetric = right is None or right is left
     right = left if right is None else right
     if is_sparse(left):
         return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
@@ -245,9 +246,12 @@ def _weighted_product(left: Matrix, weights: Array, right: Matrix | None = None)
         return np.asarray((weights[0] * left[0])[:, None] * right[0])
     if len(weights) and np.all(weights == weights[0]):
         return np.asarray((left.T @ right) * weights[0])
+    if symmetric and np.all(weights >= 0):  # R'R comes out symmetric to the last bit, at half the cost
+        root = np.sqrt(weights)[:, None] * left
+        return np.asarray(root.T @ root)
     return np.asarray((left.T * weights) @ right)
 
 
 def _as_distance(product: Array, left: Array, right: Array) -> Array:
     """-|x - z|^2 / 2 from products; never positive, exactly 0 on the diagonal of a square matrix with itself."""
-    return np.asarray(np.minimum(product - 0.5 * left[:, None] - 0.5 * right[None, :], 0.0))
+    return np.asarray(np.minimum(product - 0.5 * (left[:, None] + right[None, :]), 0.0))

@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+
+from marginsieve.table import Columns
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def blobs(rng):
+    """40 x 12, two classes of 15 and 25, the first three columns informative."""
+    y = np.where(np.arange(40) < 15, 1.0, -1.0)
+    X = rng.normal(size=(40, 12))
+    X[y > 0, :3] += 1.5
+    return X, y
+
+
+@pytest.fixture
+def table_of():
+    def build(X):
+        return Columns.of(X).table(X)
+
+    return build

@@ -1,0 +1,60 @@
+"""Slow, obviously right versions of what the library computes fast."""
+
+import numpy as np
+
+
+def kernel_matrix(kernel, table, scale, features=None, Z=None, divide_by=None):
+    """outer(sum_j s_j^2 base_j) entry by entry; an averaging kernel divides by `divide_by` or the number of features."""
+    own = np.asarray(table.Z)
+    rows = own if Z is None else Z
+    live = range(own.shape[1]) if features is None else features
+    A = np.zeros((len(rows), len(own)))
+    for i in range(len(rows)):
+        for k in range(len(own)):
+            for j in live:
+                A[i, k] += scale[j] ** 2 * kernel.base(rows[i, j], own[k, j], table.kind[j], table.spread[j])
+    if kernel.average:
+        A /= len(live) if divide_by is None else divide_by
+    return kernel.outer(A)
+
+
+def svc_certificate(K, y, top, c, b):
+    """How far (c, b) is from optimal: the worst broken constraint, and the gap between primal and dual objective.
+
+    A KKT violation of v allows a gap of v times the sum of the costs.
+    """
+    alpha = c * y
+    broken = max(abs(c.sum()), (-alpha).max(), (alpha - top).max())
+    margin = y * (K @ c + b)
+    primal = 0.5 * c @ K @ c + top @ np.maximum(0.0, 1.0 - margin)
+    dual = alpha.sum() - 0.5 * c @ K @ c
+    return broken, primal - dual
+
+
+def fisher(X, y):
+    """|mean difference| / (sum of variances), column by column."""
+    out = []
+    for x in X.T:
+        a, b = x[y > 0], x[y < 0]
+        out.append(abs(a.mean() - b.mean()) / (a.var() + b.var()))
+    return np.array(out)
+
+
+def backward_ranking(X, y, fit_weights):
+    """Eliminate one by one, refitting from scratch: rank 1 is the last to stay."""
+    left, rank = list(range(X.shape[1])), np.zeros(X.shape[1], dtype=int)
+    while left:
+        worst = int(np.argmin(fit_weights(X[:, left], y) ** 2)) if len(left) > 1 else 0
+        rank[left.pop(worst)] = len(left) + 1
+    return rank
+
+
+def auc(decision, positive, weights):
+    """Pairs won plus half the pairs tied, each pair weighted."""
+    won = total = 0.0
+    for i in np.flatnonzero(positive):
+        for k in np.flatnonzero(~positive):
+            w = weights[i] * weights[k]
+            won += w * (1.0 if decision[i] > decision[k] else 0.5 if decision[i] == decision[k] else 0.0)
+            total += w
+    return won / total

@@ -1,0 +1,158 @@
+"""Every kernel: symmetric, positive semi-definite, the fast algebra equal to the definition, gradients to differences."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import kernel_matrix
+from scipy import sparse
+
+from marginsieve.gram import Gram
+from marginsieve.kernels import Gaussian, Linear, Polynomial
+from marginsieve.table import Columns, InputError, Table
+
+KERNELS = [
+    Linear(),
+    Linear(average=True),
+    Gaussian(),
+    Gaussian(width=0.5, average=True),
+    Polynomial(degree=2),
+    Polynomial(degree=3, width=0.3, average=True),
+]
+IDS = [str(kernel).replace(" ", "") for kernel in KERNELS]
+kernels = pytest.mark.parametrize("kernel", KERNELS, ids=IDS)
+
+
+@pytest.fixture
+def setting(rng, table_of):
+    X = rng.normal(size=(9, 6)) * [1, 2, 0.5, 1, 3, 1] + [0, 5, -3, 0, 0, 1]
+    return table_of(X), rng.uniform(0.2, 1.0, 6), rng.normal(size=9), rng.normal(size=(4, 6))
+
+
+@kernels
+def test_matrix_is_the_definition(kernel, setting):
+    table, s, _, Z = setting
+    gram = Gram.build(kernel, table, scale=s)
+    K = gram.matrix()
+    np.testing.assert_allclose(K, kernel_matrix(kernel, table, s), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(gram.matrix(Z), kernel_matrix(kernel, table, s, Z=Z), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(gram.diagonal(Z), np.diag(_gram_on(kernel, Z, s).matrix()), rtol=1e-9)
+    np.testing.assert_allclose(gram.diagonal(), np.diag(K))
+    np.testing.assert_array_equal(K, K.T)
+    assert np.linalg.eigvalsh(K).min() > -1e-9 * np.abs(K).max()
+
+
+def _gram_on(kernel, Z, s):
+    return Gram.build(kernel, Columns.of(Z).table(Z), scale=s)
+
+
+@kernels
+def test_apply_is_matrix_times_vector(kernel, setting):
+    table, s, c, Z = setting
+    gram = Gram.build(kernel, table, scale=s)
+    np.testing.assert_allclose(gram.apply(c, Z), gram.matrix(Z) @ c, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(gram.apply(c), gram.matrix() @ c, rtol=1e-12)
+
+
+@kernels
+def test_drop_one_is_rebuilding(kernel, setting):
+    table, s, c, Z = setting
+    gram = Gram.build(kernel, table, scale=s)
+    n = table.shape[1]
+    for rows in (None, Z):
+        slow = [
+            kernel_matrix(kernel, table, s, [k for k in range(n) if k != j], rows, divide_by=n) @ c for j in range(n)
+        ]
+        np.testing.assert_allclose(gram.drop_one(c, rows), slow, rtol=1e-9, atol=1e-11)
+    quadratic = [c @ row for row in gram.drop_one(c)]
+    np.testing.assert_allclose(gram.drop_one_quadratic(c), quadratic, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(gram.drop_one_change(c), c @ gram.matrix() @ c - quadratic, rtol=1e-6, atol=1e-11)
+
+
+@kernels
+def test_scale_gradient_is_the_difference_quotient(kernel, setting):
+    table, s, c, _ = setting
+    d = np.linspace(-1, 1, len(c))
+    gram = Gram.build(kernel, table, scale=s)
+
+    def value(scale, diagonal):
+        K = gram.rescaled(scale).matrix()
+        return c @ K @ c + (d @ np.diag(K) if diagonal else 0.0)
+
+    for diagonal in (False, True):
+        slow = np.empty(len(s))
+        for j in range(len(s)):
+            step = 1e-6 * np.eye(len(s))[j]
+            slow[j] = (value(s + step, diagonal) - value(s - step, diagonal)) / 2e-6
+        fast = gram.scale_gradient(c, d if diagonal else None)
+        np.testing.assert_allclose(fast, slow, rtol=1e-5, atol=1e-7 * np.abs(slow).max())
+
+
+@kernels
+def test_generic_algebra_equals_the_closed_forms(kernel, setting):
+    """A kernel that declares no geometry falls back on sums over features."""
+    table, s, c, Z = setting
+    plain = type(kernel)(**kernel.get_params())
+    plain.geometry = None
+    fast, slow = Gram.build(kernel, table, scale=s), Gram.build(plain, table, scale=s)
+    np.testing.assert_allclose(slow.matrix(), fast.matrix(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(slow.matrix(Z), fast.matrix(Z), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(slow.drop_one(c, Z), fast.drop_one(c, Z), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(slow.drop_one_change(c), fast.drop_one_change(c), rtol=1e-6, atol=1e-11)
+    np.testing.assert_allclose(slow.scale_gradient(c), fast.scale_gradient(c), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(slow.without(np.array([1, 4])).matrix(), fast.without(np.array([1, 4])).matrix())
+
+
+@kernels
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_downdating_equals_building(kernel, data):
+    """Whatever is dropped in whatever order, and however unlike the columns are in size."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    X = rng.normal(size=(7, 12)) * 10.0 ** rng.integers(-3, 4, 12)
+    table = Columns.of(X).table(X)
+    s = kernel.scale(table)
+    gram = Gram.build(kernel, table)
+    while len(gram.features) > 1:
+        count = data.draw(st.integers(1, len(gram.features) - 1))
+        gram = gram.without(np.sort(rng.choice(gram.features, count, replace=False)))
+        fresh = Gram.build(kernel, table, gram.features, scale=s)
+        size = np.abs(fresh.matrix()).max()
+        np.testing.assert_allclose(gram.matrix(), fresh.matrix(), rtol=1e-6, atol=1e-8 * size)
+        np.testing.assert_array_equal(gram.features, np.sort(gram.features))
+
+
+def test_feature_quadratic_adds_up_on_the_linear_kernel(setting):
+    table, s, c, _ = setting
+    gram = Gram.build(Linear(), table, scale=s)
+    parts = s**2 * gram.feature_quadratic(c)
+    assert parts.sum() == pytest.approx(c @ gram.matrix() @ c)
+    with pytest.raises(TypeError, match="Gaussian is not a sum over features"):
+        Gram.build(Gaussian(), table).feature_quadratic(c)
+
+
+def test_sparse_equals_dense_on_the_linear_kernel(setting):
+    table, s, c, Z = setting
+    thin = Table(sparse.csc_array(table.Z), table.kind, table.names)
+    for kernel in (Linear(), Linear(average=True)):
+        dense, gram = Gram.build(kernel, table, scale=s), Gram.build(kernel, thin, scale=s)
+        np.testing.assert_allclose(gram.matrix(), dense.matrix())
+        np.testing.assert_allclose(gram.drop_one(c), dense.drop_one(c))
+        np.testing.assert_allclose(gram.scale_gradient(c), dense.scale_gradient(c))
+        np.testing.assert_allclose(gram.apply(c, sparse.csr_array(Z)), dense.apply(c, Z))
+        np.testing.assert_allclose(gram.without(np.array([0])).matrix(), dense.without(np.array([0])).matrix())
+
+
+def test_width_auto_is_one_over_the_root_of_the_summed_variances(setting):
+    table = setting[0]
+    variance = np.var(table.Z, axis=0)
+    np.testing.assert_allclose(Gaussian().scale(table), 1 / np.sqrt(variance.sum()))
+    np.testing.assert_allclose(Gaussian(average=True).scale(table), 1 / np.sqrt(variance.mean()))
+    with pytest.raises(InputError, match="width is -1"):
+        Gaussian(width=-1).scale(table)
+
+
+def test_distances_survive_a_large_offset(rng, table_of):
+    X = rng.normal(size=(8, 5))
+    near, far = (Gram.build(Gaussian(width=0.4), table_of(X + offset)).matrix() for offset in (0.0, 1e6))
+    np.testing.assert_allclose(far, near, rtol=1e-8)

@@ -1,0 +1,179 @@
+"""C-SVC: certified optimal, equal to scikit-learn's SVC, warm starts and limits harmless."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import svc_certificate
+from sklearn.svm import SVC
+
+from marginsieve.evaluation import loo_decision
+from marginsieve.gram import Gram
+from marginsieve.kernels import Gaussian, Linear, Polynomial
+from marginsieve.machines import CSVC, _smo
+from marginsieve.table import Columns, InputError
+
+
+def given_matrix(K):
+    class Fixed:
+        def matrix(self):
+            return np.ascontiguousarray(K)
+
+    return Fixed()
+
+
+def problem(seed, m, n, shift):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(m) < max(2, m // 3), 1.0, -1.0)
+    X = rng.normal(size=(m, n))
+    X[y > 0] += shift
+    return X, y, rng
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(), Polynomial()], ids=lambda k: type(k).__name__)
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("shape", [(40, 200), (60, 3)], ids=str)
+def test_equals_scikit_learn(kernel, C, shape, table_of):
+    X, y, rng = problem(1, *shape, 0.5)
+    cost = rng.uniform(0.3, 3.0, len(y))
+    gram = Gram.build(kernel, table_of(X))
+    K = gram.matrix()
+    solution = CSVC(C=C, tol=1e-8).solve(gram, y, cost)
+    broken, gap = svc_certificate(K, y, C * cost, solution.coef, solution.intercept)
+    assert solution.converged
+    assert solution.residual <= 1e-8
+    assert broken <= 1e-9 * C
+    assert gap <= 1e-8 * C * cost.sum() + 1e-9 * abs(solution.objective)
+    theirs = SVC(kernel="precomputed", C=C, tol=1e-10).fit(K, y, sample_weight=cost)
+    c = np.zeros(len(y))
+    c[theirs.support_] = theirs.dual_coef_[0]
+    assert svc_certificate(K, y, C * cost, c, theirs.intercept_[0])[1] <= 1e-5 * C * cost.sum()  # it rounds K to single
+    assert solution.objective == pytest.approx(c @ y - 0.5 * c @ K @ c, rel=1e-6)
+    Z = rng.normal(size=(20, shape[1]))
+    np.testing.assert_allclose(
+        CSVC().decision(solution, gram, Z), theirs.decision_function(gram.matrix(Z)), atol=1e-3, rtol=1e-3
+    )
+    margin = y * (K @ solution.coef + solution.intercept)
+    np.testing.assert_allclose(solution.slack, np.maximum(0, 1 - margin), atol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    m=st.integers(4, 40),
+    n=st.integers(1, 30),
+    C=st.floats(1e-3, 1e3),
+    spread=st.floats(0.0, 3.0),
+)
+def test_every_solution_is_certified(seed, m, n, C, spread):
+    """Duplicated rows, zero costs, one feature, hard margins: feasible and within the gap all the same."""
+    X, y, rng = problem(seed, m, n, spread)
+    X[1] = X[0]
+    cost = rng.choice([0.0, 0.5, 1.0, 2.0], size=m)
+    cost[[0, -1]] = 1.0
+    gram = Gram.build(Linear(), Columns.of(X).table(X))
+    solution = CSVC(C=C, tol=1e-6).solve(gram, y, cost)
+    broken, gap = svc_certificate(gram.matrix(), y, C * cost, solution.coef, solution.intercept)
+    assert broken <= 1e-9 * C
+    assert solution.converged
+    assert gap <= 1e-6 * C * cost.sum() + 1e-9 * abs(solution.objective)
+    start = CSVC(C=2 * C, tol=1e-2).solve(gram, y, cost[::-1].copy())
+    again = CSVC(C=C, tol=1e-6).solve(gram, y, cost, warm=start)
+    assert again.objective == pytest.approx(solution.objective, abs=2e-6 * C * cost.sum())
+
+
+def test_tight_tolerances_keep_the_constraint(table_of):
+    """The conjugate directions must keep sum(c) = 0 when the residual is a billionth of the gradient."""
+    X, y, _ = problem(0, 62, 2000, 0.05)
+    gram = Gram.build(Linear(), table_of(X))
+    solution = CSVC(tol=1e-11).solve(gram, y, np.ones(62))
+    broken, gap = svc_certificate(gram.matrix(), y, np.ones(62), solution.coef, solution.intercept)
+    assert solution.converged
+    assert broken < 1e-15
+    assert gap <= 1e-11 * 62
+
+
+def test_a_doubled_cost_is_a_repeated_sample(table_of):
+    X, y, _ = problem(2, 30, 4, 0.7)
+    cost = np.ones(30)
+    cost[3] = 2.0
+    once = CSVC(tol=1e-10).solve(Gram.build(Linear(), table_of(X)), y, cost)
+    twice_X, twice_y = np.vstack([X, X[3]]), np.append(y, y[3])
+    twice = CSVC(tol=1e-10).solve(Gram.build(Linear(), table_of(twice_X)), twice_y, np.ones(31))
+    assert once.objective == pytest.approx(twice.objective, rel=1e-8)
+    np.testing.assert_allclose(once.coef @ X, twice.coef @ twice_X, atol=1e-6)
+
+
+def test_intercept_without_free_support_vectors():
+    """Two overlapping pairs at a tiny C: all alpha at the bound; b must lie in the interval that optimality leaves."""
+    x = np.array([1.0, -1.0, 1.5, -1.5])
+    y = np.array([1.0, -1.0, 1.0, -1.0])
+    C = 0.01
+    solution = CSVC(C=C).solve(given_matrix(np.outer(x, x)), y, np.ones(4))
+    np.testing.assert_allclose(np.abs(solution.coef), C)
+    assert solution.intercept == pytest.approx(0.0, abs=1e-12)  # by symmetry
+
+
+def test_indefinite_matrices_end(rng):
+    """A kernel that is none: the solver ends at a point it can justify, or says that it has not converged."""
+    A = rng.normal(size=(30, 30))
+    y = np.where(np.arange(30) < 10, 1.0, -1.0)
+    solution = CSVC(max_iter=20_000).solve(given_matrix(A + A.T), y, np.ones(30))
+    assert np.isfinite(solution.coef).all()
+    assert abs(solution.coef.sum()) < 1e-9
+    assert solution.converged == (solution.residual <= 1e-4)
+
+
+def test_iteration_limit_is_told(table_of):
+    X, y, _ = problem(3, 80, 5, 0.2)
+    solution = CSVC(C=1000.0, tol=1e-10, max_iter=30).solve(Gram.build(Linear(), table_of(X)), y, np.ones(80))
+    assert not solution.converged
+    assert solution.residual > 1e-10
+
+
+def test_the_compiled_loop_comes_back_often(monkeypatch, table_of):
+    """Ctrl-C is heard between two calls of the compiled loop: each must be short."""
+    X, y, _ = problem(4, 800, 30, 0.05)
+    gram = Gram.build(Linear(), table_of(X))
+    CSVC(C=100.0, max_iter=10).solve(gram, y, np.ones(800))
+    calls, ascend = [], _smo._ascend
+
+    def watched(*arguments):
+        since = time.perf_counter()
+        result = ascend(*arguments)
+        calls.append(time.perf_counter() - since)
+        return result
+
+    monkeypatch.setattr(_smo, "_ascend", watched)
+    CSVC(C=100.0, tol=1e-9, max_iter=200_000).solve(gram, y, np.ones(800))
+    assert len(calls) > 2
+    assert np.median(calls) < 1.0
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_leave_one_out_is_refitting(C, class_weight):
+    X, y, _ = problem(5, 25, 6, 0.6)
+    K = X @ X.T
+    slow = np.empty(25)
+    for i in range(25):
+        rest = np.delete(np.arange(25), i)
+        weight = np.ones(24)
+        if class_weight:
+            share = {label: np.mean(y[rest] == label) for label in (-1.0, 1.0)}
+            weight = np.array([0.5 / share[label] for label in y[rest]])
+        model = SVC(kernel="precomputed", C=C, tol=1e-9).fit(K[np.ix_(rest, rest)], y[rest], sample_weight=weight)
+        slow[i] = model.decision_function(K[[i]][:, rest])[0]
+    for X_given, kernel in ((X, "linear"), (K, "precomputed")):
+        fast = loo_decision(X_given, y, kernel=kernel, C=C, class_weight=class_weight, tol=1e-8)
+        np.testing.assert_allclose(fast, slow, atol=1e-3)
+
+
+def test_leave_one_out_of_a_class_of_one():
+    X = np.array([[0.0], [1.0], [5.0]])
+    y = np.array([0, 0, 1])
+    assert loo_decision(X, y)[2] == -1.0
+    with pytest.raises(InputError, match="3 classes"):
+        loo_decision(X, [0, 1, 2])
