@@ -45,7 +45,8 @@ def backward_ranking(X, y, fit_weights):
     left, rank = list(range(X.shape[1])), np.zeros(X.shape[1], dtype=int)
     while left:
         worst = int(np.argmin(fit_weights(X[:, left], y) ** 2)) if len(left) > 1 else 0
-        rank[left.pop(worst)] = len(left) + 1
+        rank[left[worst]] = len(left)
+        del left[worst]
     return rank
 
 

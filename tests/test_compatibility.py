@@ -1,0 +1,43 @@
+"""Every combination of kernel, machine, criterion and search runs on a small table or is refused with a sentence."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from marginsieve import SVMSelector
+from marginsieve.compatibility import refuses
+from marginsieve.components import AXES, resolve
+from marginsieve.table import InputError
+
+PRODUCT = list(itertools.product(*AXES.values()))
+
+
+@pytest.mark.parametrize("names", PRODUCT, ids="-".join)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_product(names, classes):
+    rng = np.random.default_rng(0)
+    y = np.arange(21) % classes
+    X = rng.normal(size=(21, 6))
+    X[:, 0] += 2.0 * y
+    chosen = dict(zip(AXES, names, strict=True))
+    sentence = refuses(**{axis: resolve(axis, name) for axis, name in chosen.items()})
+    selector = SVMSelector(**chosen, cv=3, random_state=0)
+    if sentence is None:
+        selector.fit(X, y)
+        assert sorted(selector.ranking_) == list(range(1, 7))
+        assert selector.support_[0]
+        assert selector.score(X, y) > 1.0 / classes
+        assert selector.decision_function(X).shape == ((21,) if classes == 2 else (21, 3))
+    else:
+        assert len(sentence.split()) > 5
+        with pytest.raises(InputError, match="use"):
+            selector.fit(X, y)
+
+
+@pytest.mark.parametrize("axis", list(AXES))
+def test_unknown_names_are_told_the_known_ones(axis):
+    with pytest.raises(InputError, match=f"{axis} is 'nonsense'; the names are .*{next(iter(AXES[axis]))}"):
+        resolve(axis, "nonsense")
+    with pytest.raises(InputError, match=f"{axis} is 3; it must be a name or an object"):
+        resolve(axis, 3)

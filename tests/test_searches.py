@@ -1,0 +1,90 @@
+"""Searches: equal to scikit-learn's RFE and to refitting from scratch; full rankings; kept features stay."""
+
+import numpy as np
+import pytest
+from oracles import backward_ranking
+from sklearn.feature_selection import RFE
+from sklearn.svm import SVC
+
+from marginsieve import SVMSelector
+from marginsieve.machines import CSVC
+from marginsieve.searches import SEARCHES, Backward, TopK
+from marginsieve.table import InputError
+
+
+def ranking(X, y, search, **settings):
+    chosen = {"n_features_to_select": 1, "threshold": "margin", **settings}
+    return SVMSelector(machine=CSVC(tol=1e-6), search=search, **chosen).fit(X, y)
+
+
+@pytest.mark.parametrize(("m", "n"), [(40, 60), (60, 25), (30, 200)])
+def test_backward_one_by_one_is_scikit_learns_rfe(m, n):
+    rng = np.random.default_rng(m)
+    y = np.where(np.arange(m) < m // 3, 1, -1)
+    X = rng.normal(size=(m, n))
+    X[y > 0, :5] += 1.0
+    theirs = RFE(SVC(kernel="linear", tol=1e-6), n_features_to_select=1, step=1).fit(X, y)
+    np.testing.assert_array_equal(ranking(X, y, Backward(step=1)).ranking_, theirs.ranking_)
+
+
+def test_backward_is_refitting_from_scratch(blobs):
+    X, y = blobs
+
+    def weights(part, labels):
+        return SVC(kernel="linear", tol=1e-9).fit(part, labels).coef_[0]
+
+    np.testing.assert_array_equal(ranking(X, y, Backward(step=1)).ranking_, backward_ranking(X, y, weights))
+
+
+@pytest.mark.parametrize("step", [0.2, 0.5, 1, 5])
+@pytest.mark.parametrize("kernel", ["linear", "gaussian", "polynomial"])
+def test_paths_are_full_rankings_with_falling_sizes(step, kernel, blobs):
+    X, y = blobs
+    path = ranking(X, y, Backward(step=step), kernel=kernel).path_
+    assert sorted(path.order) == list(range(X.shape[1]))
+    sizes = [part.size for part in path.steps]
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert sizes[0] == X.shape[1]
+    assert sizes[-1] == 1
+    assert path.nested
+    assert path.stop_reason
+    assert max(part.residual for part in path.steps) <= 1e-6
+    assert set(path.support(4)) <= set(path.support(7))
+
+
+def test_a_share_of_what_is_left_is_dropped():
+    drops = [Backward(step=0.2)._count(left) for left in (100, 12, 5, 4)]
+    assert drops == [20, 2, 1, 1]
+    assert Backward(step=0.2, one_by_one_below=50)._count(50) == 1
+
+
+@pytest.mark.parametrize("step", [0, -1, 1.5, True, 0.0])
+def test_bad_steps_are_refused(step, blobs):
+    with pytest.raises(InputError, match="step is"):
+        ranking(*blobs, Backward(step=step))
+
+
+@pytest.mark.parametrize("search", [Backward(step=1), Backward(step=0.3), TopK()], ids=str)
+@pytest.mark.parametrize("criterion", ["margin", "fisher"])
+def test_kept_features_rank_first(search, criterion, blobs):
+    if criterion == "fisher" and isinstance(search, Backward):
+        pytest.skip("refused by compatibility")
+    X, y = blobs
+    selector = ranking(X, y, search, criterion=criterion, keep=[7, 11], n_features_to_select=4)
+    assert set(np.flatnonzero(selector.ranking_ <= 2)) == {7, 11}
+    assert selector.support_[[7, 11]].all()
+    assert selector.support_.sum() == 4
+
+
+def test_equal_columns_rank_from_left_to_right(blobs):
+    X, y = blobs
+    doubled = np.hstack([X, X])
+    rank = ranking(doubled, y, TopK(), criterion="fisher").ranking_
+    assert (rank[:12] < rank[12:]).all()
+
+
+def test_every_search_is_listed_and_repeats_itself(blobs):
+    X, y = blobs
+    for name in SEARCHES:
+        first, second = (ranking(X, y, name, random_state=3).ranking_ for _ in range(2))
+        np.testing.assert_array_equal(first, second)
