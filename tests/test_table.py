@@ -35,7 +35,9 @@ CODES = np.array(
 )
 
 
-@pytest.mark.parametrize("convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"])
+@pytest.mark.parametrize(
+    "convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"]
+)
 def test_frames_become_codes(convert):
     frame = convert(mixed())
     columns = Columns.of(frame)

@@ -107,10 +107,10 @@ def check_classes(classes: Any, codes: IntArray) -> None:
     counts = np.bincount(codes, minlength=len(classes))
     if (counts > 0).sum() < 2:
         raise InputError(
-            f"y holds one class only ({listing(list(classes[counts > 0]))}): a classifier needs at least two classes"
+            f"y holds one class only ({listing(classes[counts > 0].tolist())}): a classifier needs at least two classes"
         )
     if (counts == 0).any():
-        raise InputError(f"every sample of class {listing(list(classes[counts == 0]))} has sample_weight 0")
+        raise InputError(f"every sample of class {listing(classes[counts == 0].tolist())} has sample_weight 0")
 
 
 def choose_rows(part: Part, rows: int | None, positive: int, rng: np.random.Generator) -> tuple[IntArray, Array]:

@@ -22,6 +22,8 @@ from .gram import column_of
 from .inputs import check_classes, choose_rows, read_new, read_target, read_training, seed_sequence
 from .table import InputError, as_frame, listing
 
+DOMINATES = 1e6  # a column that is so many times wider than the median column drowns the others
+
 
 def _wants_probability(selector: SVMSelector) -> bool:
     return bool(selector.probability)
@@ -186,7 +188,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         if isinstance(by_code, Mapping):
             unknown = [label for label in by_code if label not in classes]
             if unknown:
-                raise InputError(f"class_weight names {listing(unknown)}; the classes are {listing(list(classes))}")
+                raise InputError(f"class_weight names {listing(unknown)}; the classes are {listing(classes.tolist())}")
             by_code = {k: float(by_code.get(label, 1.0)) for k, label in enumerate(classes)}
         sampler = resolve("sampler", self.sampler)
         if sampler is not None and len(np.unique(part.weight)) > 1:
@@ -213,7 +215,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
         where = np.flatnonzero(self.classes_ == self.positive)
         if not len(where):
-            raise InputError(f"positive is {self.positive!r}; the classes are {listing(list(self.classes_))}")
+            raise InputError(f"positive is {self.positive!r}; the classes are {listing(self.classes_.tolist())}")
         return int(where[0])
 
     def _keep_places(self) -> tuple[int, ...]:
@@ -231,6 +233,14 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         names = np.array(self.columns_.names, dtype=object)
         self.constant_ = names[~varying(part.table.Z)].tolist()
         self.duplicates_ = [tuple(names[group]) for group in equal_columns(part.table.Z)]
+        self.notes_: list[str] = []
+        spread = part.table.spread
+        ratio = spread.max() / (np.median(spread[spread > 0]) if (spread > 0).any() else 1.0)
+        if not self.standardize and ratio > DOMINATES:
+            self.notes_.append(
+                f"column {names[int(spread.argmax())]!r} is {ratio:.0e} times as wide as the median column and decides "
+                "the kernel alone; use standardize=True or rescale it"
+            )
 
     def _decide(
         self,
@@ -246,13 +256,12 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         path, n = searched.path, self.n_features_in_
         size, rule = self._size(len(searched.usable), len(plan.keep))
         threshold = self._threshold_rule()
-        self.notes_: list[str] = []
         held = None
         if rule or threshold == "balanced" or isinstance(threshold, tuple) or self.probability:
             smallest = max(1, len(plan.keep))
             grid = cut.size_grid([step.size for step in path.steps], len(searched.usable), smallest)
             sizes = grid if rule else (size,)
-            folds, remark = cut.inner_folds(self.cv, chosen, list(self.classes_), rng)
+            folds, remark = cut.inner_folds(self.cv, chosen, self.classes_.tolist(), rng)
             self.notes_ += [remark] if remark else []
             folds = _with_rest(folds, sample, len(part.y), rng)
             seed = np.random.SeedSequence(int(rng.integers(2**63)))
@@ -261,6 +270,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             path = path.scored(sizes, score, error)
             size = cut.choose_size(sizes, score, error, rule) if rule else size
         self.model_ = fit_model(plan, searched, size)
+        self._note_one_sided(plan, chosen)
         self.path_ = path
         self.scores_ = path.scores
         self.ranking_ = np.empty(n, dtype=np.intp)
@@ -268,6 +278,17 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.support_ = np.isin(np.arange(n), self.model_.features)
         self.n_features_ = int(self.support_.sum())
         self._cut_and_calibrate(plan, part, held, size, threshold)
+
+    def _note_one_sided(self, plan: Plan, part: Part) -> None:
+        """A machine that calls every training row the same has learned nothing to cut."""
+        if plan.n_classes > 2 or self.class_weight is not None or self.negative_weight != 1.0:
+            return
+        side = np.sign(self.model_.decision(part.table.Z)[:, 0])
+        if (side == side[0]).all():
+            label = self.classes_[plan.positive if side[0] > 0 else 1 - plan.positive]
+            self.notes_.append(
+                f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"
+            )
 
     def _cut_and_calibrate(self, plan: Plan, part: Part, held: cut.HeldOut | None, size: int, threshold: Any) -> None:
         self.threshold_ = float(threshold) if isinstance(threshold, (int, float)) else 0.0

@@ -138,7 +138,7 @@ def select(
 ) -> Selection:
     """Select features of a pandas table with a named method and score the whole procedure by nested cross-validation.
 
-    Numeric columns are standardised inside the folds. The number of features is the one-standard-error choice of inner
+    Numeric columns are standardised inside the folds and both classes weigh the same. The number of features is the one-standard-error choice of inner
     folds unless `features` gives it.
     """
     since = time.perf_counter()
@@ -148,6 +148,7 @@ def select(
     label = None if positive is None else _label(y, positive, target)
     selector = recipes.get(method)(
         standardize=True,
+        class_weight="balanced",
         n_features_to_select=features,
         keep=list(keep) or None,
         positive=label,

@@ -15,7 +15,7 @@ from scipy import sparse
 from ._types import Array, BoolArray, IntArray, Matrix, is_sparse
 
 KINDS = ("real", "ordinal", "nominal")
-LARGEST = 1e150  # the square of anything larger is no number
+LARGEST = 1e75  # sums of squares of squares of anything larger overflow
 
 
 class InputError(ValueError):
@@ -155,7 +155,7 @@ def _blocks(frame: nw.DataFrame[Any], columns: Sequence[int]) -> list[list[int]]
 
 def listing(items: Sequence[Any], most: int = 5) -> str:
     """'a', 'b', 'c' and 12 more."""
-    head = ", ".join(repr(item) if isinstance(item, str) else str(item) for item in items[:most])
+    head = ", ".join(repr(str(item)) if isinstance(item, str) else str(item) for item in items[:most])
     return head + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
@@ -178,10 +178,10 @@ def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tup
                 if dtype == nw.String or not _all_numbers(values):
                     kind[j], levels[j] = "nominal", _sorted_levels(values)
             else:
-                wrong.append(f"{column.name} ({dtype})")
+                wrong.append(column.name)
     if wrong:
         raise InputError(
-            f"columns of a type that is neither number, boolean nor category: {listing(wrong)}; convert or drop them"
+            f"columns that are neither numbers, booleans nor categories: {listing(wrong)}; convert or drop them"
         )
     return kind, levels
 

@@ -1,0 +1,126 @@
+"""Generated cohorts have the truth they claim; the papers' tables have the shapes the papers print."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from marginsieve import datasets
+from marginsieve.datasets import make_cohort, papers
+from marginsieve.table import InputError
+
+
+def test_cohort_has_what_it_says():
+    cohort = make_cohort(
+        400,
+        60,
+        n_relevant=6,
+        n_interactions=3,
+        n_redundant=4,
+        n_categorical=5,
+        n_categorical_relevant=2,
+        prevalence=0.25,
+        effect=1.5,
+        flip=0.05,
+        missing=0.02,
+        random_state=1,
+    )
+    X, truth = cohort.X, cohort.truth
+    assert X.shape == (400, 65)
+    assert len(truth.flipped) == 20
+    right = (cohort.y == "case").to_numpy(copy=True)
+    right[list(truth.flipped)] ^= True
+    assert right.sum() == 100
+    assert 0.015 < X.isna().to_numpy().mean() < 0.025
+    assert len(truth.features) == 6 + 6 + 4 + 2
+    X = X.fillna(X.select_dtypes("number").mean())
+    strength = {name: abs(roc_auc_score(right, X[name]) - 0.5) for name in X.columns if name.startswith("g")}
+    noise = max(value for name, value in strength.items() if name not in truth.features)
+    assert min(strength[name] for name in truth.relevant) > noise
+    assert all(strength[name] < 0.12 for pair in truth.interactions for name in pair)
+    for a, b in truth.interactions:
+        assert roc_auc_score(right, X[a] * X[b]) > 0.8
+    assert all(np.corrcoef(X[copy], X[original])[0, 1] > 0.9 for copy, original in truth.redundant.items())
+    for name in [c for c in X.columns if c.startswith("c")]:
+        assert X[name].dtype == "category"
+        shares = pd.crosstab(right, X[name], normalize="index")
+        assert ((shares.loc[True] - shares.loc[False]).abs().max() > 0.2) == (name in truth.categorical)
+
+
+def test_cohort_repeats_itself_and_refuses_nonsense():
+    one, two, other = (make_cohort(30, 20, n_relevant=3, random_state=seed) for seed in (1, 1, 2))
+    pd.testing.assert_frame_equal(one.X, two.X)
+    assert not one.X.equals(other.X)
+    assert list(one.frame().columns)[-1] == "outcome"
+    for settings, sentence in (
+        ({"n_features": 3, "n_relevant": 4}, "n_features is 3"),
+        ({"prevalence": 1.0}, "prevalence is 1.0"),
+        ({"flip": -0.1}, "flip is -0.1"),
+        ({"n_relevant": 0, "n_redundant": 2}, "no relevant column"),
+        ({"n_samples": 2}, "n_samples is 2"),
+        ({"n_categorical_relevant": 1}, "more than n_categorical"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            make_cohort(**settings)
+
+
+def test_a_missing_file_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"COLON needs colon.parquet.*docs/data.md.*MARGINSIEVE_DATA"):
+        datasets.load("colon")
+    with pytest.raises(InputError, match="there is no data set 'IRIS'; the names are 'GORDON'"):
+        datasets.load("IRIS")
+    monkeypatch.delenv("MARGINSIEVE_DATA")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert papers.folder() == tmp_path / "marginsieve"
+
+
+def test_files_are_read_by_the_papers_names(monkeypatch, tmp_path):
+    frame = pd.DataFrame({"g": [1.0, 2.0, 3.0], "target": pd.Categorical(["kidney", "liver", "colon"])})
+    frame.to_parquet(tmp_path / "car.parquet")
+    monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
+    data = datasets.load("CAR 1")
+    assert data.y.tolist() == ["kidney", "rest", "rest"]
+    assert (data.name, data.positive, list(data.X.columns)) == ("CAR1", "kidney", ["g"])
+
+
+SHAPES = {  # samples, features, positives: as the papers print them (CAR: one more gene than its paper)
+    "GORDON": (181, 12533, 31),
+    "GLIOMA": (50, 4434, 7),
+    "SRBCT": (83, 2308, 11),
+    "BHAT1": (203, 3312, 20),
+    "BHAT2": (203, 3312, 17),
+    "BHAT3": (203, 3312, 21),
+    "BHAT4": (203, 3312, 6),
+    "CAR1": (174, 9183, 11),
+    "CAR2": (174, 9183, 12),
+    "CAR3": (174, 9183, 7),
+    "CAR4": (174, 9183, 6),
+    "DIA": (768, 8, 268),
+    "WBC": (569, 30, 212),
+    "CMA": (62, 2000, 22),
+    "LMA": (96, 4026, 46),
+    "ARRHYTHMIA": (452, 279, 207),
+    "HEART": (303, 13, 139),
+    "DLBCL": (77, 7129, 19),
+    "LEU": (72, 7129, 25),
+    "SONAR": (208, 60, 111),
+    "IONOSPHERE": (351, 34, 126),
+    "MFEAT": (2000, 649, 200),
+    "LEPIOTA": (8124, 22, 3916),
+    "FACE": (400, 4096, 10),
+}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", list(SHAPES))
+def test_shapes_of_the_papers_tables(name):
+    if not (papers.folder() / f"{papers.PROBLEMS[papers.ALIASES.get(name, name)][0]}.parquet").is_file():
+        pytest.skip("the papers' data sets are not here (MARGINSIEVE_DATA)")
+    data = datasets.load(name)
+    assert (*data.X.shape, int((data.y == data.positive).sum())) == SHAPES[name]
+    assert "target" not in data.X.columns
+
+
+def test_every_problem_has_a_shape_to_check():
+    assert {papers.ALIASES.get(name, name) for name in SHAPES} == set(datasets.names())

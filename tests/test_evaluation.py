@@ -1,0 +1,163 @@
+"""Metrics against scikit-learn and plain loops; nested scores at chance on shuffled labels; no leak, no worker effect."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles import auc as slow_auc
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, recall_score, roc_auc_score
+
+from marginsieve import recipes
+from marginsieve.datasets import make_cohort
+from marginsieve.evaluation import nested_cv, score_predictions
+from marginsieve.evaluation.metrics import average_precision, ranking_auc
+from marginsieve.table import InputError
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_metrics_equal_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, 60)
+    decision = (rng.normal(size=(2, 60)) + truth).round(1)  # ties
+    predicted = (decision > 0.3).astype(int)
+    value = score_predictions(truth, predicted, decision, positive=1, draws=10).value
+    means = {
+        "balanced_accuracy": np.mean([balanced_accuracy_score(truth, row) for row in predicted]),
+        "sensitivity": np.mean([recall_score(truth, row) for row in predicted]),
+        "specificity": np.mean([recall_score(truth, row, pos_label=0) for row in predicted]),
+        "accuracy": np.mean(predicted == truth),
+        "auc": np.mean([roc_auc_score(truth, row) for row in decision]),
+        "pr_auc": np.mean([average_precision_score(truth, row) for row in decision]),
+        "g_mean": np.mean(
+            [np.sqrt(recall_score(truth, row) * recall_score(truth, row, pos_label=0)) for row in predicted]
+        ),
+    }
+    assert value == pytest.approx(means)
+
+
+def test_weighted_auc_is_the_sum_over_pairs(rng):
+    decision, positive = rng.normal(size=20).round(1), np.arange(20) < 7
+    weights = rng.integers(0, 4, (3, 20)).astype(float)
+    fast = ranking_auc(decision, positive, weights)
+    np.testing.assert_allclose(fast, [slow_auc(decision, positive, row) for row in weights])
+    theirs = [average_precision_score(positive, decision, sample_weight=row) for row in weights]
+    np.testing.assert_allclose(average_precision(decision, positive, weights), theirs)
+
+
+def test_intervals_cover_the_truth():
+    """Accuracy of a coin that is right 70 % of the time: 95 % intervals must cover 0.7 about 95 % of the time."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], 60)
+    hits = 0
+    for seed in range(200):
+        right = rng.random(120) < 0.7
+        predicted = np.where(right, truth, 1 - truth)[None, :]
+        scores = score_predictions(truth, predicted, predicted.astype(float), 1, draws=300, seed=seed)
+        hits += scores.low["balanced_accuracy"] <= 0.7 <= scores.high["balanced_accuracy"]
+    assert 180 <= hits <= 199
+
+
+def test_groups_widen_the_interval():
+    """Ten copies of each sample are no new evidence: drawn by group, the interval is that of the originals."""
+    rng = np.random.default_rng(1)
+    truth = np.repeat([0, 1], 20)
+    predicted = np.where(rng.random(40) < 0.75, truth, 1 - truth)
+    many, copies = np.repeat(truth, 10), np.repeat(predicted, 10)[None, :]
+    groups = np.repeat(np.arange(40), 10)
+    decision = copies.astype(float)
+    by_row = score_predictions(many, copies, decision, 1)
+    by_group = score_predictions(many, copies, decision, 1, groups=groups)
+    width = {name: s.high["accuracy"] - s.low["accuracy"] for name, s in (("row", by_row), ("group", by_group))}
+    assert width["group"] > 2 * width["row"]
+
+
+def test_more_than_two_classes_have_accuracies_only(rng):
+    truth = rng.integers(0, 3, 50)
+    value = score_predictions(truth, truth[None, :], None, positive=1, draws=10).value
+    assert value == {"balanced_accuracy": 1.0, "accuracy": 1.0}
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_shuffled_labels_score_at_chance(name):
+    """Selection, size, threshold: if any of them saw a test row, the mean would leave one half."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 400))
+    y = np.repeat([0, 1], [24, 36])
+    scores = []
+    for shuffle in range(20):
+        nested = nested_cv(recipes.get(name)(), X, rng.permutation(y), folds=3, repeats=1, seed=shuffle)
+        scores.append(nested.scores(draws=1).value["balanced_accuracy"])
+    assert 0.45 <= np.mean(scores) <= 0.55
+
+
+def test_planted_signal_is_scored_well_and_repeats_itself():
+    cohort = make_cohort(60, 100, n_relevant=8, effect=1.8, random_state=2)
+    calls = []
+    runs = [
+        nested_cv(
+            recipes.svm_rfe(),
+            cohort.X,
+            cohort.y,
+            folds=3,
+            repeats=2,
+            seed=5,
+            n_jobs=jobs,
+            progress=lambda done, total: calls.append((done, total)),
+        )
+        for jobs in (1, 2)
+    ]
+    np.testing.assert_array_equal(runs[0].decision, runs[1].decision)
+    np.testing.assert_array_equal(runs[0].frequency, runs[1].frequency)
+    assert calls == [(k, 6) for k in range(1, 7)] * 2
+    scores = runs[0].scores()
+    assert scores.value["auc"] > 0.85
+    assert all(scores.low[name] <= scores.value[name] <= scores.high[name] for name in scores.value)
+    assert scores == runs[1].scores()
+    assert len(runs[0].sizes) == 6
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Remembers nothing but what it was shown: predicts by looking up training rows."""
+
+    def fit(self, X, y, groups=None):
+        self.classes_, self.seen_ = np.unique(y), {float(v) for v in np.asarray(X)[:, 0]}
+        self.groups_ = None if groups is None else set(groups)
+        return self
+
+    def decision_function(self, X):
+        return np.array([1.0 if float(v) in self.seen_ else -1.0 for v in np.asarray(X)[:, 0]])
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+def test_test_rows_are_never_seen():
+    X = pd.DataFrame({"id": np.arange(30.0)})
+    nested = nested_cv(Recorder(), X, np.arange(30) % 2, folds=5, repeats=2)
+    assert (nested.decision == -1.0).all()
+    assert sorted(np.concatenate([fold.test for fold in nested.folds])) == sorted(list(range(30)) * 2)
+
+
+def test_groups_are_never_split():
+    groups = np.repeat(np.arange(15), 2)
+    X = pd.DataFrame({"group": groups.astype(float)})
+    nested = nested_cv(Recorder(), X, np.repeat(np.arange(15) % 2, 2), groups=groups, folds=3, repeats=2)
+    assert (nested.decision == -1.0).all()
+
+
+def test_too_few_of_a_class_for_the_folds():
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat(["a", "b"], [3, 17])
+    with pytest.raises(InputError, match="class a has 3 samples, fewer than the 5 outer folds: use 3 folds or fewer"):
+        nested_cv(recipes.fisher(), X, y)
+    with pytest.raises(InputError, match="class a has 1 samples.*a score needs at least 2"):
+        nested_cv(recipes.fisher(), X[2:], y[2:])
+    with pytest.raises(InputError, match="class a has 2 groups"):
+        nested_cv(recipes.fisher(), X, y, groups=np.r_[0, 0, 1, np.arange(2, 19)])
+    with pytest.raises(InputError, match="folds is 1"):
+        nested_cv(recipes.fisher(), X, y, folds=1)
+
+
+def test_remarks_of_the_folds_are_collected_once():
+    X, y = np.random.default_rng(0).normal(size=(24, 5)), np.repeat(["a", "b"], [6, 18])
+    nested = nested_cv(recipes.fisher(class_weight="balanced"), X, y, folds=3, repeats=2)
+    assert nested.notes == ["class 'a' has 4 samples, fewer than cv=5: 4 inner folds were made"]

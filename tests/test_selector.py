@@ -1,0 +1,433 @@
+"""The estimator: cut, threshold, probabilities, costs, samplers, rows, and its life inside scikit-learn."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from marginsieve import SVMSelector, cut, recipes
+from marginsieve.datasets import make_cohort
+from marginsieve.fitting import Part, Plan
+from marginsieve.table import Columns, InputError
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    return make_cohort(80, 60, n_relevant=5, effect=2.0, random_state=1)
+
+
+def test_predicts_like_svc_on_what_it_selected(cohort):
+    X, y = cohort.X, cohort.y
+    selector = recipes.svm_rfe(C=0.5, n_features_to_select=6, threshold="margin", standardize=False).fit(X, y)
+    theirs = SVC(kernel="linear", C=0.5, tol=1e-8).fit(selector.transform(X), y)
+    np.testing.assert_allclose(
+        selector.decision_function(X), theirs.decision_function(selector.transform(X)), atol=2e-3
+    )
+    np.testing.assert_array_equal(selector.predict(X), theirs.predict(selector.transform(X)))
+
+
+def test_attributes(cohort):
+    selector = recipes.svm_rfe(n_features_to_select=6, random_state=0).fit(cohort.X, cohort.y)
+    assert sorted(selector.ranking_) == list(range(1, 61))
+    np.testing.assert_array_equal(selector.support_, selector.ranking_ <= 6)
+    assert selector.scores_.shape == (60,)
+    assert selector.classes_.tolist() == ["case", "control"]
+    assert selector.positive_ == "case"
+    assert selector.n_features_ == 6
+    assert selector.get_feature_names_out().tolist() == cohort.X.columns[selector.support_].tolist()
+    assert selector.feature_names_in_.tolist() == cohort.X.columns.tolist()
+    assert selector.constant_ == []
+    assert selector.duplicates_ == []
+
+
+def test_planted_features_are_found(cohort):
+    for recipe in (recipes.svm_rfe, recipes.fisher):
+        selector = recipe(n_features_to_select=5, threshold="margin").fit(cohort.X, cohort.y)
+        assert len(set(selector.get_feature_names_out()) & set(cohort.truth.relevant)) >= 4
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_second_class_is_up_whatever_is_positive(cohort, flip):
+    y = np.where(cohort.y == "case", "a" if flip else "z", "m")
+    selector = recipes.fisher(n_features_to_select=5, random_state=0).fit(cohort.X, y)
+    value = selector.decision_function(cohort.X)
+    np.testing.assert_array_equal(selector.predict(cohort.X), selector.classes_[(value > 0).astype(int)])
+    assert selector.positive_ == ("a" if flip else "z")
+    assert roc_auc_score(y == selector.classes_[1], value) > 0.9
+
+
+# -- the cut on the path -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("asked", "size"), [(7, 7), (0.25, 15), (1.0, 60), (1000, 60), (np.int64(3), 3)])
+def test_given_sizes(cohort, asked, size):
+    selector = recipes.svm_rfe(n_features_to_select=asked, threshold="margin").fit(cohort.X, cohort.y)
+    assert selector.n_features_ == size
+
+
+@pytest.mark.parametrize("asked", [0, -3, 0.0, 1.5, True, "some"])
+def test_wrong_sizes_are_refused(cohort, asked):
+    with pytest.raises(InputError, match="n_features_to_select is"):
+        recipes.svm_rfe(n_features_to_select=asked).fit(cohort.X, cohort.y)
+
+
+def test_one_standard_error_and_best():
+    sizes, score, error = (1, 5, 20, 50), np.array([0.6, 0.86, 0.9, 0.9]), np.array([0.1, 0.1, 0.05, 0.01])
+    assert cut.choose_size(sizes, score, error, "best") == 20
+    assert cut.choose_size(sizes, score, error, "one-se") == 5
+    assert cut.choose_size(sizes, score, np.zeros(4), "one-se") == 20
+
+
+def test_inner_folds_choose_a_size_and_say_how(cohort):
+    best, parsimonious = (
+        recipes.svm_rfe(n_features_to_select=rule, random_state=0).fit(cohort.X, cohort.y) for rule in ("best", None)
+    )
+    assert parsimonious.n_features_ <= best.n_features_ < 60
+    scored = [step for step in best.path_.steps if not np.isnan(step.score)]
+    top = max(scored, key=lambda step: step.score)
+    chosen = {step.size: step for step in scored}
+    assert chosen[best.n_features_].score == top.score
+    assert chosen[parsimonious.n_features_].score >= top.score - chosen[best.n_features_].score_error - 1e-12
+
+
+def test_size_grid():
+    assert cut.size_grid([8, 4, 2, 1], 8, 2) == (2, 4, 8)
+    many = cut.size_grid(list(range(1, 2001)), 2000, 1)
+    assert len(many) <= 60
+    assert (many[0], many[-1]) == (1, 2000)
+    assert cut.size_grid([30], 30, 1)[-1] == 30
+
+
+# -- threshold ---------------------------------------------------------------------------------------------------
+
+
+def test_cuts_on_values_known_by_heart():
+    value, label = np.array([5.0, 3.0, 1.0, 0.0, -1.0, -2.0, -9.0]), np.array([1.0, 1, 1, -1, -1, -1, -1])
+    ones = np.ones(7)
+    assert cut.balanced_cut(value, label, ones) == (3.0 + -1.5) / 2
+    assert cut.cost_cut(value, label, ones, 1.0, 1.0) == 0.5
+    label[3] = 1.0  # now 0.0 is a positive among negatives' neighbours
+    label[2] = -1.0
+    assert cut.cost_cut(value, label, ones, 10.0, 1.0) == 2.0
+    assert cut.cost_cut(value, label, ones, 1.0, 10.0) == -0.5
+    repeated = np.array([1, 2, 1, 3, 1, 1, 2])
+    assert cut.balanced_cut(value, label, repeated.astype(float)) == cut.balanced_cut(
+        np.repeat(value, repeated), np.repeat(label, repeated), np.ones(repeated.sum())
+    )
+
+
+def test_cost_cut_is_the_cheapest_of_all(rng):
+    value, label = rng.normal(size=40).round(1), rng.choice([-1.0, 1.0], 40)
+    fp, fn = 2.0, 3.0
+
+    def bill(at):
+        return fp * np.sum((value > at) & (label < 0)) + fn * np.sum((value <= at) & (label > 0))
+
+    every = [bill(at) for at in np.concatenate([[-99], np.unique(value)])]
+    assert bill(cut.cost_cut(value, label, np.ones(40), fp, fn)) == min(every)
+
+
+def test_auto_threshold(cohort):
+    X, y = cohort.X, cohort.y
+
+    def fitted(**settings):
+        return recipes.fisher(n_features_to_select=5, random_state=0, **settings).fit(X, y).threshold_
+
+    balanced = fitted(threshold="balanced")
+    assert balanced != 0.0
+    assert fitted() == balanced
+    assert fitted(class_weight="balanced") != 0.0
+    assert fitted(class_weight={"case": 2.0}) == 0.0
+    assert fitted(negative_weight=0.5) == 0.0
+    assert fitted(threshold="margin") == 0.0
+    assert fitted(threshold=0.3) == 0.3
+    assert fitted(threshold=(1.0, 50.0)) < fitted(threshold=(50.0, 1.0))
+
+
+def test_the_cut_is_where_the_decision_is_zero(cohort):
+    X, y = cohort.X, cohort.y
+    plain = recipes.fisher(n_features_to_select=5, threshold="margin").fit(X, y)
+    moved = recipes.fisher(n_features_to_select=5, threshold=0.4).fit(X, y)
+    sign = 1.0 if moved.positive_ == moved.classes_[1] else -1.0
+    np.testing.assert_allclose(moved.decision_function(X), plain.decision_function(X) - sign * 0.4)
+
+
+def test_balanced_threshold_is_the_midpoint_on_held_out_rows(cohort):
+    """Rebuilt by hand: the same folds, the whole selection in each."""
+    X, y = cohort.X.to_numpy(), cohort.y.to_numpy()
+    folds = list(StratifiedKFold(4, shuffle=True, random_state=5).split(X, y))
+    selector = recipes.fisher(n_features_to_select=5, cv=folds, positive="case").fit(X, y)
+    value = np.empty(len(y))
+    for train, test in folds:
+        inner = recipes.fisher(n_features_to_select=5, threshold="margin").fit(X[train], y[train])
+        value[test] = -inner.decision_function(X[test])
+    expected = 0.5 * (np.median(value[y == "case"]) + np.median(value[y == "control"]))
+    assert selector.threshold_ == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_rare_separable_class_is_found():
+    """6 of 105: class costs do nothing on a separable table; the held-out midpoint does."""
+    cohort = make_cohort(105, 1000, n_relevant=40, prevalence=6 / 105, effect=1.2, random_state=3)
+    X, y = cohort.X.to_numpy(), (cohort.y == "case").to_numpy()
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    value, plain = np.empty(105), np.empty(105)
+    for train, test in folds.split(X, y):
+        settings = {"n_features_to_select": 200, "random_state": 0, "cv": 4}
+        value[test] = recipes.fisher(**settings).fit(X[train], y[train]).decision_function(X[test])
+        scaled = make_pipeline(StandardScaler(), SVC(kernel="linear", class_weight="balanced"))
+        plain[test] = scaled.fit(X[train], y[train]).decision_function(X[test])
+    assert roc_auc_score(y, value) > 0.9
+    assert balanced_accuracy_score(y, value > 0) > 0.8
+    assert balanced_accuracy_score(y, plain > 0) < 0.7
+
+
+def test_wrong_thresholds_are_refused(cohort):
+    for threshold in ("middle", (1.0,), (1.0, -1.0), None, True):
+        with pytest.raises(InputError, match="threshold is"):
+            recipes.fisher(threshold=threshold, n_features_to_select=3).fit(cohort.X, cohort.y)
+
+
+# -- probabilities, costs, weights ---------------------------------------------------------------------------------
+
+
+def test_probabilities(cohort):
+    selector = recipes.svm_rfe(n_features_to_select=5, probability=True, random_state=0).fit(cohort.X, cohort.y)
+    p = selector.predict_proba(cohort.X)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    value = selector.decision_function(cohort.X)
+    np.testing.assert_array_equal(np.argsort(p[:, 1], kind="stable"), np.argsort(value, kind="stable"))
+    assert not hasattr(recipes.svm_rfe(), "predict_proba")
+
+
+def test_the_sigmoid_is_the_likeliest(rng):
+    truth = rng.random(4000)
+    value = 3.0 * rng.normal(size=4000)
+    label = np.where(truth < 1 / (1 + np.exp(-(0.8 * value - 0.5))), 1.0, -1.0)
+    a, b = cut.fit_sigmoid(value, label, np.ones(4000))
+    assert a == pytest.approx(0.8, abs=0.1)
+    assert b == pytest.approx(-0.5, abs=0.15)
+
+
+def test_costs_by_class():
+    X = np.zeros((5, 1))
+    y, weight = np.array([0, 0, 0, 1, 1]), np.array([1.0, 1.0, 2.0, 1.0, 1.0])
+
+    def costs(**settings):
+        return Plan(None, None, None, None, n_classes=2, **settings).costs(y, weight)[0]
+
+    assert Part(Columns.of(X).table(X), y, weight).y is y
+    np.testing.assert_allclose(costs(), weight)
+    np.testing.assert_allclose(costs(negative_weight=0.1), [0.1, 0.1, 0.2, 1.0, 1.0])
+    np.testing.assert_allclose(costs(class_weight={0: 3.0, 1: 1.0}), [3, 3, 6, 1, 1])
+    balanced = costs(class_weight="balanced")
+    assert balanced[y == 0].sum() == pytest.approx(balanced[y == 1].sum())
+
+
+def test_weights_are_repetitions(cohort, rng):
+    X, y = cohort.X.to_numpy(), cohort.y.to_numpy()
+    times = rng.integers(0, 3, len(y))
+    settings = {"n_features_to_select": 4, "threshold": "margin"}
+    for recipe in (recipes.svm_rfe, recipes.fisher):
+        weighted = recipe(**settings).set_params(machine__tol=1e-9).fit(X, y, sample_weight=times)
+        repeated = recipe(**settings).set_params(machine__tol=1e-9)
+        repeated.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+        np.testing.assert_array_equal(weighted.ranking_, repeated.ranking_)
+        np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-6)
+
+
+# -- more than two classes -----------------------------------------------------------------------------------------
+
+
+def test_three_classes_share_one_feature_set():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = X.assign(**{f"noise{j}": np.random.default_rng(j).normal(size=150) for j in range(10)})
+    selector = recipes.svm_rfe(random_state=0, probability=True).fit(X, y)
+    assert selector.decision_function(X).shape == (150, 3)
+    assert selector.score(X, y) > 0.9
+    assert any("petal" in name for name in selector.get_feature_names_out())
+    np.testing.assert_allclose(selector.predict_proba(X).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("settings", [{"negative_weight": 0.5}, {"threshold": "balanced"}, {"threshold": 0.1}])
+def test_what_needs_two_classes_says_so(settings):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(InputError, match="y has 3 classes"):
+        recipes.svm_rfe(n_features_to_select=2, **settings).fit(X, y)
+
+
+# -- sampler, prefilter, ensemble, rows, groups --------------------------------------------------------------------
+
+
+def test_smote_touches_training_rows_alone(cohort, monkeypatch):
+    from imblearn.over_sampling import SMOTE
+
+    seen = []
+
+    class Spy(SMOTE):
+        def fit_resample(self, X, y):
+            out = super().fit_resample(X, y)
+            seen.append((len(y), len(out[1])))
+            return out
+
+    selector = recipes.svm_rfe(n_features_to_select=5, sampler=Spy(k_neighbors=3), random_state=0)
+    selector.fit(cohort.X, cohort.y)
+    assert [before for before, _ in seen] == [80, 64, 64, 64, 64, 64]  # all rows once, four fifths in each inner fold
+    assert all(after > before for before, after in seen)
+    named = recipes.svm_rfe(n_features_to_select=5, sampler="smote", random_state=0).fit(cohort.X, cohort.y)
+    assert named.score(cohort.X, cohort.y) > 0.8
+    np.testing.assert_array_equal(named.ranking_, clone(named).set_params(n_jobs=2).fit(cohort.X, cohort.y).ranking_)
+
+
+def test_smote_with_too_few_rows_says_so(cohort):
+    few = np.r_[np.flatnonzero(cohort.y == "case")[:3], np.flatnonzero(cohort.y == "control")]
+    selector = recipes.svm_rfe(n_features_to_select=5, sampler="smote", threshold="margin")
+    with pytest.raises(InputError, match="SMOTE failed on a training part whose rarest class has 3 rows"):
+        selector.fit(cohort.X.iloc[few], cohort.y.iloc[few])
+    with pytest.raises(InputError, match="sample_weight and sampler"):
+        selector.fit(cohort.X, cohort.y, sample_weight=np.arange(1, 81))
+
+
+def test_prefilter_searches_among_the_best(cohort):
+    fisher = recipes.fisher(n_features_to_select=5, threshold="margin").fit(cohort.X, cohort.y)
+    both = recipes.svm_rfe(n_features_to_select=5, threshold="margin", prefilter=("fisher", 20), keep=["g01"])
+    both.fit(cohort.X, cohort.y)
+    inside = set(np.flatnonzero(both.ranking_ <= 20)) - {0}
+    assert inside <= set(np.flatnonzero(fisher.ranking_ <= 20))
+    assert both.support_[0]
+    assert sorted(both.ranking_) == list(range(1, 61))
+
+
+def test_ensembles_average_rankings(cohort):
+    settings = {"n_features_to_select": 5, "threshold": "margin", "random_state": 0}
+    selector = recipes.svm_rfe(ensemble=10, **settings).fit(cohort.X, cohort.y)
+    assert "averaged over 10 subsamples" in selector.path_.stop_reason
+    assert len(set(selector.get_feature_names_out()) & set(cohort.truth.relevant)) >= 4
+    again = recipes.svm_rfe(ensemble=10, **settings).fit(cohort.X, cohort.y)
+    np.testing.assert_array_equal(selector.ranking_, again.ranking_)
+
+
+def test_many_rows_need_rows(rng):
+    m = 10_050
+    y = np.where(np.arange(m) < 300, "bad", "good")
+    X = rng.normal(size=(m, 6))
+    X[:300, 2] += 2.0
+    with pytest.raises(InputError, match=r"10050 rows .* pass rows=5000"):
+        recipes.svm_rfe(n_features_to_select=1).fit(X, y)
+    settings = {"n_features_to_select": 1, "rows": 900, "random_state": 0}
+    with pytest.warns(UserWarning, match="puts every training row into class good: try class_weight='balanced'"):
+        recipes.svm_rfe(**settings).fit(X, y)
+    selector = recipes.svm_rfe(class_weight="balanced", **settings).fit(X, y)
+    assert len(selector.rows_) == 900
+    assert set(range(300)) <= set(selector.rows_)  # every positive
+    assert selector.support_[2]
+    assert balanced_accuracy_score(y, selector.predict(X)) > 0.8
+    with pytest.raises(InputError, match="rows is 20000; it must be at most 10000"):
+        recipes.svm_rfe(rows=20_000).fit(X, y)
+
+
+def test_rows_left_out_are_scored_and_weights_make_up_for_them(rng):
+    from marginsieve.inputs import choose_rows
+
+    y = np.where(np.arange(1000) < 50, 1, 0)
+    part = Part(Columns.of(np.zeros((1000, 1))).table(np.zeros((1000, 1))), y, np.ones(1000))
+    sample, weight = choose_rows(part, 200, 1, rng)
+    assert len(sample) == 200
+    assert weight[sample][y[sample] == 0].sum() == pytest.approx(950)
+    assert (weight[y == 1] == 1).all()
+    folds = [(np.arange(100), np.arange(100, 200)), (np.arange(100, 200), np.arange(100))]
+    from marginsieve.selector import _with_rest
+
+    spread = _with_rest(folds, sample, 1000, rng)
+    assert sorted(np.concatenate([test for _, test in spread])) == list(range(1000))
+    assert all(set(train) <= set(sample) for train, _ in spread)
+
+
+def test_groups_stay_together_in_inner_folds(cohort, monkeypatch):
+    groups = np.repeat(np.arange(40), 2)
+    y = np.repeat(np.arange(40) % 2, 2)
+    seen = []
+    original = cut.hold_out
+
+    def spy(plan, part, sizes, folds, seed, n_jobs):
+        seen.extend(folds)
+        return original(plan, part, sizes, folds, seed, n_jobs)
+
+    monkeypatch.setattr(cut, "hold_out", spy)
+    recipes.fisher(n_features_to_select=3, random_state=0).fit(cohort.X, y, groups=groups)
+    assert len(seen) == 5
+    assert all(not set(groups[train]) & set(groups[test]) for train, test in seen)
+
+
+def test_fewer_inner_folds_than_asked_is_told(cohort):
+    few = np.r_[np.flatnonzero(cohort.y == "case")[:3], np.flatnonzero(cohort.y == "control")]
+    with pytest.warns(UserWarning, match="class 'case' has 3 samples, fewer than cv=5: 3 inner folds were made"):
+        recipes.fisher(n_features_to_select=3).fit(cohort.X.iloc[few], cohort.y.iloc[few])
+    with pytest.raises(InputError, match="class 'case' has 1 samples: inner folds need at least 2"):
+        recipes.fisher(n_features_to_select=3).fit(cohort.X.iloc[few[2:]], cohort.y.iloc[few[2:]])
+    with pytest.raises(InputError, match="cv is 1"):
+        recipes.fisher(cv=1).fit(cohort.X, cohort.y)
+
+
+# -- inside scikit-learn -------------------------------------------------------------------------------------------
+
+
+def test_grid_search_reaches_the_components(cohort):
+    grid = {"search__step": [0.3, 2], "machine__C": [0.1, 1.0]}
+    search = GridSearchCV(recipes.svm_rfe(n_features_to_select=5, threshold="margin"), grid, cv=3)
+    search.fit(cohort.X, cohort.y)
+    assert search.best_score_ > 0.7
+    assert search.best_estimator_.search.step == search.best_params_["search__step"]
+
+
+def test_pipelines_and_scores(cohort):
+    X = cohort.X.mask(np.random.default_rng(0).random(cohort.X.shape) < 0.05)
+    pipeline = make_pipeline(SimpleImputer(), recipes.svm_rfe(n_features_to_select=5, random_state=0))
+    assert cross_val_score(pipeline, X, cohort.y, cv=3, scoring="balanced_accuracy").mean() > 0.7
+    chained = make_pipeline(recipes.fisher(n_features_to_select=5, threshold="margin"), SVC())
+    assert chained.fit(cohort.X, cohort.y).score(cohort.X, cohort.y) > 0.8
+
+
+def test_metadata_is_routed(cohort):
+    groups, weight = np.repeat(np.arange(40), 2), np.ones(80)
+    y = np.repeat(np.arange(40) % 2, 2)
+    with config_context(enable_metadata_routing=True):
+        selector = recipes.fisher(n_features_to_select=3, random_state=0)
+        selector.set_fit_request(groups=True, sample_weight=True).set_score_request(sample_weight=True)
+        out = cross_validate(
+            selector, cohort.X, y, cv=GroupKFold(4), params={"groups": groups, "sample_weight": weight}
+        )
+    assert len(out["test_score"]) == 4
+
+
+def test_clone_and_repr_round_trip():
+    selector = recipes.svm_rfe(kernel="gaussian", C=3.0, keep=["a"], random_state=1)
+    copy = clone(selector)
+    assert repr(copy) == repr(selector)
+    assert copy.get_params()["machine__C"] == 3.0
+    assert isinstance(SVMSelector(kernel="linear"), SVMSelector)
+
+
+@pytest.mark.parametrize("settings", [{}, {"sampler": "smote"}, {"ensemble": 3}, {"kernel": "gaussian"}], ids=str)
+def test_the_result_does_not_depend_on_workers(cohort, settings):
+    one, two = (recipes.svm_rfe(n_jobs=jobs, random_state=7, **settings).fit(cohort.X, cohort.y) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.ranking_, two.ranking_)
+    assert one.n_features_ == two.n_features_
+    assert one.threshold_ == two.threshold_
+    np.testing.assert_array_equal(one.decision_function(cohort.X), two.decision_function(cohort.X))
+
+
+def test_constant_and_equal_columns_are_listed(cohort):
+    X = cohort.X.assign(flat=1.0, again=cohort.X["g05"], third=cohort.X["g05"])
+    selector = recipes.svm_rfe(n_features_to_select=4, threshold="margin").fit(X, cohort.y)
+    assert selector.constant_ == ["flat"]
+    assert selector.duplicates_ == [("g05", "again", "third")]
+    assert selector.ranking_[list(X.columns).index("flat")] == len(X.columns)
+    assert isinstance(selector.transform(X), pd.DataFrame)
