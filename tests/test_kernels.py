@@ -1,4 +1,4 @@
-"""Every kernel: symmetric, positive semi-definite, the fast algebra equal to the definition, gradients to differences."""
+"""Every kernel: symmetric, positive semi-definite, fast algebra equal to the definition, gradients to differences."""
 
 import numpy as np
 import pytest

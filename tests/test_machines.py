@@ -1,5 +1,6 @@
 """C-SVC: certified optimal, equal to scikit-learn's SVC, warm starts and limits harmless."""
 
+import signal
 import time
 
 import numpy as np
@@ -150,6 +151,26 @@ def test_the_compiled_loop_comes_back_often(monkeypatch, table_of):
     CSVC(C=100.0, tol=1e-9, max_iter=200_000).solve(gram, y, np.ones(800))
     assert len(calls) > 2
     assert np.median(calls) < 1.0
+
+
+def test_an_interrupt_is_heard_within_a_second(table_of):
+    X, y, _ = problem(6, 1500, 20, 0.02)
+    gram = Gram.build(Linear(), table_of(X))
+    gram.matrix()
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        since = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            CSVC(C=1e4, tol=1e-13, max_iter=10**9).solve(gram, y, np.ones(1500))
+        assert time.perf_counter() - since < 1.5
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced"])

@@ -175,6 +175,7 @@ def _progress() -> Progress:
         TextColumn("left"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
+        transient=True,
     )
 
 

@@ -32,7 +32,7 @@ class HeldOut:
     fold: IntArray
 
     def scores(self, y: IntArray, plan: Plan) -> tuple[Array, Array]:
-        """(S,) mean over folds of the ranking AUC (of the balanced accuracy if classes are many), and its standard error."""
+        """(S,) mean over folds of the ranking AUC (balanced accuracy if classes are many), and its standard error."""
         folds = [self.fold == k for k in np.unique(self.fold)]
         table = np.array(
             [[_fold_score(values[fold], y[self.rows[fold]], plan) for fold in folds] for values in self.values]

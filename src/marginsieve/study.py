@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from . import recipes
+from .compatibility import refuses_table
 from .evaluation import METRICS, Nested, Scores, nested_cv
+from .inputs import read_training
 from .selector import SVMSelector
 from .table import InputError, listing
 
@@ -138,8 +143,8 @@ def select(
 ) -> Selection:
     """Select features of a pandas table with a named method and score the whole procedure by nested cross-validation.
 
-    Numeric columns are standardised inside the folds and both classes weigh the same. The number of features is the one-standard-error choice of inner
-    folds unless `features` gives it.
+    Numeric columns are standardised inside the folds and both classes weigh the same. The number of features is the
+    one-standard-error choice of inner folds unless `features` gives it.
     """
     since = time.perf_counter()
     X, y, group, dropped = _split(frame, target, groups, drop)
@@ -155,6 +160,7 @@ def select(
         rows=rows,
         random_state=seed,
     )
+    _check_cells(selector, X, y)
     total = folds * repeats + 1
     tick = (lambda done, _: progress(done, total)) if progress is not None else None
     nested = nested_cv(
@@ -169,8 +175,6 @@ def select(
         n_jobs=n_jobs,
         progress=tick,
     )
-    import warnings
-
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         selector.set_params(n_jobs=n_jobs).fit(X, y, groups=group)
@@ -197,11 +201,20 @@ def select(
     )
 
 
+def _check_cells(selector: SVMSelector, X: Any, y: Any) -> None:
+    """Bad cells of the whole table, before any fold is run on a part of it."""
+    _, table = read_training(clone(selector), X, y, None)
+    if sentence := refuses_table(selector.kernel, table):
+        raise InputError(sentence)
+
+
 def _split(frame: Any, target: str, groups: str | None, drop: Sequence[str]) -> tuple[Any, Any, Any, list[str]]:
     """(X, y, groups, names of the columns left out); rows without a label are an error."""
     for role, name in [("target", target), ("groups", groups), *(("drop", name) for name in drop)]:
         if name is not None and name not in frame.columns:
-            raise InputError(f"{role} is {name!r}; the table's columns are {listing([str(c) for c in frame.columns])}")
+            close = difflib.get_close_matches(str(name), [str(c) for c in frame.columns], n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"its columns are {listing(list(frame.columns))}"
+            raise InputError(f"{role} is {name!r}, which the table does not have; {hint}")
     if target in drop or target == groups:
         raise InputError(f"{target!r} is the target: it cannot be dropped, nor tell groups")
     y = frame[target]

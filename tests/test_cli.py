@@ -1,0 +1,209 @@
+"""The command, run as a user runs it: files in, files and a readable page out, sentences for mistakes."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from marginsieve import cli, study
+from marginsieve.datasets import make_cohort
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables")
+    cohort = make_cohort(60, 40, n_relevant=5, effect=2.0, random_state=0)
+    frame = cohort.frame()
+    frame.insert(0, "patient", np.arange(60) // 2)
+    frame["outcome"] = np.repeat(["case", "control"], [20, 40])
+    for name in cohort.truth.relevant:
+        frame[name] += np.repeat([2.0, 0.0], [20, 40])
+    frame.to_csv(path / "t.csv", index=False)
+    frame.to_csv(path / "t.tsv", index=False, sep="\t")
+    frame.to_parquet(path / "t.parquet")
+    return path
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["marginsieve", *map(str, words)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
+
+
+QUICK = ("--folds", 3, "--repeats", 1)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
+    code, out, _ = run(
+        "select", folder / f"t.{kind}", "--target", "outcome", "--groups", "patient", "--out", tmp_path, *QUICK
+    )
+    assert code == 0
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["schema"] == 1
+    assert result["method"] == "svm_rfe"
+    assert result["table"]["classes"] == {"case": 20, "control": 40}
+    assert result["table"]["positive"] == "case"
+    assert result["table"]["features"] == 40
+    assert "grouped" in result["protocol"]["outer"]
+    for score in result["scores"].values():
+        assert 0 <= score["low"] <= score["value"] <= score["high"] <= 1
+    features = pd.read_csv(tmp_path / "features.csv")
+    assert list(features.columns) == ["name", "rank", "score", "selected", "frequency"]
+    assert features["rank"].tolist() == list(range(1, 41))
+    assert features["selected"].sum() == result["n_features"] == len(result["features"])
+    assert features["frequency"].between(0, 1).all()
+    predictions = pd.read_csv(tmp_path / "predictions.csv")
+    assert list(predictions.columns) == ["row", "repeat", "truth", "predicted", "decision"]
+    assert len(predictions) == 60
+    right = ((predictions["decision"] > 0) == (predictions["predicted"] == "case")).all()
+    assert right
+    assert "balanced accuracy" in out
+    assert result["features"][0]["name"] in out
+
+
+def test_json_is_all_that_is_printed(folder, run, tmp_path):
+    words = ("select", folder / "t.csv", "--target", "outcome", "--drop", "patient", "--json", "--out", tmp_path)
+    code, out, _ = run(*words, "--features", 3, "--keep", "g01,g02", "--method", "fisher", "--seed", 4, *QUICK)
+    assert code == 0
+    result = json.loads(out)
+    assert result == json.loads((tmp_path / "result.json").read_text())
+    assert result["n_features"] == 3
+    assert {"g01", "g02"} <= {feature["name"] for feature in result["features"]}
+    assert result["table"]["dropped_columns"] == ["patient"]
+    assert result["protocol"]["seed"] == 4
+
+
+def test_same_seed_same_result_for_every_number_of_jobs(folder, run, tmp_path):
+    def result(jobs, name):
+        words = ("select", folder / "t.csv", "--target", "outcome", "--jobs", jobs, "--out", tmp_path / name)
+        assert run(*words, "--method", "svm_rfe", *QUICK)[0] == 0
+        made = json.loads((tmp_path / name / "result.json").read_text())
+        del made["seconds"]
+        return made, (tmp_path / name / "predictions.csv").read_text()
+
+    assert result(1, "one") == result(2, "two")
+
+
+def test_names_with_dashes_and_underscores_and_the_list_of_methods(run):
+    code, out, _ = run("methods")
+    assert code == 0
+    assert "svm-rfe" in out
+    assert "fisher" in out
+    listed = json.loads(run("methods", "--json")[1])
+    assert [entry["name"] for entry in listed] == ["svm-rfe", "fisher"]
+    assert all(entry["does"] and entry["source"] for entry in listed)
+    assert run("--version")[1].startswith("marginsieve ")
+
+
+def mistakes(folder):
+    table = folder / "t.csv"
+    target = ("--target", "outcome")
+    return [
+        (("select", folder / "none.csv", *target), "there is no file"),
+        (("select", folder, *target), "is a folder"),
+        (("select", table, "--target", "outcom"), "did you mean 'outcome'?"),
+        (("select", table, *target, "--groups", "nobody"), "groups is 'nobody'"),
+        (("select", table, *target, "--method", "magic"), "there is no method 'magic'; the methods are 'svm_rfe'"),
+        (("select", table, *target, "--features", "few"), "--features is 'few'; it must be auto"),
+        (("select", table, *target, "--features", "0"), "--features is '0'"),
+        (("select", table, *target, "--positive", "maybe"), "positive is 'maybe'; the target 'outcome' has"),
+        (("select", table, *target, "--keep", "g99"), "keep names 'g99'"),
+        (("select", table, *target, "--drop", "outcome"), "is the target"),
+        (("select", table, *target, "--folds", "50"), "class case has 20 samples, fewer than the 50 outer folds"),
+        (("select", table, "--target", "g01"), "looks continuous"),
+        (("select", table), "Missing option"),
+        (("cohort", folder / "x.csv", "--prevalence", "2"), "prevalence is 2.0"),
+    ]
+
+
+@pytest.mark.parametrize("case", range(14))
+def test_mistakes_get_a_sentence_and_exit_code_2(case, folder, run):
+    words, sentence = mistakes(folder)[case]
+    code, out, err = run(*words)
+    assert code == 2
+    assert sentence in " ".join(err.split())
+    assert "Traceback" not in err
+    assert out == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("twice.csv", "a,b,a,y\n1,2,3,u\n4,5,6,v\n", "columns of the same name: 'a'"),
+        ("empty.csv", "", "could not be read as CSV"),
+        ("header.csv", "a,b,y\n", "0 rows and 3 columns"),
+        ("odd.xlsx", "x", "it must be .csv, .tsv"),
+        ("broken.parquet", "x", "could not be read as PARQUET"),
+        ("holes.csv", "a,b,y\n1,2,u\n3,4,\n5,6,v\n", "the target 'y' is empty in 1 of 3 rows"),
+        (
+            "words.csv",
+            "a,b,y\n" + "1,red,u\n2,blue,v\n" * 10,
+            "text or categories where the Linear kernel needs numbers",
+        ),
+        (
+            "nan.csv",
+            "a,b,y\n" + "1,2,u\n,4,v\n3,3,v\n7,1,u\n" * 5,
+            "5 cells that are missing (NaN) in 1 columns: a (5)",
+        ),
+    ],
+)
+def test_bad_files_get_a_sentence(name, text, sentence, run, tmp_path):
+    (tmp_path / name).write_text(text)
+    code, _, err = run("select", tmp_path / name, "--target", "y", "--out", tmp_path / "out", *QUICK)
+    assert code == 2
+    assert sentence in " ".join(err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupt_ends_with_130(folder, run, monkeypatch, tmp_path):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "select", interrupted)
+    assert run("select", folder / "t.csv", "--target", "outcome", "--out", tmp_path)[0] == 130
+
+
+def test_numeric_targets_and_hostile_names(run, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [12, 18])
+    frame = pd.DataFrame(rng.normal(size=(30, 4)), columns=["[bold]x[/bold]", "b", "=cmd()", "ü"])
+    frame["[bold]x[/bold]"] += 3 * y
+    frame.assign(y=y, flat=1.0, twin=frame["b"]).to_csv(tmp_path / "t.csv", index=False)
+    code, out, _ = run(
+        "select", tmp_path / "t.csv", "--target", "y", "--positive", "1", "--out", tmp_path / "r", *QUICK
+    )
+    assert code == 0
+    assert "[bold]x[/bold]" in out
+    assert "1 constant columns take no part" in out
+    assert "1 groups of columns are equal" in out
+    assert json.loads((tmp_path / "r" / "result.json").read_text())["table"]["positive"] == "1"
+
+
+def test_noise_is_called_noise(run, tmp_path):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(40, 30))).assign(y=np.tile(["u", "v"], 20))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    _, out, _ = run("select", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "r", *QUICK)
+    assert "no evidence that these features predict" in " ".join(out.split())
+
+
+def test_cohort_writes_a_table_and_its_truth(run, tmp_path):
+    code, out, _ = run("cohort", tmp_path / "sub" / "c.csv", "--samples", 20, "--features", 30)
+    assert code == 0
+    assert "c.csv" in out
+    frame = pd.read_csv(tmp_path / "sub" / "c.csv")
+    truth = json.loads((tmp_path / "sub" / "c.truth.json").read_text())
+    assert frame.shape == (20, 31)
+    assert set(truth["relevant"]) < set(frame.columns)
