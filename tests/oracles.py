@@ -4,7 +4,7 @@ import numpy as np
 
 
 def kernel_matrix(kernel, table, scale, features=None, Z=None, divide_by=None):
-    """outer(sum_j s_j^2 base_j) entry by entry; an averaging kernel divides by `divide_by` or by how many j there are."""
+    """outer(sum_j s_j^2 base_j) entry by entry; an averaging kernel divides by `divide_by` or the number of j."""
     own = np.asarray(table.Z)
     rows = own if Z is None else Z
     live = range(own.shape[1]) if features is None else features

@@ -6,16 +6,18 @@ Shapes: m training rows, p live features, Z' the block of live columns kept as r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from ._jit import jit
 from ._types import Array, IntArray, Matrix, is_sparse
 from .table import Table
 
+FEW = 4  # columns up to which a downdate is a compiled loop instead of a matrix product
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
 
 
@@ -25,6 +27,7 @@ class Block:
 
     features: IntArray  # (b,) places in the table
     columns: Matrix  # (b, m), centred where the kernel sees distances only
+    weight: Array  # (b,) s_j^2
     centre: Array | None  # (b,)
     trace: float  # of the weighted product when the block was made
 
@@ -57,39 +60,49 @@ class Gram:
         if table.is_sparse:
             columns = sparse.csr_array((table.Z if everything else table.Z[:, live]).T)
         else:
-            columns = table.Z.T if everything else table.Z.T[live]
+            columns = np.ascontiguousarray(table.Z.T if everything else table.Z.T[live])
         centre = None
         if kernel.geometry == "distance":
             centre = columns.mean(axis=1)
             columns = columns - centre[:, None]
-        product = None
-        if kernel.geometry is not None:
-            product = _weighted_product(columns, scale[live] ** 2)
+        weight = scale[live] ** 2
+        product = None if kernel.geometry is None else _weighted_product(columns, weight)
         trace = 0.0 if product is None else float(np.trace(product))
-        return cls(kernel, table, scale, live, Block(live, columns, centre, trace), np.arange(len(live)), product)
+        block = Block(live, columns, weight, centre, trace)
+        return cls(kernel, table, scale, live, block, np.arange(len(live)), product)
 
     def without(self, features: IntArray) -> Gram:
         """The Gram with these features dropped: downdated where that is exact enough and cheaper, else rebuilt."""
         gone = np.searchsorted(self.features, features)
-        stays = np.ones(len(self.features), dtype=bool)
-        stays[gone] = False
-        live, place = self.features[stays], self.place[stays]
+        live, place = _removed(self.features, gone), _removed(self.place, gone)
         if self.product is not None and 2 * len(live) > len(self.block.features):
-            product = self.product - _weighted_product(self.block.columns[self.place[gone]], self.scale[features] ** 2)
-            if product.trace() > CANCELLATION * self.block.trace:
+            product, trace = self._downdated(self.product, self.place[gone])
+            if trace > CANCELLATION * self.block.trace:
                 return Gram(self.kernel, self.table, self.scale, live, self.block, place, product)
         return self._assemble(self.kernel, self.table, self.scale, live)
+
+    def _downdated(self, product: Array, rows: IntArray) -> tuple[Array, float]:
+        """The product less that of some rows of the block, and its trace."""
+        weights = self.block.weight[rows]
+        if len(rows) <= FEW and not self.table.is_sparse:
+            return _less(product, self.block.columns, rows, weights)
+        product = product - _weighted_product(self.block.columns[rows], weights)
+        return product, float(product.trace())
 
     def rescaled(self, scale: Array) -> Gram:
         """The same features at another scale (n,)."""
         product = None if self.product is None else _weighted_product(self._columns, scale[self.features] ** 2)
-        return Gram(self.kernel, self.table, scale, self.features, self.block, self.place, product)
+        block = replace(self.block, weight=scale[self.block.features] ** 2)
+        return Gram(self.kernel, self.table, scale, self.features, block, self.place, product)
 
     @property
     def weight(self) -> Array:
         """(p,) w_j = s_j^2, divided by p where the kernel averages."""
-        w: Array = self.scale[self.features] ** 2
-        return w / max(len(self.features), 1) if self.kernel.average else w
+        return self._divided(self.block.weight[self.place])
+
+    def _divided(self, values: Array) -> Array:
+        """Divided by the number of live features where the kernel averages."""
+        return values / max(len(self.features), 1) if self.kernel.average else values
 
     @property
     def _columns(self) -> Matrix:
@@ -106,7 +119,7 @@ class Gram:
     def _inner(self) -> Array:
         if self.product is None:
             return self.inner(self.weight)
-        A = self.product / max(len(self.features), 1) if self.kernel.average else self.product
+        A = self._divided(self.product)
         return _as_distance(A, A.diagonal(), A.diagonal()) if self.kernel.geometry == "distance" else A
 
     @cached_property
@@ -166,7 +179,7 @@ class Gram:
     def drop_one_change(self, c: Array) -> Array:
         """(p,): c'Kc - c'K(without j)c, without the cancellation of taking the difference of two large numbers."""
         if self._is_linear:
-            return np.asarray(self.weight * self._times(c) ** 2)
+            return self._divided((self.block.weight * (self.block.columns @ c) ** 2)[self.place])
         on = np.flatnonzero(c)
         A, K, v = self._inner[np.ix_(on, on)], self._matrix[np.ix_(on, on)], c[on]
         w, out = self.weight, np.empty(len(self.features))
@@ -184,7 +197,7 @@ class Gram:
         G = np.outer(c, c) * slope
         if d is not None:
             G[np.diag_indices_from(G)] += d * slope.diagonal()
-        s = self.scale[self.features] / (max(len(self.features), 1) if self.kernel.average else 1)
+        s = self._divided(self.scale[self.features])
         if self.kernel.geometry is None:
             return np.array([2.0 * s[k] * float(np.sum(G * B)) for k, B in self._base_matrices()])
         columns = self._columns
@@ -236,14 +249,37 @@ def column_of(Z: Matrix, j: int) -> Array:
     return np.asarray(Z[:, [j]].toarray().ravel() if is_sparse(Z) else Z[:, j])
 
 
+@jit
+def _less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
+    """product - sum_k w_k z_k z_k' for a few rows z_k of the block, and its trace: one pass, no temporaries."""
+    m = product.shape[0]
+    out, trace = np.empty_like(product), 0.0
+    for i in range(m):
+        for j in range(m):
+            out[i, j] = product[i, j]
+        for k in range(rows.shape[0]):
+            z = columns[rows[k]]
+            for j in range(m):
+                out[i, j] -= weights[k] * (z[i] * z[j])
+        trace += out[i, i]
+    return out, trace
+
+
+def _removed(values: IntArray, gone: IntArray) -> IntArray:
+    """The values without those at some places."""
+    if len(gone) == 1:
+        return np.concatenate((values[: gone[0]], values[gone[0] + 1 :]))
+    stays = np.ones(len(values), dtype=bool)
+    stays[gone] = False
+    return values[stays]
+
+
 def _weighted_product(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
     """left' diag(weights) right, for columns kept as rows: (b, r), (b,), (b, m) -> (r, m)."""
     symmetric = right is None or right is left
     right = left if right is None else right
     if is_sparse(left):
         return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
-    if len(weights) == 1:
-        return np.asarray((weights[0] * left[0])[:, None] * right[0])
     if len(weights) and np.all(weights == weights[0]):
         return np.asarray((left.T @ right) * weights[0])
     if symmetric and np.all(weights >= 0):  # R'R comes out symmetric to the last bit, at half the cost

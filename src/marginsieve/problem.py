@@ -130,9 +130,7 @@ class Problem:
     @staticmethod
     def step(size: int, solutions: Sequence[Solution], since: float) -> Step:
         """A path's step from what was solved since the clock read `since`."""
-        return Step(
-            size=size,
-            objective=sum(solution.objective for solution in solutions),
-            residual=max((solution.residual for solution in solutions), default=0.0),
-            seconds=time.perf_counter() - since,
-        )
+        objective, residual = 0.0, 0.0
+        for solution in solutions:
+            objective, residual = objective + solution.objective, max(residual, solution.residual)
+        return Step(size, objective, residual, time.perf_counter() - since)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from . import recipes
 from .compatibility import refuses_table
 from .evaluation import METRICS, Nested, Scores, nested_cv
-from .inputs import read_training
+from .inputs import read_target, read_training
 from .selector import SVMSelector
 from .table import InputError, listing
 
@@ -160,7 +160,7 @@ def select(
         rows=rows,
         random_state=seed,
     )
-    _check_cells(selector, X, y)
+    _check_table(selector, X, y)
     total = folds * repeats + 1
     tick = (lambda done, _: progress(done, total)) if progress is not None else None
     nested = nested_cv(
@@ -201,8 +201,9 @@ def select(
     )
 
 
-def _check_cells(selector: SVMSelector, X: Any, y: Any) -> None:
-    """Bad cells of the whole table, before any fold is run on a part of it."""
+def _check_table(selector: SVMSelector, X: Any, y: Any) -> None:
+    """What is wrong with the table as a whole, before any fold is run on a part of it."""
+    read_target(X, y, None, None)
     _, table = read_training(clone(selector), X, y, None)
     if sentence := refuses_table(selector.kernel, table):
         raise InputError(sentence)

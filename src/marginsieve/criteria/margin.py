@@ -20,4 +20,7 @@ class MarginChange(BaseEstimator):
     def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
         """(p,) summed over the binary problems."""
         assert gram is not None
-        return np.asarray(sum(np.abs(gram.drop_one_change(solution.coef)) for solution in solutions))
+        total = np.abs(gram.drop_one_change(solutions[0].coef))
+        for solution in solutions[1:]:
+            total += np.abs(gram.drop_one_change(solution.coef))
+        return np.asarray(total)

@@ -92,7 +92,7 @@ def _residual(E: Array, free: BoolArray, inside: int) -> tuple[float, float, flo
 
     The mean is taken twice: r may be a millionth of E, and its sum must vanish to the precision of r.
     """
-    first, rest, square, top, bottom = 0.0, 0.0, 0.0, -HUGE, HUGE
+    first, rest, square, top, bottom = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(E.shape[0]):
         first += E[k] / inside if free[k] else 0.0
     for k in range(E.shape[0]):
@@ -119,19 +119,18 @@ def _room(lo: Array, hi: Array, c: Array, d: Array, t: float) -> tuple[float, in
 
 
 @jit
-def _conjugate(K: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, rounds: int) -> int:
-    """Conjugate gradients over the variables strictly inside the box, their sum kept; one that hits a bound stays.
+def _conjugate(K: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, rounds: int, go_on: bool) -> int:
+    """Conjugate gradients over the variables strictly inside the box, their sum kept.
 
-    Returns the number of products with K that it took.
+    A variable that hits a bound stays there; then the rest starts anew, or it ends unless `go_on`. Returns the number
+    of products with K that it took.
     """
     m = c.shape[0]
     d, free = np.zeros(m), np.zeros(m, dtype=np.bool_)
     inside, previous = _inside(lo, hi, c, free), HUGE
     for used in range(rounds):
-        if inside < 2:
-            return used
         mean, square, spread = _residual(E, free, inside)
-        if spread <= tol:
+        if inside < 2 or spread <= tol:
             return used
         for k in range(m):
             d[k] = E[k] - mean + square / previous * d[k] if free[k] else 0.0
@@ -149,6 +148,8 @@ def _conjugate(K: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, r
         previous = square
         if hit >= 0:  # start anew without the variable that sits at its bound now
             c[hit] = hi[hit] if d[hit] > 0.0 else lo[hit]
+            if not go_on:
+                return used
             inside, previous = _inside(lo, hi, c, free), HUGE
     return rounds
 
@@ -183,8 +184,8 @@ def _ascend(
         warm = warm or c[k] != 0.0
     gap = _fresh(K, p, lo, hi, c, E)
     while spent <= work:
-        if warm:
-            spent += m * m * _conjugate(K, lo, hi, c, E, 0.5 * tol, ROUNDS)
+        if warm:  # right after a warm start, a bound in the way means that the bounds must be found first
+            spent += m * m * _conjugate(K, lo, hi, c, E, 0.5 * tol, ROUNDS, steps > 0)
         warm = True
         burst = min(BURST * m + 20, limit - steps)
         taken = _pairs(K, diagonal, lo, hi, c, E, tol, burst)
@@ -203,61 +204,69 @@ def _ascend(
 
 
 @jit
-def begin(y: Array, top: Array, start: Array) -> tuple[Array, Array, Array]:
-    """The box of a C-SVC and the point `start` clipped into it, its heavier class shrunk so that sum(c) = 0."""
+def _box(y: Array, top: Array, c: Array) -> tuple[Array, Array]:
+    """The box of a C-SVC; c is clipped into it and its heavier class shrunk so that sum(c) = 0."""
     m = y.shape[0]
-    lo, hi, c = np.zeros(m), np.zeros(m), np.empty(m)
+    lo, hi = np.zeros(m), np.zeros(m)
     positive, negative = 0.0, 0.0
     for k in range(m):
         if y[k] > 0.0:
             hi[k] = top[k]
         else:
             lo[k] = -top[k]
-        c[k] = min(max(start[k], lo[k]), hi[k])
+        c[k] = min(max(c[k], lo[k]), hi[k])
         positive, negative = positive + max(c[k], 0.0), negative - min(c[k], 0.0)
     for k in range(m):
         if c[k] > 0.0 and positive > negative:
             c[k] *= negative / positive
         elif c[k] < 0.0 and negative > positive:
             c[k] *= positive / negative
-    return lo, hi, c
+    return lo, hi
 
 
 @jit
-def finish(y: Array, lo: Array, hi: Array, c: Array, E: Array) -> tuple[float, float, Array]:
-    """Intercept, dual objective and slacks (m,) of a C-SVC from its point c and gradient E = y - Kc.
-
-    The intercept is the mean of E over the variables inside the box; if there is none, the middle of the interval that
-    optimality leaves to it.
-    """
-    m, inside, total, objective = c.shape[0], 0, 0.0, 0.0
-    up, low = -HUGE, HUGE
-    for k in range(m):
-        objective += 0.5 * c[k] * (y[k] + E[k])
+def _intercept(lo: Array, hi: Array, c: Array, E: Array) -> float:
+    """The mean of E over the variables inside the box; if there is none, the middle of the interval that is left."""
+    inside, total, up, low = 0, 0.0, -HUGE, HUGE
+    for k in range(c.shape[0]):
         if c[k] < hi[k]:
             up = max(up, E[k])
         if c[k] > lo[k]:
             low = min(low, E[k])
         if lo[k] < c[k] < hi[k]:
             inside, total = inside + 1, total + E[k]
-    up, low = (low if up == -HUGE else up), (up if low == HUGE else low)
-    b = total / inside if inside else 0.5 * (up + low)
-    slack = np.empty(m)
+    if inside:
+        return total / inside
+    return 0.5 * ((low if up == -HUGE else up) + (up if low == HUGE else low))
+
+
+@jit
+def _svc(
+    K: Array, y: Array, top: Array, c: Array, slack: Array, tol: float, limit: int, work: int
+) -> tuple[float, float, float, int]:
+    """One stretch of work on c and slack, in place. It returns numbers: handing over arrays can lose an interrupt."""
+    m, objective = y.shape[0], 0.0
+    lo, hi = _box(y, top, c)
+    E = np.empty(m)
+    gap, steps = _ascend(K, y, lo, hi, c, E, tol, limit, work)
+    b = _intercept(lo, hi, c, E)
     for k in range(m):
+        objective += 0.5 * c[k] * (y[k] + E[k])
         slack[k] = max(0.0, 1.0 - y[k] * (y[k] - E[k] + b))
-    return b, objective, slack
+    return b, objective, gap, steps
 
 
-def solve(K: Array, p: Array, lo: Array, hi: Array, c: Array, tol: float, max_iter: int) -> tuple[Array, float, bool]:
-    """Maximise from the feasible point c, which is changed in place. Returns (E, violation, converged).
+def svc(
+    K: Array, y: Array, top: Array, start: Array, tol: float, max_iter: int
+) -> tuple[Array, float, float, Array, float]:
+    """C-SVC from any point `start`: (coefficients, intercept, dual objective, slacks, violation).
 
-    It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress; only the first
-    counts as converged. The compiled loop comes back every tenth of a second or so, so that Ctrl-C is heard.
+    It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress. The compiled loop
+    comes back every tenth of a second or so, so that Ctrl-C is heard.
     """
-    E = np.empty(len(c))
-    left = max_iter
+    c, slack = start.copy(), np.empty(len(y))
     while True:
-        gap, steps = _ascend(K, p, lo, hi, c, E, tol, left, WORK_BETWEEN_LOOKS)
-        left -= max(steps, 0)
-        if gap <= tol or steps < 0 or left <= 0:
-            return E, gap, gap <= tol
+        b, objective, gap, steps = _svc(K, y, top, c, slack, tol, max_iter, WORK_BETWEEN_LOOKS)
+        if gap <= tol or steps < 0 or steps >= max_iter:
+            return c, b, objective, slack, gap
+        max_iter -= steps

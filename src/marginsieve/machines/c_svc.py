@@ -75,7 +75,5 @@ class CSVC(BaseEstimator):
 
     def _solve(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
         limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter
-        lo, hi, c = _smo.begin(y, self.C * cost, start)
-        E, residual, converged = _smo.solve(K, y, lo, hi, c, self.tol, limit)
-        intercept, objective, slack = _smo.finish(y, lo, hi, c, E)
-        return Solution(c, intercept, objective, residual, slack, converged)
+        c, b, objective, slack, residual = _smo.svc(K, y, self.C * cost, start, self.tol, limit)
+        return Solution(c, b, objective, residual, slack, residual <= self.tol)

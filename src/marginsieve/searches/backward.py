@@ -38,15 +38,16 @@ class Backward(BaseEstimator):
             since = time.perf_counter()
             solutions = problem.solve(gram, warm=solutions)
             value = problem.score(gram, solutions)
-            scores[gram.features] = value
             steps.append(problem.step(left, solutions, since))
             count = min(self._count(left), left - 1) if left > 1 else 1
-            gone = gram.features[_worst(value, count, _kept(gram.features, problem.keep))]
+            worst = _worst(value, count, _kept(gram.features, problem.keep))
+            gone = gram.features[worst]
+            scores[gone] = value[worst]
             order[left - count : left] = gone[::-1]
             left -= count
             if left == 0:
                 return Path(order, scores, tuple(steps), "all features were eliminated")
-            gram = gram.without(np.sort(gone))
+            gram = gram.without(np.sort(gone) if count > 1 else gone)
 
     def _count(self, left: int) -> int:
         if left <= self.one_by_one_below:

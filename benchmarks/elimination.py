@@ -1,0 +1,51 @@
+"""Linear recursive elimination against scikit-learn's RFE(SVC), both at tolerance 1e-6."""
+
+import numpy as np
+from sklearn.feature_selection import RFE
+from sklearn.svm import SVC
+
+from marginsieve import SVMSelector
+from marginsieve.machines import CSVC
+from marginsieve.searches import Backward
+
+from .timing import Result, seconds, side_by_side
+
+TOL = 1e-6
+
+
+def table(m, n, positives):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(m, n))
+    y = np.where(np.arange(m) < positives, 1, -1)
+    X[y > 0, :20] += 1.0
+    return X, y
+
+
+def ours(X, y, step):
+    chosen = {"n_features_to_select": 1, "threshold": "margin"}
+    return lambda: SVMSelector(machine=CSVC(tol=TOL), search=Backward(step=step), **chosen).fit(X, y)
+
+
+def theirs(X, y, step, down_to=1):
+    return lambda: RFE(SVC(kernel="linear", tol=TOL), n_features_to_select=down_to, step=step).fit(X, y)
+
+
+def run():
+    X, y = table(62, 2000, 22)
+    a, b = side_by_side(ours(X, y, 1), theirs(X, y, 1))
+    yield Result("RFE one by one, 62 x 2,000", "RFE(SVC)", a, b, 25)
+
+    X, y = table(181, 12533, 31)
+    a, b = side_by_side(ours(X, y, 0.2), theirs(X, y, 0.2))
+    yield Result("RFE, 20 % of what is left, 181 x 12,533", "RFE(SVC, step=0.2)", a, b, 4)
+
+    steps = 200
+    first = seconds(theirs(X, y, 1, down_to=X.shape[1] - steps))
+    whole = first * (X.shape[1] - 1) / steps
+    yield Result(
+        "RFE one by one, 181 x 12,533",
+        f"RFE(SVC), its first {steps} steps extrapolated",
+        seconds(ours(X, y, 1)),
+        whole,
+        40,
+    )
