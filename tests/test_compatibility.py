@@ -8,7 +8,7 @@ import pytest
 from marginsieve import SVMSelector
 from marginsieve.compatibility import refuses
 from marginsieve.components import AXES, resolve
-from marginsieve.table import InputError
+from marginsieve.errors import InputError
 
 PRODUCT = list(itertools.product(*AXES.values()))
 

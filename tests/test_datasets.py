@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 
 from marginsieve import datasets
 from marginsieve.datasets import make_cohort, papers
-from marginsieve.table import InputError
+from marginsieve.errors import InputError
 
 
 def test_cohort_has_what_it_says():

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from marginsieve import recipes
-from marginsieve.table import InputError
+from marginsieve.errors import InputError
 
 Y = np.arange(40) % 2
 

@@ -9,9 +9,9 @@ from sklearn.metrics import average_precision_score, balanced_accuracy_score, re
 
 from marginsieve import recipes
 from marginsieve.datasets import make_cohort
+from marginsieve.errors import InputError
 from marginsieve.evaluation import nested_cv, score_predictions
 from marginsieve.evaluation.metrics import average_precision, ranking_auc
-from marginsieve.table import InputError
 
 
 @pytest.mark.parametrize("seed", range(5))

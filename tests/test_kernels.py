@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from oracles import kernel_matrix
 from scipy import sparse
 
+from marginsieve.errors import InputError
 from marginsieve.gram import Gram
 from marginsieve.kernels import Gaussian, Linear, Polynomial
-from marginsieve.table import Columns, InputError, Table
+from marginsieve.table import Columns, Table
 
 KERNELS = [
     Linear(),

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from oracles import svc_certificate
 from sklearn.svm import SVC
 
+from marginsieve.errors import InputError
 from marginsieve.evaluation import loo_decision
 from marginsieve.gram import Gram
 from marginsieve.kernels import Gaussian, Linear, Polynomial
 from marginsieve.machines import CSVC, _smo
-from marginsieve.table import Columns, InputError
+from marginsieve.table import Columns
 
 
 def given_matrix(K):

@@ -7,9 +7,9 @@ from sklearn.feature_selection import RFE
 from sklearn.svm import SVC
 
 from marginsieve import SVMSelector
+from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
 from marginsieve.searches import SEARCHES, Backward, TopK
-from marginsieve.table import InputError
 
 
 def ranking(X, y, search, **settings):

@@ -15,8 +15,9 @@ from sklearn.svm import SVC
 
 from marginsieve import SVMSelector, cut, recipes
 from marginsieve.datasets import make_cohort
+from marginsieve.errors import InputError
 from marginsieve.fitting import Part, Plan
-from marginsieve.table import Columns, InputError
+from marginsieve.table import Columns
 
 
 @pytest.fixture(scope="module")

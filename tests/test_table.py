@@ -8,7 +8,8 @@ import pytest
 from scipy import sparse
 
 from marginsieve import recipes
-from marginsieve.table import Columns, InputError, Table
+from marginsieve.errors import InputError
+from marginsieve.table import Columns, Table
 
 
 def mixed():

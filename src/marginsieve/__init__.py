@@ -3,8 +3,8 @@
 from importlib.metadata import version
 
 from . import recipes
+from .errors import InputError
 from .selector import SVMSelector
-from .table import InputError
 
 __version__ = version("marginsieve")
 __all__ = ["InputError", "SVMSelector", "__version__", "recipes"]

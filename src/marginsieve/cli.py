@@ -148,7 +148,7 @@ def cohort(
 
 def main() -> None:
     """Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted."""
-    from .table import InputError
+    from .errors import InputError
 
     try:
         app()
@@ -180,7 +180,7 @@ def _progress() -> Progress:
 
 
 def _features(text: str) -> int | None:
-    from .table import InputError
+    from .errors import InputError
 
     if text == "auto":
         return None

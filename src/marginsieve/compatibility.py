@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .errors import listing
 from .searches import Backward
-from .table import Table, listing
+from .table import Table
 
 
 def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | None:  # noqa: ARG001

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from .criteria import CRITERIA
+from .errors import InputError, listing
 from .kernels import KERNELS
 from .machines import MACHINES
 from .searches import SEARCHES
-from .table import InputError, listing
 
 AXES: dict[str, Mapping[str, Any]] = {
     "kernel": KERNELS,

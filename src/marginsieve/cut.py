@@ -16,8 +16,8 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from ._blas import one_thread
 from ._types import Array, IntArray
+from .errors import InputError
 from .fitting import Part, Plan, fit_model, run_search
-from .table import InputError
 
 MOST_SIZES = 60  # sizes on the grid of the inner folds
 

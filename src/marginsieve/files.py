@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .table import InputError
+from .errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,9 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from ._types import Array, BoolArray, IntArray, Matrix, is_sparse
+from .errors import InputError
 from .gram import Gram
 from .problem import Path, Problem, Solution
-from .table import InputError, Table
+from .table import Table
 
 SUBSAMPLE = 0.8  # share of each class in a member of an ensemble
 RANK_OFFSET = 5.0  # ensembles average log(rank + 5)

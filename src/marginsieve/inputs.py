@@ -16,8 +16,9 @@ from sklearn.utils.validation import (
 )
 
 from ._types import Array, IntArray, Matrix
+from .errors import InputError, listing
 from .fitting import Part
-from .table import Columns, InputError, Table, as_frame, listing, refuse_bad_cells
+from .table import Columns, Table, as_frame, refuse_bad_cells
 
 MOST_ROWS = 10_000
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from .components import resolve
 from .criteria import Fisher, MarginChange
+from .errors import InputError, listing
 from .machines import CSVC
 from .searches import Backward, TopK
 from .selector import SVMSelector
-from .table import InputError, listing
 
 
 def svm_rfe(

@@ -17,10 +17,11 @@ from . import cut
 from ._types import Array, BoolArray, IntArray, Matrix
 from .compatibility import refuses, refuses_classes, refuses_table
 from .components import resolve
+from .errors import InputError, listing
 from .fitting import Part, Plan, Searched, fit_model, run_search, varying
 from .gram import column_of
 from .inputs import check_classes, choose_rows, read_new, read_target, read_training, seed_sequence
-from .table import InputError, as_frame, listing
+from .table import as_frame
 
 DOMINATES = 1e6  # a column that is so many times wider than the median column drowns the others
 

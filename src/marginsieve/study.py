@@ -14,10 +14,10 @@ from sklearn.base import clone
 
 from . import recipes
 from .compatibility import refuses_table
+from .errors import InputError, listing
 from .evaluation import METRICS, Nested, Scores, nested_cv
 from .inputs import read_target, read_training
 from .selector import SVMSelector
-from .table import InputError, listing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,13 +13,10 @@ import numpy as np
 from scipy import sparse
 
 from ._types import Array, BoolArray, IntArray, Matrix, is_sparse
+from .errors import InputError, listing
 
 KINDS = ("real", "ordinal", "nominal")
 LARGEST = 1e75  # sums of squares of squares of anything larger overflow
-
-
-class InputError(ValueError):
-    """A user's mistake, in a sentence that names the column, sample or parameter, and what would be accepted."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +148,6 @@ def _blocks(frame: nw.DataFrame[Any], columns: Sequence[int]) -> list[list[int]]
     for j in columns:
         blocks.setdefault(dtypes[j], []).append(j)
     return list(blocks.values())
-
-
-def listing(items: Sequence[Any], most: int = 5) -> str:
-    """'a', 'b', 'c' and 12 more."""
-    head = ", ".join(repr(str(item)) if isinstance(item, str) else str(item) for item in items[:most])
-    return head + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
 def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tuple[Any, ...]]]:

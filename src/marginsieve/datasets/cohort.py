@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._types import Array, IntArray
-from ..table import InputError
+from ..errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

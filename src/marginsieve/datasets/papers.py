@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..table import InputError, listing
+from ..errors import InputError, listing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,11 +9,12 @@ import numpy as np
 
 from .._types import Array
 from ..components import resolve
+from ..errors import InputError
 from ..fitting import Plan
 from ..gram import Gram
 from ..inputs import check_classes, read_target
 from ..machines import CSVC
-from ..table import Columns, InputError, refuse_bad_cells
+from ..table import Columns, refuse_bad_cells
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._blas import one_thread
 from .._types import Array, IntArray
+from ..errors import InputError
 from ..inputs import check_classes, read_target
-from ..table import InputError
 from .metrics import DRAWS, Scores, score_predictions
 
 

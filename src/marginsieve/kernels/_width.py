@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._types import Array
-from ..table import InputError, Table
+from ..errors import InputError
+from ..table import Table
 
 
 def starting_scale(table: Table, width: float | str, average: bool) -> Array:

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._types import Array, BoolArray, IntArray
+from ..errors import InputError
 from ..problem import Path, Problem
-from ..table import InputError
 
 
 class Backward(BaseEstimator):
