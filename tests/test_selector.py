@@ -335,7 +335,7 @@ def test_many_rows_need_rows(rng):
 
 
 def test_rows_left_out_are_scored_and_weights_make_up_for_them(rng):
-    from marginsieve.inputs import choose_rows
+    from marginsieve.inputs import choose_rows, with_rest
 
     y = np.where(np.arange(1000) < 50, 1, 0)
     part = Part(Columns.of(np.zeros((1000, 1))).table(np.zeros((1000, 1))), y, np.ones(1000))
@@ -344,9 +344,7 @@ def test_rows_left_out_are_scored_and_weights_make_up_for_them(rng):
     assert weight[sample][y[sample] == 0].sum() == pytest.approx(950)
     assert (weight[y == 1] == 1).all()
     folds = [(np.arange(100), np.arange(100, 200)), (np.arange(100, 200), np.arange(100))]
-    from marginsieve.selector import _with_rest
-
-    spread = _with_rest(folds, sample, 1000, rng)
+    spread = with_rest(folds, sample, 1000, rng)
     assert sorted(np.concatenate([test for _, test in spread])) == list(range(1000))
     assert all(set(train) <= set(sample) for train, _ in spread)
 

@@ -109,13 +109,19 @@ class Scaling:
 
 
 @dataclass(frozen=True)
-class Searched:
-    """A path over the features of the table, and what is needed to refit on any of its subsets."""
+class Prepared:
+    """A training part ready for a search: scaled, oversampled, columns that do not vary left out."""
 
-    path: Path
     problem: Problem  # over `usable` alone
     usable: IntArray  # the table's features that vary
     scaling: Scaling | None
+
+
+@dataclass(frozen=True)
+class Searched(Prepared):
+    """A path over the features of the table, and what is needed to refit on any of its subsets."""
+
+    path: Path
 
 
 @dataclass(frozen=True)
@@ -166,6 +172,18 @@ def varying(Z: Matrix) -> BoolArray:
 
 
 def _search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
+    ready = prepare(plan, part, rng)
+    path = _prefiltered(plan, ready.problem, rng) if plan.prefilter else plan.search.run(ready.problem, rng)
+    return with_path(ready, _over_all(path, ready.usable, part.table.shape[1]))
+
+
+def with_path(ready: Prepared, path: Path) -> Searched:
+    """A prepared part and a path over its table that is known already."""
+    return Searched(ready.problem, ready.usable, ready.scaling, path)
+
+
+def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
+    """Leave out columns that do not vary, standardise, oversample: all from these rows alone."""
     table, n = part.table, part.table.shape[1]
     usable = np.flatnonzero(varying(table.Z)).astype(np.intp)
     if not len(usable):
@@ -189,8 +207,7 @@ def _search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
         criterion=plan.criterion,
         keep=_places(plan.keep, usable),
     )
-    path = _prefiltered(plan, problem, rng) if plan.prefilter else plan.search.run(problem, rng)
-    return Searched(_over_all(path, usable, n), problem, usable, scaling)
+    return Prepared(problem, usable, scaling)
 
 
 def _places(keep: tuple[int, ...], usable: IntArray) -> IntArray:

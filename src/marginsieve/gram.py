@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ._jit import jit
 from ._types import Array, IntArray, Matrix, is_sparse
-from .table import Table
+from .table import Table, column_of
 
 FEW = 4  # columns up to which a downdate is a compiled loop instead of a matrix product
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
@@ -242,11 +242,6 @@ class Gram:
         for k, B in self._base_matrices(Z):
             A += weights[k] * B
         return A
-
-
-def column_of(Z: Matrix, j: int) -> Array:
-    """(m,) one column, dense."""
-    return np.asarray(Z[:, [j]].toarray().ravel() if is_sparse(Z) else Z[:, j])
 
 
 @jit

@@ -150,3 +150,15 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     if random_state is None or isinstance(random_state, (int, np.integer)):
         return np.random.SeedSequence(random_state)
     return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31)))
+
+
+def with_rest(
+    folds: list[tuple[IntArray, IntArray]], sample: IntArray, m: int, rng: np.random.Generator
+) -> list[tuple[IntArray, IntArray]]:
+    """Folds of the sampled rows in the numbering of all rows; rows left out of the sample join the test sides."""
+    if len(sample) == m:
+        return folds
+    rest = np.array_split(rng.permutation(np.setdiff1d(np.arange(m), sample)), len(folds))
+    return [
+        (sample[train], np.concatenate([sample[test], extra])) for (train, test), extra in zip(folds, rest, strict=True)
+    ]

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from . import cut
-from ._types import Array, BoolArray, IntArray, Matrix
+from ._types import Array, BoolArray, IntArray
 from .compatibility import refuses, refuses_classes, refuses_table
 from .components import resolve
 from .errors import InputError, listing
-from .fitting import Part, Plan, Searched, fit_model, run_search, varying
-from .gram import column_of
-from .inputs import check_classes, choose_rows, read_new, read_target, read_training, seed_sequence
-from .table import as_frame
+from .fitting import Model, Part, Plan, Searched, fit_model, prepare, run_search, varying, with_path
+from .inputs import check_classes, choose_rows, read_new, read_target, read_training, seed_sequence, with_rest
+from .problem import Path
+from .table import as_frame, equal_columns
 
 DOMINATES = 1e6  # a column that is so many times wider than the median column drowns the others
 
@@ -119,12 +119,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SVMSelector:
         """Select features and fit the machine on them; rows of one group never sit on both sides of an inner fold."""
-        self.columns_, table = read_training(self, X, y, self.kinds)
-        self.classes_, codes, weight, groups = read_target(X, y, sample_weight, groups)
-        used = np.flatnonzero(weight > 0)
-        part = Part(table, codes, weight, groups)
-        part = part if len(used) == len(weight) else part.take(used)
-        check_classes(self.classes_, part.y)
+        part, used = self._read(X, y, sample_weight, groups)
         plan = self._plan(part)
         rng = np.random.default_rng(seed_sequence(self.random_state))
         sample, boosted = choose_rows(part, self.rows, plan.positive, rng)
@@ -136,6 +131,30 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self._decide(plan, part, training, sample, chosen, searched, rng)
         self._warn(searched)
         return self
+
+    def at_sizes(self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None) -> Iterator[SVMSelector]:
+        """For each size a copy of this fitted selector with that many features of the same path, cut at the margin.
+
+        X, y and sample_weight must be those of `fit`; the search is not run again, the machine is.
+        """
+        check_is_fitted(self)
+        copy = clone(self)
+        part, _ = copy._read(X, y, sample_weight, None)
+        plan = copy._plan(part)
+        rng = np.random.default_rng(seed_sequence(self.random_state))
+        sample, boosted = choose_rows(part, self.rows, plan.positive, rng)
+        chosen = Part(part.table, part.y, boosted).take(sample)
+        searched = with_path(prepare(plan, chosen, rng), self.path_)
+        for size in sizes:
+            made = clone(self).set_params(n_features_to_select=int(size), threshold="margin")
+            for name in ("columns_", "classes_", "positive_", "_sign", "n_features_in_", "feature_names_in_"):
+                if hasattr(copy, name):
+                    setattr(made, name, getattr(copy, name))
+            made.notes_, made.rows_ = [], self.rows_
+            made.constant_, made.duplicates_ = self.constant_, self.duplicates_
+            made._adopt(fit_model(plan, searched, int(size)), self.path_)
+            made.threshold_ = 0.0
+            yield made
 
     def decision_function(self, X: Any) -> Array:
         """(rows,), positive for classes_[1] and 0 at the cut; (rows, classes) where there are more than two."""
@@ -173,6 +192,16 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         return np.asarray(self.support_)
 
     # -- the pieces of fit ------------------------------------------------------------------------------------
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Part, IntArray]:
+        """The rows that count (weight above 0), and their numbers."""
+        self.columns_, table = read_training(self, X, y, self.kinds)
+        self.classes_, codes, weight, groups = read_target(X, y, sample_weight, groups)
+        used = np.flatnonzero(weight > 0)
+        part = Part(table, codes, weight, groups)
+        part = part if len(used) == len(weight) else part.take(used)
+        check_classes(self.classes_, part.y)
+        return part, used
 
     def _plan(self, part: Part) -> Plan:
         """The components, resolved and checked against each other and against the table."""
@@ -254,7 +283,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         rng: Any,
     ) -> None:
         """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
-        path, n = searched.path, self.n_features_in_
+        path = searched.path
         size, rule = self._size(len(searched.usable), len(plan.keep))
         threshold = self._threshold_rule()
         held = None
@@ -264,21 +293,25 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             sizes = grid if rule else (size,)
             folds, remark = cut.inner_folds(self.cv, chosen, self.classes_.tolist(), rng)
             self.notes_ += [remark] if remark else []
-            folds = _with_rest(folds, sample, len(part.y), rng)
+            folds = with_rest(folds, sample, len(part.y), rng)
             seed = np.random.SeedSequence(int(rng.integers(2**63)))
             held = cut.hold_out(plan, training, sizes, folds, seed, self.n_jobs)
             score, error = held.scores(part.y, plan)
             path = path.scored(sizes, score, error)
             size = cut.choose_size(sizes, score, error, rule) if rule else size
-        self.model_ = fit_model(plan, searched, size)
+        self._adopt(fit_model(plan, searched, size), path)
         self._note_one_sided(plan, chosen)
+        self._cut_and_calibrate(plan, part, held, size, threshold)
+
+    def _adopt(self, model: Model, path: Path) -> None:
+        n = self.n_features_in_
+        self.model_ = model
         self.path_ = path
         self.scores_ = path.scores
         self.ranking_ = np.empty(n, dtype=np.intp)
         self.ranking_[path.order] = np.arange(1, n + 1)
-        self.support_ = np.isin(np.arange(n), self.model_.features)
+        self.support_ = np.isin(np.arange(n), model.features)
         self.n_features_ = int(self.support_.sum())
-        self._cut_and_calibrate(plan, part, held, size, threshold)
 
     def _note_one_sided(self, plan: Plan, part: Part) -> None:
         """A machine that calls every training row the same has learned nothing to cut."""
@@ -362,29 +395,3 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         kernel = self.kernel
         tags.input_tags.sparse = kernel == "linear" if isinstance(kernel, str) else bool(kernel.sparse)
         return tags
-
-
-def equal_columns(Z: Matrix) -> list[IntArray]:
-    """Groups of columns that are equal to the last bit."""
-    key = np.asarray(np.random.default_rng(0).normal(size=Z.shape[0]) @ Z)
-    order = np.argsort(key, kind="stable")
-    groups: list[IntArray] = []
-    close = np.flatnonzero(np.abs(np.diff(key[order])) <= 1e-12 * np.abs(key[order][:-1]))
-    for run in np.split(close, np.flatnonzero(np.diff(close) > 1) + 1) if len(close) else []:
-        by_bytes: dict[bytes, list[int]] = {}
-        for j in order[run[0] : run[-1] + 2]:
-            by_bytes.setdefault(column_of(Z, j).tobytes(), []).append(int(j))
-        groups += [np.sort(np.array(group, dtype=np.intp)) for group in by_bytes.values() if len(group) > 1]
-    return sorted(groups, key=lambda group: int(group[0]))
-
-
-def _with_rest(
-    folds: list[tuple[IntArray, IntArray]], sample: IntArray, m: int, rng: np.random.Generator
-) -> list[tuple[IntArray, IntArray]]:
-    """Folds of the sampled rows in the numbering of all rows; rows left out of the sample join the test sides."""
-    if len(sample) == m:
-        return folds
-    rest = np.array_split(rng.permutation(np.setdiff1d(np.arange(m), sample)), len(folds))
-    return [
-        (sample[train], np.concatenate([sample[test], extra])) for (train, test), extra in zip(folds, rest, strict=True)
-    ]

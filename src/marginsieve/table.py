@@ -267,3 +267,22 @@ def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = Fa
             raise InputError(
                 f"Input X contains {int(count.sum())} cells that are {what} in {len(worst)} columns: {where}; {advice}"
             )
+
+
+def column_of(Z: Matrix, j: int) -> Array:
+    """(m,) one column, dense."""
+    return np.asarray(Z[:, [j]].toarray().ravel() if is_sparse(Z) else Z[:, j])
+
+
+def equal_columns(Z: Matrix) -> list[IntArray]:
+    """Groups of columns that are equal to the last bit."""
+    key = np.asarray(np.random.default_rng(0).normal(size=Z.shape[0]) @ Z)
+    order = np.argsort(key, kind="stable")
+    groups: list[IntArray] = []
+    close = np.flatnonzero(np.abs(np.diff(key[order])) <= 1e-12 * np.abs(key[order][:-1]))
+    for run in np.split(close, np.flatnonzero(np.diff(close) > 1) + 1) if len(close) else []:
+        by_bytes: dict[bytes, list[int]] = {}
+        for j in order[run[0] : run[-1] + 2]:
+            by_bytes.setdefault(column_of(Z, j).tobytes(), []).append(int(j))
+        groups += [np.sort(np.array(group, dtype=np.intp)) for group in by_bytes.values() if len(group) > 1]
+    return sorted(groups, key=lambda group: int(group[0]))

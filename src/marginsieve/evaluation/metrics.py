@@ -55,7 +55,7 @@ def score_predictions(
     None where there are more than two classes (then accuracy and balanced accuracy are all there is). Classes are drawn
     separately, so that no draw loses one.
     """
-    points = _all_metrics(truth, predicted, decision, positive, np.ones((1, len(truth))))
+    points = point_metrics(truth, predicted, decision, positive)
     rng = np.random.default_rng(seed)
     batch = max(1, CELLS_AT_ONCE // max(len(truth), 1))
     drawn: dict[str, list[Array]] = {name: [] for name in points}
@@ -67,7 +67,13 @@ def score_predictions(
     low, high = {}, {}
     for name, pieces in drawn.items():
         low[name], high[name] = (float(v) for v in np.nanpercentile(np.concatenate(pieces), [tail, 100 - tail]))
-    return Scores({name: float(value[0]) for name, value in points.items()}, low, high, level, draws)
+    return Scores(points, low, high, level, draws)
+
+
+def point_metrics(truth: IntArray, predicted: IntArray, decision: Array | None, positive: int) -> dict[str, float]:
+    """The metrics of `score_predictions` without their intervals."""
+    found = _all_metrics(truth, predicted, decision, positive, np.ones((1, len(truth))))
+    return {name: float(value[0]) for name, value in found.items()}
 
 
 def _draw(truth: IntArray, groups: IntArray | None, count: int, rng: np.random.Generator) -> Array:

@@ -1,0 +1,149 @@
+"""Reading a study: tables of scores, comparisons of methods, stability of what was selected."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from .metrics import METRICS, point_metrics
+from .stability import jaccard, nogueira
+from .statistics import Comparison, compare
+from .store import FILE, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OWN = 0  # stands for "the method's own number of features" in tables of sizes
+
+
+class Study:
+    """The results of one folder, of the suite that was run there last."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / FILE).exists():
+            raise InputError(f"there is no study in {self.folder}")
+
+    def _rows(self) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]], dict[str, Any]]:
+        store = Store(self.folder)
+        try:
+            about = store.meta("suite") or {}
+            current = set(store.meta("current") or [])
+            rows = [row for row in store.units() if row["key"] in current]
+            return rows, store.data(), about
+        finally:
+            store.close()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per unit and size: what was run, its own metrics, its time; the errors of failed units."""
+        import pandas as pd
+
+        out = []
+        for row in self._rows()[0]:
+            base = {
+                key: row[key]
+                for key in ("data", "method", "split", "repeat", "status", "error", "seconds", "peak_mb", "finished")
+            }
+            base["params"] = str(row["params"])
+            sizes = row["result"]["by_size"] if row["result"] else [{}]
+            for entry in sizes:
+                metrics = row["metrics"].get(str(entry.get("size")), {})
+                out.append({**base, "size": entry.get("size"), **{name: metrics.get(name) for name in METRICS}})
+        return pd.DataFrame(out)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """The table of `to_pandas` as a Parquet file."""
+        self.to_pandas().to_parquet(path, index=False)
+
+    def failures(self) -> pd.DataFrame:
+        """Units that failed, with their message."""
+        import pandas as pd
+
+        columns = ["data", "method", "split", "error"]
+        rows = [row for row in self._rows()[0] if row["status"] == "failed"]
+        return pd.DataFrame([{name: row[name] for name in columns} for row in rows], columns=columns)
+
+    def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
+        """By data set, method and size: the metric, pooled over each pass through the table and averaged over passes.
+
+        Splits that do not cover the table (hold-out protocols) are averaged one by one. Size 0 is the method's own.
+        """
+        import pandas as pd
+
+        if metric not in METRICS:
+            raise InputError(f"metric is {metric!r}; it must be one of {', '.join(METRICS)}")
+        rows, data, about = self._rows()
+        pooled = about.get("scheme") in ("folds", "loo")
+        passes: dict[tuple[str, str, int, Any], list[tuple[Any, Any]]] = defaultdict(list)
+        for row in rows:
+            if row["status"] != "done":
+                continue
+            by_size = row["result"]["by_size"]
+            for entry in by_size:
+                size = entry["size"] if len(by_size) > 1 else OWN
+                group = row["repeat"] if pooled else row["split"]
+                passes[row["data"], row["method"], size, group].append((row["result"]["test"], entry))
+        values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+        for (name, method, size, _), parts in passes.items():
+            values[name, method, size].append(_pooled(parts, data[name], metric))
+        records = [
+            {"data": name, "method": method, "size": size, metric: float(np.nanmean(found)), "passes": len(found)}
+            for (name, method, size), found in values.items()
+        ]
+        return pd.DataFrame(records, columns=["data", "method", "size", metric, "passes"])
+
+    def compare(self, metric: str = "balanced_accuracy", size: int | None = None, alpha: float = 0.05) -> Comparison:
+        """Methods over data sets: ranks, Friedman, Nemenyi, Holm, Wilcoxon. Sizes are averaged unless one is given."""
+        scores = self.scores(metric)
+        if size is not None:
+            scores = scores[scores["size"] == size]
+        table = scores.pivot_table(index="data", columns="method", values=metric, aggfunc="mean")
+        return compare(table, alpha)
+
+    def stability(self) -> pd.DataFrame:
+        """By data set, method and size: Nogueira's measure with its interval, and Jaccard's, over the splits."""
+        import pandas as pd
+
+        rows, data, _ = self._rows()
+        sets: dict[tuple[str, str, int], list[list[int]]] = defaultdict(list)
+        for row in rows:
+            if row["status"] == "done":
+                by_size = row["result"]["by_size"]
+                for entry in by_size:
+                    size = entry["size"] if len(by_size) > 1 else OWN
+                    sets[row["data"], row["method"], size].append(entry["support"])
+        out = []
+        for (name, method, size), found in sets.items():
+            if len(found) < 2:
+                continue
+            n = data[name]["features"]
+            measure = nogueira(found, n)
+            out.append(
+                {
+                    "data": name,
+                    "method": method,
+                    "size": size,
+                    "stability": measure.value,
+                    "low": measure.low,
+                    "high": measure.high,
+                    "jaccard": jaccard(found, n),
+                    "sets": measure.sets,
+                }
+            )
+        return pd.DataFrame(out, columns=["data", "method", "size", "stability", "low", "high", "jaccard", "sets"])
+
+
+def _pooled(parts: list[tuple[Any, Any]], data: dict[str, Any], metric: str) -> float:
+    test = np.concatenate([np.asarray(rows, dtype=np.intp) for rows, _ in parts])
+    truth = np.asarray(data["truth"], dtype=np.intp)[test]
+    if len(np.unique(truth)) < len(data["classes"]):
+        return float("nan")
+    predicted = np.concatenate([entry["predicted"] for _, entry in parts])[None, :]
+    decision = None
+    if parts[0][1]["decision"] is not None:
+        decision = np.concatenate([entry["decision"] for _, entry in parts])[None, :]
+    return point_metrics(truth, predicted, decision, data["positive"]).get(metric, float("nan"))
