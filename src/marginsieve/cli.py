@@ -94,6 +94,76 @@ def select(
 
 
 @app.command()
+def bench(
+    suite: Annotated[Path, typer.Argument(help="A TOML file: [[data]], [[method]], protocol.")],
+    out: Annotated[Path, typer.Option(help="The folder of the study; the same folder resumes.")],
+    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
+    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Refuse to start anew.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete what the folder holds and start over.")] = False,
+    metric: Annotated[str, typer.Option(help="The metric to show.")] = "balanced_accuracy",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON and nothing else.")] = False,
+) -> None:
+    """Run methods x data sets x a protocol, and compare the methods."""
+    from .evaluation.engine import run_suite
+    from .evaluation.store import stored
+    from .evaluation.suite import Suite
+
+    asked = Suite.read(suite)
+    if fresh:
+        for path in stored(out):
+            Console(stderr=True).print(f"deleting {path}", markup=False, highlight=False)
+    with _progress() as bar:
+        task = bar.add_task(asked.name, total=None)
+        study = run_suite(
+            asked,
+            out,
+            n_jobs=jobs,
+            cluster=cluster,
+            resume=resume,
+            fresh=fresh,
+            progress=lambda done, total, failed: bar.update(
+                task,
+                completed=done,
+                total=total,
+                description=f"{asked.name}, {failed} failed" if failed else asked.name,
+            ),
+        )
+    scores, failures = study.scores(metric), study.failures()
+    if as_json:
+        sys.stdout.write(scores.to_json(orient="records", indent=2) + "\n")
+    else:
+        _show_study(study, scores, failures, metric, out)
+    if len(failures):
+        raise typer.Exit(1)
+
+
+def _show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) -> None:
+    console = Console()
+    shown = scores.assign(size=scores["size"].replace(0, "own"))
+    table = shown.pivot_table(index=["data", "size"], columns="method", values=metric, sort=False)
+    grid = Grid(box=None, pad_edge=False, title=metric.replace("_", " "), title_justify="left")
+    for heading in ("data", "features", *table.columns):
+        grid.add_column(_plain(str(heading)), justify="left" if heading == "data" else "right")
+    for (data, size), row in table.iterrows():
+        grid.add_row(_plain(str(data)), str(size), *("" if value != value else f"{value:.3f}" for value in row))
+    console.print(grid, markup=False)
+    for _, row in failures.iterrows():
+        console.print(
+            f"failed: {row.data}, {row.method}, split {row.split}: {row.error}", markup=False, highlight=False
+        )
+    if table.shape[1] > 1 and scores["data"].nunique() > 1 and not table.isna().to_numpy().any():
+        compared = study.compare(metric)
+        ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(compared.methods, compared.ranks, strict=True))
+        console.print(f"\naverage ranks: {ranks}", markup=False, highlight=False)
+        console.print(
+            f"Friedman p = {compared.p_value:.3g}, critical difference {compared.critical_difference:.2f}",
+            highlight=False,
+        )
+    console.print(f"study: {out}/results.sqlite", markup=False, highlight=False)
+
+
+@app.command()
 def methods(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:

@@ -3,5 +3,21 @@
 from .loo import loo_decision
 from .metrics import METRICS, Scores, score_predictions
 from .protocol import Nested, nested_cv
+from .results import Study
+from .stability import jaccard, kuncheva, nogueira
+from .statistics import Comparison, compare
 
-__all__ = ["METRICS", "Nested", "Scores", "loo_decision", "nested_cv", "score_predictions"]
+__all__ = [
+    "METRICS",
+    "Comparison",
+    "Nested",
+    "Scores",
+    "Study",
+    "compare",
+    "jaccard",
+    "kuncheva",
+    "loo_decision",
+    "nested_cv",
+    "nogueira",
+    "score_predictions",
+]

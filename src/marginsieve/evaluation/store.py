@@ -165,12 +165,15 @@ def _type(name: str) -> str:
     return {"repeat": "INTEGER", "seconds": "REAL", "peak_mb": "REAL"}.get(name, "TEXT")
 
 
-def erase(folder: Path) -> list[Path]:
-    """Delete the store of a folder; returns what was deleted."""
-    gone = [path for path in sorted(folder.glob(f"{FILE}*")) if path.is_file()]
-    for path in gone:
+def stored(folder: Path) -> list[Path]:
+    """The files of the store of a folder."""
+    return [path for path in sorted(folder.glob(f"{FILE}*")) if path.is_file()]
+
+
+def erase(folder: Path) -> None:
+    """Delete the store of a folder."""
+    for path in stored(folder):
         path.unlink()
-    return gone
 
 
 @contextmanager
