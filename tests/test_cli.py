@@ -120,6 +120,9 @@ def mistakes(folder):
         (("select", table, *target, "--features", "0"), "--features is '0'"),
         (("select", table, *target, "--positive", "maybe"), "positive is 'maybe'; the target 'outcome' has"),
         (("select", table, *target, "--keep", "g99"), "keep names 'g99'"),
+        (("select", table, *target, "--keep", "outcome"), "which is the target"),
+        (("select", table, *target, "--jobs", "0"), "--jobs is 0"),
+        (("select", table, *target, "--out", table), "cannot be written to"),
         (("select", table, *target, "--drop", "outcome"), "is the target"),
         (("select", table, *target, "--folds", "50"), "class case has 20 samples, fewer than the 50 outer folds"),
         (("select", table, "--target", "g01"), "looks continuous"),
@@ -128,7 +131,7 @@ def mistakes(folder):
     ]
 
 
-@pytest.mark.parametrize("case", range(14))
+@pytest.mark.parametrize("case", range(17))
 def test_mistakes_get_a_sentence_and_exit_code_2(case, folder, run):
     words, sentence = mistakes(folder)[case]
     code, out, err = run(*words)
@@ -144,6 +147,8 @@ def test_mistakes_get_a_sentence_and_exit_code_2(case, folder, run):
         ("twice.csv", "a,b,a,y\n1,2,3,u\n4,5,6,v\n", "columns of the same name: 'a'"),
         ("empty.csv", "", "could not be read as CSV"),
         ("header.csv", "a,b,y\n", "0 rows and 3 columns"),
+        ("semicolon.csv", "a;b;y\n1;2;u\n3;4;v\n", "its separator is not ','"),
+        ("trailing.csv", "a,b,y\n1,2,u,\n3,4,v,\n", "has 3 fields and its first row 4"),
         ("odd.xlsx", "x", "it must be .csv, .tsv"),
         ("broken.parquet", "x", "could not be read as PARQUET"),
         ("holes.csv", "a,b,y\n1,2,u\n3,4,\n5,6,v\n", "the target 'y' is empty in 1 of 3 rows"),
@@ -164,7 +169,7 @@ def test_bad_files_get_a_sentence(name, text, sentence, run, tmp_path):
     code, _, err = run("select", tmp_path / name, "--target", "y", "--out", tmp_path / "out", *QUICK)
     assert code == 2
     assert sentence in " ".join(err.split())
-    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "out").glob("*"))
 
 
 def test_an_interrupt_ends_with_130(folder, run, monkeypatch, tmp_path):
@@ -189,6 +194,17 @@ def test_numeric_targets_and_hostile_names(run, tmp_path):
     assert "1 constant columns take no part" in out
     assert "1 groups of columns are equal" in out
     assert json.loads((tmp_path / "r" / "result.json").read_text())["table"]["positive"] == "1"
+
+
+def test_row_numbers_are_no_features(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=list("abc")).assign(y=np.repeat(["u", "v"], 15))
+    frame.to_csv(tmp_path / "indexed.csv")  # a nameless first column
+    _, out, _ = run("select", tmp_path / "indexed.csv", "--target", "y", "--out", tmp_path / "r", *QUICK)
+    assert "3 features" in out
+    frame.assign(id=np.arange(30)).to_csv(tmp_path / "id.csv", index=False)
+    _, out, _ = run("select", tmp_path / "id.csv", "--target", "y", "--out", tmp_path / "r", *QUICK)
+    assert "note: 'id' numbers the rows: if it is an id, leave it out with --drop" in " ".join(out.split())
 
 
 def test_noise_is_called_noise(run, tmp_path):

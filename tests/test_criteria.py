@@ -16,7 +16,9 @@ def problem_of(table, y, kernel="linear", criterion="margin", weight=None):
     y = np.atleast_2d(y)
     weight = np.ones(y.shape[1]) if weight is None else weight
     cost = np.ones_like(y) * weight
-    return Problem(table, y, cost, weight, KERNELS[kernel](), CSVC(tol=1e-9), CRITERIA[criterion]())
+    part = KERNELS[kernel]()
+    scale = part.scale(table) if kernel != "linear" or not table.is_sparse else np.ones(table.shape[1])
+    return Problem(table, y, cost, weight, scale, part, CSVC(tol=1e-9), CRITERIA[criterion]())
 
 
 def scores(problem):

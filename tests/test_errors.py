@@ -72,7 +72,11 @@ def test_one_class_only(X):
 
 
 def test_target_that_looks_continuous(X, rng):
-    refused("The target looks continuous .40 distinct values in 40 rows.; pass classes", X, rng.normal(size=40))
+    refused("The target looks continuous .40 distinct values in 40 rows.; make classes of it", X, rng.normal(size=40))
+
+
+def test_target_of_counts(X):
+    refused("The target looks continuous .40 distinct values in 40 rows", X, np.arange(40))
 
 
 def test_missing_labels(X):

@@ -161,3 +161,24 @@ def test_remarks_of_the_folds_are_collected_once():
     X, y = np.random.default_rng(0).normal(size=(24, 5)), np.repeat(["a", "b"], [6, 18])
     nested = nested_cv(recipes.fisher(class_weight="balanced"), X, y, folds=3, repeats=2)
     assert nested.notes == ["class 'a' has 4 samples, fewer than cv=5: 4 inner folds were made"]
+
+
+def test_wrappers_are_looked_into():
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    cohort = make_cohort(40, 12, n_relevant=3, effect=2.0, random_state=0)
+    X, y = cohort.X.to_numpy(), cohort.y
+    inner = recipes.fisher(n_features_to_select=3)
+    pipeline = make_pipeline(StandardScaler(), inner)
+    for wrapped in (pipeline, GridSearchCV(inner, {"machine__C": [0.1, 1.0]}, cv=2)):
+        first, second = (nested_cv(wrapped, X.tolist(), y, folds=3, repeats=1, seed=4) for _ in range(2))
+        assert first.sizes.tolist() == [3, 3, 3]
+        np.testing.assert_array_equal(first.decision, second.decision)
+    with pytest.raises(InputError, match="Pipeline does not take sample_weight"):
+        nested_cv(pipeline, X, y, sample_weight=np.ones(40))
+    forest = nested_cv(RandomForestClassifier(10), X, y, folds=3, repeats=1)
+    assert forest.scores(draws=10).value["auc"] > 0.6
+    assert forest.sizes.tolist() == [12, 12, 12]

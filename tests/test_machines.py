@@ -199,3 +199,44 @@ def test_leave_one_out_of_a_class_of_one():
     assert loo_decision(X, y)[2] == -1.0
     with pytest.raises(InputError, match="3 classes"):
         loo_decision(X, [0, 1, 2])
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0])
+def test_a_warm_start_has_the_intercept_of_a_cold_one(C):
+    """With no support vector free, rounding must not turn one at its bound into a free one."""
+    rng = np.random.default_rng(2)
+    Z, y = rng.normal(size=(30, 3)), np.where(np.arange(30) % 2 == 0, 1.0, -1.0)
+    K = Z @ Z.T
+    slow = np.empty(30)
+    for i in range(30):
+        rest = np.delete(np.arange(30), i)
+        model = SVC(kernel="precomputed", C=C, tol=1e-10).fit(K[np.ix_(rest, rest)], y[rest])
+        c = np.zeros(30)
+        c[rest[model.support_]] = model.dual_coef_[0]
+        slow[i] = K[i] @ c + middle_intercept(K, y, C, c, rest)
+    np.testing.assert_allclose(loo_decision(K, y, kernel="precomputed", C=C, tol=1e-9), slow, atol=1e-3)
+
+
+def middle_intercept(K, y, C, c, rest):
+    """scikit-learn's own intercept sits at an end of its interval where rounding makes a support vector look free."""
+    E, alpha, y = (y - K @ c)[rest], (c * y)[rest] / C, y[rest]
+    free = (alpha > 1e-6) & (alpha < 1 - 1e-6)
+    if free.any():
+        return E[free].mean()
+    may_rise = np.where(y > 0, alpha < 0.5, alpha > 0.5)
+    return 0.5 * (E[may_rise].max() + E[~may_rise].min())
+
+
+def test_kernels_that_are_not_finite_are_refused():
+    K = np.eye(4)
+    K[1, 2] = K[2, 1] = np.inf
+    with pytest.raises(InputError, match="not finite"):
+        CSVC().solve(given_matrix(K), np.array([1.0, 1, -1, -1]), np.ones(4))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"C": -1}, {"C": 0}, {"C": float("nan")}, {"C": "a"}, {"tol": 0}, {"max_iter": 0}]
+)
+def test_parameters_without_sense_are_refused(settings):
+    with pytest.raises(InputError, match="it must be a positive number"):
+        CSVC(**settings).check()

@@ -6,9 +6,18 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -68,10 +77,16 @@ def test_second_class_is_up_whatever_is_positive(cohort, flip):
 # -- the cut on the path -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("asked", "size"), [(7, 7), (0.25, 15), (1.0, 60), (1000, 60), (np.int64(3), 3)])
+@pytest.mark.parametrize(("asked", "size"), [(7, 7), (0.25, 15), (1.0, 60), (np.int64(3), 3)])
 def test_given_sizes(cohort, asked, size):
     selector = recipes.svm_rfe(n_features_to_select=asked, threshold="margin").fit(cohort.X, cohort.y)
     assert selector.n_features_ == size
+
+
+def test_more_than_there_are_is_told(cohort):
+    with pytest.warns(UserWarning, match="1000 features were asked for and 60 vary: all of them are selected"):
+        selector = recipes.svm_rfe(n_features_to_select=1000, threshold="margin").fit(cohort.X, cohort.y)
+    assert selector.n_features_ == 60
 
 
 @pytest.mark.parametrize("asked", [0, -3, 0.0, 1.5, True, "some"])
@@ -339,7 +354,7 @@ def test_rows_left_out_are_scored_and_weights_make_up_for_them(rng):
 
     y = np.where(np.arange(1000) < 50, 1, 0)
     part = Part(Columns.of(np.zeros((1000, 1))).table(np.zeros((1000, 1))), y, np.ones(1000))
-    sample, weight = choose_rows(part, 200, 1, rng)
+    sample, weight = choose_rows(part, 200, rng)
     assert len(sample) == 200
     assert weight[sample][y[sample] == 0].sum() == pytest.approx(950)
     assert (weight[y == 1] == 1).all()
@@ -430,3 +445,125 @@ def test_constant_and_equal_columns_are_listed(cohort):
     assert selector.duplicates_ == [("g05", "again", "third")]
     assert selector.ranking_[list(X.columns).index("flat")] == len(X.columns)
     assert isinstance(selector.transform(X), pd.DataFrame)
+
+
+# -- what a reviewer broke -----------------------------------------------------------------------------------------
+
+
+def test_rows_and_groups_never_share_a_group_across_a_fold(rng):
+    from marginsieve.inputs import with_rest
+
+    groups = np.repeat(np.arange(40), 5)
+    sample = np.sort(rng.choice(200, 80, replace=False))
+    fold_of = rng.integers(4, size=40)[groups[sample]]
+    folds = [(np.flatnonzero(fold_of != k), np.flatnonzero(fold_of == k)) for k in range(4)]
+    spread = with_rest(folds, sample, 200, rng, groups)
+    assert sorted(np.concatenate([test for _, test in spread])) == list(range(200))
+    assert all(not set(groups[train]) & set(groups[test]) for train, test in spread)
+
+
+def test_rows_keep_every_member_of_a_rare_class_among_many(rng):
+    from marginsieve.inputs import choose_rows
+
+    y = np.repeat([0, 1, 2], [975, 1018, 7])
+    part = Part(Columns.of(np.zeros((2000, 1))).table(np.zeros((2000, 1))), y, np.ones(2000))
+    sample, weight = choose_rows(part, 100, rng)
+    assert len(sample) == 100
+    assert (y[sample] == 2).sum() == 7
+    assert [weight[sample][y[sample] == code].sum() for code in range(3)] == pytest.approx([975, 1018, 7])
+
+
+def test_integer_column_names_survive_transform(cohort):
+    X = pd.DataFrame(cohort.X.to_numpy())
+    selector = recipes.fisher(n_features_to_select=3, threshold="margin").fit(X, cohort.y)
+    assert list(selector.transform(X).columns) == np.flatnonzero(selector.support_).tolist()
+
+
+def test_ordinal_columns_with_holes_and_new_levels(cohort):
+    stage = pd.Categorical(["low", "high"] * 40, categories=["low", "mid", "high"], ordered=True)
+    X = cohort.X.assign(stage=stage)
+    selector = recipes.fisher(n_features_to_select=3, threshold="margin").fit(X, cohort.y)
+    new = X.assign(stage=pd.Categorical(["huge"] * 80, categories=["huge"], ordered=True))
+    with pytest.raises(InputError, match="column 'stage' is ordinal and has the level 'huge'"):
+        selector.predict(new)
+    holed = X.assign(stage=pd.Categorical([None, "high"] * 40, categories=["low", "mid", "high"], ordered=True))
+    with pytest.raises(InputError, match=r"missing \(NaN\) in 1 columns: stage \(40\)"):
+        selector.fit(holed, cohort.y)
+
+
+@pytest.mark.parametrize("ensemble", [None, 3])
+def test_a_kept_column_that_is_constant_is_told(cohort, ensemble):
+    X = cohort.X.assign(flat=1.0)
+    selector = recipes.svm_rfe(n_features_to_select=2, keep=["flat"], threshold="margin", ensemble=ensemble)
+    with pytest.warns(UserWarning, match="keep names 'flat', which does not vary"):
+        selector.fit(X, cohort.y)
+    assert selector.n_features_ == 2
+    assert selector.ranking_[-1] == 61
+
+
+def test_a_prefiltered_search_and_its_machine_work_at_one_width(cohort):
+    selector = recipes.svm_rfe(
+        kernel="gaussian", prefilter=("fisher", 10), n_features_to_select=10, threshold="margin", standardize=True
+    ).fit(cohort.X, cohort.y)
+    np.testing.assert_allclose(selector.model_.gram.scale, 1 / np.sqrt(10))
+
+
+def test_weights_are_repetitions_on_curved_kernels(cohort, rng):
+    X, y, times = cohort.X.to_numpy()[:, :10], cohort.y.to_numpy(), rng.integers(1, 3, 80)
+    for kernel in ("gaussian", "polynomial"):
+        made = [recipes.svm_rfe(kernel=kernel, n_features_to_select=4, threshold="margin") for _ in range(2)]
+        weighted, repeated = (one.set_params(machine__tol=1e-9) for one in made)
+        weighted.fit(X, y, sample_weight=times)
+        repeated.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+        np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-6)
+
+
+def test_a_final_machine_that_did_not_converge_is_told(cohort):
+    selector = recipes.fisher(C=100.0, n_features_to_select=10, threshold="margin")
+    with pytest.warns(ConvergenceWarning, match="1 of 1 machine solves stopped"):
+        selector.set_params(machine__max_iter=1, machine__tol=1e-9).fit(cohort.X, cohort.y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"negative_weight": -1.0}, "negative_weight is -1.0"),
+        ({"class_weight": "balance"}, "class_weight is 'balance'"),
+        ({"class_weight": {"case": -1.0}}, "every weight must be a positive number"),
+        ({"threshold": float("nan")}, "threshold is nan"),
+        ({"ensemble": -3}, "ensemble is -3"),
+        ({"ensemble": 0.5}, "ensemble is 0.5"),
+        ({"prefilter": ("fisher", 0)}, "prefilter is"),
+        ({"prefilter": ("margin", 3)}, "must be a filter"),
+        ({"keep": "g01"}, "keep is the text 'g01'"),
+        ({"cv": "x"}, "cv is 'x'"),
+        ({"cv": 2.5}, "cv is 2.5"),
+        ({"C": -1.0}, "C is -1.0"),
+    ],
+)
+def test_settings_without_sense_are_refused(cohort, settings, sentence):
+    with pytest.raises(InputError, match=sentence):
+        recipes.svm_rfe(**settings).fit(cohort.X, cohort.y)
+
+
+def test_odd_splitters(cohort):
+    X, y = cohort.X.iloc[:30, :8], cohort.y.iloc[:30]
+    loo = recipes.fisher(cv=LeaveOneOut()).fit(X, y)
+    assert np.isfinite(loo.threshold_)
+    ordered = np.argsort(y.to_numpy(), kind="stable")
+    with pytest.raises(InputError, match=r"trains without class|tests class"):
+        recipes.fisher(cv=KFold(2)).fit(X.iloc[ordered], np.repeat(["a", "b"], 15))
+
+
+def test_labels_of_nullable_types(cohort):
+    X = cohort.X
+    y = pd.Series((cohort.y == "case").to_numpy(), dtype="boolean")
+    selector = recipes.fisher(n_features_to_select=3, threshold="margin").fit(X, y)
+    assert selector.classes_.tolist() == [False, True]
+    assert selector.classes_.dtype == bool
+    counts = recipes.fisher(n_features_to_select=3, threshold="margin").fit(X, y.astype("Int64"))
+    assert counts.classes_.dtype.kind == "i"
+    text = cohort.y.astype("string")
+    text.iloc[3] = pd.NA
+    with pytest.raises(InputError, match="1 of 80 labels are missing"):
+        recipes.fisher().fit(X, text)

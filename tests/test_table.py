@@ -48,9 +48,10 @@ def test_frames_become_codes(convert):
     np.testing.assert_array_equal(columns.encode(frame), CODES)
 
 
-def test_polars_enums_are_ordinal():
+def test_polars_enums_are_ordinal_when_told():
     frame = pl.DataFrame({"a": pl.Series(["x", "y"], dtype=pl.Enum(["y", "x"]))})
-    columns = Columns.of(frame)
+    assert Columns.of(frame).kind == ("nominal",)
+    columns = Columns.of(frame, {"a": "ordinal"})
     assert columns.kind == ("ordinal",)
     assert columns.encode(frame).ravel().tolist() == [1.0, 0.0]
 

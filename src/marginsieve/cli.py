@@ -67,7 +67,9 @@ def select(
     from . import files, study
 
     count = _features(features)
+    _check_jobs(jobs)
     frame = files.read_table(table)
+    files.check_folder(out)
     with _progress() as bar:
         task = bar.add_task("nested folds", total=folds * repeats + 1)
         selection = study.select(
@@ -109,6 +111,7 @@ def bench(
     from .evaluation.store import stored
     from .evaluation.suite import Suite
 
+    _check_jobs(jobs)
     asked = Suite.read(suite)
     if fresh:
         for path in stored(out):
@@ -259,6 +262,13 @@ def _features(text: str) -> int | None:
     return int(text)
 
 
+def _check_jobs(jobs: int) -> None:
+    from .errors import InputError
+
+    if jobs == 0:
+        raise InputError("--jobs is 0; it must be 1 or more, or -1 for one per core")
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -271,7 +281,8 @@ def _show(selection: Selection, out: Path) -> None:
     say: Any = lambda text="": console.print(text, markup=False, highlight=False)  # noqa: E731
     table, scores = result["table"], result["scores"]
     classes = ", ".join(f"{count} {label}" for label, count in table["classes"].items())
-    say(f"{table['rows']} rows ({classes}), {table['features']} features; positive class: {table['positive']}")
+    about = f"; positive class: {table['positive']}" if len(table["classes"]) == 2 else ""
+    say(f"{table['rows']} rows ({classes}), {table['features']} features{about}")
     sizes = result["n_features_over_folds"]
     say(
         f"{result['method'].replace('_', '-')} selects {result['n_features']} features "

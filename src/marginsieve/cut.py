@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import optimize, stats
+from scipy import optimize
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from ._blas import one_thread
@@ -30,13 +30,21 @@ class HeldOut:
     values: Array
     rows: IntArray
     fold: IntArray
+    solves: int = 0
+    unconverged: int = 0
+    worst_residual: float = 0.0
 
-    def scores(self, y: IntArray, plan: Plan) -> tuple[Array, Array]:
-        """(S,) mean over folds of the ranking AUC (balanced accuracy if classes are many), and its standard error."""
+    def scores(self, y: IntArray, weight: Array, plan: Plan) -> tuple[Array, Array]:
+        """(S,) mean over folds of the ranking AUC (balanced accuracy if classes are many), and its standard error.
+
+        Where no fold tests two classes, as in leave-one-out, the folds are pooled and there is no error.
+        """
+        y, weight = y[self.rows], weight[self.rows]
         folds = [self.fold == k for k in np.unique(self.fold)]
-        table = np.array(
-            [[_fold_score(values[fold], y[self.rows[fold]], plan) for fold in folds] for values in self.values]
-        )
+        table = np.array([[_fold_score(v[fold], y[fold], weight[fold], plan) for fold in folds] for v in self.values])
+        if np.isnan(table).all():
+            pooled = np.array([_fold_score(v, y, weight, plan) for v in self.values])
+            return pooled, np.zeros(len(pooled))
         with np.errstate(all="ignore"):
             error = np.nanstd(table, axis=1, ddof=1) / np.sqrt(np.sum(~np.isnan(table), axis=1))
         return np.nanmean(table, axis=1), np.nan_to_num(error)
@@ -66,12 +74,15 @@ def hold_out(
         delayed(_one_fold)(plan, part, train, test, sizes, child)
         for (train, test), child in zip(folds, seeds, strict=True)
     )
-    values = Parallel(n_jobs=n_jobs)(tasks)
+    done = Parallel(n_jobs=n_jobs)(tasks)
     return HeldOut(
         sizes,
-        np.concatenate(values, axis=1),
+        np.concatenate([values for values, _ in done], axis=1),
         np.concatenate([test for _, test in folds]),
         np.concatenate([np.full(len(test), k) for k, (_, test) in enumerate(folds)]),
+        solves=sum(count[0] for _, count in done),
+        unconverged=sum(count[1] for _, count in done),
+        worst_residual=max(count[2] for _, count in done),
     )
 
 
@@ -82,11 +93,14 @@ def _one_fold(
     test: IntArray,
     sizes: tuple[int, ...],
     seed: np.random.SeedSequence,
-) -> Array:
+) -> tuple[Array, tuple[int, int, float]]:
+    """Decision values by size, and how many solves there were, how many did not converge, and by how much."""
     with one_thread():
         searched = run_search(plan, part.take(train), np.random.default_rng(seed))
         rows = part.table.Z[test]
-        return np.array([fit_model(plan, searched, size).decision(rows) for size in sizes])
+        values = np.array([fit_model(plan, searched, size).decision(rows) for size in sizes])
+    problem = searched.problem
+    return values, (problem.solves, problem.unconverged, problem.worst_residual)
 
 
 def inner_folds(
@@ -98,8 +112,7 @@ def inner_folds(
     """
     m, place = len(part.y), np.zeros(len(part.y))
     if not isinstance(cv, (int, np.integer)):
-        splits = cv.split(place, part.y, part.groups) if hasattr(cv, "split") else cv
-        return [(np.asarray(a, dtype=np.intp), np.asarray(b, dtype=np.intp)) for a, b in splits], None
+        return _given_folds(cv, part, names), None
     if cv < 2:
         raise InputError(f"cv is {cv!r}; it must be 2 or more, or a splitter of scikit-learn")
     units = np.arange(m) if part.groups is None else part.groups
@@ -118,6 +131,23 @@ def inner_folds(
     splitter = StratifiedKFold if part.groups is None else StratifiedGroupKFold
     folds = splitter(k, shuffle=True, random_state=int(rng.integers(2**31)))
     return list(folds.split(place, part.y, part.groups)), remark
+
+
+def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> list[tuple[IntArray, IntArray]]:
+    """The folds of a splitter or of a list of (train, test) rows; each training side must hold every class."""
+    try:
+        splits = cv.split(np.zeros(len(part.y)), part.y, part.groups) if hasattr(cv, "split") else cv
+        folds = [(np.asarray(a, dtype=np.intp), np.asarray(b, dtype=np.intp)) for a, b in splits]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"cv is {cv!r}; it must be a whole number, a splitter or a list of splits ({error})"
+        ) from error
+    for k, (train, _) in enumerate(folds):
+        if len(lost := np.setdiff1d(np.arange(len(names)), part.y[train])):
+            raise InputError(f"fold {k} of cv trains without class {names[int(lost[0])]!r}: use a stratified splitter")
+    if len(lost := np.setdiff1d(np.arange(len(names)), part.y[np.concatenate([test for _, test in folds])])):
+        raise InputError(f"no fold of cv tests class {names[int(lost[0])]!r}: use a stratified splitter")
+    return folds
 
 
 def choose_size(sizes: Sequence[int], score: Array, error: Array, rule: str) -> int:
@@ -176,13 +206,15 @@ def _median(value: Array, weight: Array) -> float:
     return float(0.5 * (v[left] + v[min(right, len(v) - 1)]))
 
 
-def _fold_score(value: Array, y: IntArray, plan: Plan) -> float:
+def _fold_score(value: Array, y: IntArray, weight: Array, plan: Plan) -> float:
     if plan.n_classes > 2:
         right = value.argmax(axis=1) == y
-        return float(np.mean([right[y == code].mean() for code in np.unique(y)]))
+        return float(np.mean([np.average(right[y == code], weights=weight[y == code]) for code in np.unique(y)]))
     positive = y == plan.positive
     if positive.all() or not positive.any():
         return float("nan")
-    n_pos, n_neg = int(positive.sum()), int((~positive).sum())
-    ranks = stats.rankdata(value[:, 0])[positive].sum()
-    return float((ranks - 0.5 * n_pos * (n_pos + 1)) / (n_pos * n_neg))
+    _, place = np.unique(value[:, 0], return_inverse=True)
+    ours = np.bincount(place, weights=weight * positive)
+    others = np.bincount(place, weights=weight * ~positive)
+    won = ours @ (np.cumsum(others) - 0.5 * others)
+    return float(won / (ours.sum() * others.sum()))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import os
+import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError
+from .errors import InputError, listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +33,9 @@ def read_table(path: Path) -> pd.DataFrame:
         if kind in (".parquet", ".pq"):
             frame = pd.read_parquet(path)
         elif kind in SEPARATORS:
-            _no_repeats(path, SEPARATORS[kind])
+            _check_header(path, SEPARATORS[kind])
             frame = pd.read_csv(path, sep=SEPARATORS[kind], low_memory=False)
+            frame = frame.drop(columns=[name for name in frame.columns if str(name).startswith("Unnamed: ")])
         else:
             raise InputError(f"{path.name!r} ends in {kind!r}; it must be .csv, .tsv, .txt (tabs) or .parquet")
     except InputError:
@@ -47,22 +50,35 @@ def read_table(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _no_repeats(path: Path, separator: str) -> None:
-    """pandas renames repeated columns silently; they are the user's mistake."""
+def _check_header(path: Path, separator: str) -> None:
+    """What pandas would pass over in silence: repeated names, rows with another number of fields, another separator."""
     with path.open(encoding="utf-8-sig", newline="") as handle:
-        names = next(csv.reader(handle, delimiter=separator), [])
-    seen: set[str] = set()
-    twice = list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
-    if twice:
-        raise InputError(f"{path.name!r} has columns of the same name: {', '.join(map(repr, twice[:5]))}; rename them")
+        rows = csv.reader(handle, delimiter=separator)
+        names, first = next(rows, []), next(rows, None)
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t,|"):
+        raise InputError(f"{path.name!r} has one column, {names[0][:60]!r}: its separator is not {separator!r}")
+    if first and len(first) != len(names):
+        raise InputError(
+            f"the header of {path.name!r} has {len(names)} fields and its first row {len(first)}: "
+            "name every column, and leave no separator at the end of the rows"
+        )
+    counts = Counter(name for name in names if name)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise InputError(f"{path.name!r} has columns of the same name: {listing(twice)}; rename them")
+
+
+def check_folder(out: Path) -> None:
+    """Make the folder and write to it once, before the work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise InputError(f"the folder {str(out)!r} cannot be written to: {error.strerror}") from error
 
 
 def write_selection(selection: Selection, out: Path) -> list[Path]:
     """result.json, features.csv and predictions.csv in the folder."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder {str(out)!r} cannot be made: {error.strerror}") from error
     written = [out / "result.json", out / "features.csv", out / "predictions.csv"]
     _write(written[0], json.dumps(selection.to_dict(), indent=2, allow_nan=False, default=_plain) + "\n")
     _write(written[1], selection.features().to_csv(index=False))

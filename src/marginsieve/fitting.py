@@ -153,10 +153,10 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     problem = searched.problem
     chosen = searched.path.order[: max(1, min(size, len(searched.usable)))]
     local = np.sort(np.searchsorted(searched.usable, chosen))
-    scale = plan.kernel.scale(problem.table)
-    table = problem.table.columns(local)
-    gram = Gram.build(plan.kernel, table, scale=scale[local])
-    solutions = replace(problem, table=table).solve(gram)
+    small = problem.part(local)
+    gram = small.gram()
+    solutions = small.solve(gram)
+    problem.count(small)
     scaling = None if searched.scaling is None else searched.scaling.columns(local)
     return Model(plan.machine, searched.usable[local], scaling, gram, solutions)
 
@@ -202,6 +202,7 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
         y=plan.labels(y),
         cost=plan.costs(y, weight),
         sample_weight=weight,
+        scale=plan.kernel.scale(table, weight),
         kernel=plan.kernel,
         machine=plan.machine,
         criterion=plan.criterion,
@@ -232,10 +233,11 @@ def _prefiltered(plan: Plan, problem: Problem, rng: np.random.Generator) -> Path
     kept = np.isin(np.arange(len(value)), problem.keep)
     order = np.lexsort((-value, ~kept)).astype(np.intp)
     inside, outside = np.sort(order[: max(size, int(kept.sum()))]), order[max(size, int(kept.sum())) :]
-    small = replace(problem, table=problem.table.columns(inside), keep=_places(tuple(problem.keep), inside))
+    small = problem.part(inside)
+    small.scale = plan.kernel.scale(small.table, small.sample_weight)
+    problem.scale[inside] = small.scale  # the machine on what is selected works at the width of the search
     path: Path = plan.search.run(small, rng)
-    problem.unconverged, problem.worst_residual = small.unconverged, small.worst_residual
-    problem.solves += small.solves
+    problem.count(small)
     scores = np.zeros(len(value))
     scores[inside] = path.scores
     return replace(path, order=np.concatenate([inside[path.order], outside]), scores=scores)
@@ -266,7 +268,8 @@ def _averaged(plan: Plan, part: Part, whole: Searched, rng: np.random.Generator)
         rank[member.path.order] = np.arange(n)
         total += np.log(rank + RANK_OFFSET)
     total /= plan.ensemble or 1
-    kept, constant = np.isin(np.arange(n), plan.keep), ~np.isin(np.arange(n), whole.usable)
+    constant = ~np.isin(np.arange(n), whole.usable)
+    kept = np.isin(np.arange(n), plan.keep) & ~constant
     order = np.lexsort((total, constant, ~kept)).astype(np.intp)
     reason = f"{whole.path.stop_reason}; ranking averaged over {plan.ensemble} subsamples"
     return replace(whole.path, order=order, scores=-total, stop_reason=reason)

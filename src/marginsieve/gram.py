@@ -92,7 +92,8 @@ class Gram:
     def rescaled(self, scale: Array) -> Gram:
         """The same features at another scale (n,)."""
         product = None if self.product is None else _weighted_product(self._columns, scale[self.features] ** 2)
-        block = replace(self.block, weight=scale[self.block.features] ** 2)
+        trace = 0.0 if product is None else float(product.trace())
+        block = replace(self.block, weight=scale[self.block.features] ** 2, trace=trace)
         return Gram(self.kernel, self.table, scale, self.features, block, self.place, product)
 
     @property

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 from ._types import Array, IntArray, Matrix
 from .errors import InputError, listing
 from .fitting import Part
-from .table import Columns, Table, as_frame, refuse_bad_cells
+from .table import Columns, Table, as_frame, is_missing, refuse_bad_cells
 
 MOST_ROWS = 10_000
 
@@ -32,7 +32,7 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
     X = _checked(estimator, X, reset=True)
     columns = Columns.of(X, kinds)
     table = columns.table(X)
-    numeric = [j for j, kind in enumerate(columns.kind) if kind == "real"]
+    numeric = [j for j, kind in enumerate(columns.kind) if kind != "nominal"]
     if len(numeric) == len(columns.kind):
         refuse_bad_cells(table.Z, columns.names)
     elif numeric:
@@ -76,17 +76,18 @@ def read_target(X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, I
     """(classes, codes, weights, groups), each row of X having one of each."""
     if isinstance(y, np.ma.MaskedArray):
         raise InputError("y is a masked array and its mask would be ignored: drop the masked rows")
-    y = column_or_1d(y, warn=True)
+    y = column_or_1d(_plain_labels(y), warn=True)
     check_consistent_length(X, y)
-    missing = int(sum(value is None or value != value for value in y))
+    missing = int(sum(map(is_missing, y.tolist())))
     if missing:
         raise InputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing; drop these rows")
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise InputError(f"Input y contains infinity: {int(np.isinf(y).sum())} of {len(y)} labels; drop these rows")
-    if type_of_target(y).startswith("continuous"):
+    distinct = len(np.unique(y)) if y.dtype.kind in "fiu" else 0
+    if distinct > max(10, len(y) / 2) or type_of_target(y).startswith("continuous"):
         raise InputError(
-            f"Unknown label type: continuous. The target looks continuous ({len(np.unique(y))} distinct values in "
-            f"{len(y)} rows); pass classes, for example y > np.median(y)"
+            f"Unknown label type: continuous. The target looks continuous ({distinct} distinct values in "
+            f"{len(y)} rows); make classes of it first, for example above and below its median"
         )
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -103,6 +104,18 @@ def read_target(X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, I
     return classes, codes.astype(np.intp), np.asarray(weight, dtype=np.float64), groups
 
 
+def _plain_labels(y: Any) -> Any:
+    """Labels of a pandas, polars or arrow column as plain values, so that no nullable type leaks into classes_."""
+    if isinstance(y, (np.ndarray, list, tuple)) or getattr(y, "ndim", 1) != 1:
+        return y
+    if isinstance(getattr(y, "dtype", None), np.dtype):
+        return np.asarray(y)
+    values = y.to_list() if hasattr(y, "to_list") else y.to_pylist() if hasattr(y, "to_pylist") else None
+    if values is None:
+        return y
+    return np.array(values, dtype=object if any(map(is_missing, values)) else None)
+
+
 def check_classes(classes: Any, codes: IntArray) -> None:
     """At least two classes must have rows that count."""
     counts = np.bincount(codes, minlength=len(classes))
@@ -114,11 +127,11 @@ def check_classes(classes: Any, codes: IntArray) -> None:
         raise InputError(f"every sample of class {listing(classes[counts == 0].tolist())} has sample_weight 0")
 
 
-def choose_rows(part: Part, rows: int | None, positive: int, rng: np.random.Generator) -> tuple[IntArray, Array]:
+def choose_rows(part: Part, rows: int | None, rng: np.random.Generator) -> tuple[IntArray, Array]:
     """The rows to train on and the weights of all rows.
 
-    All positives and a random sample of the others, whose weights are raised so that their sum stays what it was. If
-    the positives alone would fill more than half, both sides are sampled.
+    Every class gets an equal share of `rows`; what a rare class cannot fill goes to the others, so a rare class is
+    taken whole. Weights of a class that is sampled are raised so that their sum stays what it was.
     """
     m = len(part.y)
     if rows is None:
@@ -135,12 +148,13 @@ def choose_rows(part: Part, rows: int | None, positive: int, rng: np.random.Gene
         raise InputError(f"rows is {rows}; it must be at most {MOST_ROWS}")
     if m <= rows:
         return np.arange(m), part.weight
-    ours, others = np.flatnonzero(part.y == positive), np.flatnonzero(part.y != positive)
-    n_ours = len(ours) if 2 * len(ours) <= rows else max(rows // 2, rows - len(others))
-    weight, chosen = part.weight.copy(), []
-    for members, count in ((ours, n_ours), (others, rows - n_ours)):
-        taken = rng.choice(members, size=min(count, len(members)), replace=False)
+    weight, chosen, left = part.weight.copy(), [], rows
+    counts = np.bincount(part.y)
+    for place, code in enumerate(np.argsort(counts, kind="stable")):
+        members = np.flatnonzero(part.y == code)
+        taken = rng.choice(members, size=min(len(members), left // (len(counts) - place)), replace=False)
         weight[taken] *= part.weight[members].sum() / part.weight[taken].sum()
+        left -= len(taken)
         chosen.append(taken)
     return np.sort(np.concatenate(chosen)), weight
 
@@ -153,12 +167,22 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
 
 
 def with_rest(
-    folds: list[tuple[IntArray, IntArray]], sample: IntArray, m: int, rng: np.random.Generator
+    folds: list[tuple[IntArray, IntArray]],
+    sample: IntArray,
+    m: int,
+    rng: np.random.Generator,
+    groups: IntArray | None = None,
 ) -> list[tuple[IntArray, IntArray]]:
-    """Folds of the sampled rows in the numbering of all rows; rows left out of the sample join the test sides."""
+    """Folds of the sampled rows in the numbering of all rows; rows left out of the sample join the test sides.
+
+    A row whose group was sampled joins the fold that tests its group, so that no group is on both sides.
+    """
     if len(sample) == m:
         return folds
-    rest = np.array_split(rng.permutation(np.setdiff1d(np.arange(m), sample)), len(folds))
-    return [
-        (sample[train], np.concatenate([sample[test], extra])) for (train, test), extra in zip(folds, rest, strict=True)
-    ]
+    rest = np.setdiff1d(np.arange(m), sample)
+    units = np.arange(m) if groups is None else groups
+    home = dict(zip(np.unique(units), rng.integers(len(folds), size=len(np.unique(units))), strict=True))
+    for k, (_, test) in enumerate(folds):
+        home.update(dict.fromkeys(units[sample[test]], k))
+    fold = np.array([home[unit] for unit in units[rest]])
+    return [(sample[train], np.concatenate([sample[test], rest[fold == k]])) for k, (train, test) in enumerate(folds)]

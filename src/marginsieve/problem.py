@@ -98,6 +98,7 @@ class Problem:
     y: Array
     cost: Array
     sample_weight: Array  # (m,) what filters count a sample by; costs have it inside
+    scale: Array  # (n,) frozen at fit
     kernel: Any
     machine: Any
     criterion: Any
@@ -107,8 +108,8 @@ class Problem:
     worst_residual: float = 0.0
 
     def gram(self, features: IntArray | None = None) -> Gram:
-        """The kernel on the features (all of them by default), at its own scale."""
-        return Gram.build(self.kernel, self.table, features)
+        """The kernel on the features (all of them by default), at the frozen scale."""
+        return Gram.build(self.kernel, self.table, features, self.scale)
 
     def solve(self, gram: Gram, warm: Sequence[Solution] | None = None) -> tuple[Solution, ...]:
         """One solution per binary problem."""
@@ -122,6 +123,18 @@ class Problem:
                 self.worst_residual = max(self.worst_residual, solution.residual)
             solutions.append(solution)
         return tuple(solutions)
+
+    def part(self, features: IntArray) -> Problem:
+        """The problem on some features, with counts of its own."""
+        keep = np.flatnonzero(np.isin(features, self.keep)).astype(np.intp)
+        table, scale = self.table.columns(features), self.scale[features]
+        return replace(self, table=table, scale=scale, keep=keep, solves=0, unconverged=0, worst_residual=0.0)
+
+    def count(self, other: Problem) -> None:
+        """Add the counts of another problem to this one's."""
+        self.solves += other.solves
+        self.unconverged += other.unconverged
+        self.worst_residual = max(self.worst_residual, other.worst_residual)
 
     def score(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
         """The criterion of each live feature, summed over the binary problems; same order as gram.features."""

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from . import cut
-from ._types import Array, BoolArray, IntArray
+from ._types import Array, BoolArray, IntArray, is_sparse
 from .compatibility import refuses, refuses_classes, refuses_table
 from .components import resolve
 from .errors import InputError, listing
@@ -23,7 +24,8 @@ from .inputs import check_classes, choose_rows, read_new, read_target, read_trai
 from .problem import Path
 from .table import as_frame, equal_columns
 
-DOMINATES = 1e6  # a column that is so many times wider than the median column drowns the others
+DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
+DROWNS = 1e14  # and one so much wider leaves nothing of the others
 
 
 def _wants_probability(selector: SVMSelector) -> bool:
@@ -122,7 +124,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         part, used = self._read(X, y, sample_weight, groups)
         plan = self._plan(part)
         rng = np.random.default_rng(seed_sequence(self.random_state))
-        sample, boosted = choose_rows(part, self.rows, plan.positive, rng)
+        sample, boosted = choose_rows(part, self.rows, rng)
         training = Part(part.table, part.y, boosted, part.groups)
         chosen = training if len(sample) == len(part.y) else training.take(sample)
         self.rows_ = used[sample]
@@ -142,7 +144,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         part, _ = copy._read(X, y, sample_weight, None)
         plan = copy._plan(part)
         rng = np.random.default_rng(seed_sequence(self.random_state))
-        sample, boosted = choose_rows(part, self.rows, plan.positive, rng)
+        sample, boosted = choose_rows(part, self.rows, rng)
         chosen = Part(part.table, part.y, boosted).take(sample)
         searched = with_path(prepare(plan, chosen, rng), self.path_)
         for size in sizes:
@@ -183,8 +185,16 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         read_new(self, X)
         frame = as_frame(X)
         if frame is not None:
-            return frame.select([frame.columns[j] for j in np.flatnonzero(self.support_)]).to_native()
-        X = X if hasattr(X, "dtype") else np.asarray(X)
+            chosen = frame[:, np.flatnonzero(self.support_).tolist()]
+            wrapped = _get_output_config("transform", self)["dense"] != "default"
+            return chosen.to_pandas() if wrapped and frame.implementation.is_pyarrow() else chosen.to_native()
+        X = (
+            X.tocsr()
+            if is_sparse(X) and X.format not in ("csr", "csc")
+            else X
+            if hasattr(X, "dtype")
+            else np.asarray(X)
+        )
         return X[:, np.flatnonzero(self.support_)]
 
     def _get_support_mask(self) -> BoolArray:
@@ -206,7 +216,11 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     def _plan(self, part: Part) -> Plan:
         """The components, resolved and checked against each other and against the table."""
         classes = self.classes_
+        self._check_settings()
         parts = {axis: resolve(axis, getattr(self, axis)) for axis in ("kernel", "machine", "criterion", "search")}
+        for component in parts.values():
+            if hasattr(component, "check"):
+                component.check()
         for sentence in (
             refuses(**parts),
             refuses_table(parts["kernel"], part.table),
@@ -239,6 +253,26 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             negative_weight=self.negative_weight,
         )
 
+    def _check_settings(self) -> None:
+        """Refuse values that make no sense, before anything is computed."""
+        weight, ensemble, prefilter = self.class_weight, self.ensemble, self.prefilter
+        if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
+            raise InputError(f'class_weight is {weight!r}; it must be None, "balanced" or a dict of class to weight')
+        if isinstance(weight, Mapping) and not all(0 < value < np.inf for value in weight.values()):
+            raise InputError(f"class_weight is {weight!r}; every weight must be a positive number")
+        if not 0 < self.negative_weight < np.inf:
+            raise InputError(f"negative_weight is {self.negative_weight!r}; it must be a positive number")
+        if ensemble is not None and (not isinstance(ensemble, (int, np.integer)) or ensemble < 1):
+            raise InputError(f"ensemble is {ensemble!r}; it must be None or a whole number of 1 or more")
+        if isinstance(self.keep, str):
+            raise InputError(f"keep is the text {self.keep!r}; it must be a list of column names or numbers")
+        if prefilter is not None:
+            pair = isinstance(prefilter, (tuple, list)) and len(prefilter) == 2
+            if not pair or not isinstance(prefilter[1], (int, np.integer)) or prefilter[1] < 1:
+                raise InputError(f'prefilter is {prefilter!r}; it must be a pair like ("fisher", 2000)')
+            if "labels" not in resolve("criterion", prefilter[0]).needs:
+                raise InputError(f"prefilter is {prefilter!r}; its criterion must be a filter such as 'fisher'")
+
     def _positive_code(self, part: Part) -> int:
         if self.positive is None:
             counts = np.bincount(part.y, weights=part.weight, minlength=len(self.classes_))
@@ -264,8 +298,15 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.constant_ = names[~varying(part.table.Z)].tolist()
         self.duplicates_ = [tuple(names[group]) for group in equal_columns(part.table.Z)]
         self.notes_: list[str] = []
+        if lost := [name for j, name in enumerate(names) if j in self._keep_places() and name in self.constant_]:
+            self.notes_.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
         spread = part.table.spread
         ratio = spread.max() / (np.median(spread[spread > 0]) if (spread > 0).any() else 1.0)
+        if not self.standardize and ratio > DROWNS:
+            raise InputError(
+                f"column {names[int(spread.argmax())]!r} is {ratio:.0e} times as wide as the median column: in double "
+                "precision nothing is left of the others; use standardize=True or rescale it"
+            )
         if not self.standardize and ratio > DOMINATES:
             self.notes_.append(
                 f"column {names[int(spread.argmax())]!r} is {ratio:.0e} times as wide as the median column and decides "
@@ -293,10 +334,13 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             sizes = grid if rule else (size,)
             folds, remark = cut.inner_folds(self.cv, chosen, self.classes_.tolist(), rng)
             self.notes_ += [remark] if remark else []
-            folds = with_rest(folds, sample, len(part.y), rng)
+            folds = with_rest(folds, sample, len(part.y), rng, part.groups)
             seed = np.random.SeedSequence(int(rng.integers(2**63)))
             held = cut.hold_out(plan, training, sizes, folds, seed, self.n_jobs)
-            score, error = held.scores(part.y, plan)
+            searched.problem.unconverged += held.unconverged
+            searched.problem.solves += held.solves
+            searched.problem.worst_residual = max(searched.problem.worst_residual, held.worst_residual)
+            score, error = held.scores(part.y, part.weight, plan)
             path = path.scored(sizes, score, error)
             size = cut.choose_size(sizes, score, error, rule) if rule else size
         self._adopt(fit_model(plan, searched, size), path)
@@ -357,6 +401,8 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
                 f"n_features_to_select is {asked!r}; it must be a whole number of 1 or more, a share in (0, 1], "
                 '"one-se", "best" or None'
             )
+        if count > usable:
+            self.notes_.append(f"{count} features were asked for and {usable} vary: all of them are selected")
         return min(max(count, kept), usable), ""
 
     def _threshold_rule(self) -> Any:
@@ -366,7 +412,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             return "margin" if given else "balanced"
         if isinstance(rule, (tuple, list)) and len(rule) == 2 and all(cost > 0 for cost in rule):
             return tuple(rule)
-        number = isinstance(rule, (int, float)) and not isinstance(rule, bool)
+        number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and np.isfinite(rule)
         if not (number or rule in ("balanced", "margin")):
             raise InputError(
                 f'threshold is {rule!r}; it must be "auto", "balanced", "margin", a number, or two positive costs '

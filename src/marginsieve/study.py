@@ -16,13 +16,14 @@ from . import recipes
 from .compatibility import refuses_table
 from .errors import InputError, listing
 from .evaluation import METRICS, Nested, Scores, nested_cv
-from .inputs import read_target, read_training
+from .inputs import MOST_ROWS, read_target, read_training
 from .selector import SVMSelector
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = 1
+FEW = 10  # samples of a class below which a bootstrap says little
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,12 @@ class Selection:
     names: tuple[str, ...]
     ids: Any  # row labels for the predictions
     dropped: tuple[str, ...]
+    alarms: tuple[str, ...]
     seconds: float
 
     @property
     def notes(self) -> list[str]:
-        return list(dict.fromkeys([*self.selector.notes_, *self.nested.notes]))
+        return list(dict.fromkeys([*self.alarms, *self.selector.notes_, *self.nested.notes]))
 
     def features(self) -> pd.DataFrame:
         """Every feature by rank: name, rank, score, selected, frequency over the outer folds."""
@@ -148,8 +150,11 @@ def select(
     """
     since = time.perf_counter()
     X, y, group, dropped = _split(frame, target, groups, drop)
-    if unknown := [name for name in keep if name not in X.columns]:
-        raise InputError(f"keep names {listing(unknown)}, which the table does not have")
+    for name in keep:
+        if name in (target, groups, *drop):
+            raise InputError(f"keep names {name!r}, which is the target, the group column or dropped")
+        if name not in X.columns:
+            raise InputError(f"keep names {name!r}, which the table does not have")
     label = None if positive is None else _label(y, positive, target)
     selector = recipes.get(method)(
         standardize=True,
@@ -189,7 +194,7 @@ def select(
         "positive": positive,
     }
     return Selection(
-        method=method.replace("-", "_"),
+        method=recipes.get(method).__name__,
         settings=settings,
         selector=selector,
         nested=nested,
@@ -197,6 +202,7 @@ def select(
         names=tuple(str(name) for name in X.columns),
         ids=np.arange(1, len(X) + 1),
         dropped=tuple(dropped),
+        alarms=tuple(_alarms(X, y)),
         seconds=time.perf_counter() - since,
     )
 
@@ -204,6 +210,13 @@ def select(
 def _check_table(selector: SVMSelector, X: Any, y: Any) -> None:
     """What is wrong with the table as a whole, before any fold is run on a part of it."""
     read_target(X, y, None, None)
+    if X.shape[1] == 0:
+        raise InputError("no column is left to select from")
+    if len(X) > MOST_ROWS and selector.rows is None:
+        raise InputError(
+            f"the table has {len(X)} rows, more than the {MOST_ROWS} that are trained on: use --rows 5000 (in Python "
+            "rows=5000) to train on every row of the rare class and a weighted sample of the others; the rest is scored"
+        )
     _, table = read_training(clone(selector), X, y, None)
     if sentence := refuses_table(selector.kernel, table):
         raise InputError(sentence)
@@ -228,6 +241,26 @@ def _split(frame: Any, target: str, groups: str | None, drop: Sequence[str]) -> 
         raise InputError(f"the group column {groups!r} is empty in {missing} of {len(y)} rows; fill these cells")
     left_out = [name for name in (groups, *drop) if name is not None]
     return frame.drop(columns=[target, *left_out]), y, group, left_out
+
+
+def _alarms(X: Any, y: Any) -> list[str]:
+    """What to know of the table before believing the scores."""
+    alarms = []
+    ids = [
+        str(name)
+        for name, dtype in X.dtypes.items()
+        if dtype.kind in "iu"
+        and (X[name].is_monotonic_increasing or X[name].is_monotonic_decreasing)
+        and X[name].is_unique
+    ]
+    if ids:
+        alarms.append(f"{listing(ids)} numbers the rows: if it is an id, leave it out with --drop")
+    fewest = int(y.value_counts().min())
+    if fewest < FEW:
+        alarms.append(
+            f"the rarest class has {fewest} samples: the intervals are rough, and 1.000 to 1.000 proves little"
+        )
+    return alarms
 
 
 def _label(y: Any, positive: str, target: str) -> Any:

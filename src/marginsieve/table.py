@@ -108,14 +108,23 @@ class Columns:
         if frame is None:
             Z = np.array(X, dtype=np.float64, order="F")
             for j, levels in self.levels.items():
-                Z[:, j] = _places(np.asarray(X)[:, j].tolist(), levels)
+                Z[:, j] = self._places(np.asarray(X)[:, j].tolist(), j, levels)
             return Z
         Z = np.empty(frame.shape, dtype=np.float64, order="F")
         numeric = [j for j in range(len(self.names)) if j not in self.levels]
         _fill_numbers(frame, numeric, self.names, Z)
         for j, levels in self.levels.items():
-            Z[:, j] = _places(frame[:, j].to_list(), levels)
+            Z[:, j] = self._places(frame[:, j].to_list(), j, levels)
         return Z
+
+    def _places(self, column: list[Any], j: int, levels: tuple[Any, ...]) -> Array:
+        codes = _places(column, levels)
+        if self.kind[j] == "ordinal" and np.nanmax(codes, initial=0.0) >= len(levels):
+            new = next(value for value, code in zip(column, codes, strict=True) if code >= len(levels))
+            raise InputError(
+                f"column {self.names[j]!r} is ordinal and has the level {new!r}, unknown when it was trained"
+            )
+        return codes
 
     def table(self, X: Any) -> Table:
         return Table(self.encode(X), self.kind, self.names)
@@ -136,6 +145,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
         counts = Counter(column_names(X))
         if twice := [str(name) for name, count in counts.items() if count > 1]:
             raise InputError(f"column names occur more than once: {listing(twice)}; rename or drop the repeats")
+    if hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):
+        raise InputError("the table is a lazy frame: call .collect() first")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 
@@ -162,7 +173,7 @@ def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tup
         for j in block:
             column = frame[:, j]
             if dtype in (nw.Categorical, nw.Enum):
-                kind[j] = "ordinal" if _is_ordered(column, dtype) else "nominal"
+                kind[j] = "ordinal" if _is_ordered(column) else "nominal"
                 levels[j] = tuple(column.cat.get_categories().to_list())
             elif dtype in (nw.String, nw.Object, nw.Unknown):
                 values = column.to_list()
@@ -177,26 +188,27 @@ def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tup
     return kind, levels
 
 
-def _is_ordered(column: nw.Series[Any], dtype: Any) -> bool:
+def _is_ordered(column: nw.Series[Any]) -> bool:
     native = column.to_native()
     declared = native.type if hasattr(native, "type") else getattr(native, "cat", None)
-    return bool(dtype == nw.Enum or getattr(declared, "ordered", False))
+    return bool(getattr(declared, "ordered", False))
 
 
 def _sorted_levels(column: list[Any]) -> tuple[Any, ...]:
-    values = {value for value in column if not _is_missing(value)}
+    values = {value for value in column if not is_missing(value)}
     try:
         return tuple(sorted(values))
     except TypeError:
         return tuple(sorted(values, key=str))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """None, nan, and the missing values of pandas."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def _all_numbers(column: list[Any]) -> bool:
-    return all(_is_missing(value) or isinstance(value, (int, float, np.number)) for value in column)
+    return all(is_missing(value) or isinstance(value, (int, float, np.number)) for value in column)
 
 
 def _override(kind: list[str], names: tuple[str, ...], kinds: Mapping[str, str] | None) -> None:
@@ -212,7 +224,7 @@ def _override(kind: list[str], names: tuple[str, ...], kinds: Mapping[str, str] 
 def _places(column: list[Any], levels: tuple[Any, ...]) -> Array:
     place: dict[Any, float] = {level: float(k) for k, level in enumerate(levels)}
     return np.array(
-        [np.nan if _is_missing(value) else place.setdefault(value, float(len(place))) for value in column],
+        [np.nan if is_missing(value) else place.setdefault(value, float(len(place))) for value in column],
         dtype=float,
     )
 

@@ -31,7 +31,7 @@ class Fold:
     test: IntArray
     predicted: IntArray
     decision: Array | None  # (test rows,), higher for the positive class; None for more than two classes
-    support: IntArray
+    support: IntArray | None  # None: the estimator does not tell
     seconds: float
     notes: tuple[str, ...]
 
@@ -72,16 +72,18 @@ class Nested:
 
     @cached_property
     def frequency(self) -> Array:
-        """(n,) the share of outer folds in which each feature was selected."""
+        """(n,) the share of outer folds in which each feature was selected; nan where the estimator does not tell."""
         count = np.zeros(self.n_features)
         for fold in self.folds:
+            if fold.support is None:
+                return np.full(self.n_features, np.nan)
             count[fold.support] += 1
         return count / len(self.folds)
 
     @property
     def sizes(self) -> IntArray:
-        """How many features each fold selected."""
-        return np.array([len(fold.support) for fold in self.folds])
+        """How many features each fold selected; -1 where the estimator does not tell."""
+        return np.array([-1 if fold.support is None else len(fold.support) for fold in self.folds])
 
     @property
     def notes(self) -> list[str]:
@@ -113,8 +115,11 @@ def nested_cv(
 
     The result depends on the seed alone, not on n_jobs. `progress(done, total)` is called as folds finish.
     """
+    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     classes, codes, weight, groups = read_target(X, y, sample_weight, groups)
     check_classes(classes, codes)
+    if sample_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
+        raise InputError(f"{type(estimator).__name__} does not take sample_weight: leave it out")
     _enough(classes, codes, groups, folds)
     if repeats < 1:
         raise InputError(f"repeats is {repeats!r}; it must be 1 or more")
@@ -153,9 +158,7 @@ def _run(
     random_state: int,
 ) -> Fold:
     since = time.perf_counter()
-    estimator = clone(estimator)
-    if "random_state" in estimator.get_params(deep=False):
-        estimator.set_params(random_state=random_state)
+    estimator = _seeded(clone(estimator), random_state)
     extra = {
         name: values[train]
         for name, values in (("sample_weight", weight), ("groups", groups))
@@ -168,7 +171,7 @@ def _run(
         predicted = np.searchsorted(classes, estimator.predict(rows))
         decision = None
         if len(classes) == 2:
-            decision = np.asarray(estimator.decision_function(rows)) * (1.0 if positive == 1 else -1.0)
+            decision = _decision(estimator, rows) * (1.0 if positive == 1 else -1.0)
     return Fold(
         repeat,
         test,
@@ -180,10 +183,31 @@ def _run(
     )
 
 
-def _selected(estimator: Any, n: int) -> IntArray:
-    """The features an estimator selected; all of them where it selects none."""
-    if hasattr(estimator, "get_support"):
-        return np.asarray(estimator.get_support(indices=True), dtype=np.intp)
+def _seeded(estimator: Any, random_state: int) -> Any:
+    """The estimator with a seed wherever it or a part of it takes one and has none; its own is set in any case."""
+    params = estimator.get_params(deep=True)
+    unset = [name for name in params if name.endswith("__random_state") and params[name] is None]
+    own = ["random_state"] if "random_state" in params else []
+    return estimator.set_params(**dict.fromkeys(own + unset, random_state))
+
+
+def _decision(estimator: Any, rows: Any) -> Array:
+    """Higher for the second class, 0 at the cut."""
+    if hasattr(estimator, "decision_function"):
+        return np.asarray(estimator.decision_function(rows), dtype=float)
+    if hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict_proba(rows), dtype=float)[:, 1] - 0.5
+    raise InputError(f"{type(estimator).__name__} has neither decision_function nor predict_proba")
+
+
+def _selected(estimator: Any, n: int) -> IntArray | None:
+    """The features an estimator selected, looked up inside a search or a pipeline; None where it cannot be told."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    steps = [step for _, step in estimator.steps] if hasattr(estimator, "steps") else [estimator]
+    for step in steps:
+        if hasattr(step, "get_support"):
+            known = getattr(step, "n_features_in_", n) == n
+            return np.asarray(step.get_support(indices=True), dtype=np.intp) if known else None
     return np.arange(n)
 
 

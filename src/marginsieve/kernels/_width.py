@@ -9,11 +9,13 @@ from ..errors import InputError
 from ..table import Table
 
 
-def starting_scale(table: Table, width: float | str, average: bool) -> Array:
+def starting_scale(table: Table, width: float | str, average: bool, weight: Array | None = None) -> Array:
     """(n,) of s0; "auto" is 1 / sqrt(sum of variances), of their mean where the kernel averages over live features."""
     n = table.shape[1]
     if width == "auto":
-        variance = np.var(table.Z, axis=0)
+        w = np.full(table.shape[0], 1.0 / table.shape[0]) if weight is None else weight / weight.sum()
+        D = table.Z - w @ table.Z
+        variance = np.einsum("i,ij,ij->j", w, D, D)
         total = float(variance.mean() if average else variance.sum())
         return np.full(n, 1.0 / np.sqrt(total) if total > 0 else 1.0)
     if isinstance(width, str) or not np.isfinite(width) or width <= 0:

@@ -26,8 +26,8 @@ class Linear(BaseEstimator):
     def __init__(self, average: bool = False) -> None:
         self.average = average
 
-    def scale(self, table: Table) -> Array:
-        """(n,) the scaling factors to start from."""
+    def scale(self, table: Table, weight: Array | None = None) -> Array:  # noqa: ARG002
+        """(n,) the scaling factors to start from; rows count by their weight."""
         return np.ones(table.shape[1])
 
     def base(self, u: Array, v: Array, kind: str, spread: float) -> Array:  # noqa: ARG002

@@ -32,9 +32,9 @@ class Polynomial(BaseEstimator):
         self.width = width
         self.average = average
 
-    def scale(self, table: Table) -> Array:
-        """(n,) the scaling factors to start from."""
-        return starting_scale(table, self.width, self.average)
+    def scale(self, table: Table, weight: Array | None = None) -> Array:
+        """(n,) the scaling factors to start from; rows count by their weight."""
+        return starting_scale(table, self.width, self.average, weight)
 
     def base(self, u: Array, v: Array, kind: str, spread: float) -> Array:  # noqa: ARG002
         return u * v

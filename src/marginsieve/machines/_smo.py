@@ -21,8 +21,10 @@ from .._types import Array, BoolArray
 EPS = float(np.finfo(float).eps)
 WORK_BETWEEN_LOOKS = 30_000_000  # multiplications before the loop returns to Python: under a tenth of a second
 BURST = 2  # pair steps between two rounds of conjugate gradients, in multiples of m
-ROUNDS = 30  # products with K in one round of conjugate gradients
+ROUNDS = 30  # products with K in one round of conjugate gradients, fewer where that takes longer than
+PRODUCT_WORK = 500_000_000  # so many multiplications
 HUGE = 1e300
+AT_BOUND = 1e-10  # of the width of the box
 
 
 @jit
@@ -156,11 +158,13 @@ def _conjugate(K: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, r
 
 @jit
 def _fresh(K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array) -> float:
-    """E = p - Kc computed anew; returns the violation."""
+    """E = p - Kc computed anew; returns the violation, HUGE where K is not finite."""
     Kc = np.dot(K, c)
     up, low = -HUGE, HUGE
     for k in range(c.shape[0]):
         E[k] = p[k] - Kc[k]
+        if not abs(E[k]) < HUGE:
+            return HUGE
         if c[k] < hi[k] and E[k] > up:
             up = E[k]
         if c[k] > lo[k] and E[k] < low:
@@ -183,9 +187,12 @@ def _ascend(
         largest = max(largest, abs(K[k, k]))
         warm = warm or c[k] != 0.0
     gap = _fresh(K, p, lo, hi, c, E)
+    if gap >= HUGE:
+        return gap, -1
+    rounds = max(4, min(ROUNDS, PRODUCT_WORK // (m * m)))
     while spent <= work:
         if warm:  # right after a warm start, a bound in the way means that the bounds must be found first
-            spent += m * m * _conjugate(K, lo, hi, c, E, 0.5 * tol, ROUNDS, steps > 0)
+            spent += m * m * _conjugate(K, lo, hi, c, E, 0.5 * tol, rounds, steps > 0)
         warm = True
         burst = min(BURST * m + 20, limit - steps)
         taken = _pairs(K, diagonal, lo, hi, c, E, tol, burst)
@@ -226,14 +233,19 @@ def _box(y: Array, top: Array, c: Array) -> tuple[Array, Array]:
 
 @jit
 def _intercept(lo: Array, hi: Array, c: Array, E: Array) -> float:
-    """The mean of E over the variables inside the box; if there is none, the middle of the interval that is left."""
+    """The mean of E over the variables inside the box; if there is none, the middle of the interval that is left.
+
+    What lies within rounding of a bound is at it: a warm start leaves variables there that never were inside.
+    """
     inside, total, up, low = 0, 0.0, -HUGE, HUGE
     for k in range(c.shape[0]):
-        if c[k] < hi[k]:
+        slip = AT_BOUND * (hi[k] - lo[k])
+        below, above = c[k] < hi[k] - slip, c[k] > lo[k] + slip
+        if below:
             up = max(up, E[k])
-        if c[k] > lo[k]:
+        if above:
             low = min(low, E[k])
-        if lo[k] < c[k] < hi[k]:
+        if below and above:
             inside, total = inside + 1, total + E[k]
     if inside:
         return total / inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._types import Array
+from ..errors import InputError
 from ..gram import Gram
 from ..problem import Solution
 from . import _smo
@@ -53,19 +55,21 @@ class CSVC(BaseEstimator):
     ) -> Array:
         """Each sample's decision value under the machine trained without it, by warm starts.
 
-        A sample with alpha = 0 does not matter to the solution, so its value is read off. The only member of its class
+        A sample with alpha = 0 does not matter to the solution, so its value is read off (unless no support vector is
+        free: then any sample may bound the intercept). The only member of its class
         leaves a one-class problem behind: its value is -y, the vote of the other class. `cost_without(i)` gives the
         costs that hold when sample i is gone, where they depend on class counts.
         """
         K, m = gram.matrix(), len(y)
         full = K @ solution.coef + solution.intercept
-        out = full.copy()
+        out, share = full.copy(), np.abs(solution.coef) / np.maximum(self.C * cost, 1e-300)
+        has_free = bool(np.any((share > _smo.AT_BOUND) & (share < 1 - _smo.AT_BOUND)))
         alone = {label: int((y == label).sum()) == 1 for label in (-1.0, 1.0)}
         for i in range(m):
             if alone[float(y[i])]:
                 out[i] = -y[i]
                 continue
-            if solution.coef[i] == 0.0 and cost_without is None:
+            if solution.coef[i] == 0.0 and cost_without is None and has_free:
                 continue
             fold_cost = cost.copy() if cost_without is None else cost_without(i).copy()
             fold_cost[i] = 0.0
@@ -73,7 +77,19 @@ class CSVC(BaseEstimator):
             out[i] = K[i] @ fold.coef + fold.intercept
         return out
 
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        for name, value, lowest in (("C", self.C, 0.0), ("tol", self.tol, 0.0), ("max_iter", self.max_iter, 0)):
+            if name == "max_iter" and value is None:
+                continue
+            if not isinstance(value, numbers.Real) or isinstance(value, bool) or not lowest < float(value) < np.inf:
+                raise InputError(f"machine: {name} is {value!r}; it must be a positive number")
+
     def _solve(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
         limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter
         c, b, objective, slack, residual = _smo.svc(K, y, self.C * cost, start, self.tol, limit)
+        if residual >= _smo.HUGE:
+            raise InputError(
+                "the kernel matrix holds values that are not finite: use standardize=True or a lower degree"
+            )
         return Solution(c, b, objective, residual, slack, residual <= self.tol)
