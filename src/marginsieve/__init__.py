@@ -4,7 +4,8 @@ from importlib.metadata import version
 
 from . import recipes
 from .errors import InputError
+from .evaluation.describe import describe
 from .selector import SVMSelector
 
 __version__ = version("marginsieve")
-__all__ = ["InputError", "SVMSelector", "__version__", "recipes"]
+__all__ = ["InputError", "SVMSelector", "__version__", "describe", "recipes"]

@@ -167,6 +167,42 @@ def _show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) 
 
 
 @app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="kp-imbalanced, kp-svm, mixed, symon or ramp-loss.")],
+    out: Annotated[Path | None, typer.Option(help="The folder for studies, tables and plots.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder of the papers' data sets.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small data sets and few splits: minutes, not days.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Refuse to start anew.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete earlier results and start over.")] = False,
+    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
+    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
+) -> None:
+    """Make a paper's tables: ours beside the printed figures, with a verdict for each."""
+    import os
+
+    from .evaluation.papers import paper_of
+    from .evaluation.reproduce import reproduce as run
+
+    _check_jobs(jobs)
+    folder = out or Path(f"reproduction-{paper_of(paper).name}")
+    if data is not None:
+        os.environ["MARGINSIEVE_DATA"] = str(data)
+    with _progress() as bar:
+        tasks: dict[str, Any] = {}
+
+        def progress(label: str, done: int, total: int, failed: int) -> None:
+            if label not in tasks:
+                tasks[label] = bar.add_task(label, total=total)
+            text = f"{label}, {failed} failed" if failed else label
+            bar.update(tasks[label], completed=done, total=total, description=text)
+
+        report = run(
+            paper, folder, quick=quick, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=progress
+        )
+    Console().print(f"report: {report}", markup=False, highlight=False)
+
+
+@app.command()
 def methods(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:

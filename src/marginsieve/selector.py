@@ -298,7 +298,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.constant_ = names[~varying(part.table.Z)].tolist()
         self.duplicates_ = [tuple(names[group]) for group in equal_columns(part.table.Z)]
         self.notes_: list[str] = []
-        if lost := [name for j, name in enumerate(names) if j in self._keep_places() and name in self.constant_]:
+        if lost := [names[j] for j in self._keep_places() if names[j] in self.constant_]:
             self.notes_.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
         spread = part.table.spread
         ratio = spread.max() / (np.median(spread[spread > 0]) if (spread > 0).any() else 1.0)

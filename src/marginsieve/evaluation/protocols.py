@@ -71,15 +71,14 @@ class Protocol:
     def _shares(self, y: IntArray, states: Any) -> list[Split]:
         rows = np.arange(len(y))
         if self.outer_share < 1.0:
-            rows = _draw(rows, y, self.outer_share, int(states[-1] // 2))[0]
-        out = []
+            rows = _draw(rows, y, round(self.outer_share * len(y)), int(states[-1] // 2))[0]
+        out, m = [], len(rows)
         for r in range(self.repeats):
             state = int(states[r] // 2)
-            test, rest = _draw(rows, y, self.test_share, state)
+            test, rest = _draw(rows, y, round(self.test_share * m), state)
             validation = None
             if self.validation_share:
-                share = self.validation_share / (1 - self.test_share)
-                validation, rest = _draw(rest, y, share, state + 1)
+                validation, rest = _draw(rest, y, round(self.validation_share * m), state + 1)
             out.append(Split(f"{r}", r, rest, test, validation))
         return out
 
@@ -106,9 +105,9 @@ class Protocol:
         return y
 
 
-def _draw(rows: IntArray, y: IntArray, share: float, state: int) -> tuple[IntArray, IntArray]:
-    """(a stratified share of the rows, the rest), both sorted."""
-    splitter = StratifiedShuffleSplit(1, test_size=share, random_state=state)
+def _draw(rows: IntArray, y: IntArray, count: int, state: int) -> tuple[IntArray, IntArray]:
+    """(so many rows, stratified, and the rest), both sorted."""
+    splitter = StratifiedShuffleSplit(1, test_size=count, random_state=state)
     rest, drawn = next(splitter.split(np.zeros(len(rows)), y[rows]))
     return np.sort(rows[drawn]), np.sort(rows[rest])
 

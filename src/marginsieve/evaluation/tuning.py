@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,7 @@ def tune(
     if unknown := [key for key in grid if key not in known]:
         raise InputError(f"the grid names {listing(unknown)}, which {type(selector).__name__} does not have")
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    chosen = [_chosen(selector, point) for point in points]
     right: Array = np.zeros((len(points), plan.n_classes))
     total = np.zeros(plan.n_classes)
     for train, test in splits:
@@ -41,7 +42,7 @@ def tune(
         rows = part.table.Z[test][:, ready.usable]
         rows = rows if ready.scaling is None else ready.scaling.apply(rows)
         total += np.bincount(part.y[test], minlength=plan.n_classes)
-        for point, value in _along_grid(selector, plan, part.take(train), ready, rows, points):
+        for point, value in _along_grid(chosen, plan, part.take(train), ready, rows):
             hit = _predicted(value, plan) == part.y[test]
             right[point] += np.bincount(part.y[test][hit], minlength=plan.n_classes)
     score = (right / np.maximum(total, 1)).mean(axis=1)
@@ -49,24 +50,29 @@ def tune(
     return points[best], float(score[best])
 
 
+def _chosen(selector: SVMSelector, point: dict[str, Any]) -> tuple[str, SVMSelector]:
+    """The selector at a point of the grid, and what of the point decides the kernel matrix."""
+    kernel = repr(sorted((name, value) for name, value in point.items() if name not in COSTS))
+    return kernel, clone(selector).set_params(**point)
+
+
 def _along_grid(
-    selector: SVMSelector, plan: Plan, part: Part, ready: Any, rows: Any, points: list[dict[str, Any]]
-) -> Any:
+    chosen: list[tuple[str, SVMSelector]], plan: Plan, part: Part, ready: Any, rows: Any
+) -> Iterator[tuple[int, Array]]:
     """(number of a point, decision values (rows, k)): points of one kernel share its matrix and start from the last."""
     grams: dict[str, tuple[Gram, Array]] = {}
     warm: dict[str, Any] = {}
-    for number, point in enumerate(points):
-        chosen = clone(selector).set_params(**point)
-        key = repr(sorted((name, value) for name, value in point.items() if name not in COSTS))
-        if key not in grams:
-            gram = Gram.build(chosen.kernel, ready.problem.table)
-            grams[key] = gram, gram.matrix(rows)
-        gram, cross = grams[key]
-        here = replace(plan, negative_weight=chosen.negative_weight)
+    for number, (kernel, made) in enumerate(chosen):
+        if kernel not in grams:
+            scale = made.kernel.scale(ready.problem.table, ready.problem.sample_weight)
+            gram = Gram.build(made.kernel, ready.problem.table, scale=scale)
+            grams[kernel] = gram, gram.matrix(rows)
+        gram, cross = grams[kernel]
+        here = replace(plan, negative_weight=made.negative_weight)
         cost = here.costs(part.y, part.weight) if plan.sampler is None else ready.problem.cost
-        problem = replace(ready.problem, machine=chosen.machine, cost=cost)
-        warm[key] = problem.solve(gram, warm.get(key))
-        yield number, np.column_stack([cross @ solution.coef + solution.intercept for solution in warm[key]])
+        problem = replace(ready.problem, machine=made.machine, cost=cost)
+        warm[kernel] = problem.solve(gram, warm.get(kernel))
+        yield number, np.column_stack([cross @ solution.coef + solution.intercept for solution in warm[kernel]])
 
 
 def _predicted(value: Array, plan: Plan) -> IntArray:

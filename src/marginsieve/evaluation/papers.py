@@ -1,0 +1,258 @@
+"""What each paper printed, and the jobs that make our figures for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError, listing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Job:
+    """A suite and the printed quantities that it answers.
+
+    `methods` maps a printed method to (recipe, settings); a recipe that does not exist is shown as missing.
+    `quantities` maps a printed quantity to (metric, "value" | "mean" | "max" over sizes).
+    """
+
+    name: str
+    tables: tuple[str, ...]
+    protocol: Mapping[str, Any]
+    data: tuple[str, ...]
+    quick: tuple[str, ...]
+    methods: Mapping[str, tuple[str, Mapping[str, Any]]]
+    quantities: Mapping[str, tuple[str, str]]
+    note: str = ""  # printed rows must carry this in their note
+    nested: bool = True  # also run with tuning inside the training parts, to show the optimism
+    quick_protocol: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says of its methods: `best` has the highest mean of a quantity among `among`."""
+
+    text: str
+    where: str
+    best: str = ""
+    among: tuple[str, ...] = ()
+    quantity: str = ""
+    why_not: str = ""  # a claim that no figure of ours can decide
+
+
+@dataclass(frozen=True)
+class Paper:
+    name: str
+    title: str
+    jobs: tuple[Job, ...]
+    claims: tuple[Claim, ...]
+
+    def printed(self) -> pd.DataFrame:
+        """The printed figures: table, dataset, method, quantity, size, value, note."""
+        import pandas as pd
+
+        with (files(__package__) / "printed" / f"{self.name}.csv").open(encoding="utf-8") as handle:
+            frame = pd.read_csv(handle, dtype=str, keep_default_na=False)
+        return frame.assign(value=pd.to_numeric(frame["value"]))
+
+
+ELEVEN = ("GORDON", "GLIOMA", "SRBCT", "BHAT1", "BHAT2", "BHAT3", "BHAT4", "CAR1", "CAR2", "CAR3", "CAR4")
+ALL: dict[str, Any] = {"n_features_to_select": 1.0}
+NONE: dict[str, Any] = {}
+
+KP_IMBALANCED = Paper(
+    "kp-imbalanced",
+    "Maldonado and Lopez, Applied Soft Computing 67 (2018) 94-105",
+    (
+        Job(
+            "no-selection",
+            ("2", "3"),
+            {"name": "kp-imbalanced", "sizes": []},
+            ELEVEN,
+            ("GLIOMA", "SRBCT"),
+            {
+                "cs_svm_linear": ("fisher", ALL),
+                "cs_svm_gaussian": ("fisher", {**ALL, "kernel": "gaussian"}),
+                "l1_cssvm": ("l1_cssvm", NONE),
+                "svdd": ("svdd", NONE),
+            },
+            {"balanced_accuracy": ("balanced_accuracy", "value")},
+        ),
+        Job(
+            "selection",
+            ("4", "5"),
+            {"name": "kp-imbalanced"},
+            ELEVEN,
+            ("GLIOMA", "SRBCT"),
+            {
+                "fisher": ("fisher", NONE),
+                "svm_rfe": ("svm_rfe", NONE),
+                "svm_bfe": ("svm_bfe", NONE),
+                "l1_cssvm": ("l1_cssvm", NONE),
+                "kp_cssvm": ("kp_cssvm", NONE),
+                "kp_svdd": ("kp_svdd", NONE),
+            },
+            {
+                "balanced_accuracy_mean": ("balanced_accuracy", "mean"),
+                "balanced_accuracy_max": ("balanced_accuracy", "max"),
+            },
+        ),
+    ),
+    (
+        Claim(
+            "KP-CSSVM has the highest average of the maxima over the sizes",
+            "section 5.3, table 6",
+            best="kp_cssvm",
+            among=("fisher", "svm_rfe", "svm_bfe", "l1_cssvm", "kp_cssvm", "kp_svdd"),
+            quantity="balanced_accuracy_max",
+        ),
+        Claim("the classes of BHAT1 are linearly separable", "section 5.1", why_not="see its row in table 2"),
+    ),
+)
+
+KP_SVM = Paper(
+    "kp-svm",
+    "Maldonado, Weber and Basak, Information Sciences 181 (2011) 115-128",
+    tuple(
+        Job(
+            f"table-3-{data.lower()}",
+            ("3",),
+            {"name": "kp-svm", "sizes": [size, size + 1]},  # two sizes, so that the size is named in the result
+            (data,),
+            (data,) if data in ("WDBC", "COLON") else (),
+            {
+                "fisher": ("fisher", NONE),
+                "svm_rfe": ("svm_rfe", {"kernel": "gaussian"}),
+                "fsv": ("fsv", NONE),
+                "kp_svm": ("kp_svm", NONE),
+            },
+            {"effectiveness_percent": ("accuracy", "value")},
+            nested=False,
+            quick_protocol={"repeats": 10},
+        )
+        for data, size in (("DIABETES", 5), ("WDBC", 15), ("COLON", 20), ("LYMPHOMA", 8))
+    ),
+    (
+        Claim(
+            "KP-SVM is the most effective at the number of features it determines",
+            "section 5.2, table 3",
+            best="kp_svm",
+            among=("fisher", "svm_rfe", "fsv", "kp_svm"),
+            quantity="effectiveness_percent",
+        ),
+    ),
+)
+
+MIXED = Paper(
+    "mixed",
+    "the clinical kernel with RFE-SVM and RFE-MKL against hybrid feature selection",
+    (
+        Job(
+            "curves",
+            ("figures",),
+            {"name": "mixed", "sizes": [0.05, 0.1, 0.2, 0.4, 0.8]},
+            ("ARRHYTHMIA", "HEART"),
+            ("HEART",),
+            {name: (name, NONE) for name in ("clinical_rfe", "mkl_rfe", "hfs_nb", "hfs_5nn")},
+            {"balanced_accuracy": ("balanced_accuracy", "value")},
+            nested=False,
+            quick_protocol={"repeats": 10},
+        ),
+    ),
+    (
+        Claim(
+            "both RFE methods beat both HFS methods in balanced classification rate",
+            "section 4",
+            best="clinical_rfe",
+            among=("clinical_rfe", "hfs_nb", "hfs_5nn"),
+            quantity="balanced_accuracy",
+        ),
+        Claim("HFS is the more stable", "section 4", why_not="the paper prints no value; see our stability table"),
+    ),
+)
+
+SYMON = Paper(
+    "symon",
+    "SYMON: symmetrical uncertainty and harmony search for high-dimensional imbalanced data",
+    (
+        Job(
+            "tables-4-5",
+            ("4", "5"),
+            {"name": "symon", "repeats": 30},
+            ("COLON", "SRBCT", "OLIVETTI", "DLBCL", "LEUKEMIA", "CAR4", "GORDON"),
+            ("COLON", "SRBCT"),
+            {
+                "symon_r1": ("symon", NONE),
+                "symon": ("symon", NONE),
+                "smote_relieff": ("smote_relieff", NONE),
+                "smote_pca": ("smote_pca", NONE),
+                "svm_rfe": ("svm_rfe", NONE),
+                "svm_bfe": ("svm_bfe", NONE),
+                "d_hell": ("d_hell", NONE),
+            },
+            {"g_mean": ("g_mean", "mean"), "auc": ("auc", "max")},
+            nested=False,
+            quick_protocol={"repeats": 5},
+        ),
+    ),
+    (
+        Claim(
+            "SYMON has the best G-mean",
+            "section 4.3, table 4",
+            best="symon_r1",
+            among=("symon_r1", "smote_relieff", "smote_pca", "svm_rfe", "svm_bfe", "d_hell"),
+            quantity="g_mean",
+        ),
+    ),
+)
+
+RAMP_METHODS = {name: (name, NONE) for name in ("ramp_fs", "ramp_svm", "fs_svm", "svm_l1")} | {
+    "fisher": ("fisher", NONE),
+    "svm_rfe": ("svm_rfe", NONE),
+}
+RAMP_LOSS = Paper(
+    "ramp-loss",
+    "Baldomero-Naranjo, Martinez-Merino and Rodriguez-Chia, Expert Systems with Applications 178 (2021) 115017",
+    tuple(
+        Job(
+            name,
+            ("text 4.3",),
+            {"name": f"ramp-loss-{noise}"},
+            ("WDBC", "SONAR", "IONOSPHERE", "COLON", "LEUKEMIA", "DLBCL"),
+            ("SONAR", "COLON"),
+            RAMP_METHODS,
+            {
+                "accuracy_percent": ("accuracy", "value"),
+                "balanced_accuracy_percent": ("balanced_accuracy", "value"),
+            },
+            note=note,
+        )
+        for name, noise, note in (
+            ("label-noise", "labels", "label noise"),
+            ("svm-outliers", "outliers", "outliers"),
+        )
+    ),
+    (
+        Claim(
+            "RL-FS-M is the most accurate under label noise and outliers",
+            "section 4.3",
+            best="ramp_fs",
+            among=tuple(RAMP_METHODS),
+            quantity="accuracy_percent",
+        ),
+    ),
+)
+
+PAPERS = {paper.name: paper for paper in (KP_IMBALANCED, KP_SVM, MIXED, SYMON, RAMP_LOSS)}
+
+
+def paper_of(name: str) -> Paper:
+    """A paper by its short name."""
+    if name not in PAPERS:
+        raise InputError(f"there is no paper {name!r}; the papers are {listing(list(PAPERS), most=10)}")
+    return PAPERS[name]

@@ -1,0 +1,33 @@
+"""What the docs show runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from marginsieve import recipes
+from marginsieve.evaluation.suite import Suite
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_suite_in_the_docs_is_one(tmp_path):
+    (block,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "bench.md").read_text(encoding="utf-8"), re.S)
+    path = tmp_path / "suite.toml"
+    path.write_text(block)
+    suite = Suite.read(path)
+    assert [method.label for method in suite.methods] == ["svm-rfe", "fisher-20"]
+    assert len(suite.tables()) == 6
+
+
+def test_the_null_gate_runs_every_recipe():
+    suite = Suite.read(ROOT / "benchmarks" / "suites" / "null.toml")
+    assert {method.recipe for method in suite.methods} == set(recipes.names())
+    assert len(suite.tables()) == 20
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+def test_links_between_pages_lead_somewhere(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", text):
+        assert (ROOT / "docs" / target).exists(), target

@@ -1,0 +1,159 @@
+"""Protocols split as the papers did, put noise into training labels alone, and tune where they say."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from marginsieve import recipes
+from marginsieve.datasets import make_cohort
+from marginsieve.errors import InputError
+from marginsieve.evaluation.engine import run_suite
+from marginsieve.evaluation.protocols import PROTOCOLS, protocol_of
+from marginsieve.evaluation.suite import Suite
+from marginsieve.evaluation.tuning import tune
+
+Y = np.repeat([0, 1], [70, 30])
+
+
+@pytest.mark.parametrize("name", list(PROTOCOLS))
+def test_splits_are_disjoint_stratified_and_repeat_themselves(name):
+    protocol = PROTOCOLS[name]
+    splits = protocol.splits(Y, None, seed=1)
+    again = protocol.splits(Y, None, seed=1)
+    assert len({split.name for split in splits}) == len(splits)
+    for split, same in zip(splits, again, strict=True):
+        parts = [split.train, split.test] + ([] if split.validation is None else [split.validation])
+        rows = np.concatenate(parts)
+        assert len(np.unique(rows)) == len(rows)
+        np.testing.assert_array_equal(split.train, same.train)
+        np.testing.assert_array_equal(split.test, same.test)
+        if protocol.scheme != "loo":
+            assert abs(np.mean(Y[split.test]) - 0.3) < 0.1
+    if protocol.scheme != "loo":
+        other = protocol.splits(Y, None, seed=2)
+        assert any(len(a.test) != len(b.test) or (a.test != b.test).any() for a, b in zip(splits, other, strict=True))
+
+
+def test_the_papers_numbers():
+    def shares(name):
+        split = PROTOCOLS[name].splits(Y, None, 0)[0]
+        return [len(part) for part in (split.train, split.test) if part is not None]
+
+    assert len(PROTOCOLS["kp-imbalanced"].splits(Y, None, 0)) == 100
+    assert shares("kp-imbalanced") == [99, 1]
+    assert PROTOCOLS["kp-imbalanced"].sizes_for(2308) == [20, 50, 100, 250, 500, 1000]
+    assert len(PROTOCOLS["mixed"].splits(Y, None, 0)) == 200
+    assert shares("mixed") == [90, 10]
+    symon = PROTOCOLS["symon"].splits(Y, None, 0)[0]
+    assert (len(symon.train), len(symon.test), len(symon.validation)) == (50, 30, 20)
+    assert PROTOCOLS["symon"].sizes_for(2000) == [400, 800, 1200, 1600]
+    assert len(PROTOCOLS["ramp-loss-labels"].splits(Y, None, 0)) == 10
+    kp_svm = PROTOCOLS["kp-svm"].splits(Y, None, 0)
+    assert len(kp_svm) == 100
+    assert {len(split.train) + len(split.test) for split in kp_svm} == {50}  # the test half of the table
+    assert len({frozenset(np.concatenate([s.train, s.test]).tolist()) for s in kp_svm}) == 1
+    assert abs(len(kp_svm[0].train) / 50 - 0.6) < 0.03
+
+
+def test_nested_passes_cover_the_table_once():
+    splits = PROTOCOLS["nested"].splits(Y, None, 0)
+    for repeat in range(3):
+        rows = np.concatenate([split.test for split in splits if split.repeat == repeat])
+        assert sorted(rows) == list(range(100))
+    groups = np.arange(100) // 2
+    for split in PROTOCOLS["nested"].splits(Y, groups, 0):
+        assert not set(groups[split.train]) & set(groups[split.test])
+    with pytest.raises(InputError, match="draws rows, not groups"):
+        PROTOCOLS["mixed"].splits(Y, groups, 0)
+    with pytest.raises(InputError, match="makes 5 folds and the rarest class has 3 samples"):
+        PROTOCOLS["nested"].splits(np.repeat([0, 1], [20, 3]), None, 0)
+
+
+def test_label_noise_flips_its_share():
+    rng = np.random.default_rng(0)
+    flipped = PROTOCOLS["ramp-loss-labels"].noisy(np.zeros((100, 1)), Y, rng)
+    assert (flipped != Y).sum() == 5
+    three = PROTOCOLS["ramp-loss-labels"].noisy(np.zeros((90, 1)), np.repeat([0, 1, 2], 30), rng)
+    assert set(three) == {0, 1, 2}
+
+
+def test_outliers_are_those_furthest_on_their_own_side():
+    x = np.r_[np.linspace(-5, -1, 70), np.linspace(1, 4, 30)][:, None]
+    flipped = PROTOCOLS["ramp-loss-outliers"].noisy(x, Y, np.random.default_rng(0))
+    changed = np.flatnonzero(flipped != Y)
+    assert changed.tolist() == [0, 1, 2, 3, 98, 99]  # 5 % of each class, round(3.5) and round(1.5) to even
+    with pytest.raises(InputError, match="needs two classes"):
+        PROTOCOLS["ramp-loss-outliers"].noisy(x, np.arange(100) % 3, np.random.default_rng(0))
+
+
+def test_noise_stays_in_the_training_parts(tmp_path):
+    """Truth in the store is clean, and test labels are never flipped: a separable table still scores well."""
+    spec = {
+        "protocol": {"name": "ramp-loss-labels", "folds": 5, "noise_share": 0.2, "grid": {"machine__C": [0.1]}},
+        "data": [{"cohort": {"n_samples": 60, "n_features": 10, "n_relevant": 8, "effect": 3.0}}],
+        "method": [{"name": "fisher", "n_features_to_select": 8}],
+    }
+    study = run_suite(Suite.read(spec), tmp_path)
+    assert study.scores("auc")["auc"].item() > 0.95
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+def test_tuning_is_grid_search_by_hand(kernel):
+    cohort = make_cohort(50, 8, n_relevant=3, effect=1.0, random_state=4)
+    X, y = cohort.X.to_numpy(), (cohort.y == "case").to_numpy().astype(int)
+    selector = recipes.fisher(kernel=kernel, threshold="margin", positive=1).set_params(machine__tol=1e-7)
+    part, _ = selector._read(X, y, None, None)
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, y))
+    grid = {"machine__C": (0.01, 1.0, 30.0), "negative_weight": (0.2, 1.0)}
+    chosen, score = tune(selector, part, selector._plan(part), grid, splits)
+    best = {}
+    for C in grid["machine__C"]:
+        for w in grid["negative_weight"]:
+            predicted = np.empty(50, dtype=int)
+            for train, test in splits:
+                scaler = StandardScaler().fit(X[train])
+                gamma = 1 / (2 * scaler.transform(X[train]).var(axis=0).sum())
+                theirs = SVC(
+                    C=C, kernel="rbf" if kernel == "gaussian" else kernel, gamma=gamma, class_weight={0: w, 1: 1.0}
+                )
+                predicted[test] = (
+                    theirs.set_params(tol=1e-8)
+                    .fit(scaler.transform(X[train]), y[train])
+                    .predict(scaler.transform(X[test]))
+                )
+            best[C, w] = balanced_accuracy_score(y, predicted)
+    assert score == pytest.approx(max(best.values()))
+    assert best[chosen["machine__C"], chosen["negative_weight"]] == pytest.approx(max(best.values()))
+    with pytest.raises(InputError, match="the grid names 'machine__gamma'"):
+        tune(selector, part, selector._plan(part), {"machine__gamma": (1,)}, splits)
+
+
+def test_tuning_on_the_reported_splits_is_optimistic_and_nested_is_not(tmp_path):
+    """On pure noise the paper's way looks better than chance; nested tuning does not."""
+    values = {}
+    for tuned in ("reported", "nested"):
+        spec = {
+            "protocol": {
+                "name": "kp-imbalanced",
+                "scheme": "folds",
+                "folds": 5,
+                "sizes": [20],
+                "inner_folds": 4,
+                "tuned": tuned,
+                "grid": {"machine__C": [0.001, 0.01, 0.1, 1.0, 10.0], "negative_weight": [0.3, 0.6, 1.0]},
+            },
+            "data": [{"shuffle": 8, "cohort": {"n_samples": 40, "n_features": 20, "n_relevant": 0}}],
+            "method": [{"name": "fisher", "n_features_to_select": 1.0}],
+        }
+        values[tuned] = run_suite(Suite.read(spec), tmp_path / tuned).scores()["balanced_accuracy"].mean()
+    assert values["reported"] > values["nested"] + 0.03
+    assert 0.4 < values["nested"] < 0.6
+
+
+def test_a_protocol_can_be_changed():
+    changed = protocol_of({"name": "nested", "folds": 4, "sizes": [0.1, 3]})
+    assert changed.folds == 4
+    assert changed.sizes_for(50) == [3, 5]
