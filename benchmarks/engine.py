@@ -58,6 +58,17 @@ def run():
     try:
         spent = seconds(lambda: storing(folder / "store")) / UNITS
         yield Result("storing a unit, of 10,000", "limit of 5 ms", spent, 0.005, 1)
+        small = Suite.read(
+            {
+                "protocol": {"name": "nested", "folds": 5, "repeats": 400},
+                "data": [{"cohort": {"n_samples": 20, "n_features": 5, "n_relevant": 2}}],
+                "method": [{"name": "fisher", "n_features_to_select": 2, "threshold": "margin"}],
+            }
+        )
+        study = []
+        whole = seconds(lambda: study.append(run_suite(small, folder / "small")))
+        inside = study[0].to_pandas()["seconds"].sum()
+        yield Result("overhead of a unit, 2,000 units", "limit of 5 ms", (whole - inside) / 2000, 0.005, 1)
         work = suite(8, 2000)
         run_suite(suite(1, 50), folder / "warm", n_jobs=2)  # workers are up, as in a long study
         two = seconds(lambda: run_suite(work, folder / "two", n_jobs=2))
