@@ -96,6 +96,40 @@ def test_same_seed_same_result_for_every_number_of_jobs(folder, run, tmp_path):
     assert result(1, "one") == result(2, "two")
 
 
+def test_an_interrupted_selection_goes_on_where_it_was(folder, run, tmp_path, monkeypatch):
+    words = ("select", folder / "t.csv", "--target", "outcome", "--folds", 3, "--repeats", 2, "--out")
+    whole = tmp_path / "whole"
+    assert run(*words, whole)[0] == 0
+    cut = tmp_path / "cut"
+    genuine, seen = study.select, []
+
+    def interrupted(*arguments, progress, **settings):
+        def stop(done, total):
+            if done == 4:
+                raise KeyboardInterrupt
+
+        return genuine(*arguments, progress=stop, **settings)
+
+    def watched(*arguments, progress, **settings):
+        return genuine(*arguments, progress=lambda *state: seen.append(state), **settings)
+
+    monkeypatch.setattr(study, "select", interrupted)
+    assert run(*words, cut)[0] == 130
+    assert not (cut / "result.json").exists()
+    monkeypatch.setattr(study, "select", watched)
+    assert run(*words, cut, "--resume")[0] == 0
+    assert seen == [(5, 7), (6, 7), (7, 7)]
+    results = [json.loads((place / "result.json").read_text()) for place in (whole, cut)]
+    for result in results:
+        del result["seconds"]
+    assert results[0] == results[1]
+    assert (whole / "predictions.csv").read_text() == (cut / "predictions.csv").read_text()
+    assert run(*words, tmp_path / "new", "--resume")[0] == 2
+    code, _, err = run(*words, cut, "--fresh")
+    assert code == 0
+    assert "deleted" in err
+
+
 def test_names_with_dashes_and_underscores_and_the_list_of_methods(run):
     code, out, _ = run("methods")
     assert code == 0

@@ -61,6 +61,8 @@ def test_a_study_reads_back(undisturbed, tmp_path):
     assert study.compare().methods
     assert study.stability()["stability"].between(-0.2, 1).all()
     assert not len(study.failures())
+    study.plot_stability(tmp_path / "stability.svg")
+    assert (tmp_path / "stability.svg").stat().st_size > 1000
     with pytest.raises(InputError, match="metric is 'luck'"):
         study.scores("luck")
 
@@ -273,6 +275,19 @@ def test_stores_of_other_versions_are_left_alone(version, age, tmp_path):
     connection.close()
     with pytest.raises(InputError, match=f"written by {age} marginsieve .schema {version}"):
         run_suite(Suite.read(SPEC), tmp_path)
+
+
+def test_tables_are_mapped_not_copied(tmp_path):
+    from marginsieve.evaluation.engine import _share, _shared
+
+    (data,) = Suite.read({**SPEC, "data": SPEC["data"][:1]}).tables()
+    shared = _shared(_share(data, tmp_path / "table"))
+    mapped, values = np.load(tmp_path / "table" / "X.npy", mmap_mode="r"), shared.X.to_numpy()
+    np.testing.assert_array_equal(values, mapped)
+    base = values
+    while base is not None and not isinstance(base, np.memmap):
+        base = base.base
+    assert isinstance(base, np.memmap)
 
 
 # -- Dask --------------------------------------------------------------------------------------------------------

@@ -61,15 +61,19 @@ def select(
     out: Annotated[Path, typer.Option(help="The folder for the results.")] = Path("marginsieve-result"),
     seed: Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Refuse to start anew.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json and nothing else.")] = False,
 ) -> None:
-    """Select features and score the whole procedure by nested cross-validation."""
+    """Select features and score the whole procedure by nested cross-validation; the same command resumes."""
     from . import files, study
+    from .evaluation.store import begin
 
     count = _features(features)
     _check_jobs(jobs)
     frame = files.read_table(table)
     files.check_folder(out)
+    _say_deleted(begin(out, resume, fresh))
     with _progress() as bar:
         task = bar.add_task("nested folds", total=folds * repeats + 1)
         selection = study.select(
@@ -87,6 +91,7 @@ def select(
             seed=seed,
             n_jobs=jobs,
             progress=lambda done, _: bar.update(task, completed=done),
+            folder=out,
         )
     written = files.write_selection(selection, out)
     if as_json:
@@ -108,14 +113,12 @@ def bench(
 ) -> None:
     """Run methods x data sets x a protocol, and compare the methods."""
     from .evaluation.engine import run_suite
-    from .evaluation.store import stored
+    from .evaluation.store import begin
     from .evaluation.suite import Suite
 
     _check_jobs(jobs)
     asked = Suite.read(suite)
-    if fresh:
-        for path in stored(out):
-            Console(stderr=True).print(f"deleting {path}", markup=False, highlight=False)
+    _say_deleted(begin(out, resume, fresh))
     with _progress() as bar:
         task = bar.add_task(asked.name, total=None)
         study = run_suite(
@@ -123,8 +126,6 @@ def bench(
             out,
             n_jobs=jobs,
             cluster=cluster,
-            resume=resume,
-            fresh=fresh,
             progress=lambda done, total, failed: bar.update(
                 task,
                 completed=done,
@@ -296,6 +297,11 @@ def _features(text: str) -> int | None:
     if not text.isdigit() or int(text) < 1:
         raise InputError(f"--features is {text!r}; it must be auto or a whole number of 1 or more")
     return int(text)
+
+
+def _say_deleted(paths: list[Path]) -> None:
+    for path in paths:
+        Console(stderr=True).print(f"deleted {path}", markup=False, highlight=False)
 
 
 def _check_jobs(jobs: int) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,10 @@ from . import recipes
 from .compatibility import refuses_table
 from .errors import InputError, listing
 from .evaluation import METRICS, Nested, Scores, nested_cv
+from .evaluation.memory import Memory
+from .evaluation.protocol import Fold
+from .evaluation.store import Store, locked
+from .evaluation.suite import Data, fingerprint, key_of
 from .inputs import MOST_ROWS, read_target, read_training
 from .selector import SVMSelector
 
@@ -142,11 +148,13 @@ def select(
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    folder: Path | None = None,
 ) -> Selection:
     """Select features of a pandas table with a named method and score the whole procedure by nested cross-validation.
 
     Numeric columns are standardised inside the folds and both classes weigh the same. The number of features is the
-    one-standard-error choice of inner folds unless `features` gives it.
+    one-standard-error choice of inner folds unless `features` gives it. With a `folder`, finished folds are kept there,
+    and the same call goes on where it was interrupted.
     """
     since = time.perf_counter()
     X, y, group, dropped = _split(frame, target, groups, drop)
@@ -168,18 +176,20 @@ def select(
     _check_table(selector, X, y)
     total = folds * repeats + 1
     tick = (lambda done, _: progress(done, total)) if progress is not None else None
-    nested = nested_cv(
-        selector,
-        X,
-        y,
-        groups=group,
-        positive=label,
-        folds=folds,
-        repeats=repeats,
-        seed=seed,
-        n_jobs=n_jobs,
-        progress=tick,
-    )
+    with _memory(folder, selector, X, y, group, f"{folds} {repeats} {seed}") as memory:
+        nested = nested_cv(
+            selector,
+            X,
+            y,
+            groups=group,
+            positive=label,
+            folds=folds,
+            repeats=repeats,
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=tick,
+            memory=memory,
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         selector.set_params(n_jobs=n_jobs).fit(X, y, groups=group)
@@ -205,6 +215,27 @@ def select(
         alarms=tuple(_alarms(X, y)),
         seconds=time.perf_counter() - since,
     )
+
+
+@contextmanager
+def _memory(
+    folder: Path | None, selector: SVMSelector, X: Any, y: Any, groups: Any, outer: str
+) -> Iterator[MutableMapping[str, Fold] | None]:
+    """Finished folds of this very call, kept in the folder's store."""
+    if folder is None:
+        yield None
+        return
+    from . import __version__
+
+    classes, codes, _, units = read_target(X, y, None, groups)
+    data = Data("table", X, codes, tuple(map(str, classes)), 0, units)
+    mark = key_of(fingerprint(data), repr(selector), selector.get_params(), outer, __version__)
+    with locked(folder):
+        store = Store(folder)
+        try:
+            yield Memory(store, mark, "table", type(selector).__name__)
+        finally:
+            store.close()
 
 
 def _check_table(selector: SVMSelector, X: Any, y: Any) -> None:

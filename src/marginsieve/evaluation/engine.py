@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import numpy as np
 
 from ..errors import InputError
 from .results import Study
-from .store import Store, erase, locked
+from .store import Store, begin, locked
 from .suite import Data, Suite, Unit, key_of
 from .work import run_tuning, run_unit
 
@@ -54,13 +55,8 @@ def run_suite(
     is the address of a Dask scheduler.
     """
     folder = Path(folder)
-    if resume and fresh:
-        raise InputError("resume and fresh were both asked for: choose one")
-    if resume and not (folder / "results.sqlite").exists():
-        raise InputError(f"there is nothing to resume in {folder}")
+    begin(folder, resume, fresh)
     with locked(folder), ExitStack() as stack:
-        if fresh:
-            erase(folder)
         store = Store(folder)
         stack.callback(store.close)
         tables = suite.tables()
@@ -204,45 +200,61 @@ def _run_shared(task: Task, path: Path) -> dict[str, Any]:
 
 @contextmanager
 def _dask(tables: Sequence[Data], address: str) -> Iterator[Any]:
-    """Dask workers: tables are scattered once; a unit whose worker dies is given to another."""
+    """Dask workers: tables are scattered once; what goes with a worker that dies is made again elsewhere."""
     try:
-        from distributed import Client, as_completed
-        from distributed.scheduler import KilledWorker
+        from distributed import Client
     except ImportError as error:
         raise InputError("a cluster needs Dask: pip install 'marginsieve[dask]'") from error
     try:
         client = Client(address, timeout=20)
     except OSError as error:
         raise InputError(f"there is no Dask scheduler at {address!r}: {error}") from error
+    with client:
+        cluster = _Cluster(client, {data.name: data for data in tables})
+        yield cluster.run
 
-    def run(tasks: list[Task]) -> Iterator[dict[str, Any]]:
-        waiting = iter(tasks)
-        by_future: dict[Any, Task] = {}
-        window = 4 * max(1, sum(client.nthreads().values()))
+
+class _Cluster:
+    """A Dask client with the tables that it has scattered."""
+
+    def __init__(self, client: Any, tables: dict[str, Data]) -> None:
+        self.client, self.tables = client, tables
+        self.scattered: dict[str, Any] = {}
+
+    def _table(self, name: str) -> Any:
+        """The table on the cluster; scattered again if its copies went with their workers."""
+        if name not in self.scattered or self.scattered[name].status != "finished":
+            self.scattered[name] = self.client.scatter(self.tables[name], broadcast=True, hash=False)
+        return self.scattered[name]
+
+    def run(self, tasks: list[Task]) -> Iterator[dict[str, Any]]:
+        """Rows as they finish; a few units per worker are under way at a time."""
+        from distributed import CancelledError, as_completed
+        from distributed.scheduler import KilledWorker
+
+        waiting = deque((task, 0) for task in tasks)
+        under_way: dict[Any, tuple[Any, Task, int]] = {}
         running = as_completed()
 
         def submit() -> None:
-            task = next(waiting, None)
-            if task is not None:
-                future = client.submit(
-                    Task.run, task, scattered[task.unit.data], key=f"{task.unit.key}", pure=False, retries=2
-                )
-                by_future[future.key] = task
+            if waiting:
+                task, tries = waiting.popleft()
+                key = f"{task.unit.key}-{tries}"
+                future = self.client.submit(Task.run, task, self._table(task.unit.data), key=key, retries=2)
+                under_way[key] = future, task, tries
                 running.add(future)
 
-        for _ in range(window):
+        for _ in range(4 * max(1, sum(self.client.nthreads().values()))):
             submit()
         for future in running:
-            task = by_future.pop(future.key)
-            error = future.exception()
-            if isinstance(error, KilledWorker):
-                yield _died(task)
-            elif error is not None:
-                raise error
-            else:
+            _, task, tries = under_way.pop(future.key)
+            try:
                 yield future.result()
+            except KilledWorker:
+                yield _died(task)
+            except CancelledError:  # the result, or the table, was on a worker that died
+                if tries < CRASHES:
+                    waiting.appendleft((task, tries + 1))
+                else:
+                    yield _died(task)
             submit()
-
-    with client:
-        scattered = {data.name: client.scatter(data, broadcast=True, hash=False) for data in tables}
-        yield run

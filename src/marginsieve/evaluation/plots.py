@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933")  # colour-blind safe
 MARKS = "osD^vP*X"
+MOST_TICKS = 12
 
 
 def new_figure(width: float, height: float) -> tuple[Any, Any]:
@@ -94,6 +95,10 @@ def curves(frame: pd.DataFrame, path: str | Path | None = None, label: str = "sc
         if {"low", "high"} <= set(part.columns) and np.isfinite(part["low"]).all():
             axes.fill_between(part["size"], part["low"], part["high"], color=colour, alpha=0.15)
     axes.set_xscale("log")
+    sizes = sorted(frame["size"].unique())
+    if len(sizes) <= MOST_TICKS:
+        axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+        axes.minorticks_off()
     axes.set_xlabel("number of features")
     axes.set_ylabel(label)
     axes.grid(alpha=0.3)

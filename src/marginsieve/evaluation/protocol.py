@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, MutableMapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -27,13 +27,33 @@ from .metrics import DRAWS, Scores, score_predictions
 class Fold:
     """What one outer fold gave: codes and decision values of its test rows, and what was selected without them."""
 
-    repeat: int
+    name: str  # "repeat.fold"
     test: IntArray
     predicted: IntArray
     decision: Array | None  # (test rows,), higher for the positive class; None for more than two classes
     support: IntArray | None  # None: the estimator does not tell
     seconds: float
     notes: tuple[str, ...]
+
+    @property
+    def repeat(self) -> int:
+        return int(self.name.split(".")[0])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        out = asdict(self)
+        for key in ("test", "predicted", "decision", "support"):
+            out[key] = None if out[key] is None else out[key].tolist()
+        return out
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Fold:
+        """What `to_dict` gave."""
+        codes = {key: np.asarray(values[key], dtype=np.intp) for key in ("test", "predicted")}
+        decision = None if values["decision"] is None else np.asarray(values["decision"], dtype=float)
+        support = None if values["support"] is None else np.asarray(values["support"], dtype=np.intp)
+        notes = tuple(values["notes"])
+        return cls(values["name"], **codes, decision=decision, support=support, seconds=values["seconds"], notes=notes)
 
 
 @dataclass(frozen=True)
@@ -110,10 +130,12 @@ def nested_cv(
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    memory: MutableMapping[str, Fold] | None = None,
 ) -> Nested:
     """Repeated stratified cross-validation (grouped where groups are given) around the estimator's whole fit.
 
-    The result depends on the seed alone, not on n_jobs. `progress(done, total)` is called as folds finish.
+    The result depends on the seed alone, not on n_jobs. `progress(done, total)` is called as folds finish. `memory`
+    holds folds by name ("repeat.fold"): those it has are not run, those that finish are put there.
     """
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     classes, codes, weight, groups = read_target(X, y, sample_weight, groups)
@@ -125,21 +147,24 @@ def nested_cv(
         raise InputError(f"repeats is {repeats!r}; it must be 1 or more")
     code = _positive(classes, codes, positive)
     seeds = np.random.SeedSequence(seed).spawn(repeats * (folds + 1))
-    tasks = []
+    tasks, done = [], []
     for repeat in range(repeats):
         splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
         splits = splitter(folds, shuffle=True, random_state=_integer(seeds[repeat * (folds + 1)]))
         for k, (train, test) in enumerate(splits.split(np.zeros(len(codes)), codes, groups)):
             random_state = _integer(seeds[repeat * (folds + 1) + 1 + k])
             given = None if sample_weight is None else weight
-            tasks.append(
-                delayed(_run)(estimator, X, y, given, groups, code, classes, repeat, train, test, random_state)
-            )
-    done = []
+            name = f"{repeat}.{k}"
+            if memory is not None and name in memory:
+                done.append(memory[name])
+                continue
+            tasks.append(delayed(_run)(estimator, X, y, given, groups, code, classes, name, train, test, random_state))
     for result in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks):
+        if memory is not None:
+            memory[result.name] = result
         done.append(result)
         if progress is not None:
-            progress(len(done), len(tasks))
+            progress(len(done), folds * repeats)
     ordered = tuple(sorted(done, key=lambda fold: (fold.repeat, int(fold.test[0]))))
     return Nested(classes, code, codes, groups, ordered, int(X.shape[1]), seed)
 
@@ -152,7 +177,7 @@ def _run(
     groups: IntArray | None,
     positive: int,
     classes: Any,
-    repeat: int,
+    name: str,
     train: IntArray,
     test: IntArray,
     random_state: int,
@@ -160,9 +185,9 @@ def _run(
     since = time.perf_counter()
     estimator = _seeded(clone(estimator), random_state)
     extra = {
-        name: values[train]
-        for name, values in (("sample_weight", weight), ("groups", groups))
-        if values is not None and has_fit_parameter(estimator, name)
+        key: values[train]
+        for key, values in (("sample_weight", weight), ("groups", groups))
+        if values is not None and has_fit_parameter(estimator, key)
     }
     with one_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -173,7 +198,7 @@ def _run(
         if len(classes) == 2:
             decision = _decision(estimator, rows) * (1.0 if positive == 1 else -1.0)
     return Fold(
-        repeat,
+        name,
         test,
         predicted.astype(np.intp),
         decision,

@@ -108,7 +108,8 @@ def _beside(job: Job, printed: pd.DataFrame, found: list[pd.DataFrame]) -> pd.Da
 
     theirs = printed[printed["table"].isin(job.tables) & printed["quantity"].isin(list(job.quantities))]
     theirs = theirs[theirs["method"].isin(list(job.methods)) & theirs["note"].str.contains(job.note, regex=False)]
-    keys = ["dataset", "method", "quantity"]
+    asked = theirs["dataset"].isin(job.data) | ~theirs["dataset"].isin(datasets.names())
+    theirs, keys = theirs[asked], ["dataset", "method", "quantity"]
     means = theirs[theirs["dataset"] != ""].groupby(keys, sort=False)["value"].mean()
     table = means.reset_index().rename(columns={"value": "printed"})
     for frame in found:
@@ -177,7 +178,7 @@ def _plots(job: Job, study: Study, out: Path) -> list[str]:
 
 
 def _markdown(table: pd.DataFrame) -> list[str]:
-    lines = ["| data set | method | quantity | printed | ours, tuned as printed | ours, nested | verdict |"]
+    lines = ["| data set | method | quantity | printed | ours, paper's protocol | ours, nested | verdict |"]
     lines += ["|---|---|---|---|---|---|---|"]
     for row in table.to_dict("records"):
         numbers = [_number(row[key], row["printed"]) for key in ("printed", "paper", "nested")]
@@ -200,9 +201,9 @@ def _report(paper: Paper, sections: list[str], tables: list[pd.DataFrame], quick
         f"# {paper.name}: {paper.title}",
         "",
         f"Made on {datetime.now(UTC):%Y-%m-%d} by `marginsieve reproduce {paper.name}{' --quick' if quick else ''}`.",
-        "Our figures are on the paper's protocol; 'tuned as printed' chooses parameters on the very estimate that is",
-        "reported, 'nested' inside each training part: the difference is the optimism. 'Reproduced' means within one",
-        "percentage point (0.01 for G-mean and AUC).",
+        "The paper's protocol may choose parameters on the very estimate that it reports; 'nested' chooses them inside",
+        "each training part: the difference is the optimism. 'Reproduced' means within one percentage point (0.01 for",
+        "G-mean and AUC).",
         "",
         "Verdicts: " + ", ".join(f"{count} {name}" for name, count in counts.items()) + ".",
         "",

@@ -104,6 +104,15 @@ class Study:
         table = scores.pivot_table(index="data", columns="method", values=metric, aggfunc="mean")
         return compare(table, alpha)
 
+    def plot_stability(self, path: str | Path | None = None, metric: str = "balanced_accuracy") -> Any:
+        """Stability to the right, score upwards, a point per method and size, both averaged over the data sets."""
+        from .plots import stability_against_score
+
+        keys = ["data", "method", "size"]
+        both = self.scores(metric).merge(self.stability()[[*keys, "stability"]], on=keys)
+        means = both.groupby(["method", "size"], sort=False, as_index=False)[[metric, "stability"]].mean()
+        return stability_against_score(means.rename(columns={metric: "score"}), path, METRICS[metric])
+
     def stability(self) -> pd.DataFrame:
         """By data set, method and size: Nogueira's measure with its interval, and Jaccard's, over the splits."""
         import pandas as pd

@@ -165,15 +165,19 @@ def _type(name: str) -> str:
     return {"repeat": "INTEGER", "seconds": "REAL", "peak_mb": "REAL"}.get(name, "TEXT")
 
 
-def stored(folder: Path) -> list[Path]:
-    """The files of the store of a folder."""
-    return [path for path in sorted(folder.glob(f"{FILE}*")) if path.is_file()]
-
-
-def erase(folder: Path) -> None:
-    """Delete the store of a folder."""
-    for path in stored(folder):
-        path.unlink()
+def begin(folder: Path, resume: bool, fresh: bool) -> list[Path]:
+    """What a run does first: `fresh` deletes the store and returns what it deleted, `resume` needs one to be there."""
+    found = [path for path in sorted(folder.glob(f"{FILE}*")) if path.is_file()]
+    if resume and fresh:
+        raise InputError("resume and fresh were both asked for: choose one")
+    if resume and not found:
+        raise InputError(f"there is nothing to resume in {folder}")
+    if not fresh or not found:
+        return []
+    with locked(folder):
+        for path in found:
+            path.unlink()
+    return found
 
 
 @contextmanager

@@ -118,7 +118,7 @@ class Suite:
         out = []
         for data in tables:
             splits = self.protocol.splits(data.y, data.groups, self.seed)
-            mark = _fingerprint(data)
+            mark = fingerprint(data)
             for method in self.methods:
                 for split in splits:
                     key = key_of(mark, asdict(self.protocol), method.recipe, method.settings, split.name, self.seed)
@@ -183,7 +183,7 @@ def _data(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> Data:
     return Data(name, X, codes, labels, code, groups)
 
 
-def _fingerprint(data: Data) -> str:
+def fingerprint(data: Data) -> str:
     """A hash of the table's content: other values under the same name are other units."""
     import pandas as pd
 

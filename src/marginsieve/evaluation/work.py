@@ -70,7 +70,7 @@ def _row(
         message = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
         row.update(status="failed", error=message)
     row["seconds"] = time.perf_counter() - since
-    row["peak_mb"] = _peak_memory()
+    row["peak_mb"] = peak_memory()
     row["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
     return row
 
@@ -167,7 +167,7 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
-def _peak_memory() -> float:
+def peak_memory() -> float:
     """The largest memory of this process so far, in MB."""
     try:
         import resource
