@@ -22,6 +22,7 @@ from .errors import InputError, listing
 from .fitting import Model, Part, Plan, Searched, fit_model, prepare, run_search, varying, with_path
 from .inputs import check_classes, choose_rows, read_new, read_target, read_training, seed_sequence, with_rest
 from .problem import Path
+from .settings import check_settings, threshold_rule, wanted_size
 from .table import as_frame, equal_columns
 
 DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
@@ -216,7 +217,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     def _plan(self, part: Part) -> Plan:
         """The components, resolved and checked against each other and against the table."""
         classes = self.classes_
-        self._check_settings()
+        check_settings(self)
         parts = {axis: resolve(axis, getattr(self, axis)) for axis in ("kernel", "machine", "criterion", "search")}
         for component in parts.values():
             if hasattr(component, "check"):
@@ -252,26 +253,6 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             class_weight=by_code,
             negative_weight=self.negative_weight,
         )
-
-    def _check_settings(self) -> None:
-        """Refuse values that make no sense, before anything is computed."""
-        weight, ensemble, prefilter = self.class_weight, self.ensemble, self.prefilter
-        if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
-            raise InputError(f'class_weight is {weight!r}; it must be None, "balanced" or a dict of class to weight')
-        if isinstance(weight, Mapping) and not all(0 < value < np.inf for value in weight.values()):
-            raise InputError(f"class_weight is {weight!r}; every weight must be a positive number")
-        if not 0 < self.negative_weight < np.inf:
-            raise InputError(f"negative_weight is {self.negative_weight!r}; it must be a positive number")
-        if ensemble is not None and (not isinstance(ensemble, (int, np.integer)) or ensemble < 1):
-            raise InputError(f"ensemble is {ensemble!r}; it must be None or a whole number of 1 or more")
-        if isinstance(self.keep, str):
-            raise InputError(f"keep is the text {self.keep!r}; it must be a list of column names or numbers")
-        if prefilter is not None:
-            pair = isinstance(prefilter, (tuple, list)) and len(prefilter) == 2
-            if not pair or not isinstance(prefilter[1], (int, np.integer)) or prefilter[1] < 1:
-                raise InputError(f'prefilter is {prefilter!r}; it must be a pair like ("fisher", 2000)')
-            if "labels" not in resolve("criterion", prefilter[0]).needs:
-                raise InputError(f"prefilter is {prefilter!r}; its criterion must be a filter such as 'fisher'")
 
     def _positive_code(self, part: Part) -> int:
         if self.positive is None:
@@ -325,8 +306,8 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     ) -> None:
         """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
         path = searched.path
-        size, rule = self._size(len(searched.usable), len(plan.keep))
-        threshold = self._threshold_rule()
+        size, rule = wanted_size(self, len(searched.usable), len(plan.keep))
+        threshold = threshold_rule(self)
         held = None
         if rule or threshold == "balanced" or isinstance(threshold, tuple) or self.probability:
             smallest = max(1, len(plan.keep))
@@ -384,41 +365,6 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             self._sigmoid = np.array(
                 [cut.fit_sigmoid(shifted[:, k], sign * labels[k], weight) for k in range(value.shape[1])]
             )
-
-    def _size(self, usable: int, kept: int) -> tuple[int, str]:
-        """(size, "") where it was given, (0, rule) where inner folds choose it."""
-        asked = self.n_features_to_select
-        if asked is None or asked == "one-se":
-            return 0, "one-se"
-        if asked == "best":
-            return 0, "best"
-        if isinstance(asked, (int, np.integer)) and not isinstance(asked, bool) and asked >= 1:
-            count = int(asked)
-        elif isinstance(asked, (float, np.floating)) and 0 < asked <= 1:
-            count = max(1, round(float(asked) * self.n_features_in_))
-        else:
-            raise InputError(
-                f"n_features_to_select is {asked!r}; it must be a whole number of 1 or more, a share in (0, 1], "
-                '"one-se", "best" or None'
-            )
-        if count > usable:
-            self.notes_.append(f"{count} features were asked for and {usable} vary: all of them are selected")
-        return min(max(count, kept), usable), ""
-
-    def _threshold_rule(self) -> Any:
-        rule = self.threshold
-        if rule == "auto":
-            given = isinstance(self.class_weight, Mapping) or self.negative_weight != 1.0 or len(self.classes_) > 2
-            return "margin" if given else "balanced"
-        if isinstance(rule, (tuple, list)) and len(rule) == 2 and all(cost > 0 for cost in rule):
-            return tuple(rule)
-        number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and np.isfinite(rule)
-        if not (number or rule in ("balanced", "margin")):
-            raise InputError(
-                f'threshold is {rule!r}; it must be "auto", "balanced", "margin", a number, or two positive costs '
-                "(of a false positive, of a false negative)"
-            )
-        return rule
 
     def _warn(self, searched: Searched) -> None:
         problem = searched.problem

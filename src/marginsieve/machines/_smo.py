@@ -16,7 +16,7 @@ C-SVC is p = y with c_i between 0 and y_i C_i; SVDD is p = diag K with 2K in pla
 import numpy as np
 
 from .._jit import jit
-from .._types import Array, BoolArray
+from .._types import Array
 
 EPS = float(np.finfo(float).eps)
 WORK_BETWEEN_LOOKS = 30_000_000  # multiplications before the loop returns to Python: under a tenth of a second
@@ -28,10 +28,11 @@ AT_BOUND = 1e-10  # of the width of the box
 
 
 @jit
-def _pairs(K: Array, diagonal: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, limit: int) -> int:
-    """At most `limit` pair steps, in place; fewer when the violation is at `tol`."""
-    m = c.shape[0]
-    gain, tau = np.empty(m), 1e-290
+def _pairs(
+    K: Array, diagonal: Array, lo: Array, hi: Array, c: Array, E: Array, gain: Array, tol: float, limit: int
+) -> int:
+    """At most `limit` pair steps, in place; fewer when the violation is at `tol`. `gain` is room to work in."""
+    m, tau = c.shape[0], 1e-290
     up, low = -HUGE, HUGE
     for k in range(m):
         tau += 1e-12 / m * abs(diagonal[k])
@@ -79,29 +80,31 @@ def _pairs(K: Array, diagonal: Array, lo: Array, hi: Array, c: Array, E: Array, 
 
 
 @jit
-def _inside(lo: Array, hi: Array, c: Array, free: BoolArray) -> int:
-    """Mark and count the variables strictly inside the box."""
+def _inside(lo: Array, hi: Array, c: Array, free: Array, d: Array) -> int:
+    """Mark with 1 and count the variables strictly inside the box; the direction d starts anew."""
     count = 0
     for k in range(c.shape[0]):
-        free[k] = lo[k] < c[k] < hi[k]
-        count += free[k]
+        free[k], d[k] = 0.0, 0.0
+        if lo[k] < c[k] < hi[k]:
+            free[k] = 1.0
+            count += 1
     return count
 
 
 @jit
-def _residual(E: Array, free: BoolArray, inside: int) -> tuple[float, float, float]:
+def _residual(E: Array, free: Array, inside: int) -> tuple[float, float, float]:
     """Mean of E over the free variables; sum of squares and range of the residual r = E - mean.
 
     The mean is taken twice: r may be a millionth of E, and its sum must vanish to the precision of r.
     """
     first, rest, square, top, bottom = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(E.shape[0]):
-        first += E[k] / inside if free[k] else 0.0
+        first += free[k] * E[k] / inside
     for k in range(E.shape[0]):
-        rest += (E[k] - first) / inside if free[k] else 0.0
+        rest += free[k] * (E[k] - first) / inside
     mean = first + rest
     for k in range(E.shape[0]):
-        r = E[k] - mean if free[k] else 0.0
+        r = free[k] * (E[k] - mean)
         square += r * r
         top = r if r > top else top
         bottom = r if r < bottom else bottom
@@ -121,48 +124,74 @@ def _room(lo: Array, hi: Array, c: Array, d: Array, t: float) -> tuple[float, in
 
 
 @jit
-def _conjugate(K: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, rounds: int, go_on: bool) -> int:
+def _direction(E: Array, free: Array, d: Array, inside: int, previous: float, tol: float) -> tuple[float, float]:
+    """The next conjugate direction d; its slope (0: flat enough, or too few variables) and the residual's square."""
+    if inside < 2:
+        return 0.0, previous
+    mean, square, spread = _residual(E, free, inside)
+    if spread <= tol:
+        return 0.0, square
+    slope = 0.0
+    for k in range(E.shape[0]):
+        r = free[k] * (E[k] - mean)
+        d[k] = r + square / previous * d[k]
+        slope += d[k] * r
+    return max(slope, 0.0), square
+
+
+@jit
+def _conjugate(
+    K: Array, lo: Array, hi: Array, c: Array, E: Array, room: Array, tol: float, rounds: int, go_on: bool
+) -> int:
     """Conjugate gradients over the variables strictly inside the box, their sum kept.
 
     A variable that hits a bound stays there; then the rest starts anew, or it ends unless `go_on`. Returns the number
     of products with K that it took.
     """
-    m = c.shape[0]
-    d, free = np.zeros(m), np.zeros(m, dtype=np.bool_)
-    inside, previous = _inside(lo, hi, c, free), HUGE
+    m, d, free, q = c.shape[0], room[1], room[2], room[6]
+    inside, previous = _inside(lo, hi, c, free, d), HUGE
     for used in range(rounds):
-        mean, square, spread = _residual(E, free, inside)
-        if inside < 2 or spread <= tol:
-            return used
-        for k in range(m):
-            d[k] = E[k] - mean + square / previous * d[k] if free[k] else 0.0
-        q, curve, slope = np.dot(K, d), 0.0, 0.0
-        for k in range(m):
-            curve, slope = curve + d[k] * q[k], slope + d[k] * (E[k] - mean)
+        slope, previous = _direction(E, free, d, inside, previous, tol)
         if slope <= 0.0:
             return used
+        _times(K, d, q)
+        curve = 0.0
+        for k in range(m):
+            curve += d[k] * q[k]
         t, hit = _room(lo, hi, c, d, slope / curve if curve > 1e-12 * slope else HUGE)
         if t >= HUGE:
             return used
         for k in range(m):
             c[k] = min(max(c[k] + t * d[k], lo[k]), hi[k])
             E[k] -= t * q[k]
-        previous = square
         if hit >= 0:  # start anew without the variable that sits at its bound now
             c[hit] = hi[hit] if d[hit] > 0.0 else lo[hit]
             if not go_on:
                 return used
-            inside, previous = _inside(lo, hi, c, free), HUGE
+            inside, previous = _inside(lo, hi, c, free, d), HUGE
     return rounds
+
+
+@jit
+def _times(K: Array, v: Array, out: Array) -> None:
+    """out = Kv for a symmetric K, row by row, rows with v = 0 left out; compiles in no time, unlike a call of BLAS."""
+    m = v.shape[0]
+    for k in range(m):
+        out[k] = 0.0
+    for j in range(m):
+        if v[j] != 0.0:
+            row = K[j]
+            for k in range(m):
+                out[k] += v[j] * row[k]
 
 
 @jit
 def _fresh(K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array) -> float:
     """E = p - Kc computed anew; returns the violation, HUGE where K is not finite."""
-    Kc = np.dot(K, c)
     up, low = -HUGE, HUGE
+    _times(K, c, E)
     for k in range(c.shape[0]):
-        E[k] = p[k] - Kc[k]
+        E[k] = p[k] - E[k]
         if not abs(E[k]) < HUGE:
             return HUGE
         if c[k] < hi[k] and E[k] > up:
@@ -174,14 +203,14 @@ def _fresh(K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array) -> floa
 
 @jit
 def _ascend(
-    K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array, tol: float, limit: int, work: int
+    K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array, room: Array, tol: float, limit: int, work: int
 ) -> tuple[float, int]:
     """Rounds of conjugate gradients and pair steps until `tol`, `limit` pair steps, `work`, or the floor of rounding.
 
     Returns the violation at a gradient computed afresh, and the pair steps taken (-1: at the floor).
     """
     m, steps, spent, before = c.shape[0], 0, 0, HUGE
-    diagonal, largest, warm = np.empty(m), 0.0, False
+    diagonal, largest, warm = room[0], 0.0, False
     for k in range(m):
         diagonal[k] = K[k, k]
         largest = max(largest, abs(K[k, k]))
@@ -192,10 +221,10 @@ def _ascend(
     rounds = max(4, min(ROUNDS, PRODUCT_WORK // (m * m)))
     while spent <= work:
         if warm:  # right after a warm start, a bound in the way means that the bounds must be found first
-            spent += m * m * _conjugate(K, lo, hi, c, E, 0.5 * tol, rounds, steps > 0)
+            spent += m * m * _conjugate(K, lo, hi, c, E, room, 0.5 * tol, rounds, steps > 0)
         warm = True
         burst = min(BURST * m + 20, limit - steps)
-        taken = _pairs(K, diagonal, lo, hi, c, E, tol, burst)
+        taken = _pairs(K, diagonal, lo, hi, c, E, room[1], tol, burst)
         steps, spent = steps + taken, spent + 3 * m * taken
         if taken < burst or steps >= limit:
             gap = _fresh(K, p, lo, hi, c, E)
@@ -211,16 +240,13 @@ def _ascend(
 
 
 @jit
-def _box(y: Array, top: Array, c: Array) -> tuple[Array, Array]:
-    """The box of a C-SVC; c is clipped into it and its heavier class shrunk so that sum(c) = 0."""
+def _box(y: Array, top: Array, lo: Array, hi: Array, c: Array) -> None:
+    """Fill in the box of a C-SVC; c is clipped into it and its heavier class shrunk so that sum(c) = 0."""
     m = y.shape[0]
-    lo, hi = np.zeros(m), np.zeros(m)
     positive, negative = 0.0, 0.0
     for k in range(m):
-        if y[k] > 0.0:
-            hi[k] = top[k]
-        else:
-            lo[k] = -top[k]
+        lo[k] = 0.0 if y[k] > 0.0 else -top[k]
+        hi[k] = top[k] if y[k] > 0.0 else 0.0
         c[k] = min(max(c[k], lo[k]), hi[k])
         positive, negative = positive + max(c[k], 0.0), negative - min(c[k], 0.0)
     for k in range(m):
@@ -228,7 +254,6 @@ def _box(y: Array, top: Array, c: Array) -> tuple[Array, Array]:
             c[k] *= negative / positive
         elif c[k] < 0.0 and negative > positive:
             c[k] *= positive / negative
-    return lo, hi
 
 
 @jit
@@ -253,14 +278,32 @@ def _intercept(lo: Array, hi: Array, c: Array, E: Array) -> float:
 
 
 @jit
+def _finite(K: Array, c: Array) -> bool:
+    """Whether a matrix holds numbers alone; asked at a cold start only, since a path goes on from what was checked."""
+    total = 0.0
+    for k in range(c.shape[0]):
+        if c[k] != 0.0:
+            return True
+    for i in range(K.shape[0]):
+        for j in range(K.shape[0]):
+            total += abs(K[i, j])
+    return total < HUGE
+
+
+@jit
 def _svc(
-    K: Array, y: Array, top: Array, c: Array, slack: Array, tol: float, limit: int, work: int
+    K: Array, y: Array, top: Array, c: Array, slack: Array, room: Array, tol: float, limit: int, work: int
 ) -> tuple[float, float, float, int]:
-    """One stretch of work on c and slack, in place. It returns numbers: handing over arrays can lose an interrupt."""
+    """One stretch of work on c and slack, in place; `room` (7, m) is to work in.
+
+    It returns numbers alone: handing over arrays can lose an interrupt, and making them takes long to compile.
+    """
     m, objective = y.shape[0], 0.0
-    lo, hi = _box(y, top, c)
-    E = np.empty(m)
-    gap, steps = _ascend(K, y, lo, hi, c, E, tol, limit, work)
+    lo, hi, E = room[3], room[4], room[5]
+    if not _finite(K, c):
+        return 0.0, 0.0, HUGE, -1
+    _box(y, top, lo, hi, c)
+    gap, steps = _ascend(K, y, lo, hi, c, E, room, tol, limit, work)
     b = _intercept(lo, hi, c, E)
     for k in range(m):
         objective += 0.5 * c[k] * (y[k] + E[k])
@@ -276,9 +319,9 @@ def svc(
     It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress. The compiled loop
     comes back every tenth of a second or so, so that Ctrl-C is heard.
     """
-    c, slack = start.copy(), np.empty(len(y))
+    c, slack, room = start.copy(), np.empty(len(y)), np.empty((7, len(y)))
     while True:
-        b, objective, gap, steps = _svc(K, y, top, c, slack, tol, max_iter, WORK_BETWEEN_LOOKS)
+        b, objective, gap, steps = _svc(K, y, top, c, slack, room, tol, max_iter, WORK_BETWEEN_LOOKS)
         if gap <= tol or steps < 0 or steps >= max_iter:
             return c, b, objective, slack, gap
         max_iter -= steps

@@ -1,0 +1,75 @@
+"""What a selector was told: checked, with a sentence for what makes no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .components import resolve
+from .errors import InputError
+
+if TYPE_CHECKING:
+    from .selector import SVMSelector
+
+
+def check_settings(selector: SVMSelector) -> None:
+    """Refuse values that make no sense, before anything is computed."""
+    weight, ensemble, prefilter = selector.class_weight, selector.ensemble, selector.prefilter
+    if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
+        raise InputError(f'class_weight is {weight!r}; it must be None, "balanced" or a dict of class to weight')
+    if isinstance(weight, Mapping) and not all(0 < value < np.inf for value in weight.values()):
+        raise InputError(f"class_weight is {weight!r}; every weight must be a positive number")
+    if not 0 < selector.negative_weight < np.inf:
+        raise InputError(f"negative_weight is {selector.negative_weight!r}; it must be a positive number")
+    if ensemble is not None and (not isinstance(ensemble, (int, np.integer)) or ensemble < 1):
+        raise InputError(f"ensemble is {ensemble!r}; it must be None or a whole number of 1 or more")
+    if isinstance(selector.keep, str):
+        raise InputError(f"keep is the text {selector.keep!r}; it must be a list of column names or numbers")
+    if prefilter is not None:
+        pair = isinstance(prefilter, (tuple, list)) and len(prefilter) == 2
+        if not pair or not isinstance(prefilter[1], (int, np.integer)) or prefilter[1] < 1:
+            raise InputError(f'prefilter is {prefilter!r}; it must be a pair like ("fisher", 2000)')
+        if "labels" not in resolve("criterion", prefilter[0]).needs:
+            raise InputError(f"prefilter is {prefilter!r}; its criterion must be a filter such as 'fisher'")
+
+
+def wanted_size(selector: SVMSelector, usable: int, kept: int) -> tuple[int, str]:
+    """(size, "") where it was given, (0, rule) where inner folds choose it."""
+    asked = selector.n_features_to_select
+    if asked is None or asked == "one-se":
+        return 0, "one-se"
+    if asked == "best":
+        return 0, "best"
+    if isinstance(asked, (int, np.integer)) and not isinstance(asked, bool) and asked >= 1:
+        count = int(asked)
+    elif isinstance(asked, (float, np.floating)) and 0 < asked <= 1:
+        count = max(1, round(float(asked) * selector.n_features_in_))
+    else:
+        raise InputError(
+            f"n_features_to_select is {asked!r}; it must be a whole number of 1 or more, a share in (0, 1], "
+            '"one-se", "best" or None'
+        )
+    if count > usable and not isinstance(asked, (float, np.floating)):
+        selector.notes_.append(f"{count} features were asked for and {usable} vary: all of them are selected")
+    return min(max(count, kept), usable), ""
+
+
+def threshold_rule(selector: SVMSelector) -> Any:
+    """Where the decision value is cut: a word, a number, or a pair of costs; "auto" is resolved."""
+    rule = selector.threshold
+    if rule == "auto":
+        given = (
+            isinstance(selector.class_weight, Mapping) or selector.negative_weight != 1.0 or len(selector.classes_) > 2
+        )
+        return "margin" if given else "balanced"
+    if isinstance(rule, (tuple, list)) and len(rule) == 2 and all(cost > 0 for cost in rule):
+        return tuple(rule)
+    number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and np.isfinite(rule)
+    if not (number or rule in ("balanced", "margin")):
+        raise InputError(
+            f'threshold is {rule!r}; it must be "auto", "balanced", "margin", a number, or two positive costs '
+            "(of a false positive, of a false negative)"
+        )
+    return rule
