@@ -22,7 +22,8 @@ EPS = float(np.finfo(float).eps)
 WORK_BETWEEN_LOOKS = 30_000_000  # multiplications before the loop returns to Python: under a tenth of a second
 BURST = 2  # pair steps between two rounds of conjugate gradients, in multiples of m
 ROUNDS = 30  # products with K in one round of conjugate gradients, fewer where that takes longer than
-PRODUCT_WORK = 500_000_000  # so many multiplications
+PRODUCT_WORK = 300_000_000  # so many multiplications
+STEP_WORK = 80_000_000  # samples visited by the pair steps between two rounds, at most
 HUGE = 1e300
 AT_BOUND = 1e-10  # of the width of the box
 
@@ -223,7 +224,7 @@ def _ascend(
         if warm:  # right after a warm start, a bound in the way means that the bounds must be found first
             spent += m * m * _conjugate(K, lo, hi, c, E, room, 0.5 * tol, rounds, steps > 0)
         warm = True
-        burst = min(BURST * m + 20, limit - steps)
+        burst = min(BURST * m + 20, STEP_WORK // m + 1, limit - steps)
         taken = _pairs(K, diagonal, lo, hi, c, E, room[1], tol, burst)
         steps, spent = steps + taken, spent + 3 * m * taken
         if taken < burst or steps >= limit:
