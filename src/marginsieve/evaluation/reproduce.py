@@ -13,6 +13,7 @@ from .engine import run_suite
 from .papers import Claim, Job, Paper, paper_of
 from .plots import curves
 from .results import OWN, Study
+from .statistics import compare
 from .suite import Suite
 
 if TYPE_CHECKING:
@@ -160,8 +161,40 @@ def _section(job: Job, table: pd.DataFrame, studies: dict[str, Study], out: Path
         failures = study.failures()
         lines += [f"{len(failures)} units failed ({tuning}): {failures['error'].iloc[0]}", ""] if len(failures) else []
     if "paper" in studies:
+        lines += _ranks(job, table, out)
+        lines += _times(studies["paper"])
         lines += _plots(job, studies["paper"], out)
     return "\n".join(lines)
+
+
+def _ranks(job: Job, table: pd.DataFrame, out: Path) -> list[str]:
+    """Average ranks of our values over the data sets, Holm's test against the best, and the diagram."""
+    quantity = list(job.quantities)[-1]
+    part = table[(table["quantity"] == quantity) & table["paper"].notna()]
+    scores = part.pivot_table(index="dataset", columns="method", values="paper").dropna()
+    if min(scores.shape) < 2:
+        return []
+    compared = compare(scores)
+    name = f"{job.name}-ranks.svg"
+    compared.plot(out / name)
+    lines = [f"Ours over {len(scores)} data sets, {quantity}: Friedman p = {compared.p_value:.3g}.", ""]
+    lines += ["| method | mean | average rank | Holm's p against the best |", "|---|---|---|---|"]
+    for row in compared.table().to_dict("records"):
+        lines.append(f"| {row['method']} | {row['mean']:.2f} | {row['rank']:.2f} | {row['p_against_best']:.3g} |")
+    return [*lines, "", f"![ranks]({name})", ""]
+
+
+def _times(study: Study) -> list[str]:
+    """Seconds of a unit (a path, and the machine at every size, on one split) by data set and method."""
+    frame = study.to_pandas()
+    if frame.empty:
+        return []
+    by_unit = frame.drop_duplicates(["data", "method", "split"])
+    means = by_unit.pivot_table(index="data", columns="method", values="seconds")
+    lines = ["Our seconds for one split, on this machine:", "", "| data set | " + " | ".join(means.columns) + " |"]
+    lines.append("|---" * (means.shape[1] + 1) + "|")
+    lines += [f"| {data} | " + " | ".join(f"{v:.2g}" for v in row) + " |" for data, row in means.iterrows()]
+    return [*lines, ""]
 
 
 def _plots(job: Job, study: Study, out: Path) -> list[str]:
