@@ -156,6 +156,22 @@ KP_SVM = Paper(
             {f"svm_{kernel}": ("fisher", {**ALL, "kernel": kernel}) for kernel in ("linear", "polynomial", "gaussian")},
             {"effectiveness_percent": ("accuracy", "value")},
         ),
+        Job(
+            "figures-3-4",
+            ("figures",),
+            {"name": "kp-svm"},
+            ("COLON", "LYMPHOMA"),
+            ("COLON",),
+            {
+                "fisher": ("fisher", NONE),
+                "svm_rfe": ("svm_rfe", NONE),
+                "fsv": ("fsv", NONE),
+                "kp_svm": ("kp_svm", NONE),
+            },
+            {"effectiveness_percent": ("accuracy", "max")},
+            nested=False,
+            quick_protocol={"repeats": 10},
+        ),
         *(_table_3(data, size) for data, size in (("DIABETES", 5), ("WDBC", 15), ("COLON", 20), ("LYMPHOMA", 8))),
     ),
     (

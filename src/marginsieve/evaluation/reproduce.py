@@ -19,6 +19,7 @@ from .suite import Suite
 if TYPE_CHECKING:
     import pandas as pd
 
+TIMES = ("seconds_per_step", "seconds_training", "total_seconds")
 CLOSE = 1.0  # percentage points within which a figure counts as reproduced
 
 
@@ -60,7 +61,7 @@ def reproduce(
             studies[tuning] = study
         table = _beside(job, printed, found)
         ours.append(table)
-        sections.append(_section(job, table, studies, out))
+        sections.append(_section(job, table, studies, printed, out))
     report = out / "report.md"
     report.write_text(_report(paper, sections, ours, quick, out), encoding="utf-8")
     return report
@@ -146,7 +147,7 @@ def _verdict(job: Job, row: Mapping[Any, Any]) -> str:
     return "better" if difference > 0 else "worse"
 
 
-def _section(job: Job, table: pd.DataFrame, studies: dict[str, Study], out: Path) -> str:
+def _section(job: Job, table: pd.DataFrame, studies: dict[str, Study], printed: pd.DataFrame, out: Path) -> str:
     """Tables of one job as Markdown (and CSV, LaTeX beside it), its plots, and the failures of its units."""
     stem = out / job.name
     table.to_csv(stem.with_suffix(".csv"), index=False)
@@ -162,7 +163,7 @@ def _section(job: Job, table: pd.DataFrame, studies: dict[str, Study], out: Path
         lines += [f"{len(failures)} units failed ({tuning}): {failures['error'].iloc[0]}", ""] if len(failures) else []
     if "paper" in studies:
         lines += _ranks(job, table, out)
-        lines += _times(studies["paper"])
+        lines += _times(job, studies["paper"], printed)
         lines += _plots(job, studies["paper"], out)
     return "\n".join(lines)
 
@@ -184,16 +185,30 @@ def _ranks(job: Job, table: pd.DataFrame, out: Path) -> list[str]:
     return [*lines, "", f"![ranks]({name})", ""]
 
 
-def _times(study: Study) -> list[str]:
-    """Seconds of a unit (a path, and the machine at every size, on one split) by data set and method."""
+def _times(job: Job, study: Study, printed: pd.DataFrame) -> list[str]:
+    """Seconds of a unit (a path, and the machine at every size, on one split), and what the paper prints of times."""
     frame = study.to_pandas()
     if frame.empty:
         return []
     by_unit = frame.drop_duplicates(["data", "method", "split"])
     means = by_unit.pivot_table(index="data", columns="method", values="seconds")
-    lines = ["Our seconds for one split, on this machine:", "", "| data set | " + " | ".join(means.columns) + " |"]
-    lines.append("|---" * (means.shape[1] + 1) + "|")
-    lines += [f"| {data} | " + " | ".join(f"{v:.2g}" for v in row) + " |" for data, row in means.iterrows()]
+    lines = _grid("Our seconds for one split, on this machine:", means)
+    theirs = printed[printed["quantity"].isin(TIMES) & printed["method"].isin(list(job.methods))]
+    theirs = theirs[theirs["dataset"].isin(job.data)]
+    if len(theirs):
+        where = ", ".join(sorted(set(theirs["table"])))
+        title = (
+            f"Printed seconds (table {where}; another machine, and for one step or for all of it as the paper says):"
+        )
+        lines += _grid(title, theirs.pivot_table(index="dataset", columns="method", values="value"))
+    return lines
+
+
+def _grid(title: str, table: pd.DataFrame) -> list[str]:
+    lines = [title, "", "| data set | " + " | ".join(map(str, table.columns)) + " |"]
+    lines.append("|---" * (table.shape[1] + 1) + "|")
+    for data, row in table.iterrows():
+        lines.append(f"| {data} | " + " | ".join("-" if v != v else f"{v:.2g}" for v in row) + " |")
     return [*lines, ""]
 
 
