@@ -165,10 +165,10 @@ def test_an_interrupt_is_heard_within_a_second(table_of):
     before = signal.signal(signal.SIGVTALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.5)
-        since = time.perf_counter()
+        since = time.process_time()  # the timer counts the same
         with pytest.raises(KeyboardInterrupt):
             CSVC(C=1e4, tol=1e-13, max_iter=10**9).solve(gram, y, np.ones(1500))
-        assert time.perf_counter() - since < 1.5
+        assert time.process_time() - since < 1.5
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
         signal.signal(signal.SIGVTALRM, before)
