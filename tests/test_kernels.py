@@ -157,3 +157,13 @@ def test_distances_survive_a_large_offset(rng, table_of):
     X = rng.normal(size=(8, 5))
     near, far = (Gram.build(Gaussian(width=0.4), table_of(X + offset)).matrix() for offset in (0.0, 1e6))
     np.testing.assert_allclose(far, near, rtol=1e-8)
+
+
+def test_a_rescaled_gram_is_downdated_with_care(rng, table_of):
+    """A column that rescaling made huge leaves nothing but rounding behind when it is subtracted."""
+    table = table_of(rng.normal(size=(8, 6)))
+    scale = np.ones(6)
+    scale[2] = 1e7
+    gram = Gram.build(Linear(), table).rescaled(scale).without(np.array([2]))
+    fresh = Gram.build(Linear(), table, gram.features, scale=scale)
+    np.testing.assert_allclose(gram.matrix(), fresh.matrix(), rtol=1e-9, atol=1e-9)

@@ -154,3 +154,15 @@ def test_sparse_selects_what_dense_selects(frame, rng):
         np.testing.assert_allclose(
             one.decision_function(dense), two.decision_function(sparse.csc_array(dense)), atol=1e-2
         )
+
+
+def test_lazy_frames_coo_matrices_and_arrow_with_set_output(frame):
+    X, y = frame
+    selector = recipes.svm_rfe(n_features_to_select=2, threshold="margin")
+    with pytest.raises(InputError, match=r"lazy frame: call .collect\(\) first"):
+        selector.fit(pl.from_pandas(X).lazy(), y)
+    thin = sparse.coo_array(X.to_numpy())
+    assert selector.fit(thin, y).transform(thin).shape == (30, 2)
+    arrow = pa.Table.from_pandas(X)
+    out = selector.fit(arrow, y).set_output(transform="pandas").transform(arrow)
+    assert isinstance(out, pd.DataFrame)

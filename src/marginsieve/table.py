@@ -141,12 +141,12 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """The narwhals view of a pandas, polars or arrow table; None for anything else."""
     if isinstance(X, (np.ndarray, list, tuple)) or is_sparse(X):
         return None
+    if hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):
+        raise InputError("the table is a lazy frame: call .collect() first")
     if hasattr(X, "columns"):
         counts = Counter(column_names(X))
         if twice := [str(name) for name, count in counts.items() if count > 1]:
             raise InputError(f"column names occur more than once: {listing(twice)}; rename or drop the repeats")
-    if hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):
-        raise InputError("the table is a lazy frame: call .collect() first")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 

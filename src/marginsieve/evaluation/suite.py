@@ -56,6 +56,7 @@ class Unit:
     method: Method
     protocol: Protocol
     split: Split
+    split_seed: int  # of the suite: the splits of its data set are drawn with it
 
     @property
     def seed(self) -> int:
@@ -122,7 +123,7 @@ class Suite:
             for method in self.methods:
                 for split in splits:
                     key = key_of(mark, asdict(self.protocol), method.recipe, method.settings, split.name, self.seed)
-                    out.append(Unit(key, data.name, method, self.protocol, split))
+                    out.append(Unit(key, data.name, method, self.protocol, split, self.seed))
         return out
 
 

@@ -117,7 +117,7 @@ def run_tuning(unit: Unit, data: Data, seconds: float | None = None) -> dict[str
     def choose(unit: Unit, data: Data, _: dict[str, Any]) -> dict[str, Any]:
         selector = _selector(unit, data, {})
         part, _ = selector._read(data.X, data.y, None, None)
-        splits = unit.protocol.splits(data.y, data.groups, 0)
+        splits = unit.protocol.splits(data.y, data.groups, unit.split_seed)
         pairs = [(split.train, split.test) for split in splits]
         chosen, score = tune(selector, part, selector._plan(part), unit.protocol.grid, pairs)
         return {"metrics": {"chosen": chosen, "balanced_accuracy": score}}
