@@ -127,6 +127,17 @@ def check_classes(classes: Any, codes: IntArray) -> None:
         raise InputError(f"every sample of class {listing(classes[counts == 0].tolist())} has sample_weight 0")
 
 
+def positive_code(classes: Any, codes: IntArray, weight: Array, positive: Any) -> int:
+    """The code of the class of interest: the one named, else the rarer of two (the second where they are even)."""
+    if positive is None:
+        counts = np.bincount(codes, weights=weight, minlength=len(classes))
+        return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
+    where = np.flatnonzero(classes == positive)
+    if not len(where):
+        raise InputError(f"positive is {positive!r}; the classes are {listing(classes.tolist())}")
+    return int(where[0])
+
+
 def choose_rows(part: Part, rows: int | None, rng: np.random.Generator) -> tuple[IntArray, Array]:
     """The rows to train on and the weights of all rows.
 

@@ -20,7 +20,16 @@ from .compatibility import refuses, refuses_classes, refuses_table
 from .components import resolve
 from .errors import InputError, listing
 from .fitting import Model, Part, Plan, Searched, fit_model, prepare, run_search, varying, with_path
-from .inputs import check_classes, choose_rows, read_new, read_target, read_training, seed_sequence, with_rest
+from .inputs import (
+    check_classes,
+    choose_rows,
+    positive_code,
+    read_new,
+    read_target,
+    read_training,
+    seed_sequence,
+    with_rest,
+)
 from .problem import Path
 from .settings import check_settings, threshold_rule, wanted_size
 from .table import as_frame, equal_columns
@@ -238,7 +247,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         sampler = resolve("sampler", self.sampler)
         if sampler is not None and len(np.unique(part.weight)) > 1:
             raise InputError("sample_weight and sampler were both given: synthetic rows have no weight; leave one out")
-        positive = self._positive_code(part)
+        positive = positive_code(classes, part.y, part.weight, self.positive)
         self.positive_ = classes[positive]
         self._sign = 1.0 if positive == 1 else -1.0
         return Plan(
@@ -253,15 +262,6 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             class_weight=by_code,
             negative_weight=self.negative_weight,
         )
-
-    def _positive_code(self, part: Part) -> int:
-        if self.positive is None:
-            counts = np.bincount(part.y, weights=part.weight, minlength=len(self.classes_))
-            return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
-        where = np.flatnonzero(self.classes_ == self.positive)
-        if not len(where):
-            raise InputError(f"positive is {self.positive!r}; the classes are {listing(self.classes_.tolist())}")
-        return int(where[0])
 
     def _keep_places(self) -> tuple[int, ...]:
         place = {name: j for j, name in enumerate(self.columns_.names)}

@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .._blas import one_thread
 from .._types import Array, IntArray
 from ..errors import InputError
-from ..inputs import check_classes, read_target
+from ..inputs import check_classes, positive_code, read_target
 from .metrics import DRAWS, Scores, score_predictions
 
 
@@ -145,7 +145,7 @@ def nested_cv(
     _enough(classes, codes, groups, folds)
     if repeats < 1:
         raise InputError(f"repeats is {repeats!r}; it must be 1 or more")
-    code = _positive(classes, codes, positive)
+    code = positive_code(classes, codes, np.ones(len(codes)), positive)
     seeds = np.random.SeedSequence(seed).spawn(repeats * (folds + 1))
     tasks, done = [], []
     for repeat in range(repeats):
@@ -247,16 +247,6 @@ def _enough(classes: Any, codes: IntArray, groups: IntArray | None, folds: int) 
         few = counts[rarest]
         advice = f"use {few} folds or fewer" if few >= 2 else "a score needs at least 2"
         raise InputError(f"class {classes[rarest]!s} has {few} {what}, fewer than the {folds} outer folds: {advice}")
-
-
-def _positive(classes: Any, codes: IntArray, positive: Any) -> int:
-    if positive is None:
-        counts = np.bincount(codes)
-        return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
-    where = np.flatnonzero(classes == positive)
-    if not len(where):
-        raise InputError(f"positive is {positive!r}; the classes are {', '.join(map(str, classes))}")
-    return int(where[0])
 
 
 def _integer(seed: np.random.SeedSequence) -> int:
