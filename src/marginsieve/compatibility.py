@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from .criteria import MarginChange
 from .errors import listing
-from .searches import Backward
+from .machines import Sphere
+from .searches import Backward, PenalizedScaling
 from .table import Table
 
 
 def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | None:  # noqa: ARG001
     """Why this combination is not run, or None where it is."""
+    if isinstance(search, PenalizedScaling):
+        if criterion is None:
+            return None
+        return (
+            f"penalised scaling ranks by the factors that it learns, not by {type(criterion).__name__}: "
+            "use criterion=None"
+        )
+    if criterion is None:
+        return f"{type(search).__name__} needs a criterion to rank by: use criterion='margin' or another name"
+    if isinstance(machine, Sphere) and isinstance(criterion, MarginChange):
+        return "a sphere has no margin to change: use machine='c_svc', search='scaling' or criterion='fisher'"
     if isinstance(search, Backward) and "solution" not in criterion.needs:
         return (
             f"{type(criterion).__name__} scores a column by the labels alone, so its order does not change while "

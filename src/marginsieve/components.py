@@ -9,6 +9,7 @@ from .criteria import CRITERIA
 from .errors import InputError, listing
 from .kernels import KERNELS
 from .machines import MACHINES
+from .sampling import Smote
 from .searches import SEARCHES
 
 AXES: dict[str, Mapping[str, Any]] = {
@@ -27,9 +28,11 @@ REQUIRED = {
 
 
 def resolve(axis: str, value: Any) -> Any:
-    """The component that `value` names or is; None stays None for a sampler."""
-    if axis == "sampler" and (value is None or value == "smote"):
-        return None if value is None else _smote()
+    """The component that `value` names or is; None stays None for a sampler and for a criterion."""
+    if value is None and axis in ("sampler", "criterion"):
+        return None
+    if axis == "sampler" and value == "smote":
+        return Smote()
     if isinstance(value, str):
         known = AXES.get(axis, {})
         name = value.replace("-", "_")
@@ -40,9 +43,3 @@ def resolve(axis: str, value: Any) -> Any:
     if isinstance(value, type) or not hasattr(value, REQUIRED[axis]):
         raise InputError(f"{axis} is {value!r}; it must be a name or an object with a method {REQUIRED[axis]!r}")
     return value
-
-
-def _smote() -> Any:
-    from imblearn.over_sampling import SMOTE
-
-    return SMOTE()

@@ -1,5 +1,7 @@
 """How a user is told of a mistake."""
 
+import math
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,3 +14,11 @@ def listing(items: Sequence[Any], most: int = 5) -> str:
     """'a', 'b', 'c' and 12 more."""
     head = ", ".join(repr(str(item)) if isinstance(item, str) else str(item) for item in items[:most])
     return head + (f" and {len(items) - most} more" if len(items) > most else "")
+
+
+def positive_number(owner: str, name: str, value: Any, top: float = math.inf) -> None:
+    """Refuse a parameter that is not a number above 0 (and up to `top`)."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or not 0 < float(value) <= top:
+        limit = "" if top == math.inf else f" of at most {top:g}"
+        raise InputError(f"{owner}: {name} is {value!r}; it must be a positive number{limit}")

@@ -154,6 +154,10 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     chosen = searched.path.order[: max(1, min(size, len(searched.usable)))]
     local = np.sort(np.searchsorted(searched.usable, chosen))
     small = problem.part(local)
+    weights = searched.path.weights_at(len(chosen))
+    if weights is not None:
+        average = problem.kernel.average
+        small.scale = np.sqrt((len(chosen) if average else 1.0) * weights[np.argsort(chosen)])
     gram = small.gram()
     solutions = small.solve(gram)
     problem.count(small)
@@ -272,7 +276,7 @@ def _averaged(plan: Plan, part: Part, whole: Searched, rng: np.random.Generator)
     kept = np.isin(np.arange(n), plan.keep) & ~constant
     order = np.lexsort((total, constant, ~kept)).astype(np.intp)
     reason = f"{whole.path.stop_reason}; ranking averaged over {plan.ensemble} subsamples"
-    return replace(whole.path, order=order, scores=-total, stop_reason=reason)
+    return replace(whole.path, order=order, scores=-total, stop_reason=reason, weights=(), own=None)
 
 
 def subsample(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:

@@ -5,7 +5,7 @@ Shapes: m training rows, p live features, Z' the block of live columns kept as r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,10 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from ._jit import jit
+from ._products import quadratic_rows, weighted
 from ._types import Array, IntArray, Matrix, is_sparse
 from .table import Table, column_of
 
 FEW = 4  # columns up to which a downdate is a compiled loop instead of a matrix product
+MOST_ON = 0.8  # share of non-zero coefficients above which picking their samples out costs more than it saves
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
 
 
@@ -64,9 +66,9 @@ class Gram:
         centre = None
         if kernel.geometry == "distance":
             centre = columns.mean(axis=1)
-            columns = columns - centre[:, None]
+            columns = np.subtract(columns, centre[:, None], out=None if everything else columns)
         weight = scale[live] ** 2
-        product = None if kernel.geometry is None else _weighted_product(columns, weight)
+        product = None if kernel.geometry is None else weighted(columns, weight)
         trace = 0.0 if product is None else float(np.trace(product))
         block = Block(live, columns, weight, centre, trace)
         return cls(kernel, table, scale, live, block, np.arange(len(live)), product)
@@ -86,15 +88,24 @@ class Gram:
         weights = self.block.weight[rows]
         if len(rows) <= FEW and not self.table.is_sparse:
             return _less(product, self.block.columns, rows, weights)
-        product = product - _weighted_product(self.block.columns[rows], weights)
+        product = product - weighted(self.block.columns[rows], weights)
         return product, float(product.trace())
 
-    def rescaled(self, scale: Array) -> Gram:
-        """The same features at another scale (n,)."""
-        product = None if self.product is None else _weighted_product(self._columns, scale[self.features] ** 2)
+    def rescaled(self, scale: Array, features: IntArray | None = None) -> Gram:
+        """The same features, or some of them (sorted), at another scale (n,)."""
+        live = self.features if features is None else features
+        place = self.place if features is None else self.place[np.searchsorted(self.features, features)]
+        block = self.block
+        if len(place) < len(block.features):  # a block of their own: its rows are visited many times
+            centre = None if block.centre is None else block.centre[place]
+            block, place = (
+                replace(block, features=live, columns=block.columns[place], centre=centre),
+                np.arange(len(live)),
+            )
+        weight = scale[live] ** 2
+        product = None if self.product is None else weighted(block.columns, weight)
         trace = 0.0 if product is None else float(product.trace())
-        block = replace(self.block, weight=scale[self.block.features] ** 2, trace=trace)
-        return Gram(self.kernel, self.table, scale, self.features, block, self.place, product)
+        return Gram(self.kernel, self.table, scale, live, replace(block, weight=weight, trace=trace), place, product)
 
     @property
     def weight(self) -> Array:
@@ -133,10 +144,13 @@ class Gram:
             return self._inner_by_feature(weights, Z)
         own = self._columns
         other = own if Z is None else self._block_of(Z)
-        A = _weighted_product(other, weights, own)
+        A = weighted(other, weights, own)
         if self.kernel.geometry == "product":
             return A
-        return _as_distance(A, weights @ (other * other), weights @ (own * own))
+        if Z is None:
+            return _as_distance(A, A.diagonal(), A.diagonal())
+        squares = [np.einsum("j,jm,jm->m", weights, block, block) for block in (other, own)]
+        return _as_distance(A, *squares)
 
     def matrix(self, Z: Matrix | None = None) -> Array:
         """(m, m), or (rows, m) against new rows Z (rows, n)."""
@@ -146,6 +160,12 @@ class Gram:
         """(rows,): K(x, x)."""
         if Z is None:
             return self._matrix.diagonal().copy()
+        if self.kernel.geometry == "distance":
+            return np.asarray(self.kernel.outer(np.zeros(Z.shape[0])))
+        if self.kernel.geometry == "product":
+            part = Z[:, self.features]
+            square = part.multiply(part) if is_sparse(part) else part * part
+            return np.asarray(self.kernel.outer(square @ self.weight))
         total = np.zeros(Z.shape[0])
         for j, w in zip(self.features, self.weight, strict=True):
             z = column_of(Z, j)
@@ -194,21 +214,25 @@ class Gram:
 
     def scale_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in s_j, j live."""
-        slope = np.asarray(self.kernel.outer_slope(self._inner))
-        G = np.outer(c, c) * slope
+        on = None if d is not None or np.count_nonzero(c) > MOST_ON * len(c) else np.flatnonzero(c)
+        A, v = (self._inner, c) if on is None else (self._inner[np.ix_(on, on)], c[on])
+        slope = np.asarray(self.kernel.outer_slope(A))
+        G = np.outer(v, v) * slope
         if d is not None:
             G[np.diag_indices_from(G)] += d * slope.diagonal()
         s = self._divided(self.scale[self.features])
         if self.kernel.geometry is None:
-            return np.array([2.0 * s[k] * float(np.sum(G * B)) for k, B in self._base_matrices()])
-        columns = self._columns
-        if is_sparse(columns):
-            product = np.asarray(columns.multiply(columns @ G).sum(axis=1)).ravel()
-        else:
-            product = np.einsum("pm,pm->p", columns, columns @ G)
-        if self.kernel.geometry == "distance":
-            product -= (columns * columns) @ G.sum(axis=1)
-        return np.asarray(2.0 * s * product)
+            return np.array([2.0 * s[k] * float(np.sum(G * B)) for k, B in self._base_matrices(rows=on)])
+        if self._is_linear and d is None:
+            return np.asarray(2.0 * s * self._times(c) ** 2)
+        return np.asarray(2.0 * s * quadratic_rows(self._columns, G, self.kernel.geometry == "distance", on))
+
+    def along(self, direction: Array) -> Callable[[float], Array]:
+        """l -> K at the scale s + l * direction (p,): three matrices (m, m) are made once, a trial costs m^2."""
+        s, d = self.scale[self.features], direction
+        A0, A2 = self._inner, self.inner(self._divided(d * d))
+        A1 = self.inner(self._divided((s + d) ** 2)) - A0 - A2  # no weight is negative: half the cost
+        return lambda l: np.asarray(self.kernel.outer(A0 + l * A1 + l * l * A2))  # noqa: E741
 
     def feature_quadratic(self, c: Array) -> Array:
         """(p,): c'K_j c with K_j = base_j alone; additive kernels only."""
@@ -268,20 +292,6 @@ def _removed(values: IntArray, gone: IntArray) -> IntArray:
     stays = np.ones(len(values), dtype=bool)
     stays[gone] = False
     return values[stays]
-
-
-def _weighted_product(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
-    """left' diag(weights) right, for columns kept as rows: (b, r), (b,), (b, m) -> (r, m)."""
-    symmetric = right is None or right is left
-    right = left if right is None else right
-    if is_sparse(left):
-        return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
-    if len(weights) and np.all(weights == weights[0]):
-        return np.asarray((left.T @ right) * weights[0])
-    if symmetric and np.all(weights >= 0):  # R'R comes out symmetric to the last bit, at half the cost
-        root = np.sqrt(weights)[:, None] * left
-        return np.asarray(root.T @ root)
-    return np.asarray((left.T * weights) @ right)
 
 
 def _as_distance(product: Array, left: Array, right: Array) -> Array:

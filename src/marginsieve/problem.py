@@ -68,6 +68,21 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Own:
+    """The number of features that a method settled on by itself, and how."""
+
+    size: int
+    converged: bool
+    iterations: int
+    at_cap: float  # share of the features whose factor is at its bound
+    moved: tuple[float, ...] = ()  # by iteration: the mean change of the factors, in units of their start
+
+    def __str__(self) -> str:
+        how = "the factors came to rest" if self.converged else "the factors still moved"
+        return f"{how} after {self.iterations} moves: {self.size} features, {self.at_cap:.0%} of them at the cap"
+
+
+@dataclass(frozen=True)
 class Path:
     """A full ranking of the features (best first, no ties) and the steps that led to it."""
 
@@ -76,6 +91,16 @@ class Path:
     steps: tuple[Step, ...]
     stop_reason: str
     nested: bool = True  # the subset of each size is the head of `order`
+    weights: tuple[Array, ...] = ()  # by step: the learned kernel weights of the head of `order`, where the method has
+    own: Own | None = None  # the method's own number of features, where it has one
+
+    def weights_at(self, size: int) -> Array | None:
+        """(size,) learned kernel weights of the best features, with the sum that their step had; None without."""
+        known = [weight for weight in self.weights if len(weight) >= size]
+        if not known:
+            return None
+        nearest = min(known, key=len)
+        return np.asarray(nearest[:size] * (nearest.sum() / max(nearest[:size].sum(), 1e-300)))
 
     def support(self, size: int) -> IntArray:
         """The features of the subset of this size, sorted."""

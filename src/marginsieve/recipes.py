@@ -8,8 +8,9 @@ from typing import Any
 from .components import resolve
 from .criteria import Fisher, MarginChange
 from .errors import InputError, listing
-from .machines import CSVC
-from .searches import Backward, TopK
+from .kernels import Linear
+from .machines import CSVC, Sphere
+from .searches import Backward, PenalizedScaling, TopK
 from .selector import SVMSelector
 
 
@@ -47,7 +48,70 @@ def fisher(kernel: Any = "linear", C: float = 1.0, standardize: bool = True, **s
     )
 
 
-RECIPES: dict[str, Callable[..., SVMSelector]] = {"svm_rfe": svm_rfe, "fisher": fisher}
+def kp_cssvm(
+    kernel: Any = "gaussian",
+    C: float = 1.0,
+    C2: float = 1.0,
+    class_weight: Any = "balanced",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """Penalised kernel scaling with the cost-sensitive support vector machine, for imbalanced classes.
+
+    Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature selection for SVM
+    classification, Applied Soft Computing 67 (2018) 94-105.
+    """
+    return _kp(kernel, CSVC(C=C), {"C2": C2}, {"class_weight": class_weight, "standardize": standardize, **settings})
+
+
+def kp_svdd(
+    kernel: Any = "gaussian",
+    r: float = 0.1,
+    r_out: float = 0.1,
+    C2: float = 1.0,
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """Penalised kernel scaling with a sphere around the majority class; weak where a margin separates the classes.
+
+    Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature selection for SVM
+    classification, Applied Soft Computing 67 (2018) 94-105.
+    """
+    return _kp(kernel, Sphere(r=r, r_out=r_out), {"C2": C2}, {"standardize": standardize, **settings})
+
+
+def kp_svm(
+    kernel: Any = "gaussian",
+    C: float = 1.0,
+    C2: float = 1.0,
+    update: str = "gradient",
+    stop: str = "own",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """Penalised kernel scaling that decides by itself how many features stay.
+
+    Maldonado, Weber and Basak, Simultaneous feature selection and classification using kernel-penalized support vector
+    machines, Information Sciences 181 (2011) 115-128.
+    """
+    return _kp(kernel, CSVC(C=C), {"C2": C2, "update": update, "stop": stop}, {"standardize": standardize, **settings})
+
+
+def _kp(kernel: Any, machine: Any, search: dict[str, Any], settings: dict[str, Any]) -> SVMSelector:
+    """The settings that belong to the search go there, the rest to the selector."""
+    known = PenalizedScaling().get_params()
+    search |= {name: settings.pop(name) for name in list(settings) if name in known}
+    kernel = Linear(average=True) if isinstance(kernel, str) and kernel == "linear" else resolve("kernel", kernel)
+    return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=PenalizedScaling(**search), **settings)
+
+
+RECIPES: dict[str, Callable[..., SVMSelector]] = {
+    "svm_rfe": svm_rfe,
+    "fisher": fisher,
+    "kp_svm": kp_svm,
+    "kp_cssvm": kp_cssvm,
+    "kp_svdd": kp_svdd,
+}
 
 
 def names() -> list[str]:

@@ -51,7 +51,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         The four parts of a method; a string names one with its defaults. `marginsieve.recipes` has the named methods.
     n_features_to_select : None, int, float, "one-se" or "best"
         A count, a share of the columns, or a rule on inner cross-validation: the smallest size within one standard
-        error of the best (also None), or the best.
+        error of the best, or the best. None is the method's own number where it has one, else "one-se".
     standardize : bool
         Bring every column to mean 0 and variance 1 over the training rows.
     prefilter : (criterion, int) or None
@@ -306,7 +306,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     ) -> None:
         """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
         path = searched.path
-        size, rule = wanted_size(self, len(searched.usable), len(plan.keep))
+        size, rule = wanted_size(self, len(searched.usable), len(plan.keep), path.own)
         threshold = threshold_rule(self)
         held = None
         if rule or threshold == "balanced" or isinstance(threshold, tuple) or self.probability:

@@ -11,6 +11,7 @@ from .components import resolve
 from .errors import InputError
 
 if TYPE_CHECKING:
+    from .problem import Own
     from .selector import SVMSelector
 
 
@@ -35,9 +36,11 @@ def check_settings(selector: SVMSelector) -> None:
             raise InputError(f"prefilter is {prefilter!r}; its criterion must be a filter such as 'fisher'")
 
 
-def wanted_size(selector: SVMSelector, usable: int, kept: int) -> tuple[int, str]:
-    """(size, "") where it was given, (0, rule) where inner folds choose it."""
+def wanted_size(selector: SVMSelector, usable: int, kept: int, own: Own | None) -> tuple[int, str]:
+    """(size, "") where it was given or the method has its own, (0, rule) where inner folds choose it."""
     asked = selector.n_features_to_select
+    if asked is None and own is not None:
+        return max(own.size, kept), ""
     if asked is None or asked == "one-se":
         return 0, "one-se"
     if asked == "best":

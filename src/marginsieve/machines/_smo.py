@@ -10,7 +10,7 @@ box; i has the largest E, j promises the largest gain. They find quickly which v
 crawl. Conjugate gradients over the variables inside the box crawl nowhere: after a warm start they alone are often
 enough, and between bursts of pair steps they do the rest. Both only ever raise the objective.
 
-C-SVC is p = y with c_i between 0 and y_i C_i; SVDD is p = diag K with 2K in place of K.
+C-SVC is p = y with c_i between 0 and y_i C_i; SVDD is p = diag K with 2K in place of K, sum(c) = 1.
 """
 
 import numpy as np
@@ -325,4 +325,30 @@ def svc(
         b, objective, gap, steps = _svc(K, y, top, c, slack, room, tol, max_iter, WORK_BETWEEN_LOOKS)
         if gap <= tol or steps < 0 or steps >= max_iter:
             return c, b, objective, slack, gap
+        max_iter -= steps
+
+
+@jit
+def _svdd(
+    K2: Array, p: Array, lo: Array, hi: Array, c: Array, room: Array, tol: float, limit: int, work: int
+) -> tuple[float, float, float, int]:
+    """One stretch of work on c, in place: (multiplier of sum(c) = 1, dual objective, violation, pair steps)."""
+    objective, E = 0.0, room[5]
+    gap, steps = _ascend(K2, p, lo, hi, c, E, room, tol, limit, work)
+    for k in range(c.shape[0]):
+        objective += 0.5 * c[k] * (p[k] + E[k])
+    return _intercept(lo, hi, c, E), objective, gap, steps
+
+
+def svdd(
+    K: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int
+) -> tuple[Array, float, float, Array, float]:
+    """SVDD from a feasible `start`: (c, multiplier, dual objective, E = diag K - 2Kc, violation)."""
+    if not np.isfinite(K).all():
+        return start, 0.0, 0.0, start, HUGE
+    K2, p, c, room = 2.0 * K, K.diagonal().copy(), start.copy(), np.empty((7, len(start)))
+    while True:
+        multiplier, objective, gap, steps = _svdd(K2, p, lo, hi, c, room, tol, max_iter, WORK_BETWEEN_LOOKS)
+        if gap <= tol or steps < 0 or steps >= max_iter:
+            return c, multiplier, objective, room[5].copy(), gap
         max_iter -= steps

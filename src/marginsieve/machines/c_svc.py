@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._types import Array
-from ..errors import InputError
+from ..errors import InputError, positive_number
 from ..gram import Gram
-from ..problem import Solution
+from ..problem import Problem, Solution
 from . import _smo
 
 
@@ -77,13 +76,25 @@ class CSVC(BaseEstimator):
             out[i] = K[i] @ fold.coef + fold.intercept
         return out
 
+    def dual(self, solution: Solution, K: Array) -> float:
+        """The dual objective of these coefficients on another kernel matrix: a lower bound of its optimum."""
+        c = solution.coef
+        return float(np.abs(c).sum() - 0.5 * c @ K @ c)
+
+    def scale_gradient(self, solution: Solution, gram: Gram) -> Array:
+        """(p,): derivative of the optimal objective in s_j, j live (envelope theorem)."""
+        return -0.5 * gram.scale_gradient(solution.coef)
+
+    def contrast(self, problem: Problem) -> Array | None:  # noqa: ARG002
+        """What penalised scaling weighs the objective against: nothing, since both classes are inside it."""
+        return None
+
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        for name, value, lowest in (("C", self.C, 0.0), ("tol", self.tol, 0.0), ("max_iter", self.max_iter, 0)):
-            if name == "max_iter" and value is None:
-                continue
-            if not isinstance(value, numbers.Real) or isinstance(value, bool) or not lowest < float(value) < np.inf:
-                raise InputError(f"machine: {name} is {value!r}; it must be a positive number")
+        positive_number("machine", "C", self.C)
+        positive_number("machine", "tol", self.tol)
+        if self.max_iter is not None:
+            positive_number("machine", "max_iter", self.max_iter)
 
     def _solve(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
         limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter

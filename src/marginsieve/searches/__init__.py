@@ -1,8 +1,9 @@
 """Searches: how subsets are walked over; each returns a path with a full ranking."""
 
 from .backward import Backward
+from .scaling import PenalizedScaling
 from .top_k import TopK
 
-SEARCHES = {"backward": Backward, "top_k": TopK}
+SEARCHES = {"backward": Backward, "scaling": PenalizedScaling, "top_k": TopK}
 
-__all__ = ["SEARCHES", "Backward", "TopK"]
+__all__ = ["SEARCHES", "Backward", "PenalizedScaling", "TopK"]

@@ -1,0 +1,55 @@
+"""Products over a block of columns kept as rows (b, m), a few rows at a time: no temporary of the block's size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+
+from ._types import Array, IntArray, Matrix, is_sparse
+
+ROWS_AT_ONCE = 1024  # of the block: large enough for BLAS, small enough for the cache
+
+
+def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+    """left' diag(weights) right: (b, r), (b,), (b, m) -> (r, m); right is left by default."""
+    symmetric = right is None or right is left
+    right = left if right is None else right
+    if is_sparse(left):
+        return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
+    if len(weights) and np.all(weights == weights[0]):
+        return np.asarray((left.T @ right) * weights[0])
+    total = np.zeros((left.shape[1], right.shape[1]))
+    if symmetric and np.all(weights >= 0):  # R'R comes out symmetric to the last bit, at half the cost
+        root = np.sqrt(weights)[:, None]
+        for part in _parts(len(weights)):
+            piece = root[part] * left[part]
+            total += piece.T @ piece
+        return total
+    for part in _parts(len(weights)):
+        total += (left[part] * weights[part, None]).T @ right[part]
+    return total
+
+
+def quadratic_rows(columns: Matrix, G: Array, distance: bool, rows: IntArray | None = None) -> Array:
+    """(b,): z'Gz for each row z of the block; with `distance` minus 1/2 sum_is G_is (z_i - z_s)^2 instead.
+
+    G (q, q) is symmetric, over the samples `rows` (all by default).
+    """
+    if is_sparse(columns):
+        part = columns if rows is None else columns[:, rows]
+        return np.asarray(part.multiply(part @ G).sum(axis=1)).ravel()
+    total, out = G.sum(axis=1), np.empty(columns.shape[0])
+    for part in _parts(columns.shape[0]):
+        Z = columns[part] if rows is None else columns[part][:, rows]
+        Y = Z @ G
+        if distance:
+            Y -= Z * total
+        out[part] = np.einsum("pm,pm->p", Y, Z)
+    return out
+
+
+def _parts(count: int) -> Iterator[slice]:
+    for start in range(0, count, ROWS_AT_ONCE):
+        yield slice(start, start + ROWS_AT_ONCE)

@@ -1,0 +1,131 @@
+"""What penalised scaling minimises, as a function of the scaling factors of the live features.
+
+    Phi(e) = J(e) + P(e)                     direction "min-max"
+    Phi(e) = log J(e) - log sum_j e_j^2 V_j + P(e)    the same, for a machine with a contrast V (SVDD with outliers)
+    Phi(e) = -J(e) + P(e)                    direction "as-printed"
+
+J is the machine's optimal objective, summed over the binary problems; e_j^2 is the weight of feature j in the kernel
+(s_j^2, over the number of live features where the kernel averages). The penalty is of t = e / e_start:
+
+    concave  P = C2 * unit / n * sum(1 - exp(-beta t_j)),     l1  P = C2 * unit / n * sum(t_j)
+
+with unit = J at the start (1 for the logarithm), or as printed, in e itself: C2 * sum(1 - exp(-beta e_j)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._types import Array, IntArray
+from ..gram import Gram
+from ..problem import Problem, Solution
+
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """strength * sum(1 - exp(-beta e / unit)), or strength * sum(e / unit) where beta is None."""
+
+    strength: float
+    beta: float | None
+    unit: Array  # (n,)
+
+    def value(self, e: Array, live: IntArray) -> float:
+        t = e / self.unit[live]
+        return self.strength * float(np.sum(t if self.beta is None else -np.expm1(-self.beta * t)))
+
+    def slope(self, e: Array, live: IntArray) -> Array:
+        t = e / self.unit[live]
+        inner = np.ones(len(e)) if self.beta is None else self.beta * np.exp(-self.beta * t)
+        return np.asarray(self.strength * inner / self.unit[live])
+
+
+@dataclass(frozen=True)
+class Point:
+    """The live features at some factors e, the machine there, its objective J and what is minimised."""
+
+    gram: Gram
+    e: Array  # (p,)
+    solutions: tuple[Solution, ...]
+    J: float
+    value: float
+
+    @property
+    def live(self) -> IntArray:
+        return self.gram.features
+
+
+class Objective:
+    """Phi for one problem; `start` (n,) are the factors that it is measured from, `first` is the point there."""
+
+    def __init__(
+        self, problem: Problem, direction: str, penalty: str, C2: float, beta: float | None, scaled: bool
+    ) -> None:
+        self.problem = problem
+        self.sign = 1.0 if direction == "min-max" else -1.0
+        n = problem.table.shape[1]
+        self.start = problem.scale / (np.sqrt(n) if problem.kernel.average else 1.0)
+        self.contrast = problem.machine.contrast(problem) if self.sign > 0 else None
+        gram = problem.gram()
+        solutions = problem.solve(gram)
+        J = _total(solutions)
+        self.unit = 1.0 if self.contrast is not None else max(J, TINY)
+        own = {"concave": 1.0 if scaled else 5.0, "l1": None}[penalty]
+        curve = own if beta is None or own is None else beta
+        self.penalty = Penalty(C2 * self.unit / n, curve, self.start) if scaled else Penalty(C2, curve, np.ones(n))
+        self.first = Point(gram, self.start.copy(), solutions, J, self._value(J, self.start, gram.features))
+
+    def at(self, before: Point, e: Array, stay: IntArray | None = None) -> Point:
+        """The machine solved at other factors of the same features, or of some of them (places in `before.live`)."""
+        gram = self._gram(before, e, stay)
+        solutions = self.problem.solve(gram, before.solutions)
+        J = _total(solutions)
+        return Point(gram, e, solutions, J, self._value(J, e, gram.features))
+
+    def kept(self, point: Point, e: Array) -> Point:
+        """Other factors with the machine's coefficients kept."""
+        gram = self._gram(point, e, None)
+        J = self._dual(point, gram.matrix())
+        return Point(gram, e, point.solutions, J, self._value(J, e, point.live))
+
+    def along(self, point: Point, d: Array) -> Callable[[float], float]:
+        """l -> Phi at e + l d with the machine's coefficients kept."""
+        matrix = point.gram.along(d * self._root(len(d)))
+        return lambda length: self._value(self._dual(point, matrix(length)), point.e + length * d, point.live)
+
+    def slope(self, point: Point) -> Array:
+        """(p,): dPhi / de_j; the machine re-solved or kept, the gradient is the same (envelope theorem)."""
+        machine, gram, live = self.problem.machine, point.gram, point.live
+        J = self._root(len(live)) * sum(machine.scale_gradient(solution, gram) for solution in point.solutions)
+        if self.contrast is None:
+            return np.asarray(self.sign * J + self.penalty.slope(point.e, live))
+        V = self.contrast[live]
+        spread = 2.0 * point.e * V / max(float(point.e**2 @ V), TINY)
+        return np.asarray(J / max(point.J, TINY) - spread + self.penalty.slope(point.e, live))
+
+    def _gram(self, before: Point, e: Array, stay: IntArray | None) -> Gram:
+        features = before.live if stay is None else before.live[stay]
+        scale = self.problem.scale.copy()
+        scale[features] = e * self._root(len(features))
+        return before.gram.rescaled(scale, None if stay is None else features)
+
+    def _dual(self, point: Point, K: Array) -> float:
+        return float(sum(self.problem.machine.dual(solution, K) for solution in point.solutions))
+
+    def _value(self, J: float, e: Array, live: IntArray) -> float:
+        penalty = self.penalty.value(e, live)
+        if self.contrast is None:
+            return self.sign * J + penalty
+        return float(np.log(max(J, TINY)) - np.log(max(float(e**2 @ self.contrast[live]), TINY))) + penalty
+
+    def _root(self, live: int) -> float:
+        """What turns a factor into the scale of a kernel that divides by the number of live features."""
+        return float(np.sqrt(live)) if self.problem.kernel.average else 1.0
+
+
+def _total(solutions: Sequence[Solution]) -> float:
+    return float(sum(solution.objective for solution in solutions))
