@@ -1,6 +1,7 @@
 """Slow, obviously right versions of what the library computes fast."""
 
 import numpy as np
+from scipy.optimize import minimize
 
 
 def kernel_matrix(kernel, table, scale, features=None, Z=None, divide_by=None):
@@ -59,3 +60,40 @@ def auc(decision, positive, weights):
             won += w * (1.0 if decision[i] > decision[k] else 0.5 if decision[i] == decision[k] else 0.0)
             total += w
     return won / total
+
+
+def svdd_by_slsqp(K, lo, hi):
+    """(objective, c) of max diag(K)'c - c'Kc, sum(c) = 1, lo <= c <= hi, by a general solver."""
+    d = np.diag(K)
+    found = minimize(
+        lambda c: c @ K @ c - d @ c,
+        hi / hi.sum(),
+        jac=lambda c: 2 * K @ c - d,
+        bounds=list(zip(lo, hi, strict=True)),
+        constraints={"type": "eq", "fun": lambda c: c.sum() - 1, "jac": lambda c: np.ones(len(c))},
+        method="SLSQP",
+        options={"maxiter": 2000, "ftol": 1e-15},
+    )
+    return -found.fun, found.x
+
+
+def svdd_certificate(K, lo, hi, c):
+    """(worst broken constraint, duality gap): the Lagrangian's best over the box, at the best multiplier, less ours."""
+    broken = max(abs(c.sum() - 1), (lo - c).max(), (c - hi).max())
+    slope = np.diag(K) - 2 * K @ c
+
+    def over(v):  # the concave objective lies below its tangent plane
+        r = slope - v
+        return v + np.where(r > 0, r * hi, r * lo).sum()
+
+    best = min(over(v) for v in slope)  # piecewise linear in v: a vertex is enough
+    return broken, best - slope @ c
+
+
+def dense_damped_bfgs(B, p, q, eta=0.2):
+    """One step of Powell's damped update on a dense matrix."""
+    Bp = B @ p
+    curve = p @ Bp
+    theta = 1.0 if p @ q >= eta * curve else (1 - eta) * curve / (curve - p @ q)
+    r = theta * q + (1 - theta) * Bp
+    return B - np.outer(Bp, Bp) / curve + np.outer(r, r) / (p @ r)

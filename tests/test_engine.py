@@ -204,7 +204,7 @@ class Saboteur(Method):
 
 def sabotaged(label, flag=""):
     suite = Suite.read({**SPEC, "data": SPEC["data"][:1], "method": SPEC["method"][1:]})
-    bad = Saboteur(label, "fisher", (("n_features_to_select", 4), ("x", label)), flag)
+    bad = Saboteur(label, "fisher", (("n_features_to_select", 4), ("x", label)), flag=flag)
     return replace(suite, methods=(*suite.methods, bad), seconds=1.0 if label == "hangs" else None)
 
 

@@ -13,7 +13,7 @@ from marginsieve.errors import InputError
 from marginsieve.evaluation.engine import run_suite
 from marginsieve.evaluation.protocols import PROTOCOLS, protocol_of
 from marginsieve.evaluation.suite import Suite
-from marginsieve.evaluation.tuning import tune
+from marginsieve.evaluation.tuning import tune_machine
 
 Y = np.repeat([0, 1], [70, 30])
 
@@ -108,7 +108,7 @@ def test_tuning_is_grid_search_by_hand(kernel):
     part, _ = selector._read(X, y, None, None)
     splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, y))
     grid = {"machine__C": (0.01, 1.0, 30.0), "negative_weight": (0.2, 1.0)}
-    chosen, score = tune(selector, part, selector._plan(part), grid, splits)
+    chosen, score = tune_machine(selector, part, selector._plan(part), grid, splits)
     best = {}
     for C in grid["machine__C"]:
         for w in grid["negative_weight"]:
@@ -128,7 +128,7 @@ def test_tuning_is_grid_search_by_hand(kernel):
     assert score == pytest.approx(max(best.values()))
     assert best[chosen["machine__C"], chosen["negative_weight"]] == pytest.approx(max(best.values()))
     with pytest.raises(InputError, match="the grid names 'machine__gamma'"):
-        tune(selector, part, selector._plan(part), {"machine__gamma": (1,)}, splits)
+        tune_machine(selector, part, selector._plan(part), {"machine__gamma": (1,)}, splits)
 
 
 def test_tuning_on_the_reported_splits_is_optimistic_and_nested_is_not(tmp_path):

@@ -5,7 +5,9 @@ from importlib.metadata import version
 from . import recipes
 from .errors import InputError
 from .evaluation.describe import describe
+from .evaluation.tuning import tune
 from .selector import SVMSelector
+from .svdd import SVDD
 
 __version__ = version("marginsieve")
-__all__ = ["InputError", "SVMSelector", "__version__", "describe", "recipes"]
+__all__ = ["SVDD", "InputError", "SVMSelector", "__version__", "describe", "recipes", "tune"]

@@ -113,6 +113,7 @@ class Prepared:
     """A training part ready for a search: scaled, oversampled, columns that do not vary left out."""
 
     problem: Problem  # over `usable` alone
+    y: IntArray  # class codes of the problem's rows
     usable: IntArray  # the table's features that vary
     scaling: Scaling | None
 
@@ -183,7 +184,7 @@ def _search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
 
 def with_path(ready: Prepared, path: Path) -> Searched:
     """A prepared part and a path over its table that is known already."""
-    return Searched(ready.problem, ready.usable, ready.scaling, path)
+    return Searched(ready.problem, ready.y, ready.usable, ready.scaling, path)
 
 
 def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
@@ -212,7 +213,7 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
         criterion=plan.criterion,
         keep=_places(plan.keep, usable),
     )
-    return Prepared(problem, usable, scaling)
+    return Prepared(problem, y, usable, scaling)
 
 
 def _places(keep: tuple[int, ...], usable: IntArray) -> IntArray:

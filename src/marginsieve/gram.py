@@ -103,7 +103,12 @@ class Gram:
                 np.arange(len(live)),
             )
         weight = scale[live] ** 2
-        product = None if self.product is None else weighted(block.columns, weight)
+        if self.product is None:
+            product = None
+        elif features is None and (ratio := _common(weight, self.block.weight[self.place])):
+            product = ratio * self.product
+        else:
+            product = weighted(block.columns, weight)
         trace = 0.0 if product is None else float(product.trace())
         return Gram(self.kernel, self.table, scale, live, replace(block, weight=weight, trace=trace), place, product)
 
@@ -283,6 +288,12 @@ def _less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tup
                 out[i, j] -= weights[k] * (z[i] * z[j])
         trace += out[i, i]
     return out, trace
+
+
+def _common(weight: Array, before: Array) -> float:
+    """The factor by which all weights changed; 0 where they did not change alike."""
+    first = weight[0] / before[0] if before[0] > 0 else 0.0
+    return float(first) if np.allclose(weight, first * before, rtol=1e-14, atol=0.0) else 0.0
 
 
 def _removed(values: IntArray, gone: IntArray) -> IntArray:

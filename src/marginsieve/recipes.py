@@ -32,15 +32,17 @@ def svm_rfe(
     )
 
 
-def fisher(kernel: Any = "linear", C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
-    """The best features by the Fisher score, then a support vector machine on them.
+def fisher(
+    kernel: Any = "linear", C: float = 1.0, machine: Any = None, standardize: bool = True, **settings: Any
+) -> SVMSelector:
+    """The best features by the Fisher score, then a support vector machine (or another machine) on them.
 
     Score as in Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature
     selection for SVM classification, Applied Soft Computing 67 (2018) 94-105, eq. 3.
     """
     return SVMSelector(
         kernel=resolve("kernel", kernel),
-        machine=CSVC(C=C),
+        machine=CSVC(C=C) if machine is None else resolve("machine", machine),
         criterion=Fisher(),
         search=TopK(),
         standardize=standardize,

@@ -171,12 +171,19 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Array:
         """(rows,), positive for classes_[1] and 0 at the cut; (rows, classes) where there are more than two."""
         check_is_fitted(self)
-        value = self.model_.decision(read_new(self, X))
-        return value if len(self.classes_) > 2 else self._sign * (value[:, 0] - self.threshold_)
+        return self._decision(read_new(self, X))
 
     def predict(self, X: Any) -> Any:
         """The class of each row."""
-        value = self.decision_function(X)
+        return self._called(self.decision_function(X))
+
+    def _decision(self, Z: Any) -> Array:
+        """Decision values of rows that were read already."""
+        value = self.model_.decision(Z)
+        return value if len(self.classes_) > 2 else np.asarray(self._sign * (value[:, 0] - self.threshold_))
+
+    def _called(self, value: Array) -> Any:
+        """Classes by decision value."""
         return self.classes_[value.argmax(axis=1) if value.ndim == 2 else (value > 0).astype(np.intp)]
 
     @available_if(_wants_probability)  # type: ignore[untyped-decorator]

@@ -69,9 +69,9 @@ def run_suite(
         store.set_meta("current", [unit.key for unit in units])
         done = store.done()
         pending = [
-            Task(unit, suite.seconds, params.get((unit.data, unit.method.label)))
+            Task(unit, suite.seconds, params.get((unit.data, unit.method.base)))
             for unit in units
-            if unit.key not in done and params.get((unit.data, unit.method.label), {}) is not None
+            if unit.key not in done and params.get((unit.data, unit.method.base), {}) is not None
         ]
         _run_all(pending, store, run, progress, len(units))
     return Study(folder)
@@ -81,12 +81,12 @@ def _tuned(
     suite: Suite, units: list[Unit], store: Store, run: Any, progress: Progress | None
 ) -> dict[tuple[str, str], dict[str, Any] | None]:
     """Parameters tuned on the reported splits, by data set and method; None where the tuning failed."""
-    if suite.protocol.tuned != "reported" or not suite.protocol.grid:
+    if suite.protocol.tuned != "reported":
         return {}
     first: dict[tuple[str, str], Unit] = {}
     for unit in units:
-        where = (unit.data, unit.method.label)
-        if where not in first:
+        where = (unit.data, unit.method.base)
+        if where not in first and unit.grid:
             split = replace(unit.split, name="tuning")
             first[where] = replace(unit, key=key_of(unit.key, "tuning"), split=split)
     done = store.done()

@@ -18,7 +18,9 @@ class Job:
     """A suite and the printed quantities that it answers.
 
     `methods` maps a printed method to (recipe, settings); a recipe that does not exist is shown as missing.
-    `quantities` maps a printed quantity to (metric, "value" | "mean" | "max" over sizes).
+    `quantities` maps a printed quantity to (metric, "value" | "mean" | "max" over sizes). `variants` are settings of a
+    method that the paper chose among by the very estimate that it reports; `untuned` are the settings with which a
+    method is run instead, with nothing tuned, where parameters may not be chosen so.
     """
 
     name: str
@@ -30,6 +32,9 @@ class Job:
     quantities: Mapping[str, tuple[str, str]]
     note: str = ""  # printed rows must carry this in their note
     nested: bool = True  # also run with tuning inside the training parts, to show the optimism
+    grids: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)  # by method: what is tuned for it
+    variants: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    untuned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     quick_protocol: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -64,29 +69,22 @@ class Paper:
 ELEVEN = ("GORDON", "GLIOMA", "SRBCT", "BHAT1", "BHAT2", "BHAT3", "BHAT4", "CAR1", "CAR2", "CAR3", "CAR4")
 ALL: dict[str, Any] = {"n_features_to_select": 1.0}
 NONE: dict[str, Any] = {}
+SMOTE: dict[str, Any] = {"sampler": "smote"}
+GAUSSIAN: dict[str, Any] = {**ALL, "kernel": "gaussian"}
+
+COSTS = {"machine__C": tuple(2.0**k for k in range(-7, 8, 2)), "negative_weight": (0.01, 0.1, 0.5, 1.0)}
+WIDTHS = tuple(2.0**k for k in range(-7, -2))  # wider ones make every sample like itself alone on 2,000 columns
+NARROW = {**COSTS, "kernel__width": WIDTHS}
+SPHERES = {"machine__r": (0.01, 0.05, 0.1, 0.2, 0.5), "machine__r_out": (0.05, 0.2, 0.5), "kernel__width": WIDTHS}
 
 KP_IMBALANCED = Paper(
     "kp-imbalanced",
     "Maldonado and Lopez, Applied Soft Computing 67 (2018) 94-105",
     (
         Job(
-            "no-selection",
-            ("2", "3"),
-            {"name": "kp-imbalanced", "sizes": []},
-            ELEVEN,
-            ("GLIOMA", "SRBCT"),
-            {
-                "cs_svm_linear": ("fisher", ALL),
-                "cs_svm_gaussian": ("fisher", {**ALL, "kernel": "gaussian"}),
-                "l1_cssvm": ("l1_cssvm", NONE),
-                "svdd": ("svdd", NONE),
-            },
-            {"balanced_accuracy": ("balanced_accuracy", "value")},
-        ),
-        Job(
             "selection",
             ("4", "5"),
-            {"name": "kp-imbalanced"},
+            {"name": "kp-imbalanced", "inner_folds": 5},
             ELEVEN,
             ("GLIOMA", "SRBCT"),
             {
@@ -94,12 +92,37 @@ KP_IMBALANCED = Paper(
                 "svm_rfe": ("svm_rfe", NONE),
                 "svm_bfe": ("svm_bfe", NONE),
                 "l1_cssvm": ("l1_cssvm", NONE),
-                "kp_cssvm": ("kp_cssvm", NONE),
-                "kp_svdd": ("kp_svdd", NONE),
+                "kp_cssvm": ("kp_cssvm", {"class_weight": None, "scaled": False}),
+                "kp_svdd": ("kp_svdd", {"C2": 2.0**-3, "scaled": False}),
             },
             {
                 "balanced_accuracy_mean": ("balanced_accuracy", "mean"),
                 "balanced_accuracy_max": ("balanced_accuracy", "max"),
+            },
+            grids={"kp_cssvm": NARROW, "kp_svdd": SPHERES},
+            variants={"kp_cssvm": tuple({"C2": 2.0**k} for k in (-3, -1, -5, -7))},
+            untuned={"kp_cssvm": NONE, "kp_svdd": NONE},
+        ),
+        Job(
+            "no-selection",
+            ("2", "3"),
+            {"name": "kp-imbalanced", "sizes": [], "inner_folds": 5},
+            ELEVEN,
+            ("GLIOMA", "SRBCT"),
+            {
+                "cs_svm_linear": ("fisher", ALL),
+                "cs_svm_linear_smote": ("fisher", {**ALL, **SMOTE}),
+                "cs_svm_gaussian": ("fisher", GAUSSIAN),
+                "cs_svm_gaussian_smote": ("fisher", {**GAUSSIAN, **SMOTE}),
+                "l1_cssvm": ("l1_cssvm", NONE),
+                "svdd": ("fisher", {**GAUSSIAN, "machine": "svdd"}),
+            },
+            {"balanced_accuracy": ("balanced_accuracy", "value")},
+            grids={"cs_svm_gaussian": NARROW, "cs_svm_gaussian_smote": NARROW, "svdd": SPHERES},
+            untuned={
+                "cs_svm_linear_smote": {**ALL, **SMOTE},
+                "cs_svm_gaussian_smote": {**GAUSSIAN, **SMOTE},
+                "svdd": {**GAUSSIAN, "machine": "svdd"},
             },
         ),
     ),

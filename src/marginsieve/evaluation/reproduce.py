@@ -76,9 +76,10 @@ def _there(names: tuple[str, ...]) -> list[str]:
 
 def _suite(job: Job, names: list[str], tuning: str, quick: bool) -> Suite | None:
     methods = [
-        {"name": recipe, "label": label, **settings}
+        entry
         for label, (recipe, settings) in job.methods.items()
         if recipe in recipes.RECIPES
+        for entry in _entries(job, label, recipe, settings, tuning, quick)
     ]
     if not methods or not names:
         return None
@@ -89,19 +90,57 @@ def _suite(job: Job, names: list[str], tuning: str, quick: bool) -> Suite | None
     return Suite.read({"name": job.name, "protocol": protocol, "data": data, "method": methods})
 
 
+def _entries(
+    job: Job, label: str, recipe: str, settings: Mapping[str, Any], tuning: str, quick: bool
+) -> list[dict[str, Any]]:
+    """A method of the suite, or its variants: 'label[C2=0.125]'."""
+    if tuning == "nested" and label in job.untuned:
+        return [{"name": recipe, "label": label, "grid": {}, **job.untuned[label]}]
+    grid = {"grid": job.grids[label]} if label in job.grids else {}
+    variants = job.variants.get(label, ())[: 1 if quick or tuning == "nested" else None] or ({},)
+    return [{"name": recipe, "label": variant(label, extra), **settings, **extra, **grid} for extra in variants]
+
+
+def variant(label: str, extra: Mapping[str, Any]) -> str:
+    """The label of a method with further settings."""
+    return label if not extra else f"{label}[{', '.join(f'{name}={value:g}' for name, value in extra.items())}]"
+
+
 def _answers(job: Job, study: Study, tuning: str) -> pd.DataFrame:
-    """Our value of each printed quantity, by data set and method, in the paper's units."""
+    """Our value of each printed quantity, by data set and method, in the paper's units; of variants the best one's."""
     import pandas as pd
 
     rows = []
     for quantity, (metric, reduce) in job.quantities.items():
         scores = study.scores(metric)
+        scores = scores.assign(base=scores["method"].str.split("[", regex=False).str[0])
         factor = 1.0 if metric in ("g_mean", "auc") else 100.0
-        for (data, method), part in scores.groupby(["data", "method"], sort=False):
-            values = factor * part[metric].to_numpy(dtype=float)
+        for (data, method), part in scores.groupby(["data", "base"], sort=False):
+            best = part.groupby("method", sort=False)[metric].mean().idxmax()
+            values = factor * part.loc[part["method"] == best, metric].to_numpy(dtype=float)
             value = {"mean": values.mean(), "max": values.max(), "value": values[0]}[reduce]
             rows.append({"dataset": data, "method": method, "quantity": quantity, tuning: float(value)})
     return pd.DataFrame(rows, columns=["dataset", "method", "quantity", tuning])
+
+
+def _variants(job: Job, study: Study) -> list[str]:
+    """Mean and maximum over the sizes of each variant: the paper's figures are the best of these."""
+    if not job.variants:
+        return []
+    metric = next(iter(job.quantities.values()))[0]
+    scores = study.scores(metric)
+    scores = scores[scores["method"].str.contains("[", regex=False)]
+    if scores.empty:
+        return []
+    value = scores.groupby(["data", "method"], sort=False)[metric].agg(["mean", "max"]).mul(100).round(1)
+    table = (value["mean"].astype(str) + " / " + value["max"].astype(str)).unstack("method")
+    lines = ["Variants, mean / maximum over the sizes:", "", "| data set | " + " | ".join(table.columns) + " |"]
+    lines.append("|---" * (table.shape[1] + 1) + "|")
+    lines += [
+        f"| {data} | " + " | ".join(map(str, row)) + " |"
+        for data, row in zip(table.index, table.to_numpy(), strict=True)
+    ]
+    return [*lines, ""]
 
 
 def _beside(job: Job, printed: pd.DataFrame, found: list[pd.DataFrame]) -> pd.DataFrame:
@@ -162,6 +201,7 @@ def _section(job: Job, table: pd.DataFrame, studies: dict[str, Study], printed: 
         failures = study.failures()
         lines += [f"{len(failures)} units failed ({tuning}): {failures['error'].iloc[0]}", ""] if len(failures) else []
     if "paper" in studies:
+        lines += _variants(job, studies["paper"])
         lines += _ranks(job, table, out)
         lines += _times(job, studies["paper"], printed)
         lines += _plots(job, studies["paper"], out)

@@ -37,11 +37,17 @@ class Data:
 
 @dataclass(frozen=True)
 class Method:
-    """A recipe with settings, under a label of its own."""
+    """A recipe with settings, under a label of its own; `grid` replaces what the protocol tunes."""
 
     label: str
     recipe: str
     settings: tuple[tuple[str, Any], ...]
+    grid: tuple[tuple[str, tuple[Any, ...]], ...] | None = None
+
+    @property
+    def base(self) -> str:
+        """The label without what tells a variant: they share what is tuned."""
+        return self.label.split("[")[0]
 
     def build(self) -> Any:
         return recipes.get(self.recipe)(**dict(self.settings))
@@ -61,6 +67,11 @@ class Unit:
     @property
     def seed(self) -> int:
         return int(self.key[:8], 16) // 2
+
+    @property
+    def grid(self) -> Mapping[str, tuple[Any, ...]]:
+        """What is tuned: the method's own grid, or the protocol's."""
+        return self.protocol.grid if self.method.grid is None else dict(self.method.grid)
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,8 @@ class Suite:
             mark = fingerprint(data)
             for method in self.methods:
                 for split in splits:
-                    key = key_of(mark, asdict(self.protocol), method.recipe, method.settings, split.name, self.seed)
+                    what = (method.recipe, method.settings, method.grid)
+                    key = key_of(mark, asdict(self.protocol), what, split.name, self.seed)
                     out.append(Unit(key, data.name, method, self.protocol, split, self.seed))
         return out
 
@@ -143,7 +155,10 @@ def _method(entry: Mapping[str, Any]) -> Method:
     name = str(settings.pop("name"))
     recipe = recipes.get(name).__name__
     label = str(settings.pop("label", recipe.replace("_", "-")))
-    method = Method(label, recipe, tuple(sorted(settings.items())))
+    grid = settings.pop("grid", None)
+    if grid is not None:
+        grid = tuple((str(key), tuple(values)) for key, values in grid.items())
+    method = Method(label, recipe, tuple(sorted(settings.items())), grid)
     try:
         method.build()
     except TypeError as error:

@@ -1,25 +1,88 @@
-"""Choosing hyper-parameters of the machine on all features, with kernels and warm starts reused along the grid."""
+"""Choosing hyper-parameters: those of machine and kernel on all features, those of the search by whole searches."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_random_state
 
+from .. import cut
 from .._types import Array, IntArray
+from ..components import resolve
 from ..errors import InputError, listing
-from ..fitting import Part, Plan, prepare
+from ..fitting import Part, Plan, Prepared, prepare
 from ..gram import Gram
 from ..selector import SVMSelector
+from .metrics import ranking_auc
 
-COSTS = ("machine__C", "negative_weight")  # these leave the kernel matrix as it is
+GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "machine": {
+        "machine__C": tuple(2.0**k for k in range(-7, 8, 2)),
+        "machine__r": (0.01, 0.05, 0.1, 0.2, 0.5),
+        "kernel__width": tuple(2.0**k for k in range(-7, 0)),
+    },
+    "search": {"search__C2": (0.0, 0.5, 1.0, 2.0, 4.0)},
+}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A copy of the selector with the parameters that did best, not fitted; their scores by inner cross-validation.
+
+    The scores were looked at to choose: they are no estimate of performance.
+    """
+
+    selector: SVMSelector
+    params: dict[str, Any]
+    scores: dict[str, float]  # "machine": balanced accuracy on all features; "search": AUC of the selection
 
 
 def tune(
+    selector: SVMSelector,
+    X: Any,
+    y: Any,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    cv: Any = 5,
+    sample_weight: Any = None,
+    groups: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+) -> Tuned:
+    """Choose hyper-parameters in two stages, both on inner folds of these rows.
+
+    First those of the machine, the kernel and the costs, on all features, where points of the grid share kernel
+    matrices and warm starts; then those of the search (`search__C2` and the like), by a whole search in each fold.
+    `grid` maps parameters to values; by default C (r for a sphere), the width where the kernel has one, and C2.
+    """
+    made = clone(selector)
+    part, _ = made._read(X, y, sample_weight, groups)
+    known = made.get_params()
+    if grid is None:
+        grid = {name: values for kind in GRIDS.values() for name, values in kind.items() if name in known}
+    _refuse_unknown(made, grid)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    folds, _ = cut.inner_folds(cv, part, made.classes_.tolist(), rng)
+    params: dict[str, Any] = {}
+    scores: dict[str, float] = {}
+    first = {name: tuple(values) for name, values in grid.items() if not name.startswith("search__")}
+    second = {name: tuple(values) for name, values in grid.items() if name.startswith("search__")}
+    if first:
+        params, scores["machine"] = tune_machine(made, part, made._plan(part), first, folds)
+        made.set_params(**params)
+    if second:
+        chosen, scores["search"] = _tune_search(made, part, second, folds, int(rng.integers(2**31)), n_jobs)
+        made.set_params(**chosen)
+        params |= chosen
+    return Tuned(clone(made), params, scores)
+
+
+def tune_machine(
     selector: SVMSelector,
     part: Part,
     plan: Plan,
@@ -28,52 +91,91 @@ def tune(
 ) -> tuple[dict[str, Any], float]:
     """The point of the grid with the best balanced accuracy, pooled over the splits, of the machine on all features.
 
-    Of equally good points the last of the grid wins: on a wide table many values of C do equally well, and a small one
-    that serves all features is far too small for a few. Everything but the grid's own parameters is as in the selector.
+    Of equally good points the one with the larger AUC wins (two classes), then the last of the grid: on a wide table
+    many values of C do equally well, and a small one that serves all features is far too small for a few. Everything
+    but the grid's own parameters is as in the selector.
     """
+    _refuse_unknown(selector, grid)
+    points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    chosen = [clone(selector).set_params(**point) for point in points]
+    values: list[Array] = []
+    rows = np.concatenate([test for _, test in splits])
+    for train, test in splits:
+        ready = prepare(plan, part.take(train), np.random.default_rng(0))
+        Z = part.table.Z[test][:, ready.usable]
+        Z = Z if ready.scaling is None else ready.scaling.apply(Z)
+        values.append(np.array(list(_along_grid(points, chosen, plan, ready, Z))))
+    decision, truth = np.concatenate(values, axis=1), part.y[rows]
+    score = np.array([_balanced(_predicted(value, plan), truth) for value in decision])
+    ties = np.flatnonzero(score >= score.max() - 1e-12)
+    if plan.n_classes == 2 and len(ties) > 1:
+        one = np.ones((1, len(truth)))
+        area = np.round([ranking_auc(decision[k, :, 0], truth == plan.positive, one)[0] for k in ties], 12)
+        ties = ties[area == area.max()]
+    return points[ties[-1]], float(score[ties[-1]])
+
+
+def _refuse_unknown(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
     known = selector.get_params()
     if unknown := [key for key in grid if key not in known]:
         raise InputError(f"the grid names {listing(unknown)}, which {type(selector).__name__} does not have")
-    points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    chosen = [_chosen(selector, point) for point in points]
-    right: Array = np.zeros((len(points), plan.n_classes))
-    total = np.zeros(plan.n_classes)
-    for train, test in splits:
-        ready = prepare(plan, part.take(train), np.random.default_rng(0))
-        rows = part.table.Z[test][:, ready.usable]
-        rows = rows if ready.scaling is None else ready.scaling.apply(rows)
-        total += np.bincount(part.y[test], minlength=plan.n_classes)
-        for point, value in _along_grid(chosen, plan, part.take(train), ready, rows):
-            hit = _predicted(value, plan) == part.y[test]
-            right[point] += np.bincount(part.y[test][hit], minlength=plan.n_classes)
-    score = (right / np.maximum(total, 1)).mean(axis=1)
-    best = len(score) - 1 - int(np.argmax(np.round(score, 12)[::-1]))
-    return points[best], float(score[best])
-
-
-def _chosen(selector: SVMSelector, point: dict[str, Any]) -> tuple[str, SVMSelector]:
-    """The selector at a point of the grid, and what of the point decides the kernel matrix."""
-    kernel = repr(sorted((name, value) for name, value in point.items() if name not in COSTS))
-    return kernel, clone(selector).set_params(**point)
+    if empty := [key for key, values in grid.items() if not len(values)]:
+        raise InputError(f"the grid has no value for {listing(empty)}")
 
 
 def _along_grid(
-    chosen: list[tuple[str, SVMSelector]], plan: Plan, part: Part, ready: Any, rows: Any
-) -> Iterator[tuple[int, Array]]:
-    """(number of a point, decision values (rows, k)): points of one kernel share its matrix and start from the last."""
-    grams: dict[str, tuple[Gram, Array]] = {}
+    points: list[dict[str, Any]], chosen: list[SVMSelector], plan: Plan, ready: Prepared, rows: Any
+) -> Iterator[Array]:
+    """Decision values (rows, k) point by point: points of one kernel share its matrix and start from the last."""
+    shared: dict[str, tuple[Gram, Array, Array]] = {}
     warm: dict[str, Any] = {}
-    for number, (kernel, made) in enumerate(chosen):
-        if kernel not in grams:
-            scale = made.kernel.scale(ready.problem.table, ready.problem.sample_weight)
-            gram = Gram.build(made.kernel, ready.problem.table, scale=scale)
-            grams[kernel] = gram, gram.matrix(rows)
-        gram, cross = grams[kernel]
-        here = replace(plan, negative_weight=made.negative_weight)
-        cost = here.costs(part.y, part.weight) if plan.sampler is None else ready.problem.cost
-        problem = replace(ready.problem, machine=made.machine, cost=cost)
+    for point, made in zip(points, chosen, strict=True):
+        kernel = repr(sorted((name, value) for name, value in point.items() if name.startswith("kernel")))
+        if kernel not in shared:
+            gram = _gram(resolve("kernel", made.kernel), ready, [gram for gram, _, _ in shared.values()])
+            shared[kernel] = gram, gram.matrix(rows), gram.diagonal(rows)
+        gram, cross, diagonal = shared[kernel]
+        cost = replace(plan, negative_weight=made.negative_weight).costs(ready.y, ready.problem.sample_weight)
+        problem = replace(ready.problem, machine=resolve("machine", made.machine), cost=cost)
         warm[kernel] = problem.solve(gram, warm.get(kernel))
-        yield number, np.column_stack([cross @ solution.coef + solution.intercept for solution in warm[kernel]])
+        yield np.column_stack([cross @ s.coef + s.diagonal * diagonal + s.intercept for s in warm[kernel]])
+
+
+def _gram(kernel: Any, ready: Prepared, known: list[Gram]) -> Gram:
+    """The kernel on the prepared rows; at another width of a known one, its product is reused."""
+    scale = kernel.scale(ready.problem.table, ready.problem.sample_weight)
+    for gram in known:
+        if {**gram.kernel.get_params(), "width": 0} == {**kernel.get_params(), "width": 0}:
+            return gram.rescaled(scale)
+    return Gram.build(kernel, ready.problem.table, scale=scale)
+
+
+def _tune_search(
+    selector: SVMSelector,
+    part: Part,
+    grid: Mapping[str, Sequence[Any]],
+    folds: Sequence[tuple[IntArray, IntArray]],
+    seed: int,
+    n_jobs: int | None,
+) -> tuple[dict[str, Any], float]:
+    """The point whose searches rank held-out rows best, on average over sizes from all features down to a few."""
+    n = part.table.shape[1]
+    sizes = tuple(sorted({max(1, round(n / 4**k)) for k in range(8)}))
+    best: tuple[dict[str, Any], float] = {}, -np.inf
+    for values in itertools.product(*grid.values()):
+        point = dict(zip(grid, values, strict=True))
+        made = clone(selector).set_params(**point)
+        made.classes_, made.columns_ = selector.classes_, selector.columns_
+        plan = made._plan(part)
+        held = cut.hold_out(plan, part, sizes, folds, np.random.SeedSequence(seed), n_jobs)
+        score = float(np.mean(held.scores(part.y, part.weight, plan)[0]))
+        if score > best[1]:
+            best = point, score
+    return best
+
+
+def _balanced(predicted: IntArray, truth: IntArray) -> float:
+    return float(np.mean([(predicted[truth == code] == code).mean() for code in np.unique(truth)]))
 
 
 def _predicted(value: Array, plan: Plan) -> IntArray:

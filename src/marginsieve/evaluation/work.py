@@ -22,9 +22,10 @@ from sklearn.utils import _safe_indexing
 
 from .._blas import one_thread
 from .._types import IntArray
+from ..inputs import read_new
 from .metrics import point_metrics
 from .suite import Data, Unit
-from .tuning import tune
+from .tuning import tune_machine
 
 
 class OutOfTime(Exception):
@@ -78,22 +79,24 @@ def _row(
 def _fit_and_predict(unit: Unit, data: Data, params: dict[str, Any]) -> dict[str, Any]:
     protocol, split = unit.protocol, unit.split
     train = split.train if split.validation is None else np.sort(np.concatenate([split.train, split.validation]))
-    X, y = _safe_indexing(data.X, train), data.y[train]
+    table = _plain(data.X, unit)
+    X, y = _safe_indexing(table, train), data.y[train]
     if protocol.noise:
         y = protocol.noisy(np.asarray(X, dtype=float), y, np.random.default_rng(unit.seed))
     selector = _selector(unit, data, params)
     chosen = dict(params)
-    if protocol.tuned == "nested" and protocol.grid:
-        chosen = tune_on(selector, X, y, protocol, unit.seed)
+    if protocol.tuned == "nested" and unit.grid:
+        chosen = tune_on(selector, X, y, unit)
         selector.set_params(**chosen)
-    rows = _safe_indexing(data.X, split.test)
+    rows = _safe_indexing(table, split.test)
     sizes = protocol.sizes_for(int(X.shape[1]))
     if sizes:
         selector.set_params(n_features_to_select=sizes[-1])
     groups = None if data.groups is None else data.groups[train]
     selector.fit(X, y, **({} if groups is None else {"groups": groups}))
     fitted = selector.at_sizes(X, y, sizes) if sizes else [selector]
-    by_size = [_outcome(made, rows, data) for made in fitted]
+    Z = read_new(selector, rows)
+    by_size = [_outcome(made, Z, data) for made in fitted]
     metrics = {str(entry["size"]): _metrics(entry, data, split.test) for entry in by_size}
     return {
         "params": {**dict(unit.method.settings), **chosen},
@@ -119,27 +122,37 @@ def run_tuning(unit: Unit, data: Data, seconds: float | None = None) -> dict[str
         part, _ = selector._read(data.X, data.y, None, None)
         splits = unit.protocol.splits(data.y, data.groups, unit.split_seed)
         pairs = [(split.train, split.test) for split in splits]
-        chosen, score = tune(selector, part, selector._plan(part), unit.protocol.grid, pairs)
+        chosen, score = tune_machine(selector, part, selector._plan(part), unit.grid, pairs)
         return {"metrics": {"chosen": chosen, "balanced_accuracy": score}}
 
     return _row(unit, data, seconds, {}, choose)
 
 
-def tune_on(selector: Any, X: Any, y: IntArray, protocol: Any, seed: int) -> dict[str, Any]:
+def tune_on(selector: Any, X: Any, y: IntArray, unit: Unit) -> dict[str, Any]:
     """Hyper-parameters by inner folds of a training part."""
     part, _ = selector._read(X, y, None, None)
     plan = selector._plan(part)
-    folds = min(protocol.inner_folds, int(np.bincount(part.y).min()))
-    splits = StratifiedKFold(max(folds, 2), shuffle=True, random_state=seed).split(np.zeros(len(y)), y)
-    return tune(selector, part, plan, protocol.grid, list(splits))[0]
+    folds = min(unit.protocol.inner_folds, int(np.bincount(part.y).min()))
+    splits = StratifiedKFold(max(folds, 2), shuffle=True, random_state=unit.seed).split(np.zeros(len(y)), y)
+    return tune_machine(selector, part, plan, unit.grid, list(splits))[0]
 
 
-def _outcome(selector: Any, rows: Any, data: Data) -> dict[str, Any]:
-    predicted = np.asarray(selector.predict(rows))
+def _plain(X: Any, unit: Unit) -> Any:
+    """The table as a matrix where it holds floats alone and the method names no column: reading it takes no time."""
+    named = {"keep", "kinds"} & {name for name, _ in unit.method.settings}
+    if named or not all(isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in X.dtypes.unique()):
+        return X
+    return X.to_numpy(dtype=np.float64)
+
+
+def _outcome(selector: Any, Z: Any, data: Data) -> dict[str, Any]:
+    """What a fitted selector says of test rows that were read already."""
+    value = selector._decision(Z)
+    predicted = np.asarray(selector._called(value))
     decision = None
     if len(data.classes) == 2:
         sign = 1.0 if data.positive == 1 else -1.0
-        decision = (sign * np.asarray(selector.decision_function(rows))).tolist()
+        decision = (sign * value).tolist()
         if not np.isfinite(decision).all():
             raise ValueError("the decision values are not all finite")
     support = np.flatnonzero(selector.support_)

@@ -119,11 +119,11 @@ class Sphere(BaseEstimator):
 def _feasible(start: Array | None, lo: Array, hi: Array) -> Array:
     """A point of the box with sum 1, near `start`."""
     if start is None:
-        return hi / hi.sum()
+        return np.asarray(hi / hi.sum())
     c = np.clip(start, lo, hi)
     inside, outside = float(np.maximum(c, 0.0).sum()), float(-np.minimum(c, 0.0).sum())
     if inside <= 0.0:
-        return hi / hi.sum()
+        return np.asarray(hi / hi.sum())
     if inside - outside > 1.0:
         return np.asarray(np.where(c > 0, c * ((1.0 + outside) / inside), c))
     if inside >= 1.0:  # fewer outliers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,6 +21,7 @@ CHOICES = {
     "direction": ("min-max", "as-printed"),
     "stop": ("ranking", "own"),
     "penalty": ("concave", "l1"),
+    "refit": ("learned", "start"),
 }
 
 
@@ -64,6 +66,9 @@ class PenalizedScaling(BaseEstimator):
         stop="own": most moves.
     inner : int
         Iterations of "quasi-newton" in one move, at most.
+    refit : "learned" or "start"
+        The scale at which the machine is fitted on the selected features: the factors that were learned, or those that
+        the kernel started with.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class PenalizedScaling(BaseEstimator):
         tol: float = 1e-3,
         max_iter: int = 200,
         inner: int = 10,
+        refit: str = "learned",
     ) -> None:
         self.update = update
         self.direction = direction
@@ -101,6 +107,7 @@ class PenalizedScaling(BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.inner = inner
+        self.refit = refit
 
     def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Later dropped features rank higher; within one drop, those with the larger last factor."""
@@ -109,7 +116,8 @@ class PenalizedScaling(BaseEstimator):
         own = self._settle(walk) if self.stop == "own" else None
         self._rank(walk)
         reason = f"all features were ranked: {walk.accepted} moves lowered the objective, {walk.refused} did not"
-        return walk.path(own, reason if own is None else str(own))
+        path = walk.path(own, reason if own is None else str(own))
+        return path if self.refit == "learned" else replace(path, weights=())
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
@@ -139,13 +147,11 @@ class PenalizedScaling(BaseEstimator):
         walk.total = float(walk.point.e @ walk.point.e) if fixed else None
         while len(walk.point.live) > 1:
             since, rule = time.perf_counter(), self._rule()
-            if fixed:  # a short memory
-                walk.restart(np.sqrt(walk.point.e))
             for _ in range(self.moves):
                 if not walk.move(rule) or (not fixed and walk.fallen().any()):
                     break
             walk.record(since)
-            walk.drop(None if fixed else int(walk.fallen().sum()))
+            walk.drop(0 if fixed else int(walk.fallen().sum()))
         walk.record(time.perf_counter())
 
     def _settle(self, walk: _Walk) -> Own:
@@ -197,19 +203,16 @@ class _Walk:
             rule.length *= 0.5
         return False
 
-    def restart(self, e: Array) -> None:
-        """Go on from other factors (brought to the total)."""
-        assert self.total is not None
-        if not np.array_equal(e, self.point.e):
-            self.point = self.objective.at(self.point, rescaled(e, self.total))
-
     def fallen(self) -> BoolArray:
         """(p,) which live features have a factor of almost nothing; those to keep never have."""
         live = self.point.live
         return np.asarray((self.point.e < self.eps * self.objective.start[live]) & ~self.kept[live])
 
-    def drop(self, fallen: int | None, limit: bool = True) -> None:
-        """Drop the features with the smallest factors: a share, or those fallen if they are fewer."""
+    def drop(self, fallen: int, limit: bool = True) -> None:
+        """Drop the features with the smallest factors: a share, or those fallen if they are fewer.
+
+        Where the total is fixed the others go on from mu <- sqrt(mu): a short memory of what they were.
+        """
         left = len(self.point.live)
         count = (
             1 if left <= self.one_by_one_below else max(1, int(self.step * left) if self.step < 1 else int(self.step))
@@ -222,7 +225,7 @@ class _Walk:
         self.scores[live] = e / self.objective.start[live]
         self.gone.append(live[order[:count]])
         stay = np.sort(order[count:])
-        e = e[stay] if self.total is None else rescaled(e[stay], self.total)
+        e = e[stay] if self.total is None else rescaled(np.sqrt(e[stay]), self.total)
         self.point = self.objective.at(self.point, e, stay)
 
     def record(self, since: float) -> None:
