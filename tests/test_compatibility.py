@@ -10,10 +10,11 @@ from marginsieve.compatibility import refuses
 from marginsieve.components import AXES, resolve
 from marginsieve.errors import InputError
 
-PRODUCT = list(itertools.product(*AXES.values()))
+NAMES = {axis: [*known, None] if axis == "criterion" else list(known) for axis, known in AXES.items()}
+PRODUCT = list(itertools.product(*NAMES.values()))
 
 
-@pytest.mark.parametrize("names", PRODUCT, ids="-".join)
+@pytest.mark.parametrize("names", PRODUCT, ids=lambda names: "-".join(map(str, names)))
 @pytest.mark.parametrize("classes", [2, 3])
 def test_product(names, classes):
     rng = np.random.default_rng(0)
@@ -26,8 +27,9 @@ def test_product(names, classes):
     if sentence is None:
         selector.fit(X, y)
         assert sorted(selector.ranking_) == list(range(1, 7))
-        assert selector.support_[0]
-        assert selector.score(X, y) > 1.0 / classes
+        if chosen["machine"] != "svdd":  # a sphere around one of two classes of equal size need not find it
+            assert selector.support_[0]
+            assert selector.score(X, y) > 1.0 / classes
         assert selector.decision_function(X).shape == ((21,) if classes == 2 else (21, 3))
     else:
         assert len(sentence.split()) > 5

@@ -1,7 +1,11 @@
 """Protocols split as the papers did, put noise into training labels alone, and tune where they say."""
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
@@ -13,7 +17,8 @@ from marginsieve.errors import InputError
 from marginsieve.evaluation.engine import run_suite
 from marginsieve.evaluation.protocols import PROTOCOLS, protocol_of
 from marginsieve.evaluation.suite import Suite
-from marginsieve.evaluation.tuning import tune_machine
+from marginsieve.evaluation.tuning import _along_grid, tune, tune_machine
+from marginsieve.fitting import fit_model, prepare, run_search
 
 Y = np.repeat([0, 1], [70, 30])
 
@@ -129,6 +134,53 @@ def test_tuning_is_grid_search_by_hand(kernel):
     assert best[chosen["machine__C"], chosen["negative_weight"]] == pytest.approx(max(best.values()))
     with pytest.raises(InputError, match="the grid names 'machine__gamma'"):
         tune_machine(selector, part, selector._plan(part), {"machine__gamma": (1,)}, splits)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_tuning_reuses_kernels_without_a_trace(kernel):
+    """Points that share a kernel matrix, another width made from it, warm starts: as if each were fitted alone."""
+    cohort = make_cohort(40, 12, n_relevant=3, effect=1.0, random_state=5)
+    selector = recipes.fisher(kernel=kernel, threshold="margin", sampler="smote", n_features_to_select=1.0)
+    selector.set_params(machine__tol=1e-8, random_state=0)
+    part, _ = selector._read(cohort.X, cohort.y, None, None)
+    plan, splits = selector._plan(part), list(StratifiedKFold(3).split(cohort.X, cohort.y))
+    grid = {"kernel__width": (0.1, 0.3), "machine__C": (0.1, 10.0), "negative_weight": (0.3, 1.0)}
+    points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    chosen = [clone(selector).set_params(**point) for point in points]
+    train, test = splits[0]
+    ready = prepare(plan, part.take(train), np.random.default_rng(0))
+    rows = ready.scaling.apply(part.table.Z[test])
+    for made, value in zip(chosen, _along_grid(points, chosen, plan, ready, rows), strict=True):
+        alone = replace(plan, kernel=made.kernel, machine=made.machine, negative_weight=made.negative_weight)
+        searched = run_search(alone, part.take(train), np.random.default_rng(0))
+        np.testing.assert_allclose(fit_model(alone, searched, 12).decision(part.table.Z[test]), value, atol=1e-5)
+
+
+def test_tuning_a_sphere_counts_the_diagonal():
+    cohort = make_cohort(60, 10, n_relevant=6, effect=2.5, prevalence=0.3, random_state=1)
+    selector = recipes.fisher(kernel="polynomial", machine="svdd", n_features_to_select=1.0, threshold="margin")
+    tuned = tune(selector, cohort.X, cohort.y, {"machine__r": (0.05, 0.2), "machine__r_out": (0.05, 0.5)}, cv=3)
+    assert tuned.scores["machine"] > 0.65
+
+
+def test_tune_chooses_in_two_stages_and_leaves_the_selector_alone():
+    cohort = make_cohort(60, 80, n_relevant=6, effect=1.5, random_state=2)
+    selector = recipes.kp_cssvm(n_features_to_select=5, random_state=0)
+    grid = {"machine__C": (1e-4, 1.0), "kernel__width": (0.05, 5.0), "search__C2": (0.0, 1.0)}
+    tuned = tune(selector, cohort.X, cohort.y, grid, cv=3)
+    assert set(tuned.params) == set(grid)
+    assert tuned.params["kernel__width"] == 0.05  # at 5 every sample is like itself alone
+    assert set(tuned.scores) == {"machine", "search"}
+    assert selector.get_params()["machine__C"] == 1.0
+    assert not hasattr(tuned.selector, "ranking_")
+    assert tuned.selector.fit(cohort.X, cohort.y).n_features_ == 5
+    assert tune(selector, cohort.X, cohort.y, grid, cv=3, n_jobs=2).params == tuned.params
+    default = tune(recipes.kp_svdd(), cohort.X, cohort.y, cv=3)
+    assert set(default.params) == {"machine__r", "kernel__width", "search__C2"}
+    with pytest.raises(InputError, match="the grid names 'search__step'"):
+        tune(recipes.fisher(), cohort.X, cohort.y, {"search__step": (0.1,)})
+    with pytest.raises(InputError, match="no value for 'machine__C'"):
+        tune(selector, cohort.X, cohort.y, {"machine__C": ()})
 
 
 def test_tuning_on_the_reported_splits_is_optimistic_and_nested_is_not(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from imblearn.over_sampling import SMOTE, RandomOverSampler
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -26,6 +27,7 @@ from marginsieve import SVMSelector, cut, recipes
 from marginsieve.datasets import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.fitting import Part, Plan
+from marginsieve.sampling import Smote
 from marginsieve.table import Columns
 
 
@@ -283,8 +285,6 @@ def test_what_needs_two_classes_says_so(settings):
 
 
 def test_smote_touches_training_rows_alone(cohort, monkeypatch):
-    from imblearn.over_sampling import SMOTE
-
     seen = []
 
     class Spy(SMOTE):
@@ -302,11 +302,36 @@ def test_smote_touches_training_rows_alone(cohort, monkeypatch):
     np.testing.assert_array_equal(named.ranking_, clone(named).set_params(n_jobs=2).fit(cohort.X, cohort.y).ranking_)
 
 
-def test_smote_with_too_few_rows_says_so(cohort):
+def test_smote_makes_four_new_rows_for_each_of_the_rarest_class(rng):
+    X, y = rng.normal(size=(40, 3)), np.where(np.arange(40) < 8, "rare", "usual")
+    Z, labels = Smote(random_state=0).fit_resample(X, y)
+    assert (labels == "rare").sum() == 8 * 5
+    assert (labels == "usual").sum() == 32
+    np.testing.assert_array_equal(Z[:40], X)
+    low, high = X[:8].min(axis=0), X[:8].max(axis=0)
+    assert ((Z[40:] >= low) & (Z[40:] <= high)).all()  # between rows of the class
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_every_recipe_takes_a_sampler(name, cohort):
+    for sampler in ("smote", RandomOverSampler(random_state=0)):
+        selector = recipes.get(name)(n_features_to_select=5, sampler=sampler, random_state=0, threshold="margin")
+        selector.fit(cohort.X, cohort.y)
+        assert len(selector.model_.solutions[0].coef) > 80
+        assert selector.n_features_ == 5
+
+
+def test_smote_with_few_rows_takes_fewer_neighbours_and_says_so(cohort):
     few = np.r_[np.flatnonzero(cohort.y == "case")[:3], np.flatnonzero(cohort.y == "control")]
     selector = recipes.svm_rfe(n_features_to_select=5, sampler="smote", threshold="margin")
-    with pytest.raises(InputError, match="SMOTE failed on a training part whose rarest class has 3 rows"):
+    with pytest.warns(UserWarning, match="SMOTE has 3 rows of the rarest class: 2 neighbours"):
         selector.fit(cohort.X.iloc[few], cohort.y.iloc[few])
+    assert len(selector.model_.solutions[0].coef) == len(few) + 12
+    one = few[2:]
+    with pytest.raises(InputError, match=r"^SMOTE interpolates .* which has 1 in a training part: it needs 2"):
+        selector.fit(cohort.X.iloc[one], cohort.y.iloc[one])
+    with pytest.raises(InputError, match="SMOTE failed on a training part whose rarest class has 3 rows"):
+        selector.set_params(sampler=SMOTE()).fit(cohort.X.iloc[few], cohort.y.iloc[few])
     with pytest.raises(InputError, match="sample_weight and sampler"):
         selector.fit(cohort.X, cohort.y, sample_weight=np.arange(1, 81))
 

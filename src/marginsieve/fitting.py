@@ -256,6 +256,8 @@ def _oversampled(sampler: Any, table: Table, y: IntArray, rng: np.random.Generat
         sampler.set_params(random_state=int(rng.integers(2**31)))
     try:
         Z, codes = sampler.fit_resample(np.ascontiguousarray(table.Z), y)
+    except InputError:
+        raise
     except ValueError as error:
         smallest = int(np.bincount(y).min())
         raise InputError(

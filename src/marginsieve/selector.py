@@ -31,6 +31,7 @@ from .inputs import (
     with_rest,
 )
 from .problem import Path
+from .sampling import Smote
 from .settings import check_settings, threshold_rule, wanted_size
 from .table import as_frame, equal_columns
 
@@ -288,6 +289,9 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.notes_: list[str] = []
         if lost := [names[j] for j in self._keep_places() if names[j] in self.constant_]:
             self.notes_.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
+        count, sampler = int(np.bincount(part.y).min()), resolve("sampler", self.sampler)
+        if isinstance(sampler, Smote) and sampler.neighbors(count) < sampler.k_neighbors:
+            self.notes_.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbours, not more")
         spread = part.table.spread
         ratio = spread.max() / (np.median(spread[spread > 0]) if (spread > 0).any() else 1.0)
         if not self.standardize and ratio > DROWNS:
@@ -347,7 +351,8 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
 
     def _note_one_sided(self, plan: Plan, part: Part) -> None:
         """A machine that calls every training row the same has learned nothing to cut."""
-        if plan.n_classes > 2 or self.class_weight is not None or self.negative_weight != 1.0:
+        told = self.class_weight is not None or self.negative_weight != 1.0
+        if plan.n_classes > 2 or told or not hasattr(plan.machine, "C"):
             return
         side = np.sign(self.model_.decision(part.table.Z)[:, 0])
         if (side == side[0]).all():

@@ -32,7 +32,8 @@ class SVDD(OutlierMixin, BaseEstimator):
         At most about this share of the known outliers lies inside.
     standardize : bool
         Bring every column to mean 0 and variance 1 over the training rows.
-    tol, max_iter : see `marginsieve.machines.Sphere`
+    tol : float
+        The KKT violation at which the solver stops; rows so near the sphere count as inside.
 
     Attributes
     ----------
@@ -49,18 +50,16 @@ class SVDD(OutlierMixin, BaseEstimator):
         r_out: float = 0.1,
         standardize: bool = False,
         tol: float = 1e-4,
-        max_iter: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.r = r
         self.r_out = r_out
         self.standardize = standardize
         self.tol = tol
-        self.max_iter = max_iter
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, outliers: Any = None) -> SVDD:  # noqa: ARG002
         """Describe the rows; `outliers` (rows,) marks those that are known not to belong. y is ignored."""
-        machine = Sphere(r=self.r, r_out=self.r_out, tol=self.tol, max_iter=self.max_iter)
+        machine = Sphere(r=self.r, r_out=self.r_out, tol=self.tol)
         machine.check()
         kernel = resolve("kernel", self.kernel)
         self.columns_, table = read_training(self, X, np.empty(0), None)
@@ -83,7 +82,7 @@ class SVDD(OutlierMixin, BaseEstimator):
         self.support_: IntArray = np.flatnonzero(c)
         self.dual_coef_: Array = c[self.support_]
         self._centre = float(c @ self._gram.matrix() @ c)  # its squared norm
-        self.offset_ = -max(self._centre - solution.intercept, 0.0)
+        self.offset_ = -max(self._centre - solution.intercept, 0.0) * (1.0 + 2.0 * self.tol)
         self.radius_ = float(np.sqrt(-self.offset_))
         self.residual_ = solution.residual
         return self

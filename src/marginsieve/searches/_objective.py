@@ -15,7 +15,7 @@ with unit = J at the start (1 for the logarithm), or as printed, in e itself: C2
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,24 +60,31 @@ class Point:
 
 
 class Objective:
-    """Phi for one problem; `start` (n,) are the factors that it is measured from, `first` is the point there."""
+    """Phi for one problem; `start` (n,) are the factors that it is measured from."""
 
     def __init__(
         self, problem: Problem, direction: str, penalty: str, C2: float, beta: float | None, scaled: bool
     ) -> None:
+        n = problem.table.shape[1]
         self.problem = problem
         self.sign = 1.0 if direction == "min-max" else -1.0
-        n = problem.table.shape[1]
         self.start = problem.scale / (np.sqrt(n) if problem.kernel.average else 1.0)
         self.contrast = problem.machine.contrast(problem) if self.sign > 0 else None
-        gram = problem.gram()
-        solutions = problem.solve(gram)
+        own = {"concave": 1.0 if scaled else 5.0, "l1": None}[penalty]
+        self.unit = 1.0
+        self.penalty = Penalty(C2, own if beta is None or own is None else beta, self.start if scaled else np.ones(n))
+        self.scaled = scaled
+
+    def begin(self) -> Point:
+        """The point at the start; J there is the unit that the penalty is measured in."""
+        gram, n = self.problem.gram(), len(self.start)
+        solutions = self.problem.solve(gram)
         J = _total(solutions)
         self.unit = 1.0 if self.contrast is not None else max(J, TINY)
-        own = {"concave": 1.0 if scaled else 5.0, "l1": None}[penalty]
-        curve = own if beta is None or own is None else beta
-        self.penalty = Penalty(C2 * self.unit / n, curve, self.start) if scaled else Penalty(C2, curve, np.ones(n))
-        self.first = Point(gram, self.start.copy(), solutions, J, self._value(J, self.start, gram.features))
+        if self.scaled:
+            self.penalty = replace(self.penalty, strength=self.penalty.strength * self.unit / n)
+            self.scaled = False
+        return Point(gram, self.start.copy(), solutions, J, self._value(J, self.start, gram.features))
 
     def at(self, before: Point, e: Array, stay: IntArray | None = None) -> Point:
         """The machine solved at other factors of the same features, or of some of them (places in `before.live`)."""

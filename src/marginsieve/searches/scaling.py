@@ -65,7 +65,7 @@ class PenalizedScaling(BaseEstimator):
     max_iter : int
         stop="own": most moves.
     inner : int
-        Iterations of "quasi-newton" in one move, at most.
+        Iterations of "quasi-newton" with the coefficients kept, at most; many of them follow a bound of J, not J.
     refit : "learned" or "start"
         The scale at which the machine is fitted on the selected features: the factors that were learned, or those that
         the kernel started with.
@@ -88,7 +88,7 @@ class PenalizedScaling(BaseEstimator):
         cap: float = 4.0,
         tol: float = 1e-3,
         max_iter: int = 200,
-        inner: int = 10,
+        inner: int = 3,
         refit: str = "learned",
     ) -> None:
         self.update = update
@@ -179,7 +179,7 @@ class _Walk:
     def __init__(self, objective: Objective, step: float | int, one_by_one_below: int, eps: float) -> None:
         self.objective = objective
         self.step, self.one_by_one_below, self.eps = step, one_by_one_below, eps
-        self.point: Point = objective.first
+        self.point: Point = objective.begin()
         self.total: float | None = None
         n = len(objective.start)
         self.kept: BoolArray = np.isin(np.arange(n), objective.problem.keep)

@@ -1,0 +1,378 @@
+"""Penalised scaling: gradients, the limited-memory update, descent, what it finds, how it stops, what it costs."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from oracles import dense_damped_bfgs
+
+from marginsieve import recipes
+from marginsieve.datasets import make_cohort
+from marginsieve.errors import InputError
+from marginsieve.gram import Gram
+from marginsieve.kernels import KERNELS, Gaussian, Linear
+from marginsieve.machines import CSVC, Sphere
+from marginsieve.problem import Problem
+from marginsieve.searches import PenalizedScaling
+from marginsieve.searches._bfgs import DampedBFGS
+from marginsieve.searches._objective import Objective
+from marginsieve.searches._updates import QuasiNewton
+from marginsieve.table import Columns
+
+MACHINES = {"c_svc": CSVC(C=2.0, tol=1e-11), "svdd": Sphere(r=0.3, r_out=0.5, tol=1e-11)}
+UPDATES = ("multiplicative", "quasi-newton", "gradient")
+FAST = {"n_features_to_select": 5, "threshold": "margin"}
+
+kernels = pytest.mark.parametrize("kernel", [kernel() for kernel in KERNELS.values()], ids=list(KERNELS))
+machines = pytest.mark.parametrize("machine", list(MACHINES.values()), ids=list(MACHINES))
+
+
+def problem_of(X, y, kernel, machine, keep=()):
+    table = Columns.of(X).table(X)
+    cost = np.where(y > 0, (y < 0).sum() / (y > 0).sum(), 1.0)
+    keep = np.array(keep, dtype=np.intp)
+    scale = kernel.scale(table)
+    return Problem(table, y[None], cost[None], np.ones(len(y)), scale, kernel, machine, None, keep=keep)
+
+
+def small(seed=0, m=24, n=5):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(m) < m // 3, 1.0, -1.0)
+    X = rng.normal(size=(m, n))
+    X[y > 0, :2] += 1.0
+    return X, y, rng
+
+
+def wide(m=40, n=300, planted=8, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(m) < m // 3, 1.0, -1.0)
+    X = rng.normal(size=(m, n))
+    X[y > 0, :planted] += 1.5
+    return X, y
+
+
+def difference_quotient(value, at, step=1e-5):
+    out = np.empty(len(at))
+    for j in range(len(at)):
+        move = step * np.eye(len(at))[j]
+        out[j] = (value(at + move) - value(at - move)) / (2 * step)
+    return out
+
+
+# -- gradients ----------------------------------------------------------------------------------------------------
+
+
+@kernels
+@machines
+def test_the_gradient_of_the_optimum_is_the_difference_quotient(kernel, machine):
+    """Envelope theorem: the machine re-solved at every scale."""
+    X, y, rng = small()
+    gram = Gram.build(kernel, Columns.of(X).table(X))
+    s = gram.scale * rng.uniform(0.7, 1.3, 5)
+
+    def optimum(scale):
+        return machine.solve(gram.rescaled(scale), y, np.ones(len(y))).objective
+
+    here = gram.rescaled(s)
+    fast = machine.scale_gradient(machine.solve(here, y, np.ones(len(y))), here)
+    slow = difference_quotient(optimum, s, 1e-4 * s[0])
+    assert np.abs(fast - slow).max() < 1e-5 * np.abs(slow).max()
+
+
+@kernels
+@machines
+def test_the_gradient_with_coefficients_kept_is_the_difference_quotient(kernel, machine):
+    X, y, rng = small(1)
+    gram = Gram.build(kernel, Columns.of(X).table(X))
+    s = gram.scale * rng.uniform(0.7, 1.3, 5)
+    here = gram.rescaled(s)
+    solution = machine.solve(here, y, np.ones(len(y)))
+    fast = machine.scale_gradient(solution, here)
+    slow = difference_quotient(lambda t: machine.dual(solution, gram.rescaled(t).matrix()), s, 1e-5 * s[0])
+    assert np.abs(fast - slow).max() < 1e-5 * np.abs(slow).max()
+    assert machine.dual(solution, here.matrix()) == pytest.approx(solution.objective, rel=1e-8)
+
+
+@kernels
+def test_a_line_search_is_rebuilding(kernel):
+    X, _, rng = small(2)
+    gram = Gram.build(kernel, Columns.of(X).table(X))
+    d = gram.scale * rng.uniform(-1, 1, 5)
+    along = gram.along(d)
+    for length in (0.0, 0.3, 1.0):
+        np.testing.assert_allclose(
+            along(length), gram.rescaled(gram.scale + length * d).matrix(), rtol=1e-9, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("direction", ["min-max", "as-printed"])
+@pytest.mark.parametrize(("penalty", "beta"), [("concave", None), ("concave", 3.0), ("l1", None)])
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize("kernel", [Gaussian(), Linear(average=True)], ids=["gaussian", "averaged"])
+@machines
+def test_the_slope_of_the_objective_is_the_difference_quotient(direction, penalty, beta, scaled, kernel, machine):
+    X, y, rng = small(3)
+    objective = Objective(problem_of(X, y, kernel, machine), direction, penalty, 0.7, beta, scaled)
+    point = objective.at(objective.begin(), objective.start * rng.uniform(0.7, 1.3, 5))
+    slow = difference_quotient(lambda e: objective.at(point, e).value, point.e, 1e-4 * point.e[0])
+    fast = objective.slope(point)
+    assert np.abs(fast - slow).max() < 1e-5 * np.abs(slow).max()
+    assert (objective.contrast is not None) == (direction == "min-max" and isinstance(machine, Sphere))
+
+
+# -- the limited-memory update ------------------------------------------------------------------------------------
+
+
+def test_the_limited_memory_update_is_the_dense_one():
+    """n = 200, 20 updates, curvatures of both signs so that the damping acts."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(200, 200))
+    H = A @ A.T / 200 - 0.8 * np.eye(200)
+    B, ours, damped = np.eye(200), DampedBFGS(), 0
+    for _ in range(20):
+        p = rng.normal(size=200)
+        q = H @ p
+        damped += p @ q < 0.2 * (p @ B @ p)
+        B = dense_damped_bfgs(B, p, q)
+        ours.update(p, q)
+        v = rng.normal(size=200)
+        assert np.abs(ours.times(v) - B @ v).max() < 1e-8
+        assert np.abs(ours.solve(v) - np.linalg.solve(B, v)).max() < 1e-8
+    assert 0 < damped < 20
+    assert np.linalg.eigvalsh(B).min() > 0
+
+
+def test_a_step_of_length_zero_changes_nothing():
+    B = DampedBFGS()
+    B.update(np.zeros(3), np.ones(3))
+    np.testing.assert_array_equal(B.solve(np.arange(3.0)), np.arange(3.0))
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_memory_grows_with_the_table_not_with_its_square(update):
+    """n = 20,000: an n x n array would be 3.2 GB; the search may take three copies of the table and O(m^2)."""
+    X, y = wide(60, 20_000)
+    problem = problem_of(X, y, Gaussian(), CSVC())
+    search = PenalizedScaling(update=update)
+    tracemalloc.start()
+    search.run(problem, None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * X.nbytes + 100 * 8 * 60 * 60
+
+
+# -- descent and ends ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("direction", ["min-max", "as-printed"])
+@pytest.mark.parametrize("stop", ["ranking", "own"])
+@machines
+def test_the_objective_never_rises_and_every_run_ends_with_a_reason(update, direction, stop, machine, monkeypatch):
+    from marginsieve.searches.scaling import _Walk
+
+    values, move = [], _Walk.move
+
+    def watched(self, rule):
+        before = self.point.value
+        moved = move(self, rule)
+        values.append((before, self.point.value, moved))
+        return moved
+
+    monkeypatch.setattr(_Walk, "move", watched)
+    X, y = wide(30, 60)
+    problem = problem_of(X, y, Gaussian(), machine.__class__())
+    path = PenalizedScaling(update=update, direction=direction, stop=stop, max_iter=60).run(problem, None)
+    assert all(after <= before for before, after, _ in values)
+    assert any(after < before for before, after, _ in values)
+    assert sorted(path.order) == list(range(60))
+    sizes = [step.size for step in path.steps]
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert sizes[-1] == 1
+    assert max(step.residual for step in path.steps) <= 1e-4
+    assert len(path.stop_reason.split()) > 5
+    if stop == "own":
+        assert 1 <= path.own.size <= 60
+        assert str(path.own) in path.stop_reason
+        assert 0 <= path.own.at_cap <= 1
+        assert len(path.own.moved) == path.own.iterations
+
+
+def test_the_stop_of_2011_stops():
+    """Long before the limit; few features, nearly all at the cap: the penalty is bang-bang."""
+    X, y = wide(40, 300)
+    path = recipes.kp_svm().fit(X, y).path_
+    assert path.own.converged
+    assert path.own.iterations < 200
+    assert path.own.moved[-1] < 1e-3
+    assert path.own.size < 100
+    assert path.own.at_cap > 0.5
+    assert "came to rest" in path.stop_reason
+    stopped = recipes.kp_svm(max_iter=5).fit(X, y).path_
+    assert not stopped.own.converged
+    assert "still moved after 5 moves" in stopped.stop_reason
+
+
+def test_a_dearer_feature_leaves_fewer():
+    X, y = wide(40, 300)
+    sizes = [recipes.kp_svm(C2=C2).fit(X, y).n_features_ for C2 in (0.25, 1.0, 4.0)]
+    assert sizes[0] > sizes[1] > sizes[2]
+
+
+def test_the_method_decides_the_size_unless_told():
+    X, y = wide(40, 300)
+    own = recipes.kp_svm().fit(X, y)
+    assert own.n_features_ == own.path_.own.size
+    assert recipes.kp_svm(n_features_to_select=7).fit(X, y).n_features_ == 7
+    told = recipes.kp_svm(n_features_to_select="one-se", cv=3).fit(X, y)
+    assert any(np.isfinite(step.score) for step in told.path_.steps)
+
+
+def test_undershooting_is_refilled_with_the_best_of_the_last_drop():
+    """A step that leaves fewer than r: the head of the ranking takes the dropped ones with the largest last factor."""
+    X, y = wide(40, 300)
+    path = recipes.kp_svm(stop="ranking", step=0.9).fit(X, y).path_
+    sizes = [step.size for step in path.steps]
+    large, little = sizes[0], sizes[1]
+    between = path.order[little:large]
+    assert (np.diff(path.scores[between]) <= 0).all()
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_kept_features_rank_first(update):
+    X, y = wide(30, 60)
+    problem = problem_of(X, y, Gaussian(), CSVC(), keep=[50, 55])
+    path = PenalizedScaling(update=update, stop="own").run(problem, None)
+    assert set(path.order[:2]) == {50, 55}
+
+
+def test_learned_weights_reach_the_model():
+    X, y = wide(40, 300)
+    learned = recipes.kp_cssvm(n_features_to_select=20, threshold="margin").fit(X, y)
+    weights = learned.path_.weights_at(20)
+    total = sum(Gaussian().scale(Columns.of(X / X.std(axis=0)).table(X / X.std(axis=0))) ** 2)
+    assert weights.sum() == pytest.approx(total)  # the sum is kept while features drop
+    order = np.argsort(learned.path_.order[:20])
+    np.testing.assert_allclose(learned.model_.gram.weight, weights[order])
+    start = recipes.kp_cssvm(n_features_to_select=20, threshold="margin", refit="start").fit(X, y)
+    np.testing.assert_allclose(start.model_.gram.weight, total / 300)
+
+
+def test_averaging_kernels_learn_the_same(blobs):
+    """Dividing by the number of live features is a matter of units while the sum of the weights is fixed."""
+    X, y = blobs
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    plain = problem_of(X, y, Linear(), CSVC(C=1.0 / 12, tol=1e-8))
+    averaged = problem_of(X, y, Linear(average=True), CSVC(C=1.0, tol=1e-8))
+    a = PenalizedScaling(C2=0).run(plain, None)
+    b = PenalizedScaling(C2=0).run(averaged, None)
+    np.testing.assert_array_equal(a.order, b.order)
+    np.testing.assert_allclose(a.weights_at(5), 12 * b.weights_at(5), rtol=1e-3)
+
+
+# -- what it finds ------------------------------------------------------------------------------------------------
+
+
+def found(selector, cohort):
+    """Share of the planted features among the first 2k."""
+    planted = cohort.truth.features
+    selector.fit(cohort.X, cohort.y)
+    head = np.array(cohort.X.columns)[np.argsort(selector.ranking_)[: 2 * len(planted)]]
+    return len(planted & set(head)) / len(planted)
+
+
+LINEAR = [make_cohort(120, 500, n_relevant=10, effect=1.3, random_state=seed) for seed in range(3)]
+PAIRS = [make_cohort(160, 60, n_relevant=0, n_interactions=2, prevalence=0.5, random_state=seed) for seed in range(4)]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+def test_planted_features_are_found(kernel):
+    assert np.mean([found(recipes.kp_cssvm(kernel=kernel, **FAST), cohort) for cohort in LINEAR]) >= 0.9
+    printed = [found(recipes.kp_cssvm(kernel=kernel, direction="as-printed", **FAST), cohort) for cohort in LINEAR]
+    assert np.mean(printed) <= 0.1
+
+
+@pytest.mark.parametrize("update", ["multiplicative", "quasi-newton"])
+def test_pairs_that_act_together_are_found_where_fisher_fails(update):
+    assert np.mean([found(recipes.kp_cssvm(C=10.0, update=update, **FAST), cohort) for cohort in PAIRS]) >= 0.9
+    assert np.mean([found(recipes.fisher(**FAST), cohort) for cohort in PAIRS]) <= 0.4
+    printed = [found(recipes.kp_cssvm(C=10.0, update=update, direction="as-printed", **FAST), c) for c in PAIRS]
+    assert np.mean(printed) <= 0.5
+
+
+def test_the_sphere_finds_planted_features_far_above_chance_and_the_printed_form_none():
+    cohorts = [make_cohort(150, 300, n_relevant=20, prevalence=0.2, effect=1.5, random_state=seed) for seed in range(2)]
+
+    def precision(**settings):
+        total = 0
+        for cohort in cohorts:
+            selector = recipes.kp_svdd(**{**FAST, **settings}).fit(cohort.X, cohort.y)
+            head = np.array(cohort.X.columns)[np.argsort(selector.ranking_)[:20]]
+            total += len(cohort.truth.features & set(head))
+        return total / 40
+
+    contrast, alone, printed = precision(), precision(r_out=0), precision(direction="as-printed")
+    assert contrast >= 0.75
+    assert 0.4 <= alone < contrast
+    assert printed <= 0.1  # chance is 0.07
+
+
+def test_shuffled_labels_rank_planted_features_no_better_than_chance():
+    rng = np.random.default_rng(0)
+    place = []
+    for cohort in LINEAR:
+        selector = recipes.kp_cssvm(**FAST).fit(cohort.X, rng.permutation(cohort.y))
+        columns = [list(cohort.X.columns).index(name) for name in cohort.truth.features]
+        place += list(selector.ranking_[columns] / 500)
+    assert 0.35 < np.mean(place) < 0.65  # 30 places, standard error 0.05
+
+
+# -- parameters ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"update": "newton"}, "update is 'newton'; it must be one of 'multiplicative'"),
+        ({"direction": "up"}, "direction is 'up'"),
+        ({"penalty": "l2"}, "penalty is 'l2'"),
+        ({"stop": "soon"}, "stop is 'soon'"),
+        ({"refit": "no"}, "refit is 'no'"),
+        ({"C2": -1}, "C2 is -1; it must be a positive number"),
+        ({"eps": 2}, "eps is 2; it must be a positive number of at most 1"),
+        ({"rate": 0}, "rate is 0"),
+        ({"step": 1.5}, "step is 1.5"),
+        ({"max_iter": 0}, "max_iter is 0"),
+    ],
+)
+def test_parameters_without_sense_are_refused(wrong, message, blobs):
+    with pytest.raises(InputError, match=message):
+        recipes.kp_cssvm(**{**FAST, **wrong}).fit(*blobs)
+
+
+def test_a_criterion_is_not_for_penalised_scaling(blobs):
+    selector = recipes.kp_cssvm(**FAST).set_params(criterion="margin")
+    with pytest.raises(InputError, match="ranks by the factors that it learns"):
+        selector.fit(*blobs)
+    with pytest.raises(InputError, match="Backward needs a criterion"):
+        recipes.svm_rfe(**FAST).set_params(criterion=None).fit(*blobs)
+
+
+def test_quasi_newton_falls_back_where_its_direction_does_not_descend(blobs):
+    """A matrix that learned from another place: the iteration starts anew from the identity and still descends."""
+    X, y = blobs
+    objective = Objective(problem_of(X, y, Gaussian(), CSVC()), "min-max", "concave", 1.0, None, True)
+    rule, first = QuasiNewton(5, 0.25, 4.0), objective.begin()
+    h = rule._slope(objective, first)
+
+    class Backwards(DampedBFGS):
+        def solve(self, v):
+            return -v
+
+        def __len__(self):
+            return 1
+
+    there, _, B, moved = rule.iterate(objective, first, h, Backwards())
+    assert moved
+    assert type(B) is DampedBFGS
+    assert there.value < first.value
