@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg.blas import dsyrk
 
 from ._types import Array, IntArray, Matrix, is_sparse
 
-ROWS_AT_ONCE = 1024  # of the block: large enough for BLAS, small enough for the cache
+ROWS_AT_ONCE = 512  # of the block: large enough for BLAS, small enough for the cache
 
 
 def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
@@ -20,16 +21,24 @@ def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array
         return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
     if len(weights) and np.all(weights == weights[0]):
         return np.asarray((left.T @ right) * weights[0])
+    if symmetric and np.all(weights >= 0):
+        return _weighted_square(left, np.sqrt(weights)[:, None])
     total = np.zeros((left.shape[1], right.shape[1]))
-    if symmetric and np.all(weights >= 0):  # R'R comes out symmetric to the last bit, at half the cost
-        root = np.sqrt(weights)[:, None]
-        for part in _parts(len(weights)):
-            piece = root[part] * left[part]
-            total += piece.T @ piece
-        return total
     for part in _parts(len(weights)):
         total += (left[part] * weights[part, None]).T @ right[part]
     return total
+
+
+def _weighted_square(left: Array, root: Array) -> Array:
+    """R'R for R = root * left: one triangle is computed, so it is symmetric to the last bit, at half the cost."""
+    m = left.shape[1]
+    total, room = np.zeros((m, m), order="F"), np.empty((min(ROWS_AT_ONCE, len(left)), m))
+    for part in _parts(len(left)):
+        rows = left[part]
+        piece = np.multiply(root[part], rows, out=room[: len(rows)])
+        total = dsyrk(1.0, piece.T, beta=1.0, c=total, overwrite_c=1)
+    upper = np.triu(total)
+    return np.asarray(upper + np.triu(total, 1).T)
 
 
 def quadratic_rows(columns: Matrix, G: Array, distance: bool, rows: IntArray | None = None) -> Array:

@@ -36,6 +36,7 @@ class Job:
     variants: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     untuned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     quick_protocol: Mapping[str, Any] = field(default_factory=dict)
+    nested_protocol: Mapping[str, Any] = field(default_factory=dict)  # what changes where parameters are tuned inside
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ SMOTE: dict[str, Any] = {"sampler": "smote"}
 GAUSSIAN: dict[str, Any] = {**ALL, "kernel": "gaussian"}
 
 COSTS = {"machine__C": tuple(2.0**k for k in range(-7, 8, 2)), "negative_weight": (0.01, 0.1, 0.5, 1.0)}
+FOLDS = {"scheme": "folds", "folds": 5, "repeats": 3}
 WIDTHS = tuple(2.0**k for k in range(-7, -2))  # wider ones make every sample like itself alone on 2,000 columns
 NARROW = {**COSTS, "kernel__width": WIDTHS}
 SPHERES = {"machine__r": (0.01, 0.05, 0.1, 0.2, 0.5), "machine__r_out": (0.05, 0.2, 0.5), "kernel__width": WIDTHS}
@@ -102,6 +104,7 @@ KP_IMBALANCED = Paper(
             grids={"kp_cssvm": NARROW, "kp_svdd": SPHERES},
             variants={"kp_cssvm": tuple({"C2": 2.0**k} for k in (-3, -1, -5, -7))},
             untuned={"kp_cssvm": NONE, "kp_svdd": NONE},
+            nested_protocol=FOLDS,
         ),
         Job(
             "no-selection",
@@ -119,11 +122,7 @@ KP_IMBALANCED = Paper(
             },
             {"balanced_accuracy": ("balanced_accuracy", "value")},
             grids={"cs_svm_gaussian": NARROW, "cs_svm_gaussian_smote": NARROW, "svdd": SPHERES},
-            untuned={
-                "cs_svm_linear_smote": {**ALL, **SMOTE},
-                "cs_svm_gaussian_smote": {**GAUSSIAN, **SMOTE},
-                "svdd": {**GAUSSIAN, "machine": "svdd"},
-            },
+            nested_protocol=FOLDS,
         ),
     ),
     (

@@ -85,7 +85,7 @@ def _suite(job: Job, names: list[str], tuning: str, quick: bool) -> Suite | None
         return None
     protocol = {**job.protocol, **(job.quick_protocol if quick else {})}
     if tuning == "nested":
-        protocol["tuned"] = "nested"
+        protocol |= {"tuned": "nested", **job.nested_protocol}
     data = [{"name": name} for name in names]
     return Suite.read({"name": job.name, "protocol": protocol, "data": data, "method": methods})
 
