@@ -72,7 +72,11 @@ def test_a_paper_is_reproduced_as_far_as_it_goes(tables):
     assert row["printed"].item() == 81.4
     assert row["paper"].item() > 85
     assert row["verdict"].item() == "better"
-    assert (table[table.method == "kp_cssvm"]["verdict"] == "missing: the method does not exist yet").all()
+    assert (table[table.method == "svm_bfe"]["verdict"] == "missing: the method does not exist yet").all()
+    assert "Variants, mean / maximum over the sizes" in text
+    assert "kp_cssvm[C2=0.125]" in text
+    kp = table[(table.dataset == "SRBCT") & (table.method == "kp_cssvm") & (table.quantity == "balanced_accuracy_max")]
+    assert kp["paper"].item() > 85
     assert (
         table[(table.dataset == "BULL") & (table.method == "fisher")]["verdict"].str.startswith("not comparable")
     ).all()

@@ -219,12 +219,13 @@ class Gram:
 
     def scale_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in s_j, j live."""
-        on = None if d is not None or np.count_nonzero(c) > MOST_ON * len(c) else np.flatnonzero(c)
+        used = c != 0 if d is None else (c != 0) | (d != 0)
+        on = None if np.count_nonzero(used) > MOST_ON * len(c) else np.flatnonzero(used)
         A, v = (self._inner, c) if on is None else (self._inner[np.ix_(on, on)], c[on])
         slope = np.asarray(self.kernel.outer_slope(A))
         G = np.outer(v, v) * slope
         if d is not None:
-            G[np.diag_indices_from(G)] += d * slope.diagonal()
+            G[np.diag_indices_from(G)] += (d if on is None else d[on]) * slope.diagonal()
         s = self._divided(self.scale[self.features])
         if self.kernel.geometry is None:
             return np.array([2.0 * s[k] * float(np.sum(G * B)) for k, B in self._base_matrices(rows=on)])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sklearn.base import clone
+
 from .components import resolve
 from .criteria import Fisher, MarginChange
 from .errors import InputError, listing
@@ -100,10 +102,15 @@ def kp_svm(
 
 
 def _kp(kernel: Any, machine: Any, search: dict[str, Any], settings: dict[str, Any]) -> SVMSelector:
-    """The settings that belong to the search go there, the rest to the selector."""
+    """The settings that belong to the search go there, `width` to the kernel, the rest to the selector.
+
+    "linear" divides by the number of live features here, so that C means the same while the factors' sum is kept.
+    """
     known = PenalizedScaling().get_params()
     search |= {name: settings.pop(name) for name in list(settings) if name in known}
     kernel = Linear(average=True) if isinstance(kernel, str) and kernel == "linear" else resolve("kernel", kernel)
+    if "width" in settings:
+        kernel = clone(kernel).set_params(width=settings.pop("width"))
     return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=PenalizedScaling(**search), **settings)
 
 

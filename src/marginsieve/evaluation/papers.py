@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, listing
+from .parameters import KP_SVM_STUDIES, ConvergenceStudy, ParameterStudy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,7 @@ class Job:
     untuned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     quick_protocol: Mapping[str, Any] = field(default_factory=dict)
     nested_protocol: Mapping[str, Any] = field(default_factory=dict)  # what changes where parameters are tuned inside
+    follows: str = ""  # "job:method": the sizes are the mean number of features that the method there settled on
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Paper:
     title: str
     jobs: tuple[Job, ...]
     claims: tuple[Claim, ...]
+    studies: tuple[ParameterStudy | ConvergenceStudy, ...] = ()
 
     def printed(self) -> pd.DataFrame:
         """The printed figures: table, dataset, method, quantity, size, value, note."""
@@ -138,24 +141,30 @@ KP_IMBALANCED = Paper(
 )
 
 
-def _table_3(data: str, size: int) -> Job:
-    """Effectiveness at the size that the paper's method determined."""
-    return Job(
-        f"table-3-{data.lower()}",
-        ("3",),
-        {"name": "kp-svm", "sizes": [size, size + 1]},  # two sizes, so that the size is named in the result
-        (data,),
-        (data,) if data in ("WDBC", "COLON") else (),
-        {
-            "fisher": ("fisher", NONE),
-            "svm_rfe": ("svm_rfe", {"kernel": "gaussian"}),
-            "fsv": ("fsv", NONE),
-            "kp_svm": ("kp_svm", NONE),
-        },
-        {"effectiveness_percent": ("accuracy", "value")},
-        nested=False,
-        quick_protocol={"repeats": 10},
-    )
+KP_SVM_SETS = {"DIABETES": 5, "WDBC": 15, "COLON": 20, "LYMPHOMA": 8}  # features that the paper's method kept
+KP_SVM_QUICK = ("WDBC", "COLON")
+KP_SVM_RIVALS = {
+    "fisher": ("fisher", {"kernel": "gaussian"}),
+    "svm_rfe": ("svm_rfe", {"kernel": "gaussian"}),
+    "fsv": ("fsv", NONE),
+}
+RANKED: dict[str, Any] = {"update": "gradient", "stop": "ranking"}
+EFFECTIVENESS = {"effectiveness_percent": ("accuracy", "value")}
+SPLITS: dict[str, Any] = {"name": "kp-svm", "impute": True}
+
+
+def _kp_svm_job(name: str, data: tuple[str, ...], sizes: Any, **fields: Any) -> Job:
+    """100 splits 60/40 of a half of the table, ten of them when quick."""
+    chosen: dict[str, Any] = {
+        "tables": ("3",),
+        "methods": {**KP_SVM_RIVALS, "kp_svm": ("kp_svm", RANKED)},
+        "quantities": EFFECTIVENESS,
+        "nested": False,
+        "quick_protocol": {"repeats": 10},
+        **fields,
+    }
+    quick = tuple(label for label in data if label in KP_SVM_QUICK)
+    return Job(name, protocol={**SPLITS, "sizes": sizes}, data=data, quick=quick, **chosen)
 
 
 KP_SVM = Paper(
@@ -172,29 +181,32 @@ KP_SVM = Paper(
                 "tuned": "reported",
                 "grid": {"machine__C": [0.1, 0.5, 1.0, 10.0, 100.0, 1000.0]},
                 "settings": {"threshold": "margin"},
+                "impute": True,
             },
-            ("DIABETES", "WDBC", "COLON", "LYMPHOMA"),
-            ("WDBC", "COLON"),
+            tuple(KP_SVM_SETS),
+            KP_SVM_QUICK,
             {f"svm_{kernel}": ("fisher", {**ALL, "kernel": kernel}) for kernel in ("linear", "polynomial", "gaussian")},
-            {"effectiveness_percent": ("accuracy", "value")},
+            EFFECTIVENESS,
         ),
-        Job(
-            "figures-3-4",
-            ("figures",),
-            {"name": "kp-svm"},
-            ("COLON", "LYMPHOMA"),
-            ("COLON",),
-            {
-                "fisher": ("fisher", NONE),
-                "svm_rfe": ("svm_rfe", NONE),
-                "fsv": ("fsv", NONE),
-                "kp_svm": ("kp_svm", NONE),
-            },
-            {"effectiveness_percent": ("accuracy", "max")},
-            nested=False,
-            quick_protocol={"repeats": 10},
+        _kp_svm_job(
+            "own-number",
+            tuple(KP_SVM_SETS),
+            [],
+            methods={"kp_svm": ("kp_svm", NONE)},
+            variants={"kp_svm": tuple({"C2": value} for value in (1.0, 2.0, 4.0, 8.0))},
         ),
-        *(_table_3(data, size) for data, size in (("DIABETES", 5), ("WDBC", 15), ("COLON", 20), ("LYMPHOMA", 8))),
+        *(
+            _kp_svm_job(f"at-own-number-{name.lower()}", (name,), [], follows="own-number:kp_svm", tables=("figures",))
+            for name in KP_SVM_SETS
+        ),
+        *(
+            _kp_svm_job(f"table-3-{name.lower()}", (name,), [size, size + 1])  # two, so that the size is named
+            for name, size in KP_SVM_SETS.items()
+        ),
+        _kp_svm_job("figure-1", ("DIABETES",), list(range(1, 9)), tables=("figures",)),
+        _kp_svm_job("figure-2", ("WDBC",), [2, 5, 10, 15, 20, 25, 30], tables=("figures",)),
+        _kp_svm_job("figures-3-5", ("COLON",), [20, 50, 100, 250, 500, 1000, 2000], tables=("figures",)),
+        _kp_svm_job("figure-4", ("LYMPHOMA",), [20, 50, 100, 250, 1000, 2000, 4026], tables=("figures",)),
     ),
     (
         Claim(
@@ -212,6 +224,7 @@ KP_SVM = Paper(
             quantity="effectiveness_percent",
         ),
     ),
+    KP_SVM_STUDIES,
 )
 
 MIXED = Paper(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +40,13 @@ def reproduce(
     paper, out = paper_of(name), Path(out)
     out.mkdir(parents=True, exist_ok=True)
     printed = paper.printed()
+    finished: dict[str, Study] = {}
     sections, ours = [], []
     for job in paper.jobs:
         names = _there(job.quick if quick else job.data)
         found, studies = [], {}
         for tuning in ("paper", "nested") if job.nested else ("paper",):
-            suite = _suite(job, names, tuning, quick)
+            suite = _suite(_following(job, finished), names, tuning, quick)
             if suite is None:
                 continue
             folder = out / f"{job.name}-{tuning}"
@@ -55,16 +58,39 @@ def reproduce(
                 cluster=cluster,
                 resume=resume,
                 fresh=fresh,
-                progress=None if progress is None else lambda *state, label=label: progress(label, *state),
+                progress=None if progress is None else partial(progress, label),
             )
             found.append(_answers(job, study, tuning))
             studies[tuning] = study
+            finished[job.name] = study
         table = _beside(job, printed, found)
         ours.append(table)
         sections.append(_section(job, table, studies, printed, out))
+    if _there(("COLON",)):
+        for part in paper.studies:
+            watch = None if progress is None else partial(progress, part.name)
+            sections.append("\n".join(part.run(out, n_jobs, resume, fresh, watch)))
     report = out / "report.md"
     report.write_text(_report(paper, sections, ours, quick, out), encoding="utf-8")
     return report
+
+
+def _following(job: Job, finished: Mapping[str, Study]) -> Job:
+    """The job with its sizes: those that a method settled on in an earlier one, where it follows one."""
+    if not job.follows:
+        return job
+    name, method = job.follows.split(":")
+    if name not in finished:
+        return replace(job, methods={})
+    metric, frame = next(iter(job.quantities.values()))[0], finished[name].to_pandas()
+    scores = finished[name].scores(metric)
+    scores = scores[scores["data"].isin(job.data) & scores["method"].str.startswith(method)]
+    if scores.empty:
+        return replace(job, methods={})
+    best = scores.sort_values(metric).iloc[-1]
+    part = frame[frame["data"].eq(best["data"]) & frame["method"].eq(best["method"])]
+    size = max(1, round(float(part["size"].mean())))
+    return replace(job, protocol={**job.protocol, "sizes": [size, size + 1]})
 
 
 def _there(names: tuple[str, ...]) -> list[str]:
@@ -133,8 +159,11 @@ def _variants(job: Job, study: Study) -> list[str]:
     if scores.empty:
         return []
     value = scores.groupby(["data", "method"], sort=False)[metric].agg(["mean", "max"]).mul(100).round(1)
-    table = (value["mean"].astype(str) + " / " + value["max"].astype(str)).unstack("method")
-    lines = ["Variants, mean / maximum over the sizes:", "", "| data set | " + " | ".join(table.columns) + " |"]
+    sizes = study.to_pandas().groupby(["data", "method"], sort=False)["size"].mean().round(1)
+    own = (scores["size"] == OWN).all()
+    table = (value["mean"].astype(str) + " / " + (sizes if own else value["max"]).astype(str)).unstack("method")
+    what = "value / mean number of features" if own else "mean / maximum over the sizes"
+    lines = [f"Variants, {what}:", "", "| data set | " + " | ".join(table.columns) + " |"]
     lines.append("|---" * (table.shape[1] + 1) + "|")
     lines += [
         f"| {data} | " + " | ".join(map(str, row)) + " |"

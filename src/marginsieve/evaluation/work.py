@@ -21,7 +21,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from .._blas import one_thread
-from .._types import IntArray
+from .._types import Array, IntArray
 from ..inputs import read_new
 from .metrics import point_metrics
 from .suite import Data, Unit
@@ -80,7 +80,9 @@ def _fit_and_predict(unit: Unit, data: Data, params: dict[str, Any]) -> dict[str
     protocol, split = unit.protocol, unit.split
     train = split.train if split.validation is None else np.sort(np.concatenate([split.train, split.validation]))
     table = _plain(data.X, unit)
-    X, y = _safe_indexing(table, train), data.y[train]
+    X, y, rows = _safe_indexing(table, train), data.y[train], _safe_indexing(table, split.test)
+    if protocol.impute:
+        X, rows = _imputed(X, X), _imputed(rows, X)
     if protocol.noise:
         y = protocol.noisy(np.asarray(X, dtype=float), y, np.random.default_rng(unit.seed))
     selector = _selector(unit, data, params)
@@ -88,7 +90,6 @@ def _fit_and_predict(unit: Unit, data: Data, params: dict[str, Any]) -> dict[str
     if protocol.tuned == "nested" and unit.grid:
         chosen = tune_on(selector, X, y, unit)
         selector.set_params(**chosen)
-    rows = _safe_indexing(table, split.test)
     sizes = protocol.sizes_for(int(X.shape[1]))
     if sizes:
         selector.set_params(n_features_to_select=sizes[-1])
@@ -119,7 +120,8 @@ def run_tuning(unit: Unit, data: Data, seconds: float | None = None) -> dict[str
 
     def choose(unit: Unit, data: Data, _: dict[str, Any]) -> dict[str, Any]:
         selector = _selector(unit, data, {})
-        part, _ = selector._read(data.X, data.y, None, None)
+        X = _imputed(data.X, data.X) if unit.protocol.impute else data.X
+        part, _ = selector._read(X, data.y, None, None)
         splits = unit.protocol.splits(data.y, data.groups, unit.split_seed)
         pairs = [(split.train, split.test) for split in splits]
         chosen, score = tune_machine(selector, part, selector._plan(part), unit.grid, pairs)
@@ -143,6 +145,14 @@ def _plain(X: Any, unit: Unit) -> Any:
     if named or not all(isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in X.dtypes.unique()):
         return X
     return X.to_numpy(dtype=np.float64)
+
+
+def _imputed(rows: Any, training: Any) -> Array:
+    """Rows of numbers with the training part's column means where they are missing."""
+    rows, training = np.asarray(rows, dtype=np.float64), np.asarray(training, dtype=np.float64)
+    seen = ~np.isnan(training)
+    mean = np.where(seen, training, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    return np.asarray(np.where(np.isnan(rows), mean, rows))
 
 
 def _outcome(selector: Any, Z: Any, data: Data) -> dict[str, Any]:
