@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from oracles import dense_damped_bfgs
+from sklearn.base import clone
 
 from marginsieve import recipes
 from marginsieve.datasets import make_cohort
@@ -94,15 +95,22 @@ def test_the_gradient_with_coefficients_kept_is_the_difference_quotient(kernel, 
 
 
 @kernels
-def test_a_line_search_is_rebuilding(kernel):
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_line_search_is_rebuilding(kernel, plain):
     X, _, rng = small(2)
-    gram = Gram.build(kernel, Columns.of(X).table(X))
+    kernel = clone(kernel)
+    if plain:
+        kernel.geometry = None
+    gram = Gram.build(kernel, Columns.of(X).table(X)).without(np.array([3]))
     d = gram.scale * rng.uniform(-1, 1, 5)
-    along = gram.along(d)
+    along = gram.along(d[gram.features])
     for length in (0.0, 0.3, 1.0):
-        np.testing.assert_allclose(
-            along(length), gram.rescaled(gram.scale + length * d).matrix(), rtol=1e-9, atol=1e-12
-        )
+        slow = gram.rescaled(gram.scale + length * d)
+        np.testing.assert_allclose(along.matrix(length), slow.matrix(), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(along.at(length).matrix(), slow.matrix(), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(along.at(length).weight, slow.weight)
+        c = rng.normal(size=len(X))
+        np.testing.assert_allclose(along.at(length).scale_gradient(c), slow.scale_gradient(c), rtol=1e-8, atol=1e-11)
 
 
 @pytest.mark.parametrize("direction", ["min-max", "as-printed"])

@@ -1,6 +1,6 @@
 """Draws docs/figures/direction.svg: where both directions of penalised scaling rank the features that matter.
 
-    python docs/figures/direction.py
+python docs/figures/direction.py
 """
 
 from pathlib import Path
@@ -29,7 +29,6 @@ def panel(axes, X, y, wanted, title, rivals=()):
     for colour, (name, selector) in zip(COLOURS, made.items(), strict=False):
         found = places(selector, X, y, wanted)
         axes.step(np.r_[0, found, 1], np.r_[0, share, 1], where="post", color=colour, label=name)
-        print(f"{title}: {name}: median place {np.median(found):.3f}")
     axes.plot([0, 1], [0, 1], color="grey", lw=0.8, ls=":", label="chance")
     axes.set_title(title, fontsize=10)
     axes.set_xlabel("top of the ranking, share of all features")

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg.blas import dsyrk
 
 from ._types import Array, IntArray, Matrix, is_sparse
 
-ROWS_AT_ONCE = 512  # of the block: large enough for BLAS, small enough for the cache
+ROWS_AT_ONCE = 1024  # of the block: large enough for BLAS, small enough for the cache
 
 
 def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
@@ -30,15 +29,14 @@ def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array
 
 
 def _weighted_square(left: Array, root: Array) -> Array:
-    """R'R for R = root * left: one triangle is computed, so it is symmetric to the last bit, at half the cost."""
+    """R'R for R = root * left; BLAS computes one triangle, so it is symmetric to the last bit, at half the cost."""
     m = left.shape[1]
-    total, room = np.zeros((m, m), order="F"), np.empty((min(ROWS_AT_ONCE, len(left)), m))
+    total, room = np.zeros((m, m)), np.empty((min(ROWS_AT_ONCE, len(left)), m))
     for part in _parts(len(left)):
         rows = left[part]
         piece = np.multiply(root[part], rows, out=room[: len(rows)])
-        total = dsyrk(1.0, piece.T, beta=1.0, c=total, overwrite_c=1)
-    upper = np.triu(total)
-    return np.asarray(upper + np.triu(total, 1).T)
+        total += piece.T @ piece
+    return total
 
 
 def quadratic_rows(columns: Matrix, G: Array, distance: bool, rows: IntArray | None = None) -> Array:
@@ -49,13 +47,12 @@ def quadratic_rows(columns: Matrix, G: Array, distance: bool, rows: IntArray | N
     if is_sparse(columns):
         part = columns if rows is None else columns[:, rows]
         return np.asarray(part.multiply(part @ G).sum(axis=1)).ravel()
-    total, out = G.sum(axis=1), np.empty(columns.shape[0])
+    if distance:  # sum_is G_is (z_i - z_s)^2 / 2 = z' (diag(G 1) - G) z
+        G = G - np.diag(G.sum(axis=1))
+    out, room = np.empty(columns.shape[0]), np.empty((min(ROWS_AT_ONCE, columns.shape[0]), len(G)))
     for part in _parts(columns.shape[0]):
         Z = columns[part] if rows is None else columns[part][:, rows]
-        Y = Z @ G
-        if distance:
-            Y -= Z * total
-        out[part] = np.einsum("pm,pm->p", Y, Z)
+        out[part] = np.einsum("pm,pm->p", np.matmul(Z, G, out=room[: len(Z)]), Z)
     return out
 
 

@@ -5,7 +5,7 @@ Shapes: m training rows, p live features, Z' the block of live columns kept as r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -134,9 +134,10 @@ class Gram:
 
     @cached_property
     def _inner(self) -> Array:
-        if self.product is None:
-            return self.inner(self.weight)
-        A = self._divided(self.product)
+        return self.inner(self.weight) if self.product is None else self._inner_of(self.product)
+
+    def _inner_of(self, product: Array) -> Array:
+        A = self._divided(product)
         return _as_distance(A, A.diagonal(), A.diagonal()) if self.kernel.geometry == "distance" else A
 
     @cached_property
@@ -233,12 +234,14 @@ class Gram:
             return np.asarray(2.0 * s * self._times(c) ** 2)
         return np.asarray(2.0 * s * quadratic_rows(self._columns, G, self.kernel.geometry == "distance", on))
 
-    def along(self, direction: Array) -> Callable[[float], Array]:
-        """l -> K at the scale s + l * direction (p,): three matrices (m, m) are made once, a trial costs m^2."""
+    def along(self, direction: Array) -> Line:
+        """The line s + l * direction (p,): three matrices (m, m) are made once, a trial step costs m^2."""
         s, d = self.scale[self.features], direction
-        A0, A2 = self._inner, self.inner(self._divided(d * d))
-        A1 = self.inner(self._divided((s + d) ** 2)) - A0 - A2  # no weight is negative: half the cost
-        return lambda l: np.asarray(self.kernel.outer(A0 + l * A1 + l * l * A2))  # noqa: E741
+        if self.product is None:
+            A2 = self.inner(self._divided(d * d))
+            return Line(self, d, self.inner(self._divided((s + d) ** 2)) - self._inner - A2, A2)
+        P2 = weighted(self._columns, d * d)  # no weight is negative: each product at half the cost
+        return Line(self, d, weighted(self._columns, (s + d) ** 2) - self.product - P2, P2)
 
     def feature_quadratic(self, c: Array) -> Array:
         """(p,): c'K_j c with K_j = base_j alone; additive kernels only."""
@@ -273,6 +276,37 @@ class Gram:
         for k, B in self._base_matrices(Z):
             A += weights[k] * B
         return A
+
+
+@dataclass(frozen=True)
+class Line:
+    """Grams along a line of scales: sum_j (s_j + l d_j)^2 base_j = first matrix + l * second + l^2 * third."""
+
+    gram: Gram
+    direction: Array  # (p,)
+    second: Array  # of products where the kernel has them, else of base_j
+    third: Array
+
+    def matrix(self, length: float) -> Array:
+        """K at s + length * direction."""
+        A = self._at(length)
+        return np.asarray(self.gram.kernel.outer(A if self.gram.product is None else self.gram._inner_of(A)))
+
+    def at(self, length: float) -> Gram:
+        """The Gram there."""
+        gram = self.gram
+        scale = gram.scale.copy()
+        scale[gram.features] += length * self.direction
+        if gram.product is None:
+            return gram.rescaled(scale)
+        product = self._at(length)
+        weight = scale[gram.block.features] ** 2
+        block = replace(gram.block, weight=weight, trace=float(product.trace()))
+        return Gram(gram.kernel, gram.table, scale, gram.features, block, gram.place, product)
+
+    def _at(self, length: float) -> Array:
+        first = self.gram._inner if self.gram.product is None else self.gram.product
+        return np.asarray(first + length * self.second + length**2 * self.third)
 
 
 @jit

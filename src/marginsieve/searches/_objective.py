@@ -93,16 +93,19 @@ class Objective:
         J = _total(solutions)
         return Point(gram, e, solutions, J, self._value(J, e, gram.features))
 
-    def kept(self, point: Point, e: Array) -> Point:
-        """Other factors with the machine's coefficients kept."""
-        gram = self._gram(point, e, None)
-        J = self._dual(point, gram.matrix())
-        return Point(gram, e, point.solutions, J, self._value(J, e, point.live))
+    def along(self, point: Point, d: Array) -> tuple[Callable[[float], float], Callable[[float], Point]]:
+        """l -> Phi, and l -> the point, at e + l d with the machine's coefficients kept."""
+        line = point.gram.along(d * self._root(len(d)))
 
-    def along(self, point: Point, d: Array) -> Callable[[float], float]:
-        """l -> Phi at e + l d with the machine's coefficients kept."""
-        matrix = point.gram.along(d * self._root(len(d)))
-        return lambda length: self._value(self._dual(point, matrix(length)), point.e + length * d, point.live)
+        def value(length: float) -> float:
+            return self._value(self._dual(point, line.matrix(length)), point.e + length * d, point.live)
+
+        def there(length: float) -> Point:
+            gram, e = line.at(length), point.e + length * d
+            J = self._dual(point, gram.matrix())
+            return Point(gram, e, point.solutions, J, self._value(J, e, point.live))
+
+        return value, there
 
     def slope(self, point: Point) -> Array:
         """(p,): dPhi / de_j; the machine re-solved or kept, the gradient is the same (envelope theorem)."""

@@ -107,16 +107,15 @@ class QuasiNewton:
         if not slope < 0.0:
             return here, h, B, False
         factor = self._factor(objective)
-        value, length = objective.along(here, d * start), 1.0
+        (value, there), length = objective.along(here, d * start), 1.0
         while value(length) * factor > here.value * factor + ARMIJO * length * slope:
             length *= 0.5
             if length < SMALLEST:
                 return here, h, B, False
-        step = SHORTENED * length * d
-        there = objective.kept(here, start * (t + step))
-        after = self._slope(objective, there)
-        B.update(step, after - h)
-        return there, after, B, True
+        moved = there(SHORTENED * length)
+        after = self._slope(objective, moved)
+        B.update(SHORTENED * length * d, after - h)
+        return moved, after, B, True
 
     def _slope(self, objective: Objective, point: Point) -> Array:
         return objective.slope(point) * objective.start[point.live] * self._factor(objective)
