@@ -113,6 +113,23 @@ def test_a_line_search_is_rebuilding(kernel, plain):
         np.testing.assert_allclose(along.at(length).scale_gradient(c), slow.scale_gradient(c), rtol=1e-8, atol=1e-11)
 
 
+@kernels
+@machines
+def test_rows_without_a_coefficient_do_not_matter_while_it_is_kept(kernel, machine):
+    X, y, rng = small(4, m=60)
+    objective = Objective(
+        problem_of(X, y, kernel, clone(machine).set_params(tol=1e-6)), "min-max", "l1", 0.1, None, True
+    )
+    whole = objective.begin()
+    few = objective.supported(whole)
+    assert len(few.solutions[0].coef) < 60
+    np.testing.assert_allclose(objective.slope(few), objective.slope(whole), rtol=1e-9, atol=1e-12)
+    d = whole.e * rng.uniform(-1, 1, 5)
+    slow, fast = objective.along(whole, d), objective.along(few, d)
+    assert fast[0](0.5) == pytest.approx(slow[0](0.5), rel=1e-9)
+    assert fast[1](0.5).value == pytest.approx(slow[0](0.5), rel=1e-9)
+
+
 @pytest.mark.parametrize("direction", ["min-max", "as-printed"])
 @pytest.mark.parametrize(("penalty", "beta"), [("concave", None), ("concave", 3.0), ("l1", None)])
 @pytest.mark.parametrize("scaled", [True, False])

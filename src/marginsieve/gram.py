@@ -112,6 +112,12 @@ class Gram:
         trace = 0.0 if product is None else float(product.trace())
         return Gram(self.kernel, self.table, scale, live, replace(block, weight=weight, trace=trace), place, product)
 
+    def only(self, rows: IntArray) -> Gram:
+        """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
+        block = replace(self.block, columns=self.block.columns[:, rows])
+        product = None if self.product is None else self.product[np.ix_(rows, rows)]
+        return replace(self, table=self.table.rows(rows), block=block, product=product)
+
     @property
     def weight(self) -> Array:
         """(p,) w_j = s_j^2, divided by p where the kernel averages."""

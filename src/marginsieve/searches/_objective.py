@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._types import Array, IntArray
-from ..gram import Gram
+from ..gram import MOST_ON, Gram
 from ..problem import Problem, Solution
 
 TINY = 1e-300
@@ -92,6 +92,15 @@ class Objective:
         solutions = self.problem.solve(gram, before.solutions)
         J = _total(solutions)
         return Point(gram, e, solutions, J, self._value(J, e, gram.features))
+
+    def supported(self, point: Point) -> Point:
+        """The same point over the rows that carry its coefficients: enough while they are kept."""
+        used = np.any([solution.coef != 0 for solution in point.solutions], axis=0)
+        if used.mean() > MOST_ON:
+            return point
+        rows = np.flatnonzero(used)
+        solutions = tuple(replace(solution, coef=solution.coef[rows]) for solution in point.solutions)
+        return replace(point, gram=point.gram.only(rows), solutions=solutions)
 
     def along(self, point: Point, d: Array) -> tuple[Callable[[float], float], Callable[[float], Point]]:
         """l -> Phi, and l -> the point, at e + l d with the machine's coefficients kept."""

@@ -85,7 +85,8 @@ class QuasiNewton:
 
     def curve(self, objective: Objective, point: Point, total: float | None) -> Curve:  # noqa: ARG002
         start, B = objective.start[point.live], DampedBFGS()
-        here, h = point, self._slope(objective, point)
+        here = objective.supported(point)
+        h = self._slope(objective, here)
         for _ in range(self.inner):
             here, h, B, moved = self.iterate(objective, here, h, B)
             if not moved or (here.e < self.eps * start).any():
