@@ -330,6 +330,8 @@ def _show(selection: Selection, out: Path) -> None:
         f"{result['method'].replace('_', '-')} selects {result['n_features']} features "
         f"(over the outer folds: median {sizes['median']:g}, {sizes['smallest']} to {sizes['largest']})"
     )
+    if result["own_number"]:
+        say(f"its own number: {result['stop_reason']}")
     say()
     grid = Grid(box=None, pad_edge=False)
     for heading in ("nested score", "value", "95 % interval"):

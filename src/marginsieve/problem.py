@@ -35,6 +35,9 @@ class Machine(Protocol):
     def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution: ...
     def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array: ...
     def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array: ...
+    def dual(self, solution: Solution, K: Array) -> float: ...
+    def scale_gradient(self, solution: Solution, gram: Gram) -> Array: ...
+    def contrast(self, problem: Problem) -> Array | None: ...
 
 
 class Criterion(Protocol):
@@ -76,6 +79,9 @@ class Own:
     iterations: int
     at_cap: float  # share of the features whose factor is at its bound
     moved: tuple[float, ...] = ()  # by iteration: the mean change of the factors, in units of their start
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"size": self.size, "converged": self.converged, "moves": self.iterations, "share_at_cap": self.at_cap}
 
     def __str__(self) -> str:
         how = "the factors came to rest" if self.converged else "the factors still moved"

@@ -127,6 +127,7 @@ class Selection:
             "threshold": selector.threshold_,
             "features": chosen.drop(columns="selected").to_dict("records"),
             "stop_reason": selector.path_.stop_reason,
+            "own_number": None if selector.path_.own is None else selector.path_.own.to_dict(),
             "notes": self.notes,
             "seconds": round(self.seconds, 3),
         }

@@ -114,7 +114,7 @@ class PenalizedScaling(BaseEstimator):
         objective = Objective(problem, self.direction, self.penalty, self.C2, self.beta, self.scaled)
         walk = _Walk(objective, self.step, self.one_by_one_below, self.eps)
         own = self._settle(walk) if self.stop == "own" else None
-        self._rank(walk)
+        self._rank(walk, fixed=self.update == "multiplicative" or own is not None)
         reason = f"all features were ranked: {walk.accepted} moves lowered the objective, {walk.refused} did not"
         path = walk.path(own, reason if own is None else str(own))
         return path if self.refit == "learned" else replace(path, weights=())
@@ -134,19 +134,25 @@ class PenalizedScaling(BaseEstimator):
         if isinstance(self.step, bool) or not (0 < self.step < 1 or (self.step >= 1 and self.step == int(self.step))):
             raise InputError(f"search: step is {self.step!r}; it must be a share in (0, 1) or a whole number above 0")
 
-    def _rule(self) -> Update:
+    def _rule(self, fixed: bool = False) -> Update:
         if self.update == "multiplicative":
             return Multiplicative(0.1 if self.rate is None else self.rate, self.cap)
+        if fixed:
+            return Multiplicative(0.1, self.cap)
         if self.update == "gradient":
             return Gradient(0.25 if self.rate is None else self.rate, self.cap)
         return QuasiNewton(self.inner, self.eps, self.cap)
 
-    def _rank(self, walk: _Walk) -> None:
-        """Rounds of moves, a drop after each, down to one feature."""
-        fixed = self.update == "multiplicative"
-        walk.total = float(walk.point.e @ walk.point.e) if fixed else None
+    def _rank(self, walk: _Walk, fixed: bool) -> None:
+        """Rounds of moves, a drop after each, down to one feature.
+
+        Where the sum is fixed the moves are multiplicative: what the method settled on is mostly at the cap, and no
+        rule without a fixed sum can rank it.
+        """
+        if fixed:
+            walk.fix_total()
         while len(walk.point.live) > 1:
-            since, rule = time.perf_counter(), self._rule()
+            since, rule = time.perf_counter(), self._rule(fixed)
             for _ in range(self.moves):
                 if not walk.move(rule) or (not fixed and walk.fallen().any()):
                     break
@@ -168,6 +174,7 @@ class PenalizedScaling(BaseEstimator):
             if fallen:
                 walk.record(since)
                 walk.drop(fallen, limit=False)
+        walk.record(time.perf_counter())
         t = walk.point.e / walk.objective.start[walk.point.live]
         at_cap = float(np.mean(t > 0.999 * self.cap))
         return Own(len(t), converged, len(moved), at_cap, tuple(moved))
@@ -203,6 +210,13 @@ class _Walk:
             rule.length *= 0.5
         return False
 
+    def fix_total(self) -> None:
+        """From here on sum(e^2) stays what it is; a feature to keep whose factor fell to nothing comes back."""
+        e = np.maximum(self.point.e, self.eps * self.objective.start[self.point.live])
+        if not np.array_equal(e, self.point.e):
+            self.point = self.objective.at(self.point, e)
+        self.total = float(e @ e)
+
     def fallen(self) -> BoolArray:
         """(p,) which live features have a factor of almost nothing; those to keep never have."""
         live = self.point.live
@@ -237,9 +251,9 @@ class _Walk:
         live, e = self.point.live, self.point.e
         self.scores[live] = e / self.objective.start[live]
         order = np.concatenate([*self.gone, live])[::-1].astype(np.intp)
-        known, weight = {}, np.zeros(len(order))
+        known, steps, weight = {}, {}, np.zeros(len(order))
         for step, (features, mu) in zip(self.steps, self.weights, strict=True):
-            weight[features] = mu
-            known[step.size] = weight[order[: step.size]].copy()
-        steps = {step.size: step for step in self.steps}
+            if step.size not in steps:  # what the method settled on comes before what ranks it
+                weight[features] = mu
+                steps[step.size], known[step.size] = step, weight[order[: step.size]].copy()
         return Path(order, self.scores, tuple(steps.values()), reason, weights=tuple(known.values()), own=own)
