@@ -69,9 +69,9 @@ def run_suite(
         store.set_meta("current", [unit.key for unit in units])
         done = store.done()
         pending = [
-            Task(unit, suite.seconds, params.get((unit.data, unit.method.base)))
+            Task(unit, suite.seconds, params.get((unit.data, unit.method.tuned_with)))
             for unit in units
-            if unit.key not in done and params.get((unit.data, unit.method.base), {}) is not None
+            if unit.key not in done and params.get((unit.data, unit.method.tuned_with), {}) is not None
         ]
         _run_all(pending, store, run, progress, len(units))
     return Study(folder)
@@ -85,7 +85,7 @@ def _tuned(
         return {}
     first: dict[tuple[str, str], Unit] = {}
     for unit in units:
-        where = (unit.data, unit.method.base)
+        where = (unit.data, unit.method.tuned_with)
         if where not in first and unit.grid:
             split = replace(unit.split, name="tuning")
             first[where] = replace(unit, key=key_of(unit.key, "tuning"), split=split)

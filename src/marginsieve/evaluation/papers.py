@@ -105,9 +105,30 @@ KP_IMBALANCED = Paper(
                 "balanced_accuracy_max": ("balanced_accuracy", "max"),
             },
             grids={"kp_cssvm": NARROW, "kp_svdd": SPHERES},
-            variants={"kp_cssvm": tuple({"C2": 2.0**k} for k in (-3, -1, -5, -7))},
+            variants={
+                "kp_cssvm": (
+                    {"C2": 2.0**-3},
+                    {"C2": 2.0**-3, "refit": "start"},
+                    {"C2": 2.0**-3, "kernel": "linear", "grid": COSTS},
+                )
+            },
             untuned={"kp_cssvm": NONE, "kp_svdd": NONE},
             nested_protocol=FOLDS,
+        ),
+        Job(
+            "penalty",
+            ("4",),
+            {"name": "kp-imbalanced", "inner_folds": 5},
+            ("GORDON", "GLIOMA", "SRBCT", "BHAT1"),
+            ("SRBCT",),
+            {"kp_cssvm": ("kp_cssvm", {"class_weight": None, "scaled": False})},
+            {
+                "balanced_accuracy_mean": ("balanced_accuracy", "mean"),
+                "balanced_accuracy_max": ("balanced_accuracy", "max"),
+            },
+            grids={"kp_cssvm": NARROW},
+            variants={"kp_cssvm": tuple({"C2": 2.0**k} for k in (-3, -1, -5, -7))},
+            nested=False,
         ),
         Job(
             "no-selection",

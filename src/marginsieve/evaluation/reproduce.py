@@ -124,12 +124,15 @@ def _entries(
         return [{"name": recipe, "label": label, "grid": {}, **job.untuned[label]}]
     grid = {"grid": job.grids[label]} if label in job.grids else {}
     variants = job.variants.get(label, ())[: 1 if quick or tuning == "nested" else None] or ({},)
-    return [{"name": recipe, "label": variant(label, extra), **settings, **extra, **grid} for extra in variants]
+    return [{"name": recipe, "label": variant(label, extra), **settings, **grid, **extra} for extra in variants]
 
 
 def variant(label: str, extra: Mapping[str, Any]) -> str:
     """The label of a method with further settings."""
-    return label if not extra else f"{label}[{', '.join(f'{name}={value:g}' for name, value in extra.items())}]"
+    told = [
+        f"{name}={value if isinstance(value, str) else f'{value:g}'}" for name, value in extra.items() if name != "grid"
+    ]
+    return f"{label}[{', '.join(told)}]" if told else label
 
 
 def _answers(job: Job, study: Study, tuning: str) -> pd.DataFrame:
@@ -142,7 +145,7 @@ def _answers(job: Job, study: Study, tuning: str) -> pd.DataFrame:
         scores = scores.assign(base=scores["method"].str.split("[", regex=False).str[0])
         factor = 1.0 if metric in ("g_mean", "auc") else 100.0
         for (data, method), part in scores.groupby(["data", "base"], sort=False):
-            best = part.groupby("method", sort=False)[metric].mean().idxmax()
+            best = part.groupby("method", sort=False)[metric].agg("max" if reduce == "max" else "mean").idxmax()
             values = factor * part.loc[part["method"] == best, metric].to_numpy(dtype=float)
             value = {"mean": values.mean(), "max": values.max(), "value": values[0]}[reduce]
             rows.append({"dataset": data, "method": method, "quantity": quantity, tuning: float(value)})

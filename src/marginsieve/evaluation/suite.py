@@ -45,9 +45,9 @@ class Method:
     grid: tuple[tuple[str, tuple[Any, ...]], ...] | None = None
 
     @property
-    def base(self) -> str:
-        """The label without what tells a variant: they share what is tuned."""
-        return self.label.split("[")[0]
+    def tuned_with(self) -> str:
+        """What methods with the same tuned parameters share: the label but for its brackets, and the grid."""
+        return f"{self.label.split('[')[0]} {self.grid}"
 
     def build(self) -> Any:
         return recipes.get(self.recipe)(**dict(self.settings))
