@@ -1,13 +1,19 @@
 """The papers' tables by one command: printed figures as the papers have them, ours beside them, a verdict for each."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from marginsieve import describe
 from marginsieve.errors import InputError
-from marginsieve.evaluation.papers import PAPERS, paper_of
-from marginsieve.evaluation.reproduce import reproduce
+from marginsieve.evaluation.engine import run_suite
+from marginsieve.evaluation.papers import EFFECTIVENESS, PAPERS, Job, paper_of
+from marginsieve.evaluation.parameters import ConvergenceStudy, ParameterStudy
+from marginsieve.evaluation.reproduce import _following, reproduce
+from marginsieve.evaluation.suite import Suite
+from marginsieve.evaluation.work import _imputed
 
 
 @pytest.mark.parametrize("name", list(PAPERS))
@@ -121,3 +127,56 @@ def test_generalised_fisher_ratio_is_the_printed_one(name, gfr):
         pytest.skip("the papers' data sets are not here (MARGINSIEVE_DATA)")
     data = datasets.load(name)
     assert describe(data.X, data.y)["gfr"] == pytest.approx(gfr, abs=6e-4)
+
+
+@pytest.fixture
+def colon(monkeypatch, tmp_path):
+    """A small stand-in for COLON."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(40, 50)), columns=[f"g{j}" for j in range(50)])
+    X.iloc[:15, :4] += 2.0
+    X.assign(target=["normal"] * 15 + ["tumor"] * 25).to_parquet(tmp_path / "colon.parquet")
+    monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_a_parameter_study_tells_error_and_number_of_features(colon):
+    study = ParameterStudy("figure-x", "C2", (0.5, 8.0), "more C2, fewer features.")
+    text = "\n".join(study.run(colon, 1, False, False, None))
+    assert "The paper: more C2, fewer features." in text
+    table = pd.read_csv(colon / "figure-x.csv")
+    assert list(table["C2"]) == [0.5, 8.0]
+    assert table["features"][0] > table["features"][1] >= 1
+    assert table["error"].between(0, 50).all()
+    assert (colon / "figure-x.svg").exists()
+
+
+def test_a_convergence_study_shows_every_move(colon):
+    text = "\n".join(ConvergenceStudy("figure-y", "it ends.").run(colon, 1, False, False, None))
+    assert "| COLON |" in text
+    assert "| yes |" in text
+    assert (colon / "figure-y.svg").exists()
+
+
+def test_a_job_may_follow_the_number_that_a_method_settled_on(colon):
+    own = Job(
+        "own", ("3",), {"name": "kp-svm", "repeats": 3, "sizes": [], "tuned": ""}, ("COLON",), (), {}, EFFECTIVENESS
+    )
+    spec = {
+        "protocol": dict(own.protocol),
+        "data": [{"name": "COLON"}],
+        "method": [{"name": "kp-svm", "label": f"kp_svm[C2={C2}]", "C2": C2} for C2 in (0.5, 4.0)],
+    }
+    study = run_suite(Suite.read(spec), colon / "own")
+    job = replace(own, name="after", follows="own:kp_svm", methods={"fisher": ("fisher", {})})
+    sizes = _following(job, {"own": study}).protocol["sizes"]
+    means = study.to_pandas().groupby("method")["size"].mean()
+    assert sizes[0] in [round(value) for value in means]
+    assert sizes[1] == sizes[0] + 1
+    assert _following(job, {}).methods == {}
+
+
+def test_missing_numbers_become_the_means_of_the_training_part():
+    training, rows = np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([[np.nan, np.nan]])
+    np.testing.assert_array_equal(_imputed(rows, training), [[2.0, 4.0]])
+    np.testing.assert_array_equal(_imputed(training, training), [[1.0, 4.0], [3.0, 4.0]])
