@@ -1,23 +1,23 @@
 """Protocols split as the papers did, put noise into training labels alone, and tune where they say."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from marginsieve import recipes
+from marginsieve import SVMSelector, recipes
 from marginsieve.datasets import make_cohort
 from marginsieve.errors import InputError
+from marginsieve.evaluation import work
 from marginsieve.evaluation.engine import run_suite
 from marginsieve.evaluation.protocols import PROTOCOLS, protocol_of
 from marginsieve.evaluation.suite import Suite
-from marginsieve.evaluation.tuning import _along_grid, tune, tune_machine
+from marginsieve.evaluation.tuning import _along_grid, _at, tune, tune_machine
 from marginsieve.fitting import fit_model, prepare, run_search
 
 Y = np.repeat([0, 1], [70, 30])
@@ -146,12 +146,11 @@ def test_tuning_reuses_kernels_without_a_trace(kernel):
     plan, splits = selector._plan(part), list(StratifiedKFold(3).split(cohort.X, cohort.y))
     grid = {"kernel__width": (0.1, 0.3), "machine__C": (0.1, 10.0), "negative_weight": (0.3, 1.0)}
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    chosen = [clone(selector).set_params(**point) for point in points]
+    chosen = [_at(selector, point, part) for point in points]
     train, test = splits[0]
     ready = prepare(plan, part.take(train), np.random.default_rng(0))
     rows = ready.scaling.apply(part.table.Z[test])
-    for made, value in zip(chosen, _along_grid(points, chosen, plan, ready, rows), strict=True):
-        alone = replace(plan, kernel=made.kernel, machine=made.machine, negative_weight=made.negative_weight)
+    for (_, alone), value in zip(chosen, _along_grid(points, chosen, ready, rows), strict=True):
         searched = run_search(alone, part.take(train), np.random.default_rng(0))
         np.testing.assert_allclose(fit_model(alone, searched, 12).decision(part.table.Z[test]), value, atol=1e-5)
 
@@ -181,6 +180,65 @@ def test_tune_chooses_in_two_stages_and_leaves_the_selector_alone():
         tune(recipes.fisher(), cohort.X, cohort.y, {"search__step": (0.1,)})
     with pytest.raises(InputError, match="no value for 'machine__C'"):
         tune(selector, cohort.X, cohort.y, {"machine__C": ()})
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({"standardize": [True, False]}, "what is tuned is the machine, the kernel"),
+        ({"n_features_to_select": [5, 19]}, "what is tuned is the machine, the kernel"),
+        ({"machine__C": [-1.0]}, "C is -1.0; it must be a positive number"),
+        ({"machine__C": ["a"]}, "C is 'a'; it must be a positive number"),
+        ({"machine__C": 1.0}, "no list of values for 'machine__C'"),
+        ({"negative_weight": [-1.0]}, "negative_weight is -1.0"),
+        ({"search__eps": [3.0]}, "eps is 3.0"),
+    ],
+)
+def test_grids_without_sense_are_refused(grid, message, blobs):
+    with pytest.raises(InputError, match=message):
+        tune(recipes.kp_cssvm(), *blobs, grid, cv=3)
+
+
+def test_tuning_looks_at_class_weights_and_at_sample_weights():
+    cohort = make_cohort(90, 20, n_relevant=5, effect=1.5, prevalence=0.2, random_state=3)
+    X, y = cohort.X.to_numpy(), (cohort.y == "case").to_numpy().astype(int)
+    for order in ([None, "balanced"], ["balanced", None]):
+        tuned = tune(recipes.kp_cssvm(C=0.05), X, y, {"class_weight": order}, cv=3)
+        assert tuned.params == {"class_weight": "balanced"}
+    wrong = np.arange(90) < 30
+    noisy, weight = np.where(wrong, 1 - y, y), np.where(wrong, 1e-9, 1.0)
+    grid = {"machine__C": (0.1, 1.0)}
+    clean = tune(recipes.kp_cssvm(), X[~wrong], y[~wrong], grid, cv=3).scores["machine"]
+    assert tune(recipes.kp_cssvm(), X, noisy, grid, cv=3, sample_weight=weight).scores["machine"] > clean - 0.15
+
+
+def test_tuning_names_nothing_for_the_user_to_guess():
+    cohort = make_cohort(40, 12, n_relevant=4, effect=2.0, random_state=3)
+    selector = SVMSelector(kernel="gaussian", criterion=None, search="scaling")
+    tuned = tune(selector, cohort.X, cohort.y, cv=3)
+    assert set(tuned.params) == {"machine__C", "kernel__width", "search__C2"}
+
+
+def test_groups_stay_together_where_parameters_are_tuned(monkeypatch, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))
+    frame["patient"], frame["outcome"] = np.repeat(np.arange(12), 5), np.repeat(np.arange(12) % 2, 5)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    seen, tuning = [], work.tune_machine
+
+    def watched(selector, part, plan, grid, splits):
+        seen.extend(set(part.groups[train]) & set(part.groups[test]) for train, test in splits)
+        return tuning(selector, part, plan, grid, splits)
+
+    monkeypatch.setattr(work, "tune_machine", watched)
+    spec = {
+        "protocol": {"name": "nested", "folds": 3, "repeats": 1, "tuned": "nested", "grid": {"machine__C": [0.1, 1.0]}},
+        "data": [{"file": str(tmp_path / "t.csv"), "target": "outcome", "groups": "patient"}],
+        "method": [{"name": "fisher", "n_features_to_select": 2}],
+    }
+    assert not len(run_suite(Suite.read(spec), tmp_path / "study").failures())
+    assert seen
+    assert not any(seen)
 
 
 def test_tuning_on_the_reported_splits_is_optimistic_and_nested_is_not(tmp_path):

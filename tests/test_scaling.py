@@ -271,6 +271,26 @@ def test_kept_features_rank_first(update):
     assert set(path.order[:2]) == {50, 55}
 
 
+def test_a_price_that_no_feature_is_worth_is_told():
+    X, y = wide(40, 100)
+    with pytest.warns(UserWarning, match="no feature was worth its price .* lower C2"):
+        selector = recipes.kp_svm(C2=500.0, class_weight="balanced").fit(X, y)
+    own = selector.path_.own
+    assert (own.size, own.emptied, own.converged) == (1, True, True)
+    assert own.iterations < 100
+    assert np.ptp(selector.decision_function(X)) > 0.05  # the feature that is left has a weight
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_features_to_keep_have_a_weight(update):
+    X, y = wide(40, 100)
+    selector = recipes.kp_svm(keep=[50, 51, 51], update=update).fit(X, y)
+    assert selector.support_[[50, 51]].all()
+    assert selector.n_features_ == selector.path_.own.size
+    kept = np.isin(selector.model_.features, [50, 51])
+    assert (selector.model_.gram.weight[kept] > 0).all()
+
+
 def test_learned_weights_reach_the_model():
     X, y = wide(40, 300)
     learned = recipes.kp_cssvm(n_features_to_select=20, threshold="margin").fit(X, y)
@@ -367,6 +387,12 @@ def test_shuffled_labels_rank_planted_features_no_better_than_chance():
         ({"eps": 2}, "eps is 2; it must be a positive number of at most 1"),
         ({"rate": 0}, "rate is 0"),
         ({"step": 1.5}, "step is 1.5"),
+        ({"step": "a"}, "step is 'a'"),
+        ({"step": float("inf")}, "step is inf"),
+        ({"rate": 1e6}, "rate is 1000000.0; it must be a positive number of at most 2"),
+        ({"moves": 1.5}, "moves is 1.5; it must be a whole number"),
+        ({"one_by_one_below": "x"}, "one_by_one_below is 'x'"),
+        ({"cap": 0.5}, "cap is 0.5; it must be 1 or more"),
         ({"max_iter": 0}, "max_iter is 0"),
     ],
 )

@@ -336,6 +336,35 @@ def test_smote_with_few_rows_takes_fewer_neighbours_and_says_so(cohort):
         selector.fit(cohort.X, cohort.y, sample_weight=np.arange(1, 81))
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: recipes.svm_rfe(kernel="gaussian", prefilter=("fisher", 8)),
+        lambda: recipes.kp_cssvm(refit="start", prefilter=("fisher", 8)),
+        lambda: recipes.kp_cssvm(rows=40),
+        lambda: recipes.kp_cssvm(sampler="smote"),
+        lambda: recipes.kp_svm(probability=True, keep=["g01", "g02", "g03"]),
+    ],
+)
+def test_at_sizes_is_the_model_of_fit(make, cohort):
+    """The same rows, synthetic ones included, and the same scale, without a seed too."""
+    selector = make().set_params(n_features_to_select=5, threshold="margin").fit(cohort.X, cohort.y)
+    again = next(selector.at_sizes(cohort.X, cohort.y, [5]))
+    np.testing.assert_allclose(again.decision_function(cohort.X), selector.decision_function(cohort.X), atol=1e-9)
+    kept = len(selector.keep or [])
+    assert next(selector.at_sizes(cohort.X, cohort.y, [1])).n_features_ == max(1, kept)
+
+
+def test_weights_of_sampled_rows_outlast_oversampling(rng):
+    """rows= weighs the negatives that it keeps; a sampler that adds nothing must not change the fit."""
+    X, y = rng.normal(size=(200, 6)), (np.arange(200) < 15).astype(int)
+    X[:15, 0] += 1.5
+    settings = {"random_state": 0, "threshold": "margin", "n_features_to_select": 3, "rows": 40}
+    plain = recipes.kp_cssvm(class_weight=None, **settings).fit(X, y)
+    sampled = recipes.kp_cssvm(class_weight=None, sampler=Smote(percent=1e-6), **settings).fit(X, y)
+    np.testing.assert_allclose(sampled.decision_function(X), plain.decision_function(X), atol=1e-3)
+
+
 def test_prefilter_searches_among_the_best(cohort):
     fisher = recipes.fisher(n_features_to_select=5, threshold="margin").fit(cohort.X, cohort.y)
     both = recipes.svm_rfe(n_features_to_select=5, threshold="margin", prefilter=("fisher", 20), keep=["g01"])

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import svdd_by_slsqp, svdd_certificate
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 
 from marginsieve import SVDD
@@ -170,5 +171,26 @@ def test_the_detector_reads_tables_and_names_what_is_wrong(rng):
         SVDD().fit(X)
     with pytest.raises(InputError, match="outliers has 3 values; X has 30 rows"):
         SVDD().fit(X.fillna(0), outliers=[True, False, True])
-    with pytest.raises(InputError, match="every row is marked as an outlier"):
+    with pytest.raises(InputError, match="every row that counts is marked as an outlier"):
         SVDD().fit(X.fillna(0), outliers=np.ones(30, dtype=bool))
+
+
+def test_a_sphere_is_where_the_rows_are(rng):
+    """It depends on distances alone: far from the origin it is the same, and J does not lose its digits."""
+    X, known = rng.normal(size=(80, 20)), np.arange(80) < 12
+    near = SVDD(kernel="linear").fit(X, outliers=known)
+    far = SVDD(kernel="linear").fit(X + 1e4, outliers=known)
+    assert far.radius_ == pytest.approx(near.radius_, rel=1e-4)
+    assert far._solution.objective == pytest.approx(near._solution.objective, rel=1e-4)
+    assert far._solution.coef.sum() / -2 == pytest.approx(1.0, abs=1e-9)
+    narrow = [SVDD(kernel=Gaussian(width=w)).fit(X, outliers=known)._solution.objective / w**2 for w in (1e-4, 1e-5)]
+    assert narrow[0] == pytest.approx(narrow[1], rel=1e-4)
+
+
+def test_what_did_not_converge_is_told(rng):
+    with pytest.warns(ConvergenceWarning, match="above tol"):
+        SVDD(kernel="linear").fit(rng.normal(size=(80, 6)) + 1e8)
+
+
+def test_a_row_at_the_centre_is_inside():
+    assert (SVDD(kernel="linear").fit(np.ones((10, 2))).predict(np.ones((10, 2))) == 1).all()

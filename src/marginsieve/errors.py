@@ -16,6 +16,12 @@ def listing(items: Sequence[Any], most: int = 5) -> str:
     return head + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
+def whole_number(owner: str, name: str, value: Any, lowest: int = 1) -> None:
+    """Refuse a parameter that is not a whole number of at least `lowest`."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < lowest:
+        raise InputError(f"{owner}: {name} is {value!r}; it must be a whole number of {lowest} or more")
+
+
 def positive_number(owner: str, name: str, value: Any, top: float = math.inf) -> None:
     """Refuse a parameter that is not a number above 0 (and up to `top`)."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)

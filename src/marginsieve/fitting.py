@@ -201,7 +201,7 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
         table = replace(table, Z=scaling.apply(table.Z))
     y, weight = part.y, part.weight
     if plan.sampler is not None:
-        table, y, weight = _oversampled(plan.sampler, table, y, rng)
+        table, y, weight = _oversampled(plan.sampler, table, y, weight, rng)
     problem = Problem(
         table=table,
         y=plan.labels(y),
@@ -248,7 +248,10 @@ def _prefiltered(plan: Plan, problem: Problem, rng: np.random.Generator) -> Path
     return replace(path, order=np.concatenate([inside[path.order], outside]), scores=scores)
 
 
-def _oversampled(sampler: Any, table: Table, y: IntArray, rng: np.random.Generator) -> tuple[Table, IntArray, Array]:
+def _oversampled(
+    sampler: Any, table: Table, y: IntArray, weight: Array, rng: np.random.Generator
+) -> tuple[Table, IntArray, Array]:
+    """The resampled rows; a synthetic row weighs what the rows of its class weigh on average."""
     from sklearn.base import clone
 
     sampler = clone(sampler)
@@ -263,7 +266,14 @@ def _oversampled(sampler: Any, table: Table, y: IntArray, rng: np.random.Generat
         raise InputError(
             f"{type(sampler).__name__} failed on a training part whose rarest class has {smallest} rows: {error}"
         ) from error
-    return replace(table, Z=np.asfortranarray(Z)), np.asarray(codes, dtype=np.intp), np.ones(len(codes))
+    codes = np.asarray(codes, dtype=np.intp)
+    mean = np.bincount(y, weight) / np.maximum(np.bincount(y), 1)
+    weights = mean[codes]
+    if hasattr(sampler, "sample_indices_"):
+        weights = weight[sampler.sample_indices_]
+    elif len(codes) >= len(y) and np.array_equal(codes[: len(y)], y):
+        weights[: len(y)] = weight
+    return replace(table, Z=np.asfortranarray(Z)), codes, weights
 
 
 def _averaged(plan: Plan, part: Part, whole: Searched, rng: np.random.Generator) -> Path:
@@ -278,7 +288,9 @@ def _averaged(plan: Plan, part: Part, whole: Searched, rng: np.random.Generator)
     constant = ~np.isin(np.arange(n), whole.usable)
     kept = np.isin(np.arange(n), plan.keep) & ~constant
     order = np.lexsort((total, constant, ~kept)).astype(np.intp)
-    reason = f"{whole.path.stop_reason}; ranking averaged over {plan.ensemble} subsamples"
+    reason = f"ranking averaged over {plan.ensemble} subsamples"
+    if whole.path.own is None:
+        reason = f"{whole.path.stop_reason}; {reason}"
     return replace(whole.path, order=order, scores=-total, stop_reason=reason, weights=(), own=None)
 
 

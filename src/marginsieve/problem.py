@@ -79,11 +79,14 @@ class Own:
     iterations: int
     at_cap: float  # share of the features whose factor is at its bound
     moved: tuple[float, ...] = ()  # by iteration: the mean change of the factors, in units of their start
+    emptied: bool = False  # no feature was worth its price: what stays is the last one to fall, or those to keep
 
     def to_dict(self) -> dict[str, Any]:
         return {"size": self.size, "converged": self.converged, "moves": self.iterations, "share_at_cap": self.at_cap}
 
     def __str__(self) -> str:
+        if self.emptied:
+            return f"no feature was worth its price after {self.iterations} moves: C2 is too large ({self.size} kept)"
         how = "the factors came to rest" if self.converged else "the factors still moved"
         return f"{how} after {self.iterations} moves: {self.size} features, {self.at_cap:.0%} of them at the cap"
 
@@ -97,7 +100,7 @@ class Path:
     steps: tuple[Step, ...]
     stop_reason: str
     nested: bool = True  # the subset of each size is the head of `order`
-    weights: tuple[Array, ...] = ()  # by step: the learned kernel weights of the head of `order`, where the method has
+    weights: tuple[Array, ...] = ()  # learned kernel weights of heads of `order`, at the sizes where the search stood
     own: Own | None = None  # the method's own number of features, where it has one
 
     def weights_at(self, size: int) -> Array | None:

@@ -32,11 +32,8 @@ from .inputs import (
 )
 from .problem import Path
 from .sampling import Smote
-from .settings import check_settings, threshold_rule, wanted_size
+from .settings import check_settings, threshold_rule, wanted_size, width_note
 from .table import as_frame, equal_columns
-
-DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
-DROWNS = 1e14  # and one so much wider leaves nothing of the others
 
 
 def _wants_probability(selector: SVMSelector) -> bool:
@@ -134,13 +131,15 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         """Select features and fit the machine on them; rows of one group never sit on both sides of an inner fold."""
         part, used = self._read(X, y, sample_weight, groups)
         plan = self._plan(part)
-        rng = np.random.default_rng(seed_sequence(self.random_state))
+        self._seed = seed_sequence(self.random_state)
+        rng = np.random.default_rng(self._seed)
         sample, boosted = choose_rows(part, self.rows, rng)
         training = Part(part.table, part.y, boosted, part.groups)
         chosen = training if len(sample) == len(part.y) else training.take(sample)
         self.rows_ = used[sample]
         self._describe(chosen)
         searched = run_search(plan, chosen, rng)
+        self._scale = searched.problem.scale
         self._decide(plan, part, training, sample, chosen, searched, rng)
         self._warn(searched)
         return self
@@ -148,24 +147,27 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     def at_sizes(self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None) -> Iterator[SVMSelector]:
         """For each size a copy of this fitted selector with that many features of the same path, cut at the margin.
 
-        X, y and sample_weight must be those of `fit`; the search is not run again, the machine is.
+        X, y and sample_weight must be those of `fit`; the search is not run again, the machine is. Features to keep are
+        in every copy; copies have no probabilities.
         """
         check_is_fitted(self)
         copy = clone(self)
         part, _ = copy._read(X, y, sample_weight, None)
         plan = copy._plan(part)
-        rng = np.random.default_rng(seed_sequence(self.random_state))
+        rng = np.random.default_rng(self._seed)
         sample, boosted = choose_rows(part, self.rows, rng)
         chosen = Part(part.table, part.y, boosted).take(sample)
         searched = with_path(prepare(plan, chosen, rng), self.path_)
-        for size in sizes:
-            made = clone(self).set_params(n_features_to_select=int(size), threshold="margin")
+        searched.problem.scale = self._scale
+        for asked in sizes:
+            size = max(int(asked), len(searched.problem.keep))
+            made = clone(self).set_params(n_features_to_select=size, threshold="margin", probability=False)
             for name in ("columns_", "classes_", "positive_", "_sign", "n_features_in_", "feature_names_in_"):
                 if hasattr(copy, name):
                     setattr(made, name, getattr(copy, name))
             made.notes_, made.rows_ = [], self.rows_
             made.constant_, made.duplicates_ = self.constant_, self.duplicates_
-            made._adopt(fit_model(plan, searched, int(size)), self.path_)
+            made._adopt(fit_model(plan, searched, size), self.path_)
             made.threshold_ = 0.0
             yield made
 
@@ -279,7 +281,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             if not 0 <= j < len(place):
                 raise InputError(f"keep names the column {item!r}, which the table does not have")
             places.append(j)
-        return tuple(places)
+        return tuple(dict.fromkeys(places))
 
     def _describe(self, part: Part) -> None:
         """What the table's columns are like: constant ones, equal ones."""
@@ -292,18 +294,8 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         count, sampler = int(np.bincount(part.y).min()), resolve("sampler", self.sampler)
         if isinstance(sampler, Smote) and sampler.neighbors(count) < sampler.k_neighbors:
             self.notes_.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbours, not more")
-        spread = part.table.spread
-        ratio = spread.max() / (np.median(spread[spread > 0]) if (spread > 0).any() else 1.0)
-        if not self.standardize and ratio > DROWNS:
-            raise InputError(
-                f"column {names[int(spread.argmax())]!r} is {ratio:.0e} times as wide as the median column: in double "
-                "precision nothing is left of the others; use standardize=True or rescale it"
-            )
-        if not self.standardize and ratio > DOMINATES:
-            self.notes_.append(
-                f"column {names[int(spread.argmax())]!r} is {ratio:.0e} times as wide as the median column and decides "
-                "the kernel alone; use standardize=True or rescale it"
-            )
+        if not self.standardize and (note := width_note(self.columns_.names, part.table.spread)):
+            self.notes_.append(note)
 
     def _decide(
         self,
@@ -317,11 +309,13 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     ) -> None:
         """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
         path = searched.path
-        size, rule = wanted_size(self, len(searched.usable), len(plan.keep), path.own)
+        if path.own is not None and path.own.emptied:
+            self.notes_.append(f"{path.own}: lower C2")
+        size, rule = wanted_size(self, len(searched.usable), len(searched.problem.keep), path.own)
         threshold = threshold_rule(self)
         held = None
         if rule or threshold == "balanced" or isinstance(threshold, tuple) or self.probability:
-            smallest = max(1, len(plan.keep))
+            smallest = max(1, len(searched.problem.keep))
             grid = cut.size_grid([step.size for step in path.steps], len(searched.usable), smallest)
             sizes = grid if rule else (size,)
             folds, remark = cut.inner_folds(self.cv, chosen, self.classes_.tolist(), rng)

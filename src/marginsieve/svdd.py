@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ._types import Array, BoolArray, IntArray
@@ -82,9 +84,17 @@ class SVDD(OutlierMixin, BaseEstimator):
         self.support_: IntArray = np.flatnonzero(c)
         self.dual_coef_: Array = c[self.support_]
         self._centre = float(c @ self._gram.matrix() @ c)  # its squared norm
-        self.offset_ = -max(self._centre - solution.intercept, 0.0) * (1.0 + 2.0 * self.tol)
+        rounding = 1e-12 * float(np.abs(self._gram.diagonal()).max())
+        self.offset_ = -max(self._centre - solution.intercept, 0.0) * (1.0 + 2.0 * self.tol) - rounding
         self.radius_ = float(np.sqrt(-self.offset_))
         self.residual_ = solution.residual
+        if not solution.converged:
+            warnings.warn(
+                f"the sphere was fitted to a KKT violation of {solution.residual:.2g}, above tol={self.tol:g}: columns "
+                "far from 0 or of very different sizes do that; use standardize=True",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def score_samples(self, X: Any) -> Array:

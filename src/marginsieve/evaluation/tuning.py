@@ -17,6 +17,7 @@ from ..components import resolve
 from ..errors import InputError, listing
 from ..fitting import Part, Plan, Prepared, prepare
 from ..gram import Gram
+from ..inputs import choose_rows
 from ..selector import SVMSelector
 from .metrics import ranking_auc
 
@@ -61,12 +62,16 @@ def tune(
     `grid` maps parameters to values; by default C (r for a sphere), the width where the kernel has one, and C2.
     """
     made = clone(selector)
+    parts = {axis: resolve(axis, getattr(made, axis)) for axis in ("kernel", "machine", "criterion", "search")}
+    made.set_params(**parts)
     part, _ = made._read(X, y, sample_weight, groups)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    sample, boosted = choose_rows(part, made.rows, rng)
+    part = Part(part.table, part.y, boosted, part.groups).take(sample)
     known = made.get_params()
     if grid is None:
         grid = {name: values for kind in GRIDS.values() for name, values in kind.items() if name in known}
-    _refuse_unknown(made, grid)
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    _refuse(made, grid)
     folds, _ = cut.inner_folds(cv, part, made.classes_.tolist(), rng)
     params: dict[str, Any] = {}
     scores: dict[str, float] = {}
@@ -95,48 +100,64 @@ def tune_machine(
     many values of C do equally well, and a small one that serves all features is far too small for a few. Everything
     but the grid's own parameters is as in the selector.
     """
-    _refuse_unknown(selector, grid)
+    _refuse(selector, grid)
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    chosen = [clone(selector).set_params(**point) for point in points]
+    chosen = [_at(selector, point, part) for point in points]
     values: list[Array] = []
     rows = np.concatenate([test for _, test in splits])
     for train, test in splits:
         ready = prepare(plan, part.take(train), np.random.default_rng(0))
         Z = part.table.Z[test][:, ready.usable]
         Z = Z if ready.scaling is None else ready.scaling.apply(Z)
-        values.append(np.array(list(_along_grid(points, chosen, plan, ready, Z))))
-    decision, truth = np.concatenate(values, axis=1), part.y[rows]
-    score = np.array([_balanced(_predicted(value, plan), truth) for value in decision])
+        values.append(np.array(list(_along_grid(points, chosen, ready, Z))))
+    decision, truth, weight = np.concatenate(values, axis=1), part.y[rows], part.weight[rows]
+    score = np.array([_balanced(_predicted(value, plan), truth, weight) for value in decision])
     ties = np.flatnonzero(score >= score.max() - 1e-12)
     if plan.n_classes == 2 and len(ties) > 1:
-        one = np.ones((1, len(truth)))
-        area = np.round([ranking_auc(decision[k, :, 0], truth == plan.positive, one)[0] for k in ties], 12)
+        positive = truth == plan.positive
+        area = np.round([ranking_auc(decision[k, :, 0], positive, weight[None, :])[0] for k in ties], 12)
         ties = ties[area == area.max()]
     return points[ties[-1]], float(score[ties[-1]])
 
 
-def _refuse_unknown(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
+def _refuse(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse a grid over what is not there, or over what these stages do not look at."""
     known = selector.get_params()
     if unknown := [key for key in grid if key not in known]:
         raise InputError(f"the grid names {listing(unknown)}, which {type(selector).__name__} does not have")
+    tuned = ("machine", "kernel", "search__", "negative_weight", "class_weight")
+    if other := [key for key in grid if not key.startswith(tuned)]:
+        raise InputError(
+            f"the grid names {listing(other)}; what is tuned is the machine, the kernel, negative_weight, class_weight "
+            "and what belongs to the search (search__...)"
+        )
+    if wrong := [key for key, values in grid.items() if isinstance(values, str) or not hasattr(values, "__len__")]:
+        raise InputError(f"the grid has no list of values for {listing(wrong)}")
     if empty := [key for key, values in grid.items() if not len(values)]:
         raise InputError(f"the grid has no value for {listing(empty)}")
 
 
+def _at(selector: SVMSelector, point: dict[str, Any], part: Part) -> tuple[SVMSelector, Plan]:
+    """The selector at a point of the grid, and its plan, which refuses values that make no sense."""
+    made = clone(selector).set_params(**point)
+    made.classes_, made.columns_ = selector.classes_, selector.columns_
+    return made, made._plan(part)
+
+
 def _along_grid(
-    points: list[dict[str, Any]], chosen: list[SVMSelector], plan: Plan, ready: Prepared, rows: Any
+    points: list[dict[str, Any]], chosen: list[tuple[SVMSelector, Plan]], ready: Prepared, rows: Any
 ) -> Iterator[Array]:
     """Decision values (rows, k) point by point: points of one kernel share its matrix and start from the last."""
     shared: dict[str, tuple[Gram, Array, Array]] = {}
     warm: dict[str, Any] = {}
-    for point, made in zip(points, chosen, strict=True):
+    for point, (_, plan) in zip(points, chosen, strict=True):
         kernel = repr(sorted((name, value) for name, value in point.items() if name.startswith("kernel")))
         if kernel not in shared:
-            gram = _gram(resolve("kernel", made.kernel), ready, [gram for gram, _, _ in shared.values()])
+            gram = _gram(plan.kernel, ready, [gram for gram, _, _ in shared.values()])
             shared[kernel] = gram, gram.matrix(rows), gram.diagonal(rows)
         gram, cross, diagonal = shared[kernel]
-        cost = replace(plan, negative_weight=made.negative_weight).costs(ready.y, ready.problem.sample_weight)
-        problem = replace(ready.problem, machine=resolve("machine", made.machine), cost=cost)
+        cost = plan.costs(ready.y, ready.problem.sample_weight)
+        problem = replace(ready.problem, machine=plan.machine, cost=cost)
         warm[kernel] = problem.solve(gram, warm.get(kernel))
         yield np.column_stack([cross @ s.coef + s.diagonal * diagonal + s.intercept for s in warm[kernel]])
 
@@ -164,9 +185,7 @@ def _tune_search(
     best: tuple[dict[str, Any], float] = {}, -np.inf
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
-        made = clone(selector).set_params(**point)
-        made.classes_, made.columns_ = selector.classes_, selector.columns_
-        plan = made._plan(part)
+        plan = _at(selector, point, part)[1]
         held = cut.hold_out(plan, part, sizes, folds, np.random.SeedSequence(seed), n_jobs)
         score = float(np.mean(held.scores(part.y, part.weight, plan)[0]))
         if score > best[1]:
@@ -174,8 +193,9 @@ def _tune_search(
     return best
 
 
-def _balanced(predicted: IntArray, truth: IntArray) -> float:
-    return float(np.mean([(predicted[truth == code] == code).mean() for code in np.unique(truth)]))
+def _balanced(predicted: IntArray, truth: IntArray, weight: Array) -> float:
+    sides = [truth == code for code in np.unique(truth)]
+    return float(np.mean([np.average(predicted[side] == truth[side], weights=weight[side]) for side in sides]))
 
 
 def _predicted(value: Array, plan: Plan) -> IntArray:

@@ -17,9 +17,9 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
+from .. import cut
 from .._blas import one_thread
 from .._types import Array, IntArray
 from ..inputs import read_new
@@ -87,13 +87,13 @@ def _fit_and_predict(unit: Unit, data: Data, params: dict[str, Any]) -> dict[str
         y = protocol.noisy(np.asarray(X, dtype=float), y, np.random.default_rng(unit.seed))
     selector = _selector(unit, data, params)
     chosen = dict(params)
+    groups = None if data.groups is None else data.groups[train]
     if protocol.tuned == "nested" and unit.grid:
-        chosen = tune_on(selector, X, y, unit)
+        chosen = tune_on(selector, X, y, groups, unit)
         selector.set_params(**chosen)
     sizes = protocol.sizes_for(int(X.shape[1]))
     if sizes:
         selector.set_params(n_features_to_select=sizes[-1])
-    groups = None if data.groups is None else data.groups[train]
     selector.fit(X, y, **({} if groups is None else {"groups": groups}))
     fitted = selector.at_sizes(X, y, sizes) if sizes else [selector]
     Z = read_new(selector, rows)
@@ -130,13 +130,12 @@ def run_tuning(unit: Unit, data: Data, seconds: float | None = None) -> dict[str
     return _row(unit, data, seconds, {}, choose)
 
 
-def tune_on(selector: Any, X: Any, y: IntArray, unit: Unit) -> dict[str, Any]:
-    """Hyper-parameters by inner folds of a training part."""
-    part, _ = selector._read(X, y, None, None)
-    plan = selector._plan(part)
-    folds = min(unit.protocol.inner_folds, int(np.bincount(part.y).min()))
-    splits = StratifiedKFold(max(folds, 2), shuffle=True, random_state=unit.seed).split(np.zeros(len(y)), y)
-    return tune_machine(selector, part, plan, unit.grid, list(splits))[0]
+def tune_on(selector: Any, X: Any, y: IntArray, groups: IntArray | None, unit: Unit) -> dict[str, Any]:
+    """Hyper-parameters by inner folds of a training part; rows of one group never sit on both sides of one."""
+    part, _ = selector._read(X, y, None, groups)
+    names = selector.classes_.tolist()
+    folds, _ = cut.inner_folds(unit.protocol.inner_folds, part, names, np.random.default_rng(unit.seed))
+    return tune_machine(selector, part, selector._plan(part), unit.grid, folds)[0]
 
 
 def _plain(X: Any, unit: Unit) -> Any:

@@ -103,17 +103,23 @@ class Sphere(BaseEstimator):
         hi = hi / (self.r * hi.sum())
         known = self.r_out > 0 and outside.any()
         lo = -outside / (self.r_out * outside.sum()) if known else np.zeros(len(y))
-        unit = max(float(K.diagonal().mean() - K.mean()), 1e-12 * float(np.abs(K.diagonal()).max()), 1e-300)
+        mean = K.mean(axis=1)  # distances are all that counts: without their common part the numbers stay small
+        centred = K - mean[:, None] - mean[None, :] + mean.mean()
+        unit = max(float(centred.diagonal().mean()), 1e-12 * float(np.abs(K.diagonal()).max()), 1e-300)
         limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter
-        c, multiplier, objective, E, gap = _smo.svdd(K, lo, hi, _feasible(start, lo, hi), self.tol * unit, limit)
+        c, multiplier, objective, E, gap = _smo.svdd(
+            np.ascontiguousarray(centred), lo, hi, _feasible(start, lo, hi), self.tol * unit, limit
+        )
         if gap >= _smo.HUGE:
             raise InputError(
                 "the kernel matrix holds values that are not finite: use standardize=True or a lower degree"
             )
         excess = E - multiplier  # d2 - R2
         slack = np.maximum(0.0, np.where(y < 0, excess, -excess))
-        residual = gap / unit
-        return Solution(-2.0 * c, -multiplier, objective, residual, slack, residual <= self.tol, diagonal=1.0)
+        rounding = 16.0 * _smo.EPS * float(np.abs(K.diagonal()).max())  # in K: no violation is known better than that
+        residual = max(gap, rounding) / unit if gap > 0.0 else 0.0
+        intercept = float(2.0 * c @ mean - mean.mean() - multiplier)
+        return Solution(-2.0 * c, intercept, objective, residual, slack, residual <= self.tol, diagonal=1.0)
 
 
 def _feasible(start: Array | None, lo: Array, hi: Array) -> Array:

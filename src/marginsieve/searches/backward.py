@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import time
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -29,7 +32,7 @@ class Backward(BaseEstimator):
 
     def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Ranks later dropped features higher; within one drop, higher scores; then the leftmost column."""
-        self._check()
+        check_step(self.step)
         gram = problem.gram()
         n = len(gram.features)
         scores, order, steps = np.zeros(n), np.empty(n, dtype=np.intp), []
@@ -54,10 +57,12 @@ class Backward(BaseEstimator):
             return 1
         return int(self.step) if self.step >= 1 else max(1, int(self.step * left))
 
-    def _check(self) -> None:
-        step = self.step
-        if isinstance(step, bool) or not (0 < step < 1 or (step >= 1 and float(step).is_integer())):
-            raise InputError(f"step is {step!r}; it must be a share in (0, 1) or a whole number of 1 or more")
+
+def check_step(step: Any) -> None:
+    """Refuse what is neither a share nor a count."""
+    number = isinstance(step, numbers.Real) and not isinstance(step, bool) and math.isfinite(step)
+    if not number or not (0 < step < 1 or (step >= 1 and float(step).is_integer())):
+        raise InputError(f"search: step is {step!r}; it must be a share in (0, 1) or a whole number of 1 or more")
 
 
 def _kept(features: IntArray, keep: IntArray) -> BoolArray | None:

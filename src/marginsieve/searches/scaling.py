@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._types import Array, BoolArray, IntArray
-from ..errors import InputError, listing, positive_number
+from ..errors import InputError, listing, positive_number, whole_number
 from ..problem import Own, Path, Problem, Step
 from ._objective import Objective, Point
 from ._updates import Gradient, Multiplicative, QuasiNewton, Update, rescaled
+from .backward import check_step
 
 LONGER = 1.2  # the next move after one that lowered the objective
 HALVINGS = 6  # of a move whose objective rose, before it is given up
@@ -55,7 +56,8 @@ class PenalizedScaling(BaseEstimator):
     moves : int
         Moves in a round. One move of "quasi-newton" is a run of iterations until a factor falls below eps.
     rate : float or None
-        The largest move: of log mu for "multiplicative" (None is 0.1), of s / s_start for "gradient" (None is 0.25).
+        The largest move: of log mu for "multiplicative" (None is 0.1; up to eight times as far where the sum is free
+        and the objective keeps falling), of s / s_start for "gradient" (None is 0.25).
     eps : float
         A factor below this share of its start is zero.
     cap : float
@@ -126,13 +128,18 @@ class PenalizedScaling(BaseEstimator):
                 raise InputError(f"search: {name} is {getattr(self, name)!r}; it must be one of {listing(known)}")
         if self.C2 != 0:
             positive_number("search", "C2", self.C2)
-        for name in ("eps", "cap", "tol", "moves", "inner", "max_iter"):
-            positive_number("search", name, getattr(self, name), 1.0 if name == "eps" else np.inf)
-        for name in ("beta", "rate"):
-            if getattr(self, name) is not None:
-                positive_number("search", name, getattr(self, name))
-        if isinstance(self.step, bool) or not (0 < self.step < 1 or (self.step >= 1 and self.step == int(self.step))):
-            raise InputError(f"search: step is {self.step!r}; it must be a share in (0, 1) or a whole number above 0")
+        positive_number("search", "eps", self.eps, 1.0)
+        positive_number("search", "tol", self.tol)
+        positive_number("search", "cap", self.cap)
+        if self.cap < 1:
+            raise InputError(f"search: cap is {self.cap!r}; it must be 1 or more, the factors start at 1")
+        if self.beta is not None:
+            positive_number("search", "beta", self.beta)
+        if self.rate is not None:
+            positive_number("search", "rate", self.rate, 2.0)
+        for name, lowest in (("moves", 1), ("inner", 1), ("max_iter", 1), ("one_by_one_below", 0)):
+            whole_number("search", name, getattr(self, name), lowest)
+        check_step(self.step)
 
     def _rule(self, fixed: bool = False) -> Update:
         if self.update == "multiplicative":
@@ -149,8 +156,7 @@ class PenalizedScaling(BaseEstimator):
         Where the sum is fixed the moves are multiplicative: what the method settled on is mostly at the cap, and no
         rule without a fixed sum can rank it.
         """
-        if fixed:
-            walk.fix_total()
+        walk.total = float(walk.point.e @ walk.point.e) if fixed else None
         while len(walk.point.live) > 1:
             since, rule = time.perf_counter(), self._rule(fixed)
             for _ in range(self.moves):
@@ -162,22 +168,25 @@ class PenalizedScaling(BaseEstimator):
 
     def _settle(self, walk: _Walk) -> Own:
         """Moves without a fixed sum until the factors rest; what fell below eps is gone for good."""
-        rule, converged = self._rule(), False
+        rule, converged, since = self._rule(), False, time.perf_counter()
         moved: list[float] = []
         while len(moved) < self.max_iter and not converged:
-            since, before = time.perf_counter(), walk.point
+            before = walk.point
             stalled = not walk.move(rule)
             start = walk.objective.start[before.live]
             moved.append(float(np.mean(np.abs(walk.point.e - before.e) / start)))
             fallen = int(walk.fallen().sum())
-            converged = not fallen and (stalled or moved[-1] < self.tol)
-            if fallen:
+            emptied = fallen == len(walk.point.live)
+            converged = emptied or (not fallen and (stalled or moved[-1] < self.tol))
+            if fallen and not (emptied and fallen == 1):
                 walk.record(since)
+                since = time.perf_counter()
                 walk.drop(fallen, limit=False)
-        walk.record(time.perf_counter())
+        emptied = bool(walk.fallen().all())
         t = walk.point.e / walk.objective.start[walk.point.live]
-        at_cap = float(np.mean(t > 0.999 * self.cap))
-        return Own(len(t), converged, len(moved), at_cap, tuple(moved))
+        walk.restore()
+        walk.record(since)
+        return Own(len(t), converged, len(moved), float(np.mean(t > 0.999 * self.cap)), tuple(moved), emptied)
 
 
 class _Walk:
@@ -210,12 +219,12 @@ class _Walk:
             rule.length *= 0.5
         return False
 
-    def fix_total(self) -> None:
-        """From here on sum(e^2) stays what it is; a feature to keep whose factor fell to nothing comes back."""
-        e = np.maximum(self.point.e, self.eps * self.objective.start[self.point.live])
+    def restore(self) -> None:
+        """A feature that stays although its factor fell to nothing (one to keep, the last one) gets it back."""
+        start = self.objective.start[self.point.live]
+        e = np.where(self.point.e < self.eps * start, start, self.point.e)
         if not np.array_equal(e, self.point.e):
             self.point = self.objective.at(self.point, e)
-        self.total = float(e @ e)
 
     def fallen(self) -> BoolArray:
         """(p,) which live features have a factor of almost nothing; those to keep never have."""
