@@ -95,6 +95,8 @@ def test_a_paper_is_reproduced_as_far_as_it_goes(tables):
     calls = []
     reproduce("kp-imbalanced", out, quick=True, resume=True, progress=lambda *state: calls.append(state))
     assert all(done == total for _, done, total, _ in calls)  # nothing is run again
+    with pytest.raises(InputError, match="nothing to resume"):
+        reproduce("kp-imbalanced", tables / "elsewhere", quick=True, resume=True)
 
 
 def test_without_data_everything_is_not_run(monkeypatch, tmp_path):
@@ -142,7 +144,7 @@ def colon(monkeypatch, tmp_path):
 
 def test_a_parameter_study_tells_error_and_number_of_features(colon):
     study = ParameterStudy("figure-x", "C2", (0.5, 8.0), "more C2, fewer features.")
-    text = "\n".join(study.run(colon, 1, False, False, None))
+    text = "\n".join(study.run(colon, 1, False, None))
     assert "The paper: more C2, fewer features." in text
     table = pd.read_csv(colon / "figure-x.csv")
     assert list(table["C2"]) == [0.5, 8.0]
@@ -152,7 +154,7 @@ def test_a_parameter_study_tells_error_and_number_of_features(colon):
 
 
 def test_a_convergence_study_shows_every_move(colon):
-    text = "\n".join(ConvergenceStudy("figure-y", "it ends.").run(colon, 1, False, False, None))
+    text = "\n".join(ConvergenceStudy("figure-y", "it ends.").run(colon, 1, False, None))
     assert "| COLON |" in text
     assert "| yes |" in text
     assert (colon / "figure-y.svg").exists()

@@ -29,14 +29,14 @@ class ParameterStudy:
     data: str = "COLON"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def run(self, out: Path, n_jobs: int, resume: bool, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
+    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
         """Lines of the report; the picture and the table as CSV beside it."""
         methods = [
             {"name": self.recipe, "label": f"{value:g}", **self.settings, self.parameter: value}
             for value in self.values
         ]
         suite = Suite.read({"name": self.name, "protocol": PROTOCOL, "data": [{"name": self.data}], "method": methods})
-        study = run_suite(suite, out / self.name, n_jobs=n_jobs, resume=resume, fresh=fresh, progress=progress)
+        study = run_suite(suite, out / self.name, n_jobs=n_jobs, fresh=fresh, progress=progress)
         error = 100 * (1 - study.scores("accuracy").set_index("method")["accuracy"])
         size = study.to_pandas().groupby("method")["size"].mean()
         labels = [f"{value:g}" for value in self.values]
@@ -62,7 +62,7 @@ class ConvergenceStudy:
     data: tuple[str, ...] = ("COLON",)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def run(self, out: Path, n_jobs: int, resume: bool, fresh: bool, progress: Callable[..., None] | None) -> list[str]:  # noqa: ARG002
+    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:  # noqa: ARG002
         """Lines of the report; the picture beside it."""
         lines = [f"## {self.name}: convergence", "", f"The paper: {self.text}", ""]
         lines += ["| data set | moves | came to rest | features | at the cap |", "|---|---|---|---|---|"]

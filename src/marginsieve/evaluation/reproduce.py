@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import datasets, recipes
+from ..errors import InputError
 from .describe import describe
 from .engine import run_suite
 from .papers import Claim, Job, Paper, paper_of
 from .plots import curves
 from .results import OWN, Study
 from .statistics import compare
+from .store import FILE
 from .suite import Suite
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ def reproduce(
 ) -> Path:
     """Run what exists of a paper's study, resuming what the folder holds; write report.md, tables and plots there."""
     paper, out = paper_of(name), Path(out)
+    if resume and not any(out.glob(f"*/{FILE}")):
+        raise InputError(f"there is nothing to resume in {out}")
     out.mkdir(parents=True, exist_ok=True)
     printed = paper.printed()
     finished: dict[str, Study] = {}
@@ -56,7 +60,6 @@ def reproduce(
                 folder,
                 n_jobs=n_jobs,
                 cluster=cluster,
-                resume=resume,
                 fresh=fresh,
                 progress=None if progress is None else partial(progress, label),
             )
@@ -69,7 +72,7 @@ def reproduce(
     if _there(("COLON",)):
         for part in paper.studies:
             watch = None if progress is None else partial(progress, part.name)
-            sections.append("\n".join(part.run(out, n_jobs, resume, fresh, watch)))
+            sections.append("\n".join(part.run(out, n_jobs, fresh, watch)))
     report = out / "report.md"
     report.write_text(_report(paper, sections, ours, quick, out), encoding="utf-8")
     return report
