@@ -212,7 +212,7 @@ KP_SVM = Paper(
                 "folds": 10,
                 "repeats": 1,
                 "tuned": "reported",
-                "grid": {"machine__C": [0.1, 0.5, 1.0, 10.0, 100.0, 1000.0]},
+                "grid": {"machine__C": [0.1, 0.5, 1.0, 10.0, 100.0]},
                 "settings": {"threshold": "margin"},
                 "impute": True,
             },
