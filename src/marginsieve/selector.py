@@ -309,7 +309,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     ) -> None:
         """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
         path = searched.path
-        if path.own is not None and path.own.emptied:
+        if path.own is not None and path.own.emptied and self.n_features_to_select is None:
             self.notes_.append(f"{path.own}: lower C2")
         size, rule = wanted_size(self, len(searched.usable), len(searched.problem.keep), path.own)
         threshold = threshold_rule(self)
