@@ -12,7 +12,7 @@ def main():
     for module in (start, leave_one_out, elimination, scaling, engine):
         for result in module.run():
             print(result.row(), flush=True)
-            missed += result.ratio < result.target
+            missed += int(result.ratio < result.target)
     return missed
 
 
