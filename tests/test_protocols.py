@@ -146,11 +146,11 @@ def test_tuning_reuses_kernels_without_a_trace(kernel):
     plan, splits = selector._plan(part), list(StratifiedKFold(3).split(cohort.X, cohort.y))
     grid = {"kernel__width": (0.1, 0.3), "machine__C": (0.1, 10.0), "negative_weight": (0.3, 1.0)}
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    chosen = [_at(selector, point, part) for point in points]
+    plans = [_at(selector, point, part) for point in points]
     train, test = splits[0]
     ready = prepare(plan, part.take(train), np.random.default_rng(0))
     rows = ready.scaling.apply(part.table.Z[test])
-    for (_, alone), value in zip(chosen, _along_grid(points, chosen, ready, rows), strict=True):
+    for alone, value in zip(plans, _along_grid(points, plans, ready, rows), strict=True):
         searched = run_search(alone, part.take(train), np.random.default_rng(0))
         np.testing.assert_allclose(fit_model(alone, searched, 12).decision(part.table.Z[test]), value, atol=1e-5)
 

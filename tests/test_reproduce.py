@@ -13,7 +13,7 @@ from marginsieve.evaluation.papers import EFFECTIVENESS, PAPERS, Job, paper_of
 from marginsieve.evaluation.parameters import ConvergenceStudy, ParameterStudy
 from marginsieve.evaluation.reproduce import _following, reproduce
 from marginsieve.evaluation.suite import Suite
-from marginsieve.evaluation.work import _imputed
+from marginsieve.evaluation.work import imputed
 
 
 @pytest.mark.parametrize("name", list(PAPERS))
@@ -180,5 +180,5 @@ def test_a_job_may_follow_the_number_that_a_method_settled_on(colon):
 
 def test_missing_numbers_become_the_means_of_the_training_part():
     training, rows = np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([[np.nan, np.nan]])
-    np.testing.assert_array_equal(_imputed(rows, training), [[2.0, 4.0]])
-    np.testing.assert_array_equal(_imputed(training, training), [[1.0, 4.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(imputed(rows, training), [[2.0, 4.0]])
+    np.testing.assert_array_equal(imputed(training, training), [[1.0, 4.0], [3.0, 4.0]])

@@ -157,8 +157,7 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     small = problem.part(local)
     weights = searched.path.weights_at(len(chosen))
     if weights is not None:
-        average = problem.kernel.average
-        small.scale = np.sqrt((len(chosen) if average else 1.0) * weights[np.argsort(chosen)])
+        small.scale = problem.root(len(chosen)) * np.sqrt(weights[np.argsort(chosen)])
     gram = small.gram()
     solutions = small.solve(gram)
     problem.count(small)

@@ -98,10 +98,8 @@ class Gram:
         block = self.block
         if len(place) < len(block.features):  # a block of their own: its rows are visited many times
             centre = None if block.centre is None else block.centre[place]
-            block, place = (
-                replace(block, features=live, columns=block.columns[place], centre=centre),
-                np.arange(len(live)),
-            )
+            block = replace(block, features=live, columns=block.columns[place], centre=centre)
+            place = np.arange(len(live))
         weight = scale[live] ** 2
         if self.product is None:
             product = None

@@ -91,17 +91,20 @@ def read_target(X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, I
         )
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
-    m = len(y)
-    weight = (
-        np.ones(m)
-        if sample_weight is None
-        else _check_sample_weight(sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True)
-    )
+    weight = read_weight(sample_weight, len(y))
     if groups is not None:
         groups = column_or_1d(groups)
         check_consistent_length(y, groups)
         groups = np.unique(groups, return_inverse=True)[1]
-    return classes, codes.astype(np.intp), np.asarray(weight, dtype=np.float64), groups
+    return classes, codes.astype(np.intp), weight, groups
+
+
+def read_weight(sample_weight: Any, m: int) -> Array:
+    """(m,) the samples' weights, 1 by default, none below 0."""
+    if sample_weight is None:
+        return np.ones(m)
+    weight = _check_sample_weight(sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True)
+    return np.asarray(weight, dtype=np.float64)
 
 
 def _plain_labels(y: Any) -> Any:

@@ -158,6 +158,10 @@ class Problem:
             solutions.append(solution)
         return tuple(solutions)
 
+    def root(self, live: int) -> float:
+        """What turns the root of a kernel weight into a scale: not 1 where the kernel divides by the live features."""
+        return float(np.sqrt(live)) if self.kernel.average else 1.0
+
     def part(self, features: IntArray) -> Problem:
         """The problem on some features, with counts of its own."""
         keep = np.flatnonzero(np.isin(features, self.keep)).astype(np.intp)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ._types import Array, BoolArray, IntArray
 from .compatibility import refuses_table
@@ -16,7 +17,7 @@ from .components import resolve
 from .errors import InputError
 from .fitting import Scaling
 from .gram import Gram
-from .inputs import read_new, read_training
+from .inputs import read_new, read_training, read_weight
 from .machines import Sphere
 
 
@@ -69,14 +70,12 @@ class SVDD(OutlierMixin, BaseEstimator):
             raise InputError(sentence)
         m = table.shape[0]
         known = _mask(outliers, m)
-        weight = np.ones(m)
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True)
+        weight = read_weight(sample_weight, m)
         if not weight[~known].any():
             raise InputError("every row that counts is marked as an outlier: there is nothing to describe")
         self._scaling = Scaling.fit(table.Z, weight) if self.standardize else None
         if self._scaling is not None:
-            table = type(table)(self._scaling.apply(table.Z), table.kind, table.names)
+            table = replace(table, Z=self._scaling.apply(table.Z))
         self._machine, self._gram = machine, Gram.build(kernel, table, scale=kernel.scale(table, weight))
         solution = machine.solve(self._gram, np.where(known, 1.0, -1.0), weight)
         self._solution = solution

@@ -77,6 +77,12 @@ SMOTE: dict[str, Any] = {"sampler": "smote"}
 GAUSSIAN: dict[str, Any] = {**ALL, "kernel": "gaussian"}
 
 COSTS = {"machine__C": tuple(2.0**k for k in range(-7, 8, 2)), "negative_weight": (0.01, 0.1, 0.5, 1.0)}
+KP_LOO: dict[str, Any] = {"name": "kp-imbalanced", "inner_folds": 5}
+KP_PRINTED: dict[str, Any] = {"class_weight": None, "scaled": False}
+MEAN_AND_MAX = {
+    "balanced_accuracy_mean": ("balanced_accuracy", "mean"),
+    "balanced_accuracy_max": ("balanced_accuracy", "max"),
+}
 FOLDS = {"scheme": "folds", "folds": 5, "repeats": 3}
 WIDTHS = tuple(2.0**k for k in range(-7, -2))  # wider ones make every sample like itself alone on 2,000 columns
 NARROW = {**COSTS, "kernel__width": WIDTHS}
@@ -89,7 +95,7 @@ KP_IMBALANCED = Paper(
         Job(
             "selection",
             ("4", "5"),
-            {"name": "kp-imbalanced", "inner_folds": 5},
+            KP_LOO,
             ELEVEN,
             ("GLIOMA", "SRBCT"),
             {
@@ -97,13 +103,10 @@ KP_IMBALANCED = Paper(
                 "svm_rfe": ("svm_rfe", NONE),
                 "svm_bfe": ("svm_bfe", NONE),
                 "l1_cssvm": ("l1_cssvm", NONE),
-                "kp_cssvm": ("kp_cssvm", {"class_weight": None, "scaled": False}),
+                "kp_cssvm": ("kp_cssvm", KP_PRINTED),
                 "kp_svdd": ("kp_svdd", {"C2": 2.0**-3, "scaled": False}),
             },
-            {
-                "balanced_accuracy_mean": ("balanced_accuracy", "mean"),
-                "balanced_accuracy_max": ("balanced_accuracy", "max"),
-            },
+            MEAN_AND_MAX,
             grids={"kp_cssvm": NARROW, "kp_svdd": SPHERES},
             variants={
                 "kp_cssvm": (
@@ -118,28 +121,22 @@ KP_IMBALANCED = Paper(
         Job(
             "oversampling",
             ("4", "5"),
-            {"name": "kp-imbalanced", "inner_folds": 5},
+            KP_LOO,
             ("GLIOMA", "SRBCT", "BHAT1", "BHAT2"),
             ("SRBCT",),
-            {"kp_cssvm": ("kp_cssvm", {"class_weight": None, "scaled": False, "C2": 2.0**-3, **SMOTE})},
-            {
-                "balanced_accuracy_mean": ("balanced_accuracy", "mean"),
-                "balanced_accuracy_max": ("balanced_accuracy", "max"),
-            },
+            {"kp_cssvm": ("kp_cssvm", {**KP_PRINTED, "C2": 2.0**-3, **SMOTE})},
+            MEAN_AND_MAX,
             grids={"kp_cssvm": NARROW},
             nested=False,
         ),
         Job(
             "penalty",
             ("4",),
-            {"name": "kp-imbalanced", "inner_folds": 5},
+            KP_LOO,
             ("GORDON", "GLIOMA", "SRBCT", "BHAT1"),
             ("SRBCT",),
-            {"kp_cssvm": ("kp_cssvm", {"class_weight": None, "scaled": False})},
-            {
-                "balanced_accuracy_mean": ("balanced_accuracy", "mean"),
-                "balanced_accuracy_max": ("balanced_accuracy", "max"),
-            },
+            {"kp_cssvm": ("kp_cssvm", KP_PRINTED)},
+            MEAN_AND_MAX,
             grids={"kp_cssvm": NARROW},
             variants={"kp_cssvm": tuple({"C2": 2.0**k} for k in (-3, -1, -5, -7))},
             nested=False,
@@ -147,7 +144,7 @@ KP_IMBALANCED = Paper(
         Job(
             "no-selection",
             ("2", "3"),
-            {"name": "kp-imbalanced", "sizes": [], "inner_folds": 5},
+            {**KP_LOO, "sizes": []},
             ELEVEN,
             ("GLIOMA", "SRBCT"),
             {

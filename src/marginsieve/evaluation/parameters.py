@@ -13,6 +13,7 @@ from .. import datasets, recipes
 from .engine import run_suite
 from .plots import convergence, two_scales
 from .suite import Suite
+from .work import imputed
 
 PROTOCOL = {"name": "nested", "folds": 10, "repeats": 1, "settings": {"threshold": "margin"}}
 
@@ -69,10 +70,8 @@ class ConvergenceStudy:
         moved = {}
         for name in self.data:
             data = datasets.load(name)
-            X = np.asarray(data.X, dtype=float)
-            X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
             selector = recipes.get(self.recipe)(**self.settings, threshold="margin", class_weight="balanced")
-            own = selector.fit(X, data.y).path_.own
+            own = selector.fit(imputed(data.X, data.X), data.y).path_.own
             assert own is not None
             moved[name] = own.moved
             rest = "yes" if own.converged else "no"

@@ -169,13 +169,7 @@ def _variants(job: Job, study: Study) -> list[str]:
     own = (scores["size"] == OWN).all()
     table = (value["mean"].astype(str) + " / " + (sizes if own else value["max"]).astype(str)).unstack("method")
     what = "value / mean number of features" if own else "mean / maximum over the sizes"
-    lines = [f"Variants, {what}:", "", "| data set | " + " | ".join(table.columns) + " |"]
-    lines.append("|---" * (table.shape[1] + 1) + "|")
-    lines += [
-        f"| {data} | " + " | ".join(map(str, row)) + " |"
-        for data, row in zip(table.index, table.to_numpy(), strict=True)
-    ]
-    return [*lines, ""]
+    return _grid(f"Variants, {what}:", table)
 
 
 def _beside(job: Job, printed: pd.DataFrame, found: list[pd.DataFrame]) -> pd.DataFrame:
@@ -283,7 +277,8 @@ def _grid(title: str, table: pd.DataFrame) -> list[str]:
     lines = [title, "", "| data set | " + " | ".join(map(str, table.columns)) + " |"]
     lines.append("|---" * (table.shape[1] + 1) + "|")
     for data, row in table.iterrows():
-        lines.append(f"| {data} | " + " | ".join("-" if v != v else f"{v:.2g}" for v in row) + " |")
+        cells = (v if isinstance(v, str) else "-" if v != v else f"{v:.2g}" for v in row)
+        lines.append(f"| {data} | " + " | ".join(cells) + " |")
     return [*lines, ""]
 
 

@@ -201,15 +201,18 @@ def _data(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> Data:
     return Data(name, X, codes, labels, code, groups)
 
 
+def floats_alone(X: Any) -> bool:
+    """Whether a pandas table is a plain matrix of floats."""
+    return all(isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in X.dtypes.unique())
+
+
 def fingerprint(data: Data) -> str:
     """A hash of the table's content: other values under the same name are other units."""
     import pandas as pd
 
     digest = hashlib.blake2b(digest_size=16)
     digest.update(json.dumps([data.names, list(data.classes), data.positive]).encode())
-    if all(dtype.kind == "f" for dtype in data.X.dtypes.unique() if hasattr(dtype, "kind")) and all(
-        isinstance(dtype, np.dtype) for dtype in data.X.dtypes.unique()
-    ):
+    if floats_alone(data.X):
         digest.update(np.ascontiguousarray(data.X.to_numpy()).tobytes())
     else:
         digest.update(pd.util.hash_pandas_object(data.X, index=False).to_numpy().tobytes())

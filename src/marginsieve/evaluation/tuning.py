@@ -102,14 +102,14 @@ def tune_machine(
     """
     _refuse(selector, grid)
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    chosen = [_at(selector, point, part) for point in points]
+    plans = [_at(selector, point, part) for point in points]
     values: list[Array] = []
     rows = np.concatenate([test for _, test in splits])
     for train, test in splits:
         ready = prepare(plan, part.take(train), np.random.default_rng(0))
         Z = part.table.Z[test][:, ready.usable]
         Z = Z if ready.scaling is None else ready.scaling.apply(Z)
-        values.append(np.array(list(_along_grid(points, chosen, ready, Z))))
+        values.append(np.array(list(_along_grid(points, plans, ready, Z))))
     decision, truth, weight = np.concatenate(values, axis=1), part.y[rows], part.weight[rows]
     score = np.array([_balanced(_predicted(value, plan), truth, weight) for value in decision])
     ties = np.flatnonzero(score >= score.max() - 1e-12)
@@ -137,20 +137,18 @@ def _refuse(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
         raise InputError(f"the grid has no value for {listing(empty)}")
 
 
-def _at(selector: SVMSelector, point: dict[str, Any], part: Part) -> tuple[SVMSelector, Plan]:
-    """The selector at a point of the grid, and its plan, which refuses values that make no sense."""
-    made = clone(selector).set_params(**point)
+def _at(selector: SVMSelector, point: dict[str, Any], part: Part) -> Plan:
+    """The selector's plan at a point of the grid; it refuses values that make no sense."""
+    made: SVMSelector = clone(selector).set_params(**point)
     made.classes_, made.columns_ = selector.classes_, selector.columns_
-    return made, made._plan(part)
+    return made._plan(part)
 
 
-def _along_grid(
-    points: list[dict[str, Any]], chosen: list[tuple[SVMSelector, Plan]], ready: Prepared, rows: Any
-) -> Iterator[Array]:
+def _along_grid(points: list[dict[str, Any]], plans: list[Plan], ready: Prepared, rows: Any) -> Iterator[Array]:
     """Decision values (rows, k) point by point: points of one kernel share its matrix and start from the last."""
     shared: dict[str, tuple[Gram, Array, Array]] = {}
     warm: dict[str, Any] = {}
-    for point, (_, plan) in zip(points, chosen, strict=True):
+    for point, plan in zip(points, plans, strict=True):
         kernel = repr(sorted((name, value) for name, value in point.items() if name.startswith("kernel")))
         if kernel not in shared:
             gram = _gram(plan.kernel, ready, [gram for gram, _, _ in shared.values()])
@@ -185,7 +183,7 @@ def _tune_search(
     best: tuple[dict[str, Any], float] = {}, -np.inf
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
-        plan = _at(selector, point, part)[1]
+        plan = _at(selector, point, part)
         held = cut.hold_out(plan, part, sizes, folds, np.random.SeedSequence(seed), n_jobs)
         score = float(np.mean(held.scores(part.y, part.weight, plan)[0]))
         if score > best[1]:

@@ -24,7 +24,7 @@ from .._blas import one_thread
 from .._types import Array, IntArray
 from ..inputs import read_new
 from .metrics import point_metrics
-from .suite import Data, Unit
+from .suite import Data, Unit, floats_alone
 from .tuning import tune_machine
 
 
@@ -82,7 +82,7 @@ def _fit_and_predict(unit: Unit, data: Data, params: dict[str, Any]) -> dict[str
     table = _plain(data.X, unit)
     X, y, rows = _safe_indexing(table, train), data.y[train], _safe_indexing(table, split.test)
     if protocol.impute:
-        X, rows = _imputed(X, X), _imputed(rows, X)
+        X, rows = imputed(X, X), imputed(rows, X)
     if protocol.noise:
         y = protocol.noisy(np.asarray(X, dtype=float), y, np.random.default_rng(unit.seed))
     selector = _selector(unit, data, params)
@@ -120,7 +120,7 @@ def run_tuning(unit: Unit, data: Data, seconds: float | None = None) -> dict[str
 
     def choose(unit: Unit, data: Data, _: dict[str, Any]) -> dict[str, Any]:
         selector = _selector(unit, data, {})
-        X = _imputed(data.X, data.X) if unit.protocol.impute else data.X
+        X = imputed(data.X, data.X) if unit.protocol.impute else data.X
         part, _ = selector._read(X, data.y, None, None)
         splits = unit.protocol.splits(data.y, data.groups, unit.split_seed)
         pairs = [(split.train, split.test) for split in splits]
@@ -141,12 +141,12 @@ def tune_on(selector: Any, X: Any, y: IntArray, groups: IntArray | None, unit: U
 def _plain(X: Any, unit: Unit) -> Any:
     """The table as a matrix where it holds floats alone and the method names no column: reading it takes no time."""
     named = {"keep", "kinds"} & {name for name, _ in unit.method.settings}
-    if named or not all(isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in X.dtypes.unique()):
+    if named or not floats_alone(X):
         return X
     return X.to_numpy(dtype=np.float64)
 
 
-def _imputed(rows: Any, training: Any) -> Array:
+def imputed(rows: Any, training: Any) -> Array:
     """Rows of numbers with the training part's column means where they are missing."""
     rows, training = np.asarray(rows, dtype=np.float64), np.asarray(training, dtype=np.float64)
     seen = ~np.isnan(training)

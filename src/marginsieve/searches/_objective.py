@@ -68,12 +68,11 @@ class Objective:
         n = problem.table.shape[1]
         self.problem = problem
         self.sign = 1.0 if direction == "min-max" else -1.0
-        self.start = problem.scale / (np.sqrt(n) if problem.kernel.average else 1.0)
+        self.start = problem.scale / problem.root(n)
         self.contrast = problem.machine.contrast(problem) if self.sign > 0 else None
         own = {"concave": 1.0 if scaled else 5.0, "l1": None}[penalty]
-        self.unit = 1.0
+        self.unit, self.C2, self.scaled = 1.0, C2, scaled
         self.penalty = Penalty(C2, own if beta is None or own is None else beta, self.start if scaled else np.ones(n))
-        self.scaled = scaled
 
     def begin(self) -> Point:
         """The point at the start; J there is the unit that the penalty is measured in."""
@@ -82,8 +81,7 @@ class Objective:
         J = _total(solutions)
         self.unit = 1.0 if self.contrast is not None else max(J, TINY)
         if self.scaled:
-            self.penalty = replace(self.penalty, strength=self.penalty.strength * self.unit / n)
-            self.scaled = False
+            self.penalty = replace(self.penalty, strength=self.C2 * self.unit / n)
         return Point(gram, self.start.copy(), solutions, J, self._value(J, self.start, gram.features))
 
     def at(self, before: Point, e: Array, stay: IntArray | None = None) -> Point:
@@ -104,7 +102,7 @@ class Objective:
 
     def along(self, point: Point, d: Array) -> tuple[Callable[[float], float], Callable[[float], Point]]:
         """l -> Phi, and l -> the point, at e + l d with the machine's coefficients kept."""
-        line = point.gram.along(d * self._root(len(d)))
+        line = point.gram.along(d * self.problem.root(len(d)))
 
         def value(length: float) -> float:
             return self._value(self._dual(point, line.matrix(length)), point.e + length * d, point.live)
@@ -119,7 +117,7 @@ class Objective:
     def slope(self, point: Point) -> Array:
         """(p,): dPhi / de_j; the machine re-solved or kept, the gradient is the same (envelope theorem)."""
         machine, gram, live = self.problem.machine, point.gram, point.live
-        J = self._root(len(live)) * sum(machine.scale_gradient(solution, gram) for solution in point.solutions)
+        J = self.problem.root(len(live)) * sum(machine.scale_gradient(solution, gram) for solution in point.solutions)
         if self.contrast is None:
             return np.asarray(self.sign * J + self.penalty.slope(point.e, live))
         V = self.contrast[live]
@@ -129,7 +127,7 @@ class Objective:
     def _gram(self, before: Point, e: Array, stay: IntArray | None) -> Gram:
         features = before.live if stay is None else before.live[stay]
         scale = self.problem.scale.copy()
-        scale[features] = e * self._root(len(features))
+        scale[features] = e * self.problem.root(len(features))
         return before.gram.rescaled(scale, None if stay is None else features)
 
     def _dual(self, point: Point, K: Array) -> float:
@@ -140,10 +138,6 @@ class Objective:
         if self.contrast is None:
             return self.sign * J + penalty
         return float(np.log(max(J, TINY)) - np.log(max(float(e**2 @ self.contrast[live]), TINY))) + penalty
-
-    def _root(self, live: int) -> float:
-        """What turns a factor into the scale of a kernel that divides by the number of live features."""
-        return float(np.sqrt(live)) if self.problem.kernel.average else 1.0
 
 
 def _total(solutions: Sequence[Solution]) -> float:

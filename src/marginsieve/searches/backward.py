@@ -43,7 +43,7 @@ class Backward(BaseEstimator):
             value = problem.score(gram, solutions)
             steps.append(problem.step(left, solutions, since))
             count = min(self._count(left), left - 1) if left > 1 else 1
-            worst = _worst(value, count, _kept(gram.features, problem.keep))
+            worst = worst_first(value, count, _kept(gram.features, problem.keep))
             gone = gram.features[worst]
             scores[gone] = value[worst]
             order[left - count : left] = gone[::-1]
@@ -53,9 +53,14 @@ class Backward(BaseEstimator):
             gram = gram.without(np.sort(gone) if count > 1 else gone)
 
     def _count(self, left: int) -> int:
-        if left <= self.one_by_one_below:
-            return 1
-        return int(self.step) if self.step >= 1 else max(1, int(self.step * left))
+        return drop_count(left, self.step, self.one_by_one_below)
+
+
+def drop_count(left: int, step: float | int, one_by_one_below: int) -> int:
+    """How many features go next: a share of what is left or a count, one at a time near the end."""
+    if left <= one_by_one_below:
+        return 1
+    return int(step) if step >= 1 else max(1, int(step * left))
 
 
 def check_step(step: Any) -> None:
@@ -69,7 +74,7 @@ def _kept(features: IntArray, keep: IntArray) -> BoolArray | None:
     return np.isin(features, keep) if len(keep) else None
 
 
-def _worst(value: Array, count: int, kept: BoolArray | None) -> IntArray:
+def worst_first(value: Array, count: int, kept: BoolArray | None) -> IntArray:
     """Places of the `count` worst, worst first: kept features last, then by score; of equals the leftmost is better."""
     backwards = value[::-1]
     if count == 1 and kept is None:

@@ -13,7 +13,7 @@ from ..errors import InputError, listing, positive_number, whole_number
 from ..problem import Own, Path, Problem, Step
 from ._objective import Objective, Point
 from ._updates import Gradient, Multiplicative, QuasiNewton, Update, rescaled
-from .backward import check_step
+from .backward import check_step, drop_count, worst_first
 
 LONGER = 1.2  # the next move after one that lowered the objective
 HALVINGS = 6  # of a move whose objective rose, before it is given up
@@ -237,17 +237,15 @@ class _Walk:
         Where the total is fixed the others go on from mu <- sqrt(mu): a short memory of what they were.
         """
         left = len(self.point.live)
-        count = (
-            1 if left <= self.one_by_one_below else max(1, int(self.step * left) if self.step < 1 else int(self.step))
-        )
+        count = drop_count(left, self.step, self.one_by_one_below)
         if fallen:
             count = min(fallen, count) if limit else fallen
         count = min(count, left - 1)
         live, e = self.point.live, self.point.e
-        order = np.lexsort((-np.arange(left), e, self.kept[live]))  # worst first; of equals the rightmost
+        worst = worst_first(e, count, self.kept[live])
         self.scores[live] = e / self.objective.start[live]
-        self.gone.append(live[order[:count]])
-        stay = np.sort(order[count:])
+        self.gone.append(live[worst])
+        stay = np.setdiff1d(np.arange(left), worst)
         e = e[stay] if self.total is None else rescaled(np.sqrt(e[stay]), self.total)
         self.point = self.objective.at(self.point, e, stay)
 
