@@ -65,9 +65,50 @@ def test_drop_one_is_rebuilding(kernel, setting):
             kernel_matrix(kernel, table, s, [k for k in range(n) if k != j], rows, divide_by=n) @ c for j in range(n)
         ]
         np.testing.assert_allclose(gram.drop_one(c, rows), slow, rtol=1e-9, atol=1e-11)
-    quadratic = [c @ row for row in gram.drop_one(c)]
-    np.testing.assert_allclose(gram.drop_one_quadratic(c), quadratic, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(gram.drop_one_change(c), c @ gram.matrix() @ c - quadratic, rtol=1e-6, atol=1e-11)
+
+
+@kernels
+def test_drop_one_change_is_rebuilding(kernel, setting):
+    table, s, c, _ = setting
+    d = np.where(np.arange(len(c)) % 3, np.linspace(-1, 1, len(c)), 0.0)
+    gram = Gram.build(kernel, table, scale=s)
+    n, K = table.shape[1], kernel_matrix(kernel, table, s)
+    less = [kernel_matrix(kernel, table, s, [k for k in range(n) if k != j], divide_by=n) for j in range(n)]
+    for other in (c, d):
+        slow = np.array([c @ (K - K_less) @ other for K_less in less])
+        tolerance = {"rtol": 1e-9, "atol": 1e-9 * np.median(np.abs(slow))}
+        given = None if other is c else d
+        np.testing.assert_allclose(gram.drop_one_change(c, given, exact=True), slow, **tolerance)
+        tolerance["atol"] = (1e-6 if kernel.geometry == "distance" else 1e-9) * np.median(np.abs(slow))
+        np.testing.assert_allclose(gram.drop_one_change(c, given), slow, **tolerance)
+    on_diagonal = [d @ np.diag(K - K_less) for K_less in less]
+    np.testing.assert_allclose(gram.drop_one_diagonal_change(d), on_diagonal, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 60),
+    width=st.sampled_from([1e-3, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0]),
+    zeros=st.floats(0, 0.9),
+    seed=st.integers(0, 10**6),
+)
+def test_the_series_stays_inside_its_bound(n, width, zeros, seed):
+    """Whatever the width: terms that fall at once, slowly, or not before the exponential takes over."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(3, size=(20, n)) * 10.0 ** rng.integers(-1, 2, n)
+    c, d = rng.normal(size=(2, 20)) * (rng.random((2, 20)) >= zeros)
+    Z = rng.standard_t(3, size=(5, n)) * 3
+    gram = Gram.build(Gaussian(width=width / np.sqrt(n)), Columns.of(X).table(X))
+    for other in (None, d):
+        exact = gram.drop_one_change(c, other, exact=True)
+        fast = gram.drop_one_change(c, other)
+        middle = np.median(np.abs(exact)) or np.abs(exact).max()
+        assert np.abs(fast - exact).max() <= 1e-6 * middle + 1e-13 * np.abs(c).sum() ** 2
+    plain = Gaussian(width=width / np.sqrt(n))
+    plain.geometry = None
+    slow = Gram.build(plain, Columns.of(X).table(X))
+    for rows in (None, Z):
+        np.testing.assert_allclose(gram.drop_one(c, rows), slow.drop_one(c, rows), atol=1e-10 * (np.abs(c).sum() + 1))
 
 
 @kernels
@@ -99,7 +140,10 @@ def test_generic_algebra_equals_the_closed_forms(kernel, setting):
     np.testing.assert_allclose(slow.matrix(), fast.matrix(), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(slow.matrix(Z), fast.matrix(Z), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(slow.drop_one(c, Z), fast.drop_one(c, Z), rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(slow.drop_one_change(c), fast.drop_one_change(c), rtol=1e-6, atol=1e-11)
+    np.testing.assert_allclose(slow.drop_one_change(c), fast.drop_one_change(c, exact=True), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(
+        slow.drop_one_diagonal_change(c), fast.drop_one_diagonal_change(c), rtol=1e-9, atol=1e-12
+    )
     np.testing.assert_allclose(slow.scale_gradient(c), fast.scale_gradient(c), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(slow.without(np.array([1, 4])).matrix(), fast.without(np.array([1, 4])).matrix())
 

@@ -23,7 +23,7 @@ def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array
     if symmetric and np.all(weights >= 0):
         return _weighted_square(left, np.sqrt(weights)[:, None])
     total = np.zeros((left.shape[1], right.shape[1]))
-    for part in _parts(len(weights)):
+    for part in parts(len(weights)):
         total += (left[part] * weights[part, None]).T @ right[part]
     return total
 
@@ -32,7 +32,7 @@ def _weighted_square(left: Array, root: Array) -> Array:
     """R'R for R = root * left; BLAS computes one triangle, so it is symmetric to the last bit, at half the cost."""
     m = left.shape[1]
     total, room = np.zeros((m, m)), np.empty((min(ROWS_AT_ONCE, len(left)), m))
-    for part in _parts(len(left)):
+    for part in parts(len(left)):
         rows = left[part]
         piece = np.multiply(root[part], rows, out=room[: len(rows)])
         total += piece.T @ piece
@@ -50,12 +50,13 @@ def quadratic_rows(columns: Matrix, G: Array, distance: bool, rows: IntArray | N
     if distance:  # sum_is G_is (z_i - z_s)^2 / 2 = z' (diag(G 1) - G) z
         G = G - np.diag(G.sum(axis=1))
     out, room = np.empty(columns.shape[0]), np.empty((min(ROWS_AT_ONCE, columns.shape[0]), len(G)))
-    for part in _parts(columns.shape[0]):
+    for part in parts(columns.shape[0]):
         Z = columns[part] if rows is None else columns[part][:, rows]
         out[part] = np.einsum("pm,pm->p", np.matmul(Z, G, out=room[: len(Z)]), Z)
     return out
 
 
-def _parts(count: int) -> Iterator[slice]:
-    for start in range(0, count, ROWS_AT_ONCE):
-        yield slice(start, start + ROWS_AT_ONCE)
+def parts(count: int, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
+    """Slices that cover so many rows."""
+    for start in range(0, count, at_once):
+        yield slice(start, min(start + at_once, count))

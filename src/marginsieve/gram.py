@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from . import _series as series
 from ._jit import jit
-from ._products import quadratic_rows, weighted
+from ._products import parts, quadratic_rows, weighted
 from ._types import Array, IntArray, Matrix, is_sparse
 from .table import Table, column_of
 
@@ -178,8 +179,7 @@ class Gram:
             return np.asarray(self.kernel.outer(square @ self.weight))
         total = np.zeros(Z.shape[0])
         for j, w in zip(self.features, self.weight, strict=True):
-            z = column_of(Z, j)
-            total += w * self.kernel.base(z, z, self.table.kind[j], self.table.spread[j])
+            total += w * self._base_of(column_of(Z, j), j)
         return np.asarray(self.kernel.outer(total))
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
@@ -196,38 +196,99 @@ class Gram:
 
     def drop_one(self, c: Array, Z: Matrix | None = None) -> Array:
         """(p, rows): K(without j) @ c for each live feature j; an averaging kernel keeps its divisor."""
+        return np.concatenate([values for _, values in self.drop_one_parts(c, Z)])
+
+    def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
+        """The same a few features at a time: places in `features`, and their rows of it."""
         if self._is_linear:
-            rows = self._columns if Z is None else self._block_of(Z)
-            rows = rows.toarray() if is_sparse(rows) else rows
             u = self.weight * self._times(c)
-            return np.asarray((u @ rows) - u[:, None] * rows)
-        A = self._inner if Z is None else self.inner(self.weight, Z)
-        out = np.empty((len(self.features), A.shape[0]))
-        for k, B in self._base_matrices(Z):
-            out[k] = self.kernel.outer(A - self.weight[k] * B) @ c
-        return out
+            rows = self.block.columns if Z is None else self._block_of(Z)
+            whole = u @ (rows if Z is not None else self._columns)
+            for part in parts(len(u)):
+                own = rows[self.place[part]] if Z is None else rows[part]
+                yield part, whole - u[part, None] * (own.toarray() if is_sparse(own) else own)
+            return
+        on = _used(c)
+        A = self._inner[:, on] if Z is None else self.inner(self.weight, Z)[:, on]
+        if self.kernel.geometry is None:
+            for part in parts(len(self.features)):
+                yield part, self._decisions_without(np.arange(len(self.features))[part], A, c[on], on, Z)
+            return
+        for part, values, sure in series.products(
+            self._columns_on(A, on), None if Z is None else self._block_of(Z), c[on]
+        ):
+            unsure = np.flatnonzero(~sure)
+            if len(unsure):
+                values[unsure] = self._decisions_without(part.start + unsure, A, c[on], on, Z)
+            yield part, values
 
-    def drop_one_change(self, c: Array) -> Array:
-        """(p,): c'Kc - c'K(without j)c, without the cancellation of taking the difference of two large numbers."""
+    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
+        """(p,): c'Kd - c'K(without j)d (d is c by default), never as the difference of two large numbers.
+
+        Where the kernel is not a polynomial, within 1e-6 of the median of their sizes; to rounding with `exact`.
+        """
         if self._is_linear:
-            return self._divided((self.block.weight * (self.block.columns @ c) ** 2)[self.place])
-        on = np.flatnonzero(c)
-        A, K, v = self._inner[np.ix_(on, on)], self._matrix[np.ix_(on, on)], c[on]
-        w, out = self.weight, np.empty(len(self.features))
-        for k, B in self._base_matrices(rows=on):
-            out[k] = v @ (K - self.kernel.outer(A - w[k] * B)) @ v
+            left = self.block.columns @ c
+            right = left if d is None else self.block.columns @ d
+            return self._divided((self.block.weight * left * right)[self.place])
+        on = _used(c if d is None else np.abs(c) + np.abs(d))
+        left = c[on]
+        right = left if d is None else d[on]
+        A = self._inner[np.ix_(on, on)]
+        if exact or self.kernel.geometry is None:
+            return self._changes_without(np.arange(len(self.features)), A, left, right, on)
+        return series.changes(
+            self._columns_on(A, on), left, right, lambda places: self._changes_without(places, A, left, right, on)
+        )
+
+    def drop_one_diagonal_change(self, d: Array) -> Array:
+        """(p,): sum_i d_i [K(x_i, x_i) - K(without j)(x_i, x_i)]."""
+        if self.kernel.geometry == "distance":
+            return np.zeros(len(self.features))
+        A, w, out = self._inner.diagonal(), self.weight, np.empty(len(self.features))
+        K = self.kernel.outer(A)
+        for part in parts(len(w)):
+            if self.kernel.geometry == "product":
+                z = self.block.columns[self.place[part]]
+                own = np.asarray((z.multiply(z)).toarray() if is_sparse(z) else z * z)
+            else:
+                own = np.array([self._base_of(column_of(self.table.Z, j), j) for j in self.features[part]])
+            out[part] = (K - self.kernel.outer(A - w[part, None] * own)) @ d
         return out
 
-    def drop_one_quadratic(self, c: Array) -> Array:
-        """(p,): c'K(without j)c."""
-        return np.asarray(c @ self._matrix @ c - self.drop_one_change(c))
+    def _columns_on(self, A: Array, on: IntArray) -> series.Columns:
+        """The live columns over some training rows, and the derivatives of outer at A."""
+        known: dict[int, Array | None] = {}
+        distance = self.kernel.geometry == "distance"
+
+        def derivative(order: int) -> Array | None:
+            key = 0 if distance else order
+            if key not in known:
+                known[key] = self.kernel.outer_derivative(A, key)
+            return known[key]
+
+        return series.Columns(self.block.columns, self.place, on, self.weight, distance, derivative)
+
+    def _changes_without(self, places: IntArray, A: Array, c: Array, d: Array, on: IntArray) -> Array:
+        """drop_one_change of some live features, one kernel matrix each."""
+        K, w = self.kernel.outer(A), self.weight
+        return np.array(
+            [c @ (K - self.kernel.outer(A - w[k] * B)) @ d for k, B in self._base_matrices(rows=on, places=places)]
+        )
+
+    def _decisions_without(self, places: IntArray, A: Array, c: Array, on: IntArray, Z: Matrix | None) -> Array:
+        """drop_one of some live features, one kernel matrix each."""
+        w, rows = self.weight, self.table.Z if Z is None else Z
+        return np.array(
+            [self.kernel.outer(A - w[k] * B) @ c for k, B in self._base_matrices(rows, on, places)]
+        ).reshape(len(places), -1)
 
     def scale_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in s_j, j live."""
         used = c != 0 if d is None else (c != 0) | (d != 0)
         on = None if np.count_nonzero(used) > MOST_ON * len(c) else np.flatnonzero(used)
         A, v = (self._inner, c) if on is None else (self._inner[np.ix_(on, on)], c[on])
-        slope = np.asarray(self.kernel.outer_slope(A))
+        slope = np.asarray(self.kernel.outer_derivative(A))
         G = np.outer(v, v) * slope
         if d is not None:
             G[np.diag_indices_from(G)] += (d if on is None else d[on]) * slope.diagonal()
@@ -268,12 +329,19 @@ class Gram:
         block = np.ascontiguousarray(Z[:, self.features].T)
         return block if self.block.centre is None else block - self.block.centre[self.place][:, None]
 
-    def _base_matrices(self, Z: Matrix | None = None, rows: IntArray | None = None) -> Iterator[tuple[int, Array]]:
-        """For each live feature: its number and the matrix base_j between rows (of Z) and (some) training rows."""
-        for k, j in enumerate(self.features):
+    def _base_matrices(
+        self, Z: Matrix | None = None, rows: IntArray | None = None, places: IntArray | None = None
+    ) -> Iterator[tuple[int, Array]]:
+        """For each live feature (or some): its place, and base_j between the rows of Z and (some) training rows."""
+        for k in range(len(self.features)) if places is None else places:
+            j = self.features[k]
             v = column_of(self.table.Z, j) if rows is None else column_of(self.table.Z, j)[rows]
             u = v if Z is None else column_of(Z, j)
             yield k, self.kernel.base(u[:, None], v[None, :], self.table.kind[j], self.table.spread[j])
+
+    def _base_of(self, z: Array, j: int) -> Array:
+        """base_j of values with themselves."""
+        return np.asarray(self.kernel.base(z, z, self.table.kind[j], self.table.spread[j]))
 
     def _inner_by_feature(self, weights: Array, Z: Matrix | None) -> Array:
         A = np.zeros((self.table.shape[0] if Z is None else Z.shape[0], self.table.shape[0]))
@@ -311,6 +379,12 @@ class Line:
     def _at(self, length: float) -> Array:
         first = self.gram._inner if self.gram.product is None else self.gram.product
         return np.asarray(first + length * self.second + length**2 * self.third)
+
+
+def _used(c: Array) -> IntArray:
+    """The samples with a coefficient; the first where none has one."""
+    on = np.flatnonzero(c)
+    return on if len(on) else np.zeros(1, dtype=np.intp)
 
 
 @jit

@@ -40,5 +40,5 @@ class Gaussian(BaseEstimator):
     def outer(self, A: Array) -> Array:
         return np.exp(A)
 
-    def outer_slope(self, A: Array) -> Array:
+    def outer_derivative(self, A: Array, order: int = 1) -> Array:  # noqa: ARG002
         return np.exp(A)

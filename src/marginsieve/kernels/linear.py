@@ -36,5 +36,5 @@ class Linear(BaseEstimator):
     def outer(self, A: Array) -> Array:
         return A
 
-    def outer_slope(self, A: Array) -> Array:
-        return np.ones_like(A)
+    def outer_derivative(self, A: Array, order: int = 1) -> Array | None:
+        return A if order == 0 else np.ones_like(A) if order == 1 else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -42,5 +44,9 @@ class Polynomial(BaseEstimator):
     def outer(self, A: Array) -> Array:
         return np.asarray((A + 1.0) ** self.degree)
 
-    def outer_slope(self, A: Array) -> Array:
-        return np.asarray(self.degree * (A + 1.0) ** (self.degree - 1))
+    def outer_derivative(self, A: Array, order: int = 1) -> Array | None:
+        """The derivative of this order; None beyond the degree, where all are 0."""
+        if order > self.degree:
+            return None
+        factor = math.prod(range(self.degree - order + 1, self.degree + 1))
+        return np.asarray(factor * (A + 1.0) ** (self.degree - order))
