@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .criteria import MarginChange
+from .criteria import Loss, MarginChange, SphereChange
 from .errors import listing
 from .machines import Sphere
 from .searches import Backward, PenalizedScaling
@@ -22,8 +22,13 @@ def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | Non
         )
     if criterion is None:
         return f"{type(search).__name__} needs a criterion to rank by: use criterion='margin' or another name"
-    if isinstance(machine, Sphere) and isinstance(criterion, MarginChange):
-        return "a sphere has no margin to change: use machine='c_svc', search='scaling' or criterion='fisher'"
+    if isinstance(machine, Sphere) and isinstance(criterion, (MarginChange, Loss)):
+        return (
+            f"{type(criterion).__name__} is about a margin and a sphere has none: use criterion='radius' or 'dual', "
+            "search='scaling', or machine='c_svc'"
+        )
+    if isinstance(criterion, SphereChange) and not isinstance(machine, Sphere):
+        return f"{type(criterion).__name__} is about a sphere: use machine='svdd'"
     if isinstance(search, Backward) and "solution" not in criterion.needs:
         return (
             f"{type(criterion).__name__} scores a column by the labels alone, so its order does not change while "

@@ -16,7 +16,7 @@ from scipy import sparse
 from ._types import Array, BoolArray, IntArray, Matrix, is_sparse
 from .errors import InputError
 from .gram import Gram
-from .problem import Path, Problem, Solution
+from .problem import Path, Problem, Rows, Solution
 from .table import Table
 
 SUBSAMPLE = 0.8  # share of each class in a member of an ensemble
@@ -177,8 +177,44 @@ def varying(Z: Matrix) -> BoolArray:
 
 def _search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     ready = prepare(plan, part, rng)
-    path = _prefiltered(plan, ready.problem, rng) if plan.prefilter else plan.search.run(ready.problem, rng)
-    return with_path(ready, _over_all(path, ready.usable, part.table.shape[1]))
+    share = getattr(plan.criterion, "held_out", 0.0)
+    inner = _with_validation(plan, part, share, rng) if share else ready
+    path = _prefiltered(plan, inner.problem, rng) if plan.prefilter else plan.search.run(inner.problem, rng)
+    path = _over_all(path, inner.usable, part.table.shape[1])
+    if share:  # columns that vary, but not among the rows that were searched, rank before those that never do
+        ready.problem.count(inner.problem)
+        ready.problem.scale[np.searchsorted(ready.usable, inner.usable)] = inner.problem.scale
+        path = replace(path, order=path.order[np.argsort(~np.isin(path.order, ready.usable), kind="stable")])
+    return with_path(ready, path)
+
+
+def _with_validation(plan: Plan, part: Part, share: float, rng: np.random.Generator) -> Prepared:
+    """A share of the rows is held out for the criterion, everything else is fitted without them."""
+    held = _held_out(part, share, rng)
+    inner = prepare(plan, part.take(np.flatnonzero(~held)), rng)
+    outside = part.take(np.flatnonzero(held))
+    Z = outside.table.Z[:, inner.usable]
+    Z = Z if inner.scaling is None else inner.scaling.apply(Z)
+    inner.problem.validation = Rows(Z, plan.labels(outside.y), outside.weight)
+    return inner
+
+
+def _held_out(part: Part, share: float, rng: np.random.Generator) -> BoolArray:
+    """(m,) which rows are held out: a share of each class, all rows of a group together."""
+    units = np.arange(len(part.y)) if part.groups is None else part.groups
+    chosen: set[int] = set()
+    for code in np.unique(part.y):
+        own = np.array(sorted(set(units[part.y == code].tolist())))
+        wanted = max(1, round(share * len(own))) - len(chosen & set(own.tolist()))
+        free = own[~np.isin(own, list(chosen))]
+        chosen |= set(rng.choice(free, size=min(max(wanted, 0), len(free)), replace=False).tolist())
+    held = np.isin(units, list(chosen))
+    if len(np.unique(part.y[held])) < len(np.unique(part.y)) or len(np.unique(part.y[~held])) < len(np.unique(part.y)):
+        raise InputError(
+            f"criterion: held_out is {share!r} and a class has too few rows (or groups) in a training part to be on "
+            "both sides: use held_out=0"
+        )
+    return np.asarray(held)
 
 
 def with_path(ready: Prepared, path: Path) -> Searched:

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from . import _series as series
 from ._jit import jit
+from ._line import Line
 from ._products import parts, quadratic_rows, weighted
 from ._types import Array, IntArray, Matrix, is_sparse
 from .table import Table, column_of
@@ -348,37 +349,6 @@ class Gram:
         for k, B in self._base_matrices(Z):
             A += weights[k] * B
         return A
-
-
-@dataclass(frozen=True)
-class Line:
-    """Grams along a line of scales: sum_j (s_j + l d_j)^2 base_j = first matrix + l * second + l^2 * third."""
-
-    gram: Gram
-    direction: Array  # (p,)
-    second: Array  # of products where the kernel has them, else of base_j
-    third: Array
-
-    def matrix(self, length: float) -> Array:
-        """K at s + length * direction."""
-        A = self._at(length)
-        return np.asarray(self.gram.kernel.outer(A if self.gram.product is None else self.gram._inner_of(A)))
-
-    def at(self, length: float) -> Gram:
-        """The Gram there."""
-        gram = self.gram
-        scale = gram.scale.copy()
-        scale[gram.features] += length * self.direction
-        if gram.product is None:
-            return gram.rescaled(scale)
-        product = self._at(length)
-        weight = scale[gram.block.features] ** 2
-        block = replace(gram.block, weight=weight, trace=float(product.trace()))
-        return Gram(gram.kernel, gram.table, scale, gram.features, block, gram.place, product)
-
-    def _at(self, length: float) -> Array:
-        first = self.gram._inner if self.gram.product is None else self.gram.product
-        return np.asarray(first + length * self.second + length**2 * self.third)
 
 
 def _used(c: Array) -> IntArray:

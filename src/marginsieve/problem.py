@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ._types import Array, IntArray
+from ._types import Array, IntArray, Matrix
 from .gram import Gram
 from .table import Table
 
@@ -124,6 +124,14 @@ class Path:
         return replace(self, steps=tuple(known[size] for size in sorted(known, reverse=True)))
 
 
+class Rows(NamedTuple):
+    """Rows in the columns of a problem's table: Z (rows, n) or None for its own, y (k, rows), weight (rows,)."""
+
+    Z: Matrix | None
+    y: Array
+    weight: Array
+
+
 @dataclass
 class Problem:
     """k binary problems over one table that share one scale: y (k, m) in {-1, +1}, cost (k, m)."""
@@ -136,6 +144,7 @@ class Problem:
     kernel: Any
     machine: Any
     criterion: Any
+    validation: Rows | None = None  # rows that the machine is not fitted on, for criteria that judge it
     keep: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     solves: int = 0
     unconverged: int = 0
@@ -165,8 +174,11 @@ class Problem:
     def part(self, features: IntArray) -> Problem:
         """The problem on some features, with counts of its own."""
         keep = np.flatnonzero(np.isin(features, self.keep)).astype(np.intp)
-        table, scale = self.table.columns(features), self.scale[features]
-        return replace(self, table=table, scale=scale, keep=keep, solves=0, unconverged=0, worst_residual=0.0)
+        made = replace(self, table=self.table.columns(features), scale=self.scale[features], keep=keep)
+        made.solves, made.unconverged, made.worst_residual = 0, 0, 0.0
+        if self.validation is not None and self.validation.Z is not None:
+            made.validation = self.validation._replace(Z=self.validation.Z[:, features])
+        return made
 
     def count(self, other: Problem) -> None:
         """Add the counts of another problem to this one's."""
@@ -177,6 +189,15 @@ class Problem:
     def score(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
         """The criterion of each live feature, summed over the binary problems; same order as gram.features."""
         return np.asarray(self.criterion.score(self, gram, solutions))
+
+    def ties(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array | None:
+        """What orders live features of equal score, where the criterion says so."""
+        return self.criterion.ties(self, gram, solutions) if hasattr(self.criterion, "ties") else None
+
+    @property
+    def judged(self) -> Rows:
+        """The rows on which a criterion judges the machine: those held out for it, or its own."""
+        return Rows(None, self.y, self.sample_weight) if self.validation is None else self.validation
 
     @staticmethod
     def step(size: int, solutions: Sequence[Solution], since: float) -> Step:

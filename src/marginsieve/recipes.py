@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from .components import resolve
-from .criteria import Fisher, MarginChange
+from .criteria import Fisher, Loss, MarginChange
 from .errors import InputError, listing
 from .kernels import Linear
 from .machines import CSVC, Sphere
@@ -28,6 +28,55 @@ def svm_rfe(
         kernel=resolve("kernel", kernel),
         machine=CSVC(C=C),
         criterion=MarginChange(),
+        search=Backward(step=step),
+        standardize=standardize,
+        **settings,
+    )
+
+
+def svm_bfe(
+    kernel: Any = "linear",
+    C: float = 1.0,
+    loss: str = "balanced",
+    costs: tuple[float, float] = (1.0, 1.0),
+    held_out: float = 0.0,
+    step: float | int = 0.2,
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """Backward elimination by the loss (balanced, zero-one or with costs) that the machine has without a feature.
+
+    Maldonado, Weber and Famili, Feature selection for high-dimensional class-imbalanced data sets using support vector
+    machines, Information Sciences 286 (2014) 228-246.
+    """
+    return SVMSelector(
+        kernel=resolve("kernel", kernel),
+        machine=CSVC(C=C),
+        criterion=Loss(loss=loss, costs=costs, held_out=held_out),
+        search=Backward(step=step),
+        standardize=standardize,
+        **settings,
+    )
+
+
+def svdd_rfe(
+    kernel: Any = "gaussian",
+    r: float = 0.1,
+    r_out: float = 0.1,
+    criterion: str = "radius",
+    step: float | int = 0.2,
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """Recursive elimination by the radius or the dual objective of a sphere around the majority class.
+
+    Jeong, Kang, Jeong and Kong, A new feature selection method for one-class classification problems, IEEE
+    Transactions on Systems, Man and Cybernetics C 42 (2012) 1500-1509.
+    """
+    return SVMSelector(
+        kernel=resolve("kernel", kernel),
+        machine=Sphere(r=r, r_out=r_out),
+        criterion=resolve("criterion", criterion),
         search=Backward(step=step),
         standardize=standardize,
         **settings,
@@ -116,6 +165,8 @@ def _kp(kernel: Any, machine: Any, search: dict[str, Any], settings: dict[str, A
 
 RECIPES: dict[str, Callable[..., SVMSelector]] = {
     "svm_rfe": svm_rfe,
+    "svm_bfe": svm_bfe,
+    "svdd_rfe": svdd_rfe,
     "fisher": fisher,
     "kp_svm": kp_svm,
     "kp_cssvm": kp_cssvm,

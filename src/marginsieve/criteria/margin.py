@@ -13,14 +13,23 @@ from ..problem import Problem, Solution
 
 
 class MarginChange(BaseEstimator):
-    """|W^2 - W^2(without j)|, W^2 = c'Kc; on the linear kernel this is w_j^2 (Guyon et al. 2002)."""
+    """|W^2 - W^2(without j)|, W^2 = c'Kc; on the linear kernel this is w_j^2 (Guyon et al. 2002).
+
+    Parameters
+    ----------
+    exact : bool
+        To rounding on the Gaussian kernel too, by one kernel matrix for each feature; else within 1e-6 of the median.
+    """
 
     needs = frozenset({"solution"})
+
+    def __init__(self, exact: bool = False) -> None:
+        self.exact = exact
 
     def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
         """(p,) summed over the binary problems."""
         assert gram is not None
-        total = np.abs(gram.drop_one_change(solutions[0].coef))
+        total = np.abs(gram.drop_one_change(solutions[0].coef, exact=self.exact))
         for solution in solutions[1:]:
-            total += np.abs(gram.drop_one_change(solution.coef))
+            total += np.abs(gram.drop_one_change(solution.coef, exact=self.exact))
         return np.asarray(total)

@@ -63,6 +63,24 @@ class Sphere(BaseEstimator):
             out[i] = K[i] @ fold.coef + K[i, i] + fold.intercept
         return out
 
+    def on_sphere(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
+        """(m,) weights with sum 1 such that R2 = sum_k weight_k d2(x_k).
+
+        The samples strictly inside their box, alike; where there are none, the two that bound R2 from below and above.
+        """
+        lo, hi = self._box(y, cost)
+        c, slip = solution.coef / -2.0, _smo.AT_BOUND * (hi - lo)
+        below, above = c < hi - slip, c > lo + slip
+        v = (below & above).astype(np.float64)
+        if not v.any():
+            K = gram.matrix()
+            d2 = K.diagonal() - 2.0 * (K @ c)
+            if below.any():
+                v[np.argmax(np.where(below, d2, -np.inf))] += 1.0
+            if above.any():
+                v[np.argmin(np.where(above, d2, np.inf))] += 1.0
+        return np.asarray(v / v.sum())
+
     def dual(self, solution: Solution, K: Array) -> float:
         """The dual objective of these coefficients on another kernel matrix: a lower bound of its optimum."""
         c = solution.coef / -2.0
@@ -95,14 +113,17 @@ class Sphere(BaseEstimator):
         if self.max_iter is not None:
             positive_number("machine", "max_iter", self.max_iter)
 
-    def _solve(self, K: Array, y: Array, cost: Array, start: Array | None) -> Solution:
-        hi = np.where(y < 0, cost, 0.0)
-        outside = np.where(y > 0, cost, 0.0)
+    def _box(self, y: Array, cost: Array) -> tuple[Array, Array]:
+        """The bounds of c."""
+        hi, outside = np.where(y < 0, cost, 0.0), np.where(y > 0, cost, 0.0)
         if not hi.any():
             raise InputError("the sphere has no target to describe: the class that is not positive has no rows")
-        hi = hi / (self.r * hi.sum())
         known = self.r_out > 0 and outside.any()
         lo = -outside / (self.r_out * outside.sum()) if known else np.zeros(len(y))
+        return lo, hi / (self.r * hi.sum())
+
+    def _solve(self, K: Array, y: Array, cost: Array, start: Array | None) -> Solution:
+        lo, hi = self._box(y, cost)
         mean = K.mean(axis=1)  # distances are all that counts: without their common part the numbers stay small
         centred = K - mean[:, None] - mean[None, :] + mean.mean()
         unit = max(float(centred.diagonal().mean()), 1e-12 * float(np.abs(K.diagonal()).max()), 1e-300)

@@ -43,13 +43,14 @@ class Backward(BaseEstimator):
             value = problem.score(gram, solutions)
             steps.append(problem.step(left, solutions, since))
             count = min(self._count(left), left - 1) if left > 1 else 1
-            worst = worst_first(value, count, _kept(gram.features, problem.keep))
+            ties = problem.ties(gram, solutions)
+            worst = worst_first(value, count, _kept(gram.features, problem.keep), ties)
             gone = gram.features[worst]
             scores[gone] = value[worst]
             order[left - count : left] = gone[::-1]
             left -= count
             if left == 0:
-                return Path(order, scores, tuple(steps), "all features were eliminated")
+                return Path(order, scores, tuple(steps), "all features were eliminated" + told(ties))
             gram = gram.without(np.sort(gone) if count > 1 else gone)
 
     def _count(self, left: int) -> int:
@@ -74,10 +75,16 @@ def _kept(features: IntArray, keep: IntArray) -> BoolArray | None:
     return np.isin(features, keep) if len(keep) else None
 
 
-def worst_first(value: Array, count: int, kept: BoolArray | None) -> IntArray:
-    """Places of the `count` worst, worst first: kept features last, then by score; of equals the leftmost is better."""
+def worst_first(value: Array, count: int, kept: BoolArray | None, ties: Array | None = None) -> IntArray:
+    """Places of the `count` worst, worst first: kept features last, then by score, by ties; of equals the leftmost is
+    better."""
     backwards = value[::-1]
-    if count == 1 and kept is None:
+    if count == 1 and kept is None and ties is None:
         return np.array([len(value) - 1 - int(backwards.argmin())])
-    keys = (backwards,) if kept is None else (backwards, kept[::-1])
+    keys = [part[::-1] for part in (ties, value, kept) if part is not None]
     return np.asarray(len(value) - 1 - np.lexsort(keys)[:count], dtype=np.intp)
+
+
+def told(ties: Array | None) -> str:
+    """The end of a stop reason: whether something else than the score decided."""
+    return "" if ties is None else "; equal losses were ordered by the margin change"

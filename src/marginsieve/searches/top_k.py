@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..problem import Path, Problem
+from .backward import told, worst_first
 
 
 class TopK(BaseEstimator):
@@ -20,5 +21,6 @@ class TopK(BaseEstimator):
         solutions = problem.solve(gram) if gram is not None else ()
         value = problem.score(gram, solutions)
         kept = np.isin(np.arange(len(value)), problem.keep)
-        order = np.lexsort((-value, ~kept)).astype(np.intp)
-        return Path(order, value, (problem.step(len(order), solutions, since),), "every feature was scored once")
+        order = worst_first(value, len(value), kept, ties := problem.ties(gram, solutions))[::-1]
+        reason = "every feature was scored once" + told(ties)
+        return Path(order, value, (problem.step(len(order), solutions, since),), reason)
