@@ -6,20 +6,18 @@ from typing import Any
 
 from .criteria import Loss, MarginChange, SphereChange
 from .errors import listing
-from .machines import Sphere
-from .searches import Backward, PenalizedScaling
+from .kernels import Linear
+from .machines import L1SVC, Sphere
+from .searches import Backward, LearnedPath, PenalizedScaling
 from .table import Table
 
 
-def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | None:  # noqa: ARG001
+def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | None:
     """Why this combination is not run, or None where it is."""
-    if isinstance(search, PenalizedScaling):
-        if criterion is None:
-            return None
-        return (
-            f"penalised scaling ranks by the factors that it learns, not by {type(criterion).__name__}: "
-            "use criterion=None"
-        )
+    if isinstance(machine, L1SVC) and not isinstance(kernel, Linear):
+        return f"an l1 machine has weights, not a kernel such as {type(kernel).__name__}: use kernel='linear'"
+    if isinstance(search, (PenalizedScaling, LearnedPath)):
+        return _refuses_learning(machine, criterion, search)
     if criterion is None:
         return f"{type(search).__name__} needs a criterion to rank by: use criterion='margin' or another name"
     if isinstance(machine, Sphere) and isinstance(criterion, (MarginChange, Loss)):
@@ -29,11 +27,27 @@ def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | Non
         )
     if isinstance(criterion, SphereChange) and not isinstance(machine, Sphere):
         return f"{type(criterion).__name__} is about a sphere: use machine='svdd'"
+    if isinstance(machine, L1SVC) and "solution" in criterion.needs:
+        return f"an l1 machine chooses by its weights, not by {type(criterion).__name__}: use search='learned'"
     if isinstance(search, Backward) and "solution" not in criterion.needs:
         return (
             f"{type(criterion).__name__} scores a column by the labels alone, so its order does not change while "
             'features drop: use search="top_k" instead of backward elimination'
         )
+    return None
+
+
+def _refuses_learning(machine: Any, criterion: Any, search: Any) -> str | None:
+    """The same for searches that rank by what they learn."""
+    if criterion is not None:
+        return (
+            f"{type(search).__name__} ranks by the factors or weights that it learns, not by "
+            f"{type(criterion).__name__}: use criterion=None"
+        )
+    if isinstance(search, LearnedPath) and not isinstance(machine, L1SVC):
+        return f"{type(machine).__name__} does not choose features itself: use machine='l1' or search='backward'"
+    if isinstance(search, PenalizedScaling) and isinstance(machine, L1SVC):
+        return "an l1 machine has no kernel to scale: use search='learned'"
     return None
 
 

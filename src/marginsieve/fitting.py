@@ -155,6 +155,7 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     chosen = searched.path.order[: max(1, min(size, len(searched.usable)))]
     local = np.sort(np.searchsorted(searched.usable, chosen))
     small = problem.part(local)
+    small.machine = getattr(plan.search, "final", None) or problem.machine
     weights = searched.path.weights_at(len(chosen))
     if weights is not None:
         small.scale = problem.root(len(chosen)) * np.sqrt(weights[np.argsort(chosen)])
@@ -162,7 +163,7 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     solutions = small.solve(gram)
     problem.count(small)
     scaling = None if searched.scaling is None else searched.scaling.columns(local)
-    return Model(plan.machine, searched.usable[local], scaling, gram, solutions)
+    return Model(small.machine, searched.usable[local], scaling, gram, solutions)
 
 
 def varying(Z: Matrix) -> BoolArray:

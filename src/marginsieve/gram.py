@@ -128,7 +128,8 @@ class Gram:
         return values / max(len(self.features), 1) if self.kernel.average else values
 
     @property
-    def _columns(self) -> Matrix:
+    def columns(self) -> Matrix:
+        """(p, m): the live columns as rows."""
         whole = len(self.place) == len(self.block.features)
         return self.block.columns if whole else self.block.columns[self.place]
 
@@ -154,7 +155,7 @@ class Gram:
         """(rows, m): sum_j weights_j base_j between rows (the training rows by default) and the training rows."""
         if self.kernel.geometry is None:
             return self._inner_by_feature(weights, Z)
-        own = self._columns
+        own = self.columns
         other = own if Z is None else self._block_of(Z)
         A = weighted(other, weights, own)
         if self.kernel.geometry == "product":
@@ -204,7 +205,7 @@ class Gram:
         if self._is_linear:
             u = self.weight * self._times(c)
             rows = self.block.columns if Z is None else self._block_of(Z)
-            whole = u @ (rows if Z is not None else self._columns)
+            whole = u @ (rows if Z is not None else self.columns)
             for part in parts(len(u)):
                 own = rows[self.place[part]] if Z is None else rows[part]
                 yield part, whole - u[part, None] * (own.toarray() if is_sparse(own) else own)
@@ -298,7 +299,7 @@ class Gram:
             return np.array([2.0 * s[k] * float(np.sum(G * B)) for k, B in self._base_matrices(rows=on)])
         if self._is_linear and d is None:
             return np.asarray(2.0 * s * self._times(c) ** 2)
-        return np.asarray(2.0 * s * quadratic_rows(self._columns, G, self.kernel.geometry == "distance", on))
+        return np.asarray(2.0 * s * quadratic_rows(self.columns, G, self.kernel.geometry == "distance", on))
 
     def along(self, direction: Array) -> Line:
         """The line s + l * direction (p,): three matrices (m, m) are made once, a trial step costs m^2."""
@@ -306,8 +307,8 @@ class Gram:
         if self.product is None:
             A2 = self.inner(self._divided(d * d))
             return Line(self, d, self.inner(self._divided((s + d) ** 2)) - self._inner - A2, A2)
-        P2 = weighted(self._columns, d * d)  # no weight is negative: each product at half the cost
-        return Line(self, d, weighted(self._columns, (s + d) ** 2) - self.product - P2, P2)
+        P2 = weighted(self.columns, d * d)  # no weight is negative: each product at half the cost
+        return Line(self, d, weighted(self.columns, (s + d) ** 2) - self.product - P2, P2)
 
     def feature_quadratic(self, c: Array) -> Array:
         """(p,): c'K_j c with K_j = base_j alone; additive kernels only."""

@@ -11,8 +11,8 @@ from .components import resolve
 from .criteria import Fisher, Loss, MarginChange
 from .errors import InputError, listing
 from .kernels import Linear
-from .machines import CSVC, Sphere
-from .searches import Backward, PenalizedScaling, TopK
+from .machines import CSVC, L1SVC, Sphere
+from .searches import Backward, LearnedPath, PenalizedScaling, TopK
 from .selector import SVMSelector
 
 
@@ -78,6 +78,24 @@ def svdd_rfe(
         machine=Sphere(r=r, r_out=r_out),
         criterion=resolve("criterion", criterion),
         search=Backward(step=step),
+        standardize=standardize,
+        **settings,
+    )
+
+
+def l1_cssvm(
+    C: float = 1.0, points: int = 40, final: Any = None, standardize: bool = True, **settings: Any
+) -> SVMSelector:
+    """The linear support vector machine with an l1 penalty and squared hinge loss; features rank as they enter.
+
+    Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature selection for SVM
+    classification, Applied Soft Computing 67 (2018) 94-105, eq. 6.
+    """
+    return SVMSelector(
+        kernel=Linear(),
+        machine=L1SVC(C=C),
+        criterion=None,
+        search=LearnedPath(points=points, final=None if final is None else resolve("machine", final)),
         standardize=standardize,
         **settings,
     )
@@ -167,6 +185,7 @@ RECIPES: dict[str, Callable[..., SVMSelector]] = {
     "svm_rfe": svm_rfe,
     "svm_bfe": svm_bfe,
     "svdd_rfe": svdd_rfe,
+    "l1_cssvm": l1_cssvm,
     "fisher": fisher,
     "kp_svm": kp_svm,
     "kp_cssvm": kp_cssvm,

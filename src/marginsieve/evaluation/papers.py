@@ -113,7 +113,8 @@ KP_IMBALANCED = Paper(
                     {"C2": 2.0**-3},
                     {"C2": 2.0**-3, "refit": "start"},
                     {"C2": 2.0**-3, "kernel": "linear", "grid": COSTS},
-                )
+                ),
+                "l1_cssvm": (NONE, {"final": "c_svc"}),
             },
             untuned={"kp_cssvm": NONE, "kp_svdd": NONE},
             nested_protocol=FOLDS,
@@ -150,7 +151,7 @@ KP_IMBALANCED = Paper(
             {
                 "cs_svm_linear": ("fisher", ALL),
                 "cs_svm_gaussian": ("fisher", GAUSSIAN),
-                "l1_cssvm": ("l1_cssvm", NONE),
+                "l1_cssvm": ("l1_cssvm", ALL),
                 "svdd": ("fisher", {**GAUSSIAN, "machine": "svdd"}),
             },
             {"balanced_accuracy": ("balanced_accuracy", "value")},

@@ -157,7 +157,14 @@ def _along_grid(points: list[dict[str, Any]], plans: list[Plan], ready: Prepared
         cost = plan.costs(ready.y, ready.problem.sample_weight)
         problem = replace(ready.problem, machine=plan.machine, cost=cost)
         warm[kernel] = problem.solve(gram, warm.get(kernel))
-        yield np.column_stack([cross @ s.coef + s.diagonal * diagonal + s.intercept for s in warm[kernel]])
+        yield np.column_stack(
+            [
+                cross @ s.coef + s.diagonal * diagonal + s.intercept
+                if s.weights is None
+                else plan.machine.decision(s, gram, rows)
+                for s in warm[kernel]
+            ]
+        )
 
 
 def _gram(kernel: Any, ready: Prepared, known: list[Gram]) -> Gram:

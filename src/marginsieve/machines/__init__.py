@@ -1,8 +1,9 @@
 """Machines: what is solved for the expansion coefficients on a fixed kernel."""
 
 from .c_svc import CSVC
+from .l1 import L1SVC
 from .svdd import Sphere
 
-MACHINES = {"c_svc": CSVC, "svdd": Sphere}
+MACHINES = {"c_svc": CSVC, "svdd": Sphere, "l1": L1SVC}
 
-__all__ = ["CSVC", "MACHINES", "Sphere"]
+__all__ = ["CSVC", "L1SVC", "MACHINES", "Sphere"]

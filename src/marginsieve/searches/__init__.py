@@ -1,9 +1,10 @@
 """Searches: how subsets are walked over; each returns a path with a full ranking."""
 
 from .backward import Backward
+from .learned import LearnedPath
 from .scaling import PenalizedScaling
 from .top_k import TopK
 
-SEARCHES = {"backward": Backward, "scaling": PenalizedScaling, "top_k": TopK}
+SEARCHES = {"backward": Backward, "learned": LearnedPath, "scaling": PenalizedScaling, "top_k": TopK}
 
-__all__ = ["SEARCHES", "Backward", "PenalizedScaling", "TopK"]
+__all__ = ["SEARCHES", "Backward", "LearnedPath", "PenalizedScaling", "TopK"]

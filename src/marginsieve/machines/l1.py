@@ -1,0 +1,81 @@
+"""The cost-sensitive support vector classifier with an l1 penalty and squared hinge loss; linear kernel only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._types import Array, is_sparse
+from ..errors import InputError, positive_number
+from ..gram import Gram
+from ..problem import Solution
+from . import _l1
+
+
+class L1SVC(BaseEstimator):
+    """A sparse linear machine with a cost of its own for each sample; the intercept is not penalised.
+
+        min_{w, b}  |w|_1 + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))^2
+
+    `weights` of the solution are w; `coef` are the dual variables c_i = 2 C cost_i y_i max(0, 1 - y_i f_i), so that
+    X'c is the gradient that is compared with the penalty's slope of 1.
+
+    Parameters
+    ----------
+    C : float
+        The price of a margin error.
+    tol : float
+        The KKT violation at which the solver stops, in units of the penalty's slope.
+    max_iter : int
+        Rounds of coordinate sweeps and Newton steps after which it stops without having converged.
+    """
+
+    def __init__(self, C: float = 1.0, tol: float = 1e-4, max_iter: int = 1000) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+        """The optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
+        factor, columns = np.sqrt(gram.weight), gram.columns
+        values = columns.data if is_sparse(columns) else columns
+        if not np.isfinite(values.sum()):
+            raise InputError("the table holds values that are not finite")
+        start = None
+        if warm is not None and warm.weights is not None:
+            start = warm.weights / np.where(factor > 0, factor, 1.0), warm.intercept
+        w, b, f, c, violation = _l1.solve(columns, factor, y, self.C * cost, start, self.tol, int(self.max_iter))
+        slack = np.maximum(0.0, 1.0 - y * f)
+        objective = _l1.objective(w, f, y, self.C * cost)
+        return Solution(c, b, objective, violation, slack, violation <= self.tol, weights=factor * w)
+
+    def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array:
+        """f at the rows of Z."""
+        return np.asarray(Z[:, gram.features] @ solution.weights + solution.intercept)
+
+    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
+        """Each sample's decision value under the machine trained without it, by warm starts.
+
+        The only member of its class leaves a one-class problem behind: its value is -y, the vote of the other class.
+        """
+        Z, out = gram.table.Z, np.empty(len(y))
+        for i in range(len(y)):
+            rest = cost.copy()
+            rest[i] = 0.0
+            if not rest[y == y[i]].any():
+                out[i] = -y[i]
+                continue
+            fold = self.solve(gram, y, rest, solution)
+            out[i] = self.decision(fold, gram, Z[[i]])[0]
+        return out
+
+    def first(self, gram: Gram, y: Array, cost: Array) -> float:
+        """The C above which some weight differs from 0."""
+        return _l1.first(gram.columns, np.sqrt(gram.weight), y, cost)
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        for name in ("C", "tol", "max_iter"):
+            positive_number("machine", name, getattr(self, name))

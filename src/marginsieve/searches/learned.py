@@ -1,0 +1,77 @@
+"""Ranking by machines that choose features themselves, over a path of their price C."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from .._types import Array, IntArray
+from ..errors import InputError, whole_number
+from ..problem import Path, Problem, Solution, Step
+from .backward import worst_first
+
+
+class LearnedPath(BaseEstimator):
+    """C grows from where the first feature enters to the machine's own; what enters earlier ranks higher.
+
+    Features that enter at the same C rank by the size of their weight there; those that never enter (an l1 machine
+    selects about as many features as there are samples, at most) follow by the size of their gradient at the largest C.
+    So the best n features are nested, whatever n is.
+
+    Parameters
+    ----------
+    points : int
+        Values of C, each a fixed multiple of the one before.
+    final : machine or None
+        What is fitted on the selected features, the learning machine itself by default. An l1 machine goes on choosing
+        among them; CSVC() uses them all.
+    """
+
+    def __init__(self, points: int = 40, final: Any = None) -> None:
+        self.points = points
+        self.final = final
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        whole_number("search", "points", self.points, 2)
+        if self.final is not None and not hasattr(self.final, "solve"):
+            raise InputError(f"search: final is {self.final!r}; it must be None or a machine such as CSVC()")
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
+        """Of n values of C, what enters at the k-th scores n - k + 1, what never enters its gradient, below 1."""
+        gram, machine = problem.gram(), problem.machine
+        first = min(machine.first(gram, y, cost) for y, cost in zip(problem.y, problem.cost, strict=True))
+        prices = np.geomspace(first, machine.C, self.points)[1:] if first < machine.C else np.array([machine.C])
+        entered, size = np.zeros(len(gram.features)), np.zeros(len(gram.features))
+        steps: dict[int, Step] = {}
+        solutions: tuple[Solution, ...] | None = None
+        for k, price in enumerate(prices):
+            since = time.perf_counter()
+            at = replace(problem, machine=clone(machine).set_params(C=float(price)), solves=0, unconverged=0)
+            solutions = at.solve(gram, solutions)
+            problem.count(at)
+            weight = _size(solutions)
+            new = (weight > 0) & (entered == 0)
+            entered[new], size[new] = len(prices) - k, weight[new]
+            live = int(np.count_nonzero(weight))
+            steps[live] = problem.step(live, solutions, since)
+        assert solutions is not None
+        gradient = np.max([np.abs(gram.weight**0.5 * (gram.columns @ s.coef)) for s in solutions], axis=0)
+        score = np.where(entered > 0, entered, np.minimum(gradient, 1.0 - 1e-9))
+        kept = np.isin(np.arange(len(score)), problem.keep)
+        order: IntArray = worst_first(score, len(score), kept, np.where(entered > 0, size, gradient))[::-1]
+        steps.pop(0, None)
+        return Path(order, score, tuple(steps[count] for count in sorted(steps, reverse=True)), self._reason(entered))
+
+    def _reason(self, entered: Array) -> str:
+        count = int(np.count_nonzero(entered))
+        return f"{count} of {len(entered)} features entered up to the largest C; the others follow by their gradient"
+
+
+def _size(solutions: tuple[Solution, ...]) -> Array:
+    """(p,): the weights' sizes, summed over the class problems."""
+    return np.asarray(np.sum([np.abs(s.weights) for s in solutions if s.weights is not None], axis=0))
