@@ -97,3 +97,33 @@ def dense_damped_bfgs(B, p, q, eta=0.2):
     theta = 1.0 if p @ q >= eta * curve else (1 - eta) * curve / (curve - p @ q)
     r = theta * q + (1 - theta) * Bp
     return B - np.outer(Bp, Bp) / curve + np.outer(r, r) / (p @ r)
+
+
+def sphere(K, lo, hi, c):
+    """(R2, D) of coefficients c: mean squared distance of the samples strictly inside their box, dual objective."""
+    d2 = np.diag(K) - 2 * K @ c + c @ K @ c
+    free = (c > lo + 1e-9 * (hi - lo)) & (c < hi - 1e-9 * (hi - lo))
+    return d2[free].mean(), np.diag(K) @ c - c @ K @ c
+
+
+def loss(decision, y, weight, name, costs=(1.0, 1.0)):
+    """Counting the rows on the wrong side one by one."""
+    misses = sum(w for f, t, w in zip(decision, y, weight, strict=True) if t > 0 and f <= 0)
+    alarms = sum(w for f, t, w in zip(decision, y, weight, strict=True) if t < 0 and f >= 0)
+    if name == "balanced":
+        return (misses / weight[y > 0].sum() + alarms / weight[y < 0].sum()) / 2
+    fp, fn = costs if name == "cost" else (1.0, 1.0)
+    return (fp * alarms + fn * misses) / weight.sum()
+
+
+def l1_certificate(X, y, top, w, b):
+    """Duality gap of |w|_1 + sum top_i max(0, 1 - y_i f_i)^2, the intercept free.
+
+    Any c with sum(c) = 0, c_i y_i >= 0 and |X'c| <= 1 gives the bound  y'c - sum c_i^2 / (4 top_i)  from below.
+    """
+    slack = np.maximum(0.0, 1.0 - y * (X @ w + b))
+    c = 2 * top * y * slack
+    plus, minus = c[y > 0].sum(), -c[y < 0].sum()
+    c = np.where(y > 0, c * min(1, minus / max(plus, 1e-300)), c * min(1, plus / max(minus, 1e-300)))
+    c = c / max(1.0, np.abs(X.T @ c).max())
+    return np.abs(w).sum() + top @ slack**2 - (y @ c - (c**2 / (4 * top)).sum())

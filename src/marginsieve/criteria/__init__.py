@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from .filters import Fisher
+from .filters import ChiSquare, Fast, Fisher, FisherExact, KolmogorovSmirnov, TTest
 from .loss import Loss
 from .margin import MarginChange
 from .sphere import SphereChange
@@ -15,6 +15,22 @@ CRITERIA = {
     "radius_as_printed": partial(SphereChange, drop="smallest"),
     "dual_as_printed": partial(SphereChange, of="dual", drop="smallest"),
     "fisher": Fisher,
+    "fast": Fast,
+    "t_test": TTest,
+    "kolmogorov_smirnov": KolmogorovSmirnov,
+    "chi_square": ChiSquare,
+    "fisher_exact": FisherExact,
 }
 
-__all__ = ["CRITERIA", "Fisher", "Loss", "MarginChange", "SphereChange"]
+__all__ = [
+    "CRITERIA",
+    "ChiSquare",
+    "Fast",
+    "Fisher",
+    "FisherExact",
+    "KolmogorovSmirnov",
+    "Loss",
+    "MarginChange",
+    "SphereChange",
+    "TTest",
+]

@@ -66,12 +66,12 @@ class Sphere(BaseEstimator):
     def on_sphere(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
         """(m,) weights with sum 1 such that R2 = sum_k weight_k d2(x_k).
 
-        The samples strictly inside their box, alike; where there are none, the two that bound R2 from below and above.
+        The samples strictly inside their box, by their cost; where there are none, the two that bound R2 on both sides.
         """
         lo, hi = self._box(y, cost)
         c, slip = solution.coef / -2.0, _smo.AT_BOUND * (hi - lo)
         below, above = c < hi - slip, c > lo + slip
-        v = (below & above).astype(np.float64)
+        v = np.where(below & above, cost, 0.0)
         if not v.any():
             K = gram.matrix()
             d2 = K.diagonal() - 2.0 * (K @ c)
