@@ -86,42 +86,60 @@ def _newton(x: Array, y: Array, C: Array, w: Array, f: Array) -> Array:
         d = -np.linalg.solve(curve, slope)
     except np.linalg.LinAlgError:
         return w
-    length, gone = _along(w[on], d, f, d @ x[on], y, C)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        zero = np.where(d[:-1] * w[on[:-1]] < 0, -w[on[:-1]] / d[:-1], np.inf)
+    length = _along(w[on], d, zero, f, d @ x[on], y, C)
     made = w.copy()
     made[on] += length * d
-    made[on[gone]] = 0.0
+    made[on[:-1][zero == length]] = 0.0
     return made if np.isfinite(made).all() else w
 
 
-def _along(w: Array, d: Array, f: Array, a: Array, y: Array, C: Array) -> tuple[float, IntArray]:
-    """The t >= 0 that minimises |w + td|_1 + sum_i C_i max(0, 1 - y_i (f_i + t a_i))^2, and the w_j that are 0 there.
+@jit
+def _derivative(
+    t: float, side: float, w: Array, d: Array, zero: Array, f: Array, a: Array, y: Array, C: Array
+) -> float:
+    """Of |w + td|_1 + sum_i C_i max(0, 1 - y_i (f_i + t a_i))^2 to the right (side 1) or the left (-1) of t."""
+    total = 0.0
+    for j in range(w.shape[0] - 1):
+        total += d[j] * (side * np.sign(d[j]) if zero[j] == t else np.sign(w[j] + t * d[j]))
+    for i in range(f.shape[0]):
+        total -= 2.0 * C[i] * y[i] * a[i] * max(0.0, 1.0 - y[i] * (f[i] + t * a[i]))
+    return total
+
+
+@jit
+def _along(w: Array, d: Array, zero: Array, f: Array, a: Array, y: Array, C: Array) -> float:
+    """The t >= 0 that minimises |w + td|_1 + sum_i C_i max(0, 1 - y_i (f_i + t a_i))^2; zero_j: where w_j passes 0.
 
     The last of w is not penalised. The derivative grows with t; it jumps where a w_j passes 0 and bends where a sample
     reaches its margin. The interval between two such places in which it passes 0 is found by bisection.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        zero = np.where(d[:-1] * w[:-1] < 0, -w[:-1] / d[:-1], np.inf)
-        bend = (1.0 - y * f) / (y * a)
-    places = np.unique(np.concatenate([[0.0], zero[np.isfinite(zero)], bend[np.isfinite(bend) & (bend > 0)]]))
-
-    def derivative(t: float, side: float) -> float:
-        sign = np.where(zero == t, side * np.sign(d[:-1]), np.sign(w[:-1] + t * d[:-1]))
-        return float(sign @ d[:-1] - 2.0 * (C * y * a) @ np.maximum(0.0, 1.0 - y * (f + t * a)))
-
-    low, high = 0, len(places)  # the derivative to the right of places[low] is negative
-    if derivative(0.0, 1.0) >= 0.0:
-        return 0.0, np.empty(0, dtype=np.intp)
+    k, m = w.shape[0] - 1, f.shape[0]
+    places, count = np.zeros(k + m + 1), 1
+    for j in range(k):
+        if zero[j] < np.inf:
+            places[count], count = zero[j], count + 1
+    for i in range(m):
+        t = (1.0 - y[i] * f[i]) / (y[i] * a[i]) if a[i] != 0.0 else -1.0
+        if t > 0.0:
+            places[count], count = t, count + 1
+    places = np.sort(places[:count])
+    if _derivative(0.0, 1.0, w, d, zero, f, a, y, C) >= 0.0:
+        return 0.0
+    low, high = 0, count  # the derivative to the right of places[low] is negative
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if derivative(places[middle], 1.0) < 0.0 else (low, middle)
-    start, slope = float(places[low]), derivative(places[low], 1.0)
-    if high == len(places):  # quadratic from here on, or flat
-        rise = derivative(start + 1.0, -1.0) - slope
-        return (start - slope / rise if rise > 0 else start), np.empty(0, dtype=np.intp)
-    end, arrived = float(places[high]), derivative(places[high], -1.0)
-    if arrived < 0.0:
-        return end, np.flatnonzero(zero == end).astype(np.intp)
-    return start - slope * (end - start) / (arrived - slope), np.empty(0, dtype=np.intp)
+        if _derivative(places[middle], 1.0, w, d, zero, f, a, y, C) < 0.0:
+            low = middle
+        else:
+            high = middle
+    start, slope = places[low], _derivative(places[low], 1.0, w, d, zero, f, a, y, C)
+    if high == count:  # quadratic from here on, or flat
+        rise = _derivative(start + 1.0, -1.0, w, d, zero, f, a, y, C) - slope
+        return float(start - slope / rise if rise > 0.0 else start)
+    end, arrived = places[high], _derivative(places[high], -1.0, w, d, zero, f, a, y, C)
+    return float(end if arrived < 0.0 else start - slope * (end - start) / (arrived - slope))
 
 
 def _inside(x: Array, y: Array, C: Array, w: Array, tol: float, rounds: int) -> tuple[Array, Array, int]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._types import Array, is_sparse
+from .._types import Array
 from ..errors import InputError, positive_number
 from ..gram import Gram
 from ..problem import Solution
@@ -40,10 +40,9 @@ class L1SVC(BaseEstimator):
     def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
         factor, columns = np.sqrt(gram.weight), gram.columns
-        values = columns.data if is_sparse(columns) else columns
-        if not np.isfinite(values.sum()):
-            raise InputError("the table holds values that are not finite")
         start = None
+        if warm is None and not np.isfinite(columns.sum()):
+            raise InputError("the table holds values that are not finite or too large: use standardize=True")
         if warm is not None and warm.weights is not None:
             start = warm.weights / np.where(factor > 0, factor, 1.0), warm.intercept
         w, b, f, c, violation = _l1.solve(columns, factor, y, self.C * cost, start, self.tol, int(self.max_iter))
