@@ -10,9 +10,11 @@ FAST = {"n_features_to_select": 2, "threshold": "margin", "random_state": 0}
 SETTINGS: dict[str, dict[str, object]] = {  # what a recipe needs beyond FAST
     "kp_svm": {"class_weight": "balanced"},
     "kp_svdd": {"r": 0.2},
+    "svdd_rfe": {"r": 0.2},
 }
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {  # recipe -> check -> reason
-    "kp_svdd": {"check_class_weight_classifiers": "r and r_out are the prices of a sphere's classes, not class_weight"}
+    name: {"check_class_weight_classifiers": "r and r_out are the prices of a sphere's classes, not class_weight"}
+    for name in ("kp_svdd", "svdd_rfe")
 }
 
 

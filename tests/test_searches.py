@@ -14,7 +14,7 @@ from marginsieve.searches import SEARCHES, Backward, TopK
 
 def ranking(X, y, search, **settings):
     chosen = {"n_features_to_select": 1, "threshold": "margin", **settings}
-    return SVMSelector(machine=CSVC(tol=1e-6), search=search, **chosen).fit(X, y)
+    return SVMSelector(**{"machine": CSVC(tol=1e-6), "search": search, **chosen}).fit(X, y)
 
 
 @pytest.mark.parametrize(("m", "n"), [(40, 60), (60, 25), (30, 200)])
@@ -86,6 +86,7 @@ def test_equal_columns_rank_from_left_to_right(blobs):
 def test_every_search_is_listed_and_repeats_itself(blobs):
     X, y = blobs
     for name in SEARCHES:
-        told = {"criterion": None} if name == "scaling" else {}
+        told = {"criterion": None} if name in ("scaling", "learned") else {}
+        told |= {"machine": "l1"} if name == "learned" else {}
         first, second = (ranking(X, y, name, random_state=3, **told).ranking_ for _ in range(2))
         np.testing.assert_array_equal(first, second)

@@ -71,12 +71,12 @@ def changes(columns: Columns, c: Array, d: Array, exactly: Callable[[IntArray], 
         out[part], missing[part] = _first_orders(columns, everything[part], c, d, room)
     far = np.flatnonzero(missing == np.inf)
     out[far], missing[far] = exactly(far), 0.0
-    allowed = 0.5 * PRECISION * _middle(out)
+    allowed = 0.5 * PRECISION * float(np.median(np.abs(out)))
     more = np.flatnonzero(missing > allowed)
     for part in parts(len(more), FEATURES_AT_ONCE):
         added, missing[more[part]] = _further_orders(columns, more[part], c, d, allowed)
         out[more[part]] += added
-    short = np.flatnonzero(missing > PRECISION * _middle(out))
+    short = np.flatnonzero(missing > PRECISION * float(np.median(np.abs(out))))
     out[short] = exactly(short)
     return out
 
@@ -90,11 +90,6 @@ def products(columns: Columns, others: Array | None, c: Array) -> Iterator[tuple
         w, z, middle = columns.centred(part)
         y = (columns.block[columns.place[part]] if others is None else others[part]) - middle
         yield part, *_decisions(columns, w, z, y, c)
-
-
-def _middle(values: Array) -> float:
-    size = np.abs(values)
-    return float(np.median(size)) or float(size.max(initial=0.0))
 
 
 def _finite(columns: Columns, part: slice, c: Array, d: Array) -> Array:

@@ -55,6 +55,9 @@ def select(
     ] = None,
     keep: Annotated[str, typer.Option(help="Columns that are always selected, separated by commas.")] = "",
     drop: Annotated[str, typer.Option(help="Columns that are no features, such as ids, separated by commas.")] = "",
+    prefilter: Annotated[
+        str, typer.Option(help="Search among the best columns of a filter only, such as fast:2000.")
+    ] = "",
     rows: Annotated[int | None, typer.Option(help="Train on at most this many rows; needed above 10,000.")] = None,
     folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
     repeats: Annotated[int, typer.Option(help="How often the outer folds are drawn anew.", min=1)] = 3,
@@ -69,7 +72,7 @@ def select(
     from . import files, study
     from .evaluation.store import begin
 
-    count = _features(features)
+    count, filtered = _features(features), _prefilter(prefilter)
     _check_jobs(jobs)
     frame = files.read_table(table)
     files.check_folder(out)
@@ -85,6 +88,7 @@ def select(
             groups=groups,
             keep=_names(keep),
             drop=_names(drop),
+            prefilter=filtered,
             rows=rows,
             folds=folds,
             repeats=repeats,
@@ -299,6 +303,15 @@ def _features(text: str) -> int | None:
     return int(text)
 
 
+def _prefilter(text: str) -> tuple[str, int] | None:
+    from .errors import InputError
+
+    name, _, count = text.partition(":")
+    if text and not count.isdigit():
+        raise InputError(f"--prefilter is {text!r}; it must be a filter and a count, like fast:2000")
+    return (name.strip(), int(count)) if text else None
+
+
 def _say_deleted(paths: list[Path]) -> None:
     for path in paths:
         Console(stderr=True).print(f"deleted {path}", markup=False, highlight=False)
@@ -362,6 +375,8 @@ def _plain(text: str) -> Any:
 
 def _doubts(result: dict[str, Any]) -> list[str]:
     """What a reader should know before believing the numbers."""
+    from .errors import listing
+
     doubts = list(result["notes"])
     table, balanced = result["table"], result["scores"]["balanced_accuracy"]
     if balanced["low"] <= 1 / len(table["classes"]):
@@ -370,4 +385,8 @@ def _doubts(result: dict[str, Any]) -> list[str]:
         doubts.append(f"{len(table['constant_columns'])} constant columns take no part")
     if table["equal_columns"]:
         doubts.append(f"{len(table['equal_columns'])} groups of columns are equal to the last digit (result.json)")
+    if result["groups"]:
+        names = [group["representative"] for group in result["groups"]]
+        others = sum(len(group["members"]) for group in result["groups"])
+        doubts.append(f"{listing(names)} might as well be another: {others} columns are nearly the same (result.json)")
     return doubts

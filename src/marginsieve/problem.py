@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path as File
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -102,6 +103,8 @@ class Path:
     nested: bool = True  # the subset of each size is the head of `order`
     weights: tuple[Array, ...] = ()  # learned kernel weights of heads of `order`, at the sizes where the search stood
     own: Own | None = None  # the method's own number of features, where it has one
+    cut: int | None = None  # how many features were selected
+    scored_by: str = "score"  # what the scores of the steps are
 
     def weights_at(self, size: int) -> Array | None:
         """(size,) learned kernel weights of the best features, with the sum that their step had; None without."""
@@ -115,13 +118,19 @@ class Path:
         """The features of the subset of this size, sorted."""
         return np.sort(self.order[:size])
 
-    def scored(self, sizes: Sequence[int], score: Array, error: Array) -> Path:
-        """The path with a score by size; sizes that were not steps become steps, largest first."""
+    def plot(self, file: str | File | None = None) -> Any:
+        """A matplotlib figure: score against size with its interval, the cut marked; written to `file` where given."""
+        from ._path_plot import draw
+
+        return draw(self, file)
+
+    def scored(self, sizes: Sequence[int], score: Array, error: Array, by: str) -> Path:
+        """The path with a score by size (and what it is); sizes that were not steps become steps, largest first."""
         known = {step.size: step for step in self.steps}
         for size, value, spread in zip(sizes, score, error, strict=True):
             step = known.get(size, Step(size, float("nan"), float("nan"), 0.0))
             known[size] = replace(step, score=float(value), score_error=float(spread))
-        return replace(self, steps=tuple(known[size] for size in sorted(known, reverse=True)))
+        return replace(self, steps=tuple(known[size] for size in sorted(known, reverse=True)), scored_by=by)
 
 
 class Rows(NamedTuple):

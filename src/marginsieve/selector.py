@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ from .inputs import (
 )
 from .problem import Path
 from .sampling import Smote
-from .settings import check_settings, threshold_rule, wanted_size, width_note
+from .settings import check_settings, keep_places, threshold_rule, wanted_size, weight_by_code, width_note
+from .similar import Group, near_duplicates
 from .table import as_frame, equal_columns
 
 
@@ -76,6 +78,9 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         Fit a sigmoid to the inner folds' decision values, for `predict_proba`.
     rows : int or None
         Train on at most this many rows: all positives and a weighted sample of negatives. Needed above 10,000 rows.
+    similar : float or None
+        Columns whose correlation with a selected one is at least this in size are named with it in `groups_` (for the
+        200 best selected ones), since the choice among them is nearly random; None looks for none.
     cv : int or splitter
         The inner folds.
     n_jobs : int or None
@@ -102,6 +107,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         threshold: float | str | tuple[float, float] = "auto",
         probability: bool = False,
         rows: int | None = None,
+        similar: float | None = 0.95,
         cv: Any = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -123,6 +129,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.threshold = threshold
         self.probability = probability
         self.rows = rows
+        self.similar = similar
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -141,6 +148,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         searched = run_search(plan, chosen, rng)
         self._scale = searched.problem.scale
         self._decide(plan, part, training, sample, chosen, searched, rng)
+        self.groups_ = self._groups(chosen)
         self._warn(searched)
         return self
 
@@ -148,7 +156,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         """For each size a copy of this fitted selector with that many features of the same path, cut at the margin.
 
         X, y and sample_weight must be those of `fit`; the search is not run again, the machine is. Features to keep are
-        in every copy; copies have no probabilities.
+        in every copy; copies have no probabilities and no `groups_`.
         """
         check_is_fitted(self)
         copy = clone(self)
@@ -248,12 +256,6 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         ):
             if sentence:
                 raise InputError(sentence)
-        by_code = self.class_weight
-        if isinstance(by_code, Mapping):
-            unknown = [label for label in by_code if label not in classes]
-            if unknown:
-                raise InputError(f"class_weight names {listing(unknown)}; the classes are {listing(classes.tolist())}")
-            by_code = {k: float(by_code.get(label, 1.0)) for k, label in enumerate(classes)}
         sampler = resolve("sampler", self.sampler)
         if sampler is not None and len(np.unique(part.weight)) > 1:
             raise InputError("sample_weight and sampler were both given: synthetic rows have no weight; leave one out")
@@ -268,20 +270,10 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             prefilter=None if self.prefilter is None else (resolve("criterion", self.prefilter[0]), self.prefilter[1]),
             sampler=sampler,
             ensemble=self.ensemble,
-            keep=self._keep_places(),
-            class_weight=by_code,
+            keep=keep_places(self),
+            class_weight=weight_by_code(self),
             negative_weight=self.negative_weight,
         )
-
-    def _keep_places(self) -> tuple[int, ...]:
-        place = {name: j for j, name in enumerate(self.columns_.names)}
-        places = []
-        for item in self.keep if self.keep is not None else ():
-            j = place.get(item, -1) if isinstance(item, str) else int(item)
-            if not 0 <= j < len(place):
-                raise InputError(f"keep names the column {item!r}, which the table does not have")
-            places.append(j)
-        return tuple(dict.fromkeys(places))
 
     def _describe(self, part: Part) -> None:
         """What the table's columns are like: constant ones, equal ones."""
@@ -289,7 +281,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.constant_ = names[~varying(part.table.Z)].tolist()
         self.duplicates_ = [tuple(names[group]) for group in equal_columns(part.table.Z)]
         self.notes_: list[str] = []
-        if lost := [names[j] for j in self._keep_places() if names[j] in self.constant_]:
+        if lost := [names[j] for j in keep_places(self) if names[j] in self.constant_]:
             self.notes_.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
         count, sampler = int(np.bincount(part.y).min()), resolve("sampler", self.sampler)
         if isinstance(sampler, Smote) and sampler.neighbors(count) < sampler.k_neighbors:
@@ -327,7 +319,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             searched.problem.solves += held.solves
             searched.problem.worst_residual = max(searched.problem.worst_residual, held.worst_residual)
             score, error = held.scores(part.y, part.weight, plan)
-            path = path.scored(sizes, score, error)
+            path = path.scored(sizes, score, error, "AUC" if plan.n_classes == 2 else "balanced accuracy")
             size = cut.choose_size(sizes, score, error, rule) if rule else size
         self._adopt(fit_model(plan, searched, size), path)
         self._note_one_sided(plan, chosen)
@@ -336,12 +328,20 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     def _adopt(self, model: Model, path: Path) -> None:
         n = self.n_features_in_
         self.model_ = model
-        self.path_ = path
+        self.path_ = replace(path, cut=len(model.features))
         self.scores_ = path.scores
         self.ranking_ = np.empty(n, dtype=np.intp)
         self.ranking_[path.order] = np.arange(1, n + 1)
         self.support_ = np.isin(np.arange(n), model.features)
         self.n_features_ = int(self.support_.sum())
+
+    def _groups(self, part: Part) -> list[Group]:
+        """The selected features that stand for others."""
+        if self.similar is None:
+            return []
+        names, usable = self.columns_.names, ~np.isin(self.columns_.names, self.constant_)
+        found = near_duplicates(part.table.Z, part.weight, self.path_.order[: self.n_features_], usable, self.similar)
+        return [Group(names[j], tuple(names[k] for k in members), tuple(r.tolist())) for j, members, r in found]
 
     def _note_one_sided(self, plan: Plan, part: Part) -> None:
         """A machine that calls every training row the same has learned nothing to cut."""

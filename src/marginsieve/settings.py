@@ -9,7 +9,7 @@ import numpy as np
 
 from ._types import Array
 from .components import resolve
-from .errors import InputError
+from .errors import InputError, listing, positive_number
 
 if TYPE_CHECKING:
     from .problem import Own
@@ -31,6 +31,8 @@ def check_settings(selector: SVMSelector) -> None:
         raise InputError(f"negative_weight is {selector.negative_weight!r}; it must be a positive number")
     if ensemble is not None and (not isinstance(ensemble, (int, np.integer)) or ensemble < 1):
         raise InputError(f"ensemble is {ensemble!r}; it must be None or a whole number of 1 or more")
+    if selector.similar is not None:
+        positive_number("selector", "similar", selector.similar, 1.0)
     if isinstance(selector.keep, str):
         raise InputError(f"keep is the text {selector.keep!r}; it must be a list of column names or numbers")
     if prefilter is not None:
@@ -39,6 +41,28 @@ def check_settings(selector: SVMSelector) -> None:
             raise InputError(f'prefilter is {prefilter!r}; it must be a pair like ("fisher", 2000)')
         if "labels" not in resolve("criterion", prefilter[0]).needs:
             raise InputError(f"prefilter is {prefilter!r}; its criterion must be a filter such as 'fisher'")
+
+
+def keep_places(selector: SVMSelector) -> tuple[int, ...]:
+    """The numbers of the columns that `keep` names."""
+    place = {name: j for j, name in enumerate(selector.columns_.names)}
+    places = []
+    for item in selector.keep if selector.keep is not None else ():
+        j = place.get(item, -1) if isinstance(item, str) else int(item)
+        if not 0 <= j < len(place):
+            raise InputError(f"keep names the column {item!r}, which the table does not have")
+        places.append(j)
+    return tuple(dict.fromkeys(places))
+
+
+def weight_by_code(selector: SVMSelector) -> Mapping[int, float] | str | None:
+    """class_weight with the classes' codes in place of their names."""
+    weight, classes = selector.class_weight, selector.classes_
+    if not isinstance(weight, Mapping):
+        return weight
+    if unknown := [label for label in weight if label not in classes]:
+        raise InputError(f"class_weight names {listing(unknown)}; the classes are {listing(classes.tolist())}")
+    return {k: float(weight.get(label, 1.0)) for k, label in enumerate(classes)}
 
 
 def wanted_size(selector: SVMSelector, usable: int, kept: int, own: Own | None) -> tuple[int, str]:

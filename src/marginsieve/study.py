@@ -52,10 +52,11 @@ class Selection:
         return list(dict.fromkeys([*self.alarms, *self.selector.notes_, *self.nested.notes]))
 
     def features(self) -> pd.DataFrame:
-        """Every feature by rank: name, rank, score, selected, frequency over the outer folds."""
+        """Every feature by rank: name, rank, score, selected, frequency over the outer folds, and what it resembles."""
         import pandas as pd
 
         order = np.argsort(self.selector.ranking_)
+        like = {name: group.representative for group in self.selector.groups_ for name in group.members}
         return pd.DataFrame(
             {
                 "name": np.array(self.names, dtype=object)[order],
@@ -63,6 +64,7 @@ class Selection:
                 "score": self.selector.scores_[order],
                 "selected": self.selector.support_[order],
                 "frequency": self.nested.frequency[order],
+                "like": [like.get(self.names[j], "") for j in order],
             }
         )
 
@@ -125,7 +127,8 @@ class Selection:
                 "largest": int(nested.sizes.max()),
             },
             "threshold": selector.threshold_,
-            "features": chosen.drop(columns="selected").to_dict("records"),
+            "features": chosen.drop(columns=["selected", "like"]).to_dict("records"),
+            "groups": [group.to_dict() for group in selector.groups_],
             "stop_reason": selector.path_.stop_reason,
             "own_number": None if selector.path_.own is None else selector.path_.own.to_dict(),
             "notes": self.notes,
@@ -143,6 +146,7 @@ def select(
     groups: str | None = None,
     keep: Sequence[str] = (),
     drop: Sequence[str] = (),
+    prefilter: tuple[str, int] | None = None,
     rows: int | None = None,
     folds: int = 5,
     repeats: int = 3,
@@ -159,17 +163,14 @@ def select(
     """
     since = time.perf_counter()
     X, y, group, dropped = _split(frame, target, groups, drop)
-    for name in keep:
-        if name in (target, groups, *drop):
-            raise InputError(f"keep names {name!r}, which is the target, the group column or dropped")
-        if name not in X.columns:
-            raise InputError(f"keep names {name!r}, which the table does not have")
+    _check_keep(keep, X, (target, groups, *drop))
     label = None if positive is None else _label(y, positive, target)
     selector = recipes.get(method)(
         standardize=True,
         class_weight="balanced",
         n_features_to_select=features,
         keep=list(keep) or None,
+        prefilter=prefilter,
         positive=label,
         rows=rows,
         random_state=seed,
@@ -201,6 +202,7 @@ def select(
         "features": features,
         "groups": groups,
         "keep": list(keep),
+        "prefilter": prefilter,
         "rows": rows,
         "positive": positive,
     }
@@ -237,6 +239,14 @@ def _memory(
             yield Memory(store, mark, "table", type(selector).__name__)
         finally:
             store.close()
+
+
+def _check_keep(keep: Sequence[str], X: Any, others: Sequence[str | None]) -> None:
+    for name in keep:
+        if name in others:
+            raise InputError(f"keep names {name!r}, which is the target, the group column or dropped")
+        if name not in X.columns:
+            raise InputError(f"keep names {name!r}, which the table does not have")
 
 
 def _check_table(selector: SVMSelector, X: Any, y: Any) -> None:

@@ -8,36 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
+from .._figure import COLOURS, new_figure, save
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .statistics import Comparison
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933")  # colour-blind safe
 MARKS = "osD^vP*X"
 MOST_TICKS = 12
-
-
-def new_figure(width: float, height: float) -> tuple[Any, Any]:
-    """A matplotlib figure of its own (no global state) and its axes."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("drawing needs matplotlib: pip install 'marginsieve[plot]'") from error
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots()
-
-
-def save(figure: Any, path: str | Path | None) -> Any:
-    """Write the figure if there is a path; return it."""
-    if path is not None:
-        import matplotlib
-
-        with matplotlib.rc_context({"svg.hashsalt": "marginsieve"}):
-            figure.savefig(path, dpi=160, metadata={"Date": None} if str(path).endswith(".svg") else None)
-    return figure
 
 
 def critical_difference_diagram(comparison: Comparison, path: str | Path | None = None) -> Any:
