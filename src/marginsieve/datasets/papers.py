@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,6 +93,11 @@ def folder() -> Path:
     given = os.environ.get(VARIABLE)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(given) if given else Path(cache) / "marginsieve"
+
+
+def present(labels: Sequence[str]) -> list[str]:
+    """Those of the data sets whose files are here."""
+    return [name for name in labels if (folder() / f"{PROBLEMS[ALIASES.get(name, name)][0]}.parquet").is_file()]
 
 
 def load(name: str) -> Dataset:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, listing
 from .parameters import KP_SVM_STUDIES, ConvergenceStudy, ParameterStudy
+from .steps import StepTimes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,7 @@ class Paper:
     title: str
     jobs: tuple[Job, ...]
     claims: tuple[Claim, ...]
-    studies: tuple[ParameterStudy | ConvergenceStudy, ...] = ()
+    studies: tuple[ParameterStudy | ConvergenceStudy | StepTimes, ...] = ()
 
     def printed(self) -> pd.DataFrame:
         """The printed figures: table, dataset, method, quantity, size, value, note."""
@@ -169,6 +170,7 @@ KP_IMBALANCED = Paper(
         ),
         Claim("the classes of BHAT1 are linearly separable", "section 5.1", why_not="see its row in table 2"),
     ),
+    (StepTimes("table-7", ELEVEN, "kp-imbalanced"),),
 )
 
 

@@ -27,7 +27,7 @@ class ParameterStudy:
     values: tuple[float, ...]
     text: str
     recipe: str = "kp_svm"
-    data: str = "COLON"
+    data: tuple[str] = ("COLON",)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
@@ -36,7 +36,9 @@ class ParameterStudy:
             {"name": self.recipe, "label": f"{value:g}", **self.settings, self.parameter: value}
             for value in self.values
         ]
-        suite = Suite.read({"name": self.name, "protocol": PROTOCOL, "data": [{"name": self.data}], "method": methods})
+        suite = Suite.read(
+            {"name": self.name, "protocol": PROTOCOL, "data": [{"name": self.data[0]}], "method": methods}
+        )
         study = run_suite(suite, out / self.name, n_jobs=n_jobs, fresh=fresh, progress=progress)
         error = 100 * (1 - study.scores("accuracy").set_index("method")["accuracy"])
         size = study.to_pandas().groupby("method")["size"].mean()
@@ -44,7 +46,7 @@ class ParameterStudy:
         table = error.loc[labels].to_frame("error").assign(features=size.loc[labels])
         table.rename_axis(self.parameter).to_csv(out / f"{self.name}.csv")
         two_scales(self.values, table["error"], table["features"], self.parameter, out / f"{self.name}.svg")
-        lines = [f"## {self.name}: {self.parameter} on {self.data}", "", f"The paper: {self.text}", ""]
+        lines = [f"## {self.name}: {self.parameter} on {self.data[0]}", "", f"The paper: {self.text}", ""]
         lines += [f"| {self.parameter} | error % (10-fold) | mean number of features |", "|---|---|---|"]
         lines += [
             f"| {label} | {row.error:.1f} | {row.features:.1f} |"

@@ -23,7 +23,7 @@ from .suite import Suite
 if TYPE_CHECKING:
     import pandas as pd
 
-TIMES = ("seconds_per_step", "seconds_training", "total_seconds")
+TIMES = ("total_seconds",)  # of steps: steps.py
 CLOSE = 1.0  # percentage points within which a figure counts as reproduced
 
 
@@ -47,7 +47,7 @@ def reproduce(
     finished: dict[str, Study] = {}
     sections, ours = [], []
     for job in paper.jobs:
-        names = _there(job.quick if quick else job.data)
+        names = datasets.present(job.quick if quick else job.data)
         found, studies = [], {}
         for tuning in ("paper", "nested") if job.nested else ("paper",):
             suite = _suite(_following(job, finished), names, tuning, quick)
@@ -69,8 +69,8 @@ def reproduce(
         table = _beside(job, printed, found)
         ours.append(table)
         sections.append(_section(job, table, studies, printed, out))
-    if _there(("COLON",)):
-        for part in paper.studies:
+    for part in paper.studies:
+        if datasets.present(part.data):
             watch = None if progress is None else partial(progress, part.name)
             sections.append("\n".join(part.run(out, n_jobs, fresh, watch)))
     report = out / "report.md"
@@ -94,13 +94,6 @@ def _following(job: Job, finished: Mapping[str, Study]) -> Job:
     part = frame[frame["data"].eq(best["data"]) & frame["method"].eq(best["method"])]
     size = max(1, round(float(part["size"].mean())))
     return replace(job, protocol={**job.protocol, "sizes": [size, size + 1]})
-
-
-def _there(names: tuple[str, ...]) -> list[str]:
-    """The data sets whose files are here."""
-    from ..datasets.papers import ALIASES, PROBLEMS, folder
-
-    return [name for name in names if (folder() / f"{PROBLEMS[ALIASES.get(name, name)][0]}.parquet").is_file()]
 
 
 def _suite(job: Job, names: list[str], tuning: str, quick: bool) -> Suite | None:
@@ -357,7 +350,7 @@ def _properties(paper: Paper, out: Path) -> list[str]:
     printed = paper.printed()
     theirs = printed[(printed["table"] == "1") & (printed["quantity"] == "gfr")].set_index("dataset")["value"]
     rows = []
-    for name in _there(tuple(name for name in theirs.index if name in datasets.names())):
+    for name in datasets.present([name for name in theirs.index if name in datasets.names()]):
         data = datasets.load(name)
         rows.append({"dataset": name, **describe(data.X, data.y).to_dict(), "gfr_printed": theirs[name]})
     if not rows:
