@@ -24,7 +24,7 @@ from ._jit import jit
 from ._products import parts
 from ._types import Array, BoolArray, IntArray
 
-FEATURES_AT_ONCE = 512  # large enough for BLAS, small enough for the cache
+FEATURES_AT_ONCE = 256  # large enough for BLAS, small enough for the cache
 MOST_ORDERS = 14  # beyond which the exponential itself is cheaper
 LONGEST = 6.0  # T beyond which the terms of the series grow before they fall
 PRECISION = 1e-6  # of the median criterion: what the series may be off by
@@ -66,7 +66,7 @@ def changes(columns: Columns, c: Array, d: Array, exactly: Callable[[IntArray], 
         for part in parts(p, FEATURES_AT_ONCE):
             out[part] = _finite(columns, part, c, d)
         return out
-    room = np.empty((1 if c is d else 2, 4, min(p, FEATURES_AT_ONCE), len(columns.samples)))
+    room = np.empty((2 if c is d else 3, 4 * min(p, FEATURES_AT_ONCE) * len(columns.samples)))
     for part in parts(p, FEATURES_AT_ONCE):
         out[part], missing[part] = _first_orders(columns, everything[part], c, d, room)
     far = np.flatnonzero(missing == np.inf)
@@ -108,19 +108,22 @@ def _first_orders(columns: Columns, which: IntArray, c: Array, d: Array, room: A
     Order 0 needs no product of its own. With x = w z^2 / 2, E - 1 = xE - r, r of order x^2:
     (c(E-1))'K(d(E-1)) = (cxE)'K(dxE) - (cxE)'K(dr) - (cr)'K(dxE) + (cr)'K(dr), and the last is left out.
     """
-    w, p = columns.weight[which], len(which)
+    w, p, m = columns.weight[which], len(which), len(columns.samples)
     K, place, largest = columns.derivative(0), columns.place[which], np.empty(p)
     assert K is not None
-    left, right, sums, others = room[0, :, :p], room[-1, :, :p], np.empty((2, p)), np.empty((2, p))
+    left, right = (room[k, : 4 * p * m].reshape(4, p, m) for k in (0, 2 if c is not d else 0))
+    sums = others = np.empty((2, p))
     _fill(columns.block, place, columns.samples, w, c, left, largest, sums)
-    _fill(columns.block, place, columns.samples, w, d, right, largest, others) if c is not d else None
-    others = sums if c is d else others
-    Kc, Kd, second = K @ c, K @ d, left[2] @ K
-    square = np.einsum("pm,pm->p", second, right[2])
-    cross = np.einsum("pm,pm->p", second, right[0])
+    if c is not d:
+        others = np.empty((2, p))
+        _fill(columns.block, place, columns.samples, w, d, right, largest, others)
+    Kc, Kd, images = K @ c, K @ d, room[1, : 3 * p * m].reshape(3, p, m)
+    np.matmul(left[1:].reshape(3 * p, m), K, out=images.reshape(3 * p, m))
+    first, square, third = np.einsum("qpm,qpm->qp", images, right[1:])
+    cross = np.einsum("pm,pm->p", images[1], right[0])
     cross += cross if c is d else np.einsum("pm,pm->p", right[2] @ K, left[0])
     zeroth = 0.5 * w * (left[2] @ Kd + right[2] @ Kc - cross) + 0.25 * w**2 * square - left[0] @ Kd - right[0] @ Kc
-    total = w * _forms(left[1], K, right[1]) - 0.5 * w**2 * square + w**3 / 6.0 * _forms(left[3], K, right[3]) - zeroth
+    total = w * first - 0.5 * w**2 * square + w**3 / 6.0 * third - zeroth
     T = w * largest**2
     missing = w**4 / 24.0 * sums[0] * others[0] * np.exp(np.minimum(T, LONGEST)) + sums[1] * others[1]
     return total, np.where(T > LONGEST, np.inf, missing)

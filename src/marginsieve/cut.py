@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from ._blas import one_thread
 from ._types import Array, IntArray
 from .errors import InputError
-from .fitting import Part, Plan, fit_model, run_search
+from .fitting import Part, Plan, decisions, run_search
 
 MOST_SIZES = 60  # sizes on the grid of the inner folds
 
@@ -97,8 +97,7 @@ def _one_fold(
     """Decision values by size, and how many solves there were, how many did not converge, and by how much."""
     with one_thread():
         searched = run_search(plan, part.take(train), np.random.default_rng(seed))
-        rows = part.table.Z[test]
-        values = np.array([fit_model(plan, searched, size).decision(rows) for size in sizes])
+        values = decisions(plan, searched, sizes, part.table.Z[test])
     problem = searched.problem
     return values, (problem.solves, problem.unconverged, problem.worst_residual)
 

@@ -6,7 +6,7 @@ Path, size -> Model: the machine refitted on the chosen features
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -152,18 +152,54 @@ def run_search(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
 def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     """The machine on the path's subset of this size (at most the number of usable features)."""
     problem = searched.problem
-    chosen = searched.path.order[: max(1, min(size, len(searched.usable)))]
-    local = np.sort(np.searchsorted(searched.usable, chosen))
+    local, scale = _subset(searched, size)
     small = problem.part(local)
-    small.machine = getattr(plan.search, "final", None) or problem.machine
-    weights = searched.path.weights_at(len(chosen))
-    if weights is not None:
-        small.scale = problem.root(len(chosen)) * np.sqrt(weights[np.argsort(chosen)])
+    small.machine, small.scale = _final(plan), scale[local]
     gram = small.gram()
     solutions = small.solve(gram)
     problem.count(small)
     scaling = None if searched.scaling is None else searched.scaling.columns(local)
     return Model(small.machine, searched.usable[local], scaling, gram, solutions)
+
+
+def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -> Array:
+    """(S, rows, k): what fit_model at each size says of rows of the whole table.
+
+    From a size to the next smaller one the kernel matrix is downdated where its scale stays.
+    """
+    Z = Z[:, searched.usable]
+    Z = Z if searched.scaling is None else searched.scaling.apply(Z)
+    last, problem = replace(searched.problem, machine=_final(plan)), searched.problem
+    made: dict[int, Array] = {}
+    gram: Gram | None = None
+    for size in sorted(sizes, reverse=True):
+        local, scale = _subset(searched, size)
+        if gram is not None and np.array_equal(gram.scale[local], scale[local]):
+            gone = ~np.isin(gram.features, local, kind="table")
+            gram = gram.without(gram.features[gone]) if gone.any() else gram
+        else:
+            gram = Gram.build(plan.kernel, problem.table, local, scale)
+        made[size] = np.column_stack([last.machine.decision(one, gram, Z) for one in last.solve(gram)])
+    last.solves, last.unconverged = last.solves - problem.solves, last.unconverged - problem.unconverged
+    problem.count(last)
+    return np.array([made[size] for size in sizes])
+
+
+def _subset(searched: Searched, size: int) -> tuple[IntArray, Array]:
+    """The usable features of the path's subset of this size, sorted, and the scale (of all) at which it is fitted."""
+    problem = searched.problem
+    chosen = searched.path.order[: max(1, min(size, len(searched.usable)))]
+    place = np.searchsorted(searched.usable, chosen)
+    weights, scale = searched.path.weights_at(len(chosen)), problem.scale
+    if weights is not None:
+        scale = scale.copy()
+        scale[place] = problem.root(len(chosen)) * np.sqrt(weights)
+    return np.sort(place), scale
+
+
+def _final(plan: Plan) -> Any:
+    """The machine that is fitted on what was selected."""
+    return getattr(plan.search, "final", None) or plan.machine
 
 
 def varying(Z: Matrix) -> BoolArray:

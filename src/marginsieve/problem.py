@@ -59,7 +59,7 @@ class Search(Protocol):
     def run(self, problem: Problem, rng: np.random.Generator) -> Path: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """One subset on a path: its size, the machine's objective and residual on it, and the seconds it took."""
 

@@ -79,9 +79,9 @@ class StepTimes:
         lines = [
             f"## {self.name}: seconds of one step",
             "",
-            "The first ranking after the machine was fitted on all features (for the KP methods a quasi-Newton step, for",
-            "l1-CSSVM the training), the mean over three training parts of leave-one-out. Printed: the paper's machine,",
-            "an i7-2620M of 2.7 GHz; ours: this one. Printed / ours, in seconds:",
+            "The first ranking after the machine was fitted on all features (for the KP methods a quasi-Newton step,",
+            "for l1-CSSVM the training), the mean over three training parts of leave-one-out. Printed: the paper's",
+            "machine, an i7-2620M of 2.7 GHz; ours: this one. Printed / ours, in seconds:",
             "",
             "| data set | " + " | ".join(STEPS) + " |",
             "|---" * (len(STEPS) + 1) + "|",
