@@ -85,6 +85,31 @@ def test_json_is_all_that_is_printed(folder, run, tmp_path):
     assert result["protocol"]["seed"] == 4
 
 
+def test_a_filter_may_come_first_and_near_duplicates_are_named(tmp_path, run):
+    frame = make_cohort(60, 80, n_relevant=4, effect=2.0, random_state=0).frame()
+    first = next(name for name in frame.columns if name != "outcome")
+    frame["copy"] = frame[first] * 2.0 + 1.0
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ("select", tmp_path / "t.csv", "--target", "outcome", "--out", tmp_path / "out", "--features", 10)
+    code, out, _ = run(*words, "--prefilter", "fast:10", "--keep", first, "--method", "svm-bfe", *QUICK)
+    assert code == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["settings"]["prefilter"] == ["fast", 10]
+    (group,) = result["groups"]
+    assert {group["representative"], *group["members"]} == {first, "copy"}
+    assert group["correlation"] == [pytest.approx(1.0)]
+    assert f"{group['representative']!r} might as well be another" in out
+    features = pd.read_csv(tmp_path / "out" / "features.csv").set_index("name")["like"]
+    assert features[group["members"][0]] == group["representative"]
+    for wrong, sentence in (
+        ("fast", "it must be a filter and a count, like fast:2000"),
+        ("fats:9", "criterion is 'fats'"),
+    ):
+        code, _, error = run(*words, "--prefilter", wrong)
+        assert code == 2
+        assert sentence in " ".join(error.split())
+
+
 def test_same_seed_same_result_for_every_number_of_jobs(folder, run, tmp_path):
     def result(jobs, name):
         words = ("select", folder / "t.csv", "--target", "outcome", "--jobs", jobs, "--out", tmp_path / name)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from oracles import backward_ranking
+from sklearn.base import clone
 from sklearn.feature_selection import RFE
 from sklearn.svm import SVC
 
-from marginsieve import SVMSelector
+from marginsieve import SVMSelector, recipes
 from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
 from marginsieve.searches import SEARCHES, Backward, TopK
@@ -90,3 +91,12 @@ def test_every_search_is_listed_and_repeats_itself(blobs):
         told |= {"machine": "l1"} if name == "learned" else {}
         first, second = (ranking(X, y, name, random_state=3, **told).ranking_ for _ in range(2))
         np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_permuting_columns_permutes_the_ranking(name, blobs):
+    X, y = blobs
+    order = np.random.default_rng(1).permutation(X.shape[1])
+    made = recipes.get(name)(n_features_to_select=3, threshold="margin").set_params(machine__tol=1e-9)
+    one, two = (clone(made).fit(part, y).ranking_ for part in (X, X[:, order]))
+    np.testing.assert_array_equal(two, one[order])

@@ -24,14 +24,7 @@ def svm_rfe(
     Guyon, Weston, Barnhill and Vapnik, Gene selection for cancer classification using support vector machines,
     Machine Learning 46 (2002) 389-422.
     """
-    return SVMSelector(
-        kernel=resolve("kernel", kernel),
-        machine=CSVC(C=C),
-        criterion=MarginChange(),
-        search=Backward(step=step),
-        standardize=standardize,
-        **settings,
-    )
+    return _backward(kernel, CSVC(C=C), MarginChange(), step, {"standardize": standardize, **settings})
 
 
 def svm_bfe(
@@ -49,14 +42,8 @@ def svm_bfe(
     Maldonado, Weber and Famili, Feature selection for high-dimensional class-imbalanced data sets using support vector
     machines, Information Sciences 286 (2014) 228-246.
     """
-    return SVMSelector(
-        kernel=resolve("kernel", kernel),
-        machine=CSVC(C=C),
-        criterion=Loss(loss=loss, costs=costs, held_out=held_out),
-        search=Backward(step=step),
-        standardize=standardize,
-        **settings,
-    )
+    criterion = Loss(loss=loss, costs=costs, held_out=held_out)
+    return _backward(kernel, CSVC(C=C), criterion, step, {"standardize": standardize, **settings})
 
 
 def svdd_rfe(
@@ -73,13 +60,13 @@ def svdd_rfe(
     Jeong, Kang, Jeong and Kong, A new feature selection method for one-class classification problems, IEEE
     Transactions on Systems, Man and Cybernetics C 42 (2012) 1500-1509.
     """
+    sphere = Sphere(r=r, r_out=r_out)
+    return _backward(kernel, sphere, resolve("criterion", criterion), step, {"standardize": standardize, **settings})
+
+
+def _backward(kernel: Any, machine: Any, criterion: Any, step: float | int, settings: dict[str, Any]) -> SVMSelector:
     return SVMSelector(
-        kernel=resolve("kernel", kernel),
-        machine=Sphere(r=r, r_out=r_out),
-        criterion=resolve("criterion", criterion),
-        search=Backward(step=step),
-        standardize=standardize,
-        **settings,
+        kernel=resolve("kernel", kernel), machine=machine, criterion=criterion, search=Backward(step=step), **settings
     )
 
 

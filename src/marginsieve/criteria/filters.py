@@ -152,20 +152,27 @@ def _areas_and_gaps(z: Array, label: Array, weight: Array) -> tuple[Array, Array
 
 
 @jit
+def _tied(row: Array, place: IntArray, positive: Array, negative: Array, plus: Array, minus: Array) -> int:
+    """The positives' and the negatives' weights by distinct value of a row, in order; returns how many there are."""
+    count = 0
+    for i in range(row.shape[0]):
+        if i == 0 or row[place[i]] != row[place[i - 1]]:
+            plus[count], minus[count] = 0.0, 0.0
+            count += 1
+        plus[count - 1] += positive[place[i]]
+        minus[count - 1] += negative[place[i]]
+    return count
+
+
+@jit
 def _walk(z: Array, order: IntArray, positive: Array, negative: Array, out: Array) -> None:
     """Along each row of z (p, m) in its order: pairs won, and how far the two classes' shares are apart."""
-    P, N = positive.sum(), negative.sum()
+    P, N, plus, minus = positive.sum(), negative.sum(), np.empty(z.shape[1]), np.empty(z.shape[1])
     for j in range(z.shape[0]):
-        row, place = z[j], order[j]
-        below, passed, won, gap, i = 0.0, 0.0, 0.0, 0.0, 0
-        while i < row.shape[0]:
-            value, plus, minus = row[place[i]], 0.0, 0.0
-            while i < row.shape[0] and row[place[i]] == value:
-                plus += positive[place[i]]
-                minus += negative[place[i]]
-                i += 1
-            won += plus * (below + 0.5 * minus)
-            below, passed = below + minus, passed + plus
+        below, passed, won, gap = 0.0, 0.0, 0.0, 0.0
+        for k in range(_tied(z[j], order[j], positive, negative, plus, minus)):
+            won += plus[k] * (below + 0.5 * minus[k])
+            below, passed = below + minus[k], passed + plus[k]
             gap = max(gap, abs(passed / P - below / N))
         out[0, j], out[1, j] = abs(won / (P * N) - 0.5), gap
 
@@ -182,22 +189,15 @@ def _counts(z: Array, label: Array, weight: Array, bins: int) -> Array:
 def _fill_levels(z: Array, order: IntArray, positive: Array, negative: Array, out: Array) -> None:
     """Equal values share a level; each has its own where there are no more than levels, else by their middle rank."""
     bins, total = out.shape[1], positive.sum() + negative.sum()
+    plus, minus = np.empty(z.shape[1]), np.empty(z.shape[1])
     for j in range(z.shape[0]):
-        row, place = z[j], order[j]
-        distinct = 1
-        for i in range(1, row.shape[0]):
-            distinct += row[place[i]] != row[place[i - 1]]
-        below, number, i = 0.0, 0, 0
-        while i < row.shape[0]:
-            value, plus, minus = row[place[i]], 0.0, 0.0
-            while i < row.shape[0] and row[place[i]] == value:
-                plus += positive[place[i]]
-                minus += negative[place[i]]
-                i += 1
-            level = number if distinct <= bins else min(bins - 1, int(bins * (below + 0.5 * (plus + minus)) / total))
-            out[j, level, 0] += plus
-            out[j, level, 1] += minus
-            below, number = below + plus + minus, number + 1
+        below, distinct = 0.0, _tied(z[j], order[j], positive, negative, plus, minus)
+        for k in range(distinct):
+            here = plus[k] + minus[k]
+            level = k if distinct <= bins else min(bins - 1, int(bins * (below + 0.5 * here) / total))
+            out[j, level, 0] += plus[k]
+            out[j, level, 1] += minus[k]
+            below += here
 
 
 def _chi_square(counts: Array) -> Array:
