@@ -388,5 +388,6 @@ def _doubts(result: dict[str, Any]) -> list[str]:
     if result["groups"]:
         names = [group["representative"] for group in result["groups"]]
         others = sum(len(group["members"]) for group in result["groups"])
-        doubts.append(f"{listing(names)} might as well be another: {others} columns are nearly the same (result.json)")
+        near = "1 column is" if others == 1 else f"{others} columns are"
+        doubts.append(f"{listing(names)} might as well be another: {near} nearly the same (result.json)")
     return doubts
