@@ -199,6 +199,7 @@ def test_a_price_below_the_first_entry_leaves_the_gradient():
         made = recipes.l1_cssvm(C=1e-6, **FIXED).fit(X, y)
     np.testing.assert_array_equal(np.argsort(-np.abs(Z.T @ (y - y.mean())), kind="stable"), made.path_.order)
     assert "0 of 60 features entered" in made.path_.stop_reason
+    assert [step.size for step in made.path_.steps] == [60]
 
 
 def test_another_machine_may_be_fitted_at_the_end():

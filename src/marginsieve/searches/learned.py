@@ -57,14 +57,13 @@ class LearnedPath(BaseEstimator):
             weight = _size(solutions)
             new = (weight > 0) & (entered == 0)
             entered[new], size[new] = len(prices) - k, weight[new]
-            live = int(np.count_nonzero(weight))
+            live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left
             steps[live] = problem.step(live, solutions, since)
         assert solutions is not None
         gradient = np.max([np.abs(gram.weight**0.5 * (gram.columns @ s.coef)) for s in solutions], axis=0)
         score = np.where(entered > 0, entered, np.minimum(gradient, 1.0 - 1e-9))
         kept = np.isin(np.arange(len(score)), problem.keep)
         order: IntArray = worst_first(score, len(score), kept, np.where(entered > 0, size, gradient))[::-1]
-        steps.pop(0, None)
         return Path(order, score, tuple(steps[count] for count in sorted(steps, reverse=True)), self._reason(entered))
 
     def _reason(self, entered: Array) -> str:
