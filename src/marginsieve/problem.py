@@ -133,6 +133,17 @@ class Path:
         return replace(self, steps=tuple(known[size] for size in sorted(known, reverse=True)), scored_by=by)
 
 
+class Counted(Protocol):
+    """Work that was done: solves, how many did not converge, and by how much at most."""
+
+    @property
+    def solves(self) -> int: ...
+    @property
+    def unconverged(self) -> int: ...
+    @property
+    def worst_residual(self) -> float: ...
+
+
 class Rows(NamedTuple):
     """Rows in the columns of a problem's table: Z (rows, n) or None for its own, y (k, rows), weight (rows,)."""
 
@@ -189,8 +200,8 @@ class Problem:
             made.validation = self.validation._replace(Z=self.validation.Z[:, features])
         return made
 
-    def count(self, other: Problem) -> None:
-        """Add the counts of another problem to this one's."""
+    def count(self, other: Counted) -> None:
+        """Add the counts of other work to this problem's."""
         self.solves += other.solves
         self.unconverged += other.unconverged
         self.worst_residual = max(self.worst_residual, other.worst_residual)

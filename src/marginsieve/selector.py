@@ -315,9 +315,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             folds = with_rest(folds, sample, len(part.y), rng, part.groups)
             seed = np.random.SeedSequence(int(rng.integers(2**63)))
             held = cut.hold_out(plan, training, sizes, folds, seed, self.n_jobs)
-            searched.problem.unconverged += held.unconverged
-            searched.problem.solves += held.solves
-            searched.problem.worst_residual = max(searched.problem.worst_residual, held.worst_residual)
+            searched.problem.count(held)
             score, error = held.scores(part.y, part.weight, plan)
             path = path.scored(sizes, score, error, "AUC" if plan.n_classes == 2 else "balanced accuracy")
             size = cut.choose_size(sizes, score, error, rule) if rule else size
