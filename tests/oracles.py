@@ -100,9 +100,9 @@ def dense_damped_bfgs(B, p, q, eta=0.2):
 
 
 def sphere(K, lo, hi, c):
-    """(R2, D) of coefficients c: mean squared distance of the samples strictly inside their box, dual objective."""
+    """(R2, D) of coefficients c: mean squared distance of the targets strictly inside their box, dual objective."""
     d2 = np.diag(K) - 2 * K @ c + c @ K @ c
-    free = (c > lo + 1e-9 * (hi - lo)) & (c < hi - 1e-9 * (hi - lo))
+    free = (c > lo + 1e-9 * (hi - lo)) & (c < hi - 1e-9 * (hi - lo)) & (hi > 0)
     return d2[free].mean(), np.diag(K) @ c - c @ K @ c
 
 

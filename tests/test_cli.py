@@ -98,12 +98,13 @@ def test_a_filter_may_come_first_and_near_duplicates_are_named(tmp_path, run):
     (group,) = result["groups"]
     assert {group["representative"], *group["members"]} == {first, "copy"}
     assert group["correlation"] == [pytest.approx(1.0)]
-    assert f"{group['representative']!r} might as well be another" in out
+    assert f"{group['representative']!r} is nearly the same as {group['members'][0]!r}" in out
     features = pd.read_csv(tmp_path / "out" / "features.csv").set_index("name")["like"]
     assert features[group["members"][0]] == group["representative"]
     for wrong, sentence in (
         ("fast", "it must be a filter and a count, like fast:2000"),
-        ("fats:9", "criterion is 'fats'"),
+        ("fast:²", "it must be a filter and a count, like fast:2000"),
+        ("fats:9", "prefilter is ('fats', 9); it must be a pair"),
     ):
         code, _, error = run(*words, "--prefilter", wrong)
         assert code == 2

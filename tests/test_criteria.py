@@ -9,6 +9,7 @@ from oracles import fisher as slow_fisher
 from oracles import loss as slow_loss
 from oracles import sphere as slow_sphere
 from scipy import sparse, stats
+from sklearn.base import clone
 
 from marginsieve.criteria import CRITERIA, Loss, MarginChange, SphereChange
 from marginsieve.errors import InputError
@@ -150,7 +151,8 @@ def test_a_sphere_without_a_free_sample_has_its_radius_between_two(blobs, table_
     np.testing.assert_allclose(d2 - v @ d2, own, atol=1e-9)
 
 
-def test_dropping_what_shrinks_the_sphere_finds_planted_columns():
+@pytest.mark.parametrize("settings", [{}, {"class_weight": "balanced"}, {"r_out": 0.0}], ids=str)
+def test_dropping_what_shrinks_the_sphere_finds_planted_columns(settings):
     from marginsieve import recipes
 
     found = {}
@@ -161,11 +163,35 @@ def test_dropping_what_shrinks_the_sphere_finds_planted_columns():
             y = (np.arange(120) < 20).astype(int)
             X = rng.normal(size=(120, 300))
             X[y == 1, :20] += 1.5
-            chosen = {"n_features_to_select": 20, "threshold": "margin", "r_out": 0.0}
+            chosen = {"n_features_to_select": 20, "threshold": "margin", **settings}
             share.append(recipes.svdd_rfe(criterion=criterion, **chosen).fit(X, y).support_[:20].mean())
         found[criterion] = np.mean(share)
     assert min(found["radius"], found["dual"]) > 0.35  # by chance 0.07
-    assert max(found["radius_as_printed"], found["dual_as_printed"]) < 0.07
+    assert max(found["radius_as_printed"], found["dual_as_printed"]) < 0.15
+
+
+def test_a_factor_on_a_class_changes_no_sphere(blobs):
+    from marginsieve import recipes
+
+    X, y = blobs
+    fixed = {"n_features_to_select": 3, "threshold": "margin"}
+    plain = recipes.svdd_rfe(**fixed).fit(X, y).ranking_
+    for told in ({"class_weight": "balanced"}, {"class_weight": {1.0: 10.0}}, {"negative_weight": 0.01}):
+        np.testing.assert_array_equal(recipes.svdd_rfe(**fixed, **told).fit(X, y).ranking_, plain)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-7, 1e5])
+def test_the_unit_of_a_table_changes_no_sphere(unit, rng):
+    from marginsieve import recipes
+
+    X = rng.normal(size=(60, 30))
+    X[:, 29] = X[:, 28] + 1e-6 * rng.normal(size=60)
+    y = (np.arange(60) % 4 == 0).astype(int)
+    made = recipes.svdd_rfe(
+        kernel="linear", criterion="dual", standardize=False, n_features_to_select=5, random_state=0
+    )
+    one, two = (clone(made).fit(part, y).ranking_ for part in (X, unit * X))  # no ConvergenceWarning either
+    assert set(np.flatnonzero(one <= 20)) == set(np.flatnonzero(two <= 20))
 
 
 @pytest.mark.parametrize(("name", "value"), [("of", "area"), ("drop", "most")])
@@ -283,7 +309,15 @@ def test_held_out_rows_go_with_a_prefilter_and_a_sampler(blobs):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"loss": "hinge"}, {"costs": (1.0, 0.0)}, {"costs": 3}, {"held_out": 0.9}, {"held_out": -0.1}]
+    "wrong",
+    [
+        {"loss": "hinge"},
+        {"costs": (1.0, 0.0)},
+        {"costs": 3},
+        {"held_out": 0.9},
+        {"held_out": -0.1},
+        {"held_out": np.zeros(2)},
+    ],
 )
 def test_bad_losses_are_refused(wrong):
     with pytest.raises(InputError, match=r"criterion: .*it must be"):
@@ -389,3 +423,32 @@ def test_a_filter_may_come_before_any_recipe(blobs):
             criterion=name, search="top_k", n_features_to_select=5
         )
         assert set(np.flatnonzero(made.ranking_ <= 5)) == set(np.flatnonzero(first.fit(X, y).support_))
+        assert np.isnan(made.scores_[made.ranking_ > 5]).all()
+
+
+@pytest.mark.parametrize("rule", ["one-se", "best"])
+def test_no_more_is_selected_than_a_filter_leaves(rule, rng):
+    from marginsieve import recipes
+
+    y = (np.arange(80) % 3 == 0).astype(int)
+    X = rng.normal(size=(80, 300))
+    X[:, :40] += 0.6 * y[:, None]
+    for made in (recipes.fisher(prefilter=("fast", 5)), recipes.svm_rfe(step=1, prefilter=("fast", 70))):
+        most = made.prefilter[1]
+        assert made.set_params(n_features_to_select=rule, random_state=0).fit(X, y).n_features_ <= most
+    asked = recipes.svm_rfe(kernel="gaussian", prefilter=("fast", 5), n_features_to_select=50, threshold="margin")
+    with pytest.warns(UserWarning, match="50 features were asked for and 5 are left by the prefilter"):
+        asked.fit(X, y)
+    assert asked.n_features_ == 5
+    assert len(set(asked.model_.gram.scale)) == 1
+    assert [copy.n_features_ for copy in asked.at_sizes(X, y, [3, 200])] == [3, 5]
+
+
+def test_weights_that_are_no_counts_have_a_mean_of_one(rng, table_of):
+    X = np.round(rng.normal(size=(60, 40)), 1)
+    y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
+    for name in FILTERS:
+        plain = scores(problem_of(table_of(X), y, criterion=name))
+        for share in (0.1, 1 / 60, 3.7):
+            weighted = scores(problem_of(table_of(X), y, criterion=name, weight=np.full(60, share)))
+            np.testing.assert_array_equal(weighted, plain)

@@ -91,6 +91,16 @@ def test_never_above_liblinear_which_penalises_the_intercept(C):
     assert gap < l1_certificate(X, y, C * cost, w, b)
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_the_columns_is_a_unit_of_the_weights(unit):
+    """|w|_1 over columns of another unit is another price: C has to follow."""
+    X, y, cost = wide(15)
+    plain = L1SVC(C=50.0, tol=1e-6).solve(gram_of(X), y, cost)
+    other = L1SVC(C=50.0 / unit, tol=1e-6).solve(gram_of(X * unit), y, cost)
+    assert other.converged
+    np.testing.assert_allclose(other.weights * unit, plain.weights, atol=1e-4)
+
+
 def test_the_first_feature_enters_where_it_says():
     X, y, cost = wide(3)
     gram = gram_of(X)
@@ -210,8 +220,11 @@ def test_another_machine_may_be_fitted_at_the_end():
     own = SVMSelector(machine=CSVC(), n_features_to_select=1.0, threshold="margin").fit(X[:, full.support_], y)
     np.testing.assert_allclose(full.decision_function(X), own.decision_function(X[:, full.support_]), atol=1e-3)
     assert np.abs(lean.decision_function(X) - full.decision_function(X)).max() > 0.01
-    with pytest.raises(InputError, match="search: final is 3"):
-        recipes.l1_cssvm(**FIXED).set_params(search__final=3).fit(X, y)
+    for wrong, sentence in ((3, "search: final is 3"), (CSVC, "search: final is <class"), (CSVC(C=-1), "C is -1")):
+        with pytest.raises(InputError, match=sentence):
+            recipes.l1_cssvm(**FIXED).set_params(search__final=wrong).fit(X, y)
+    with pytest.raises(InputError, match="not a kernel such as Gaussian: use kernel='linear'"):
+        recipes.l1_cssvm(kernel="gaussian", **FIXED).fit(X, y)
     with pytest.raises(InputError, match="search: points is 1"):
         recipes.l1_cssvm(points=1, **FIXED).fit(X, y)
 
@@ -231,3 +244,12 @@ def test_it_is_tuned_like_the_others():
     tuned = tune(recipes.l1_cssvm(**FIXED), X, y, {"machine__C": (1e-4, 1.0)}, cv=3)
     assert tuned.params == {"machine__C": 1.0}
     assert tuned.scores["machine"] > 0.8
+
+
+def test_more_to_keep_than_ever_enters(rng):
+    y = (np.arange(60) % 4 == 0).astype(int)
+    X = rng.normal(size=(60, 300))
+    X[:, :3] += 2 * y[:, None]
+    made = recipes.l1_cssvm(C=0.05, keep=list(range(100, 115)), random_state=0).fit(X, y)
+    assert 15 <= made.n_features_ < 100
+    assert made.support_[100:115].all()

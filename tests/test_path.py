@@ -40,6 +40,13 @@ def test_the_plot_shows_scores_their_interval_and_the_cut(blobs, tmp_path):
     assert (tmp_path / "path.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
+@pytest.mark.parametrize("name", ["path.foo", "no/such/path.png"])
+def test_a_picture_that_cannot_be_written_is_said_so(name, blobs, tmp_path):
+    path = recipes.svm_rfe(n_features_to_select="best", random_state=0).fit(*blobs).path_
+    with pytest.raises(InputError, match="the figure cannot be written to"):
+        path.plot(tmp_path / name)
+
+
 def test_three_classes_are_scored_by_balanced_accuracy(rng):
     y = np.arange(30) % 3
     X = rng.normal(size=(30, 5)) + y[:, None]

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -24,9 +25,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from marginsieve import SVMSelector, cut, recipes
+from marginsieve.criteria import ChiSquare
 from marginsieve.datasets import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.fitting import Part, Plan
+from marginsieve.kernels import Gaussian, Polynomial
 from marginsieve.sampling import Smote
 from marginsieve.table import Columns
 
@@ -122,6 +125,9 @@ def test_size_grid():
     assert len(many) <= 60
     assert (many[0], many[-1]) == (1, 2000)
     assert cut.size_grid([30], 30, 1)[-1] == 30
+    assert cut.size_grid([8, 4, 2, 1], 500, 15)[0] >= 15  # more to keep than the path has sizes for
+    assert len(cut.size_grid([8, 4, 2, 1], 500, 15)) > 5
+    assert max(cut.size_grid([600], 70, 1)) == 70
 
 
 # -- threshold ---------------------------------------------------------------------------------------------------
@@ -583,13 +589,26 @@ def test_a_final_machine_that_did_not_converge_is_told(cohort):
     [
         ({"negative_weight": -1.0}, "negative_weight is -1.0"),
         ({"class_weight": "balance"}, "class_weight is 'balance'"),
-        ({"class_weight": {"case": -1.0}}, "every weight must be a positive number"),
+        ({"class_weight": {"case": -1.0}}, "class_weight of 'case' is -1.0; it must be a positive number"),
+        ({"class_weight": {"case": "a"}}, "class_weight of 'case' is 'a'"),
+        ({"negative_weight": "x"}, "negative_weight is 'x'"),
+        ({"threshold": (1.0, "a")}, "a cost of threshold is 'a'"),
         ({"threshold": float("nan")}, "threshold is nan"),
         ({"ensemble": -3}, "ensemble is -3"),
         ({"ensemble": 0.5}, "ensemble is 0.5"),
         ({"prefilter": ("fisher", 0)}, "prefilter is"),
-        ({"prefilter": ("margin", 3)}, "must be a filter"),
-        ({"keep": "g01"}, "keep is the text 'g01'"),
+        ({"prefilter": ("margin", 3)}, "it must be a pair like .*: a filter .'fisher', 'fast'"),
+        ({"prefilter": ("nosuch", 3)}, "prefilter is .'nosuch', 3.; it must be"),
+        ({"prefilter": (None, 3)}, "prefilter is .None, 3.; it must be"),
+        ({"prefilter": ("fast", True)}, "prefilter is .'fast', True.; it must be"),
+        ({"prefilter": (LogisticRegression(), 3)}, "criterion is LogisticRegression.* with 'score', 'needs'"),
+        ({"prefilter": (ChiSquare(bins=0), 3)}, "criterion: bins is 0"),
+        ({"ensemble": True}, "ensemble is True"),
+        ({"keep": "g01"}, "keep is 'g01'; it must be a list"),
+        ({"keep": 5}, "keep is 5; it must be a list"),
+        ({"keep": [1.5]}, "keep names the column 1.5"),
+        ({"kernel": Gaussian(width=None)}, "width is None"),
+        ({"kernel": Polynomial(degree=2.5)}, "kernel: degree is 2.5"),
         ({"cv": "x"}, "cv is 'x'"),
         ({"cv": 2.5}, "cv is 2.5"),
         ({"C": -1.0}, "C is -1.0"),

@@ -25,6 +25,9 @@ def save(figure: Any, path: str | Path | None) -> Any:
     if path is not None:
         import matplotlib
 
-        with matplotlib.rc_context({"svg.hashsalt": "marginsieve"}):
-            figure.savefig(path, dpi=160, metadata={"Date": None} if str(path).endswith(".svg") else None)
+        try:
+            with matplotlib.rc_context({"svg.hashsalt": "marginsieve"}):
+                figure.savefig(path, dpi=160, metadata={"Date": None} if str(path).endswith(".svg") else None)
+        except (OSError, ValueError) as error:
+            raise InputError(f"the figure cannot be written to {str(path)!r}: {error}") from error
     return figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,11 +19,9 @@ from rich.progress import (
 )
 from rich.table import Table as Grid
 
-if TYPE_CHECKING:
-    from .study import Selection
+from ._console import show_selection, show_study
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
-SHOWN = 20  # features in the printed table
 
 
 def _version(wanted: bool) -> None:
@@ -56,7 +54,11 @@ def select(
     keep: Annotated[str, typer.Option(help="Columns that are always selected, separated by commas.")] = "",
     drop: Annotated[str, typer.Option(help="Columns that are no features, such as ids, separated by commas.")] = "",
     prefilter: Annotated[
-        str, typer.Option(help="Search among the best columns of a filter only, such as fast:2000.")
+        str,
+        typer.Option(
+            help="Search among the best columns of a filter only, such as fast:2000; the filters are fisher, fast, "
+            "t-test, kolmogorov-smirnov, chi-square, fisher-exact."
+        ),
     ] = "",
     rows: Annotated[int | None, typer.Option(help="Train on at most this many rows; needed above 10,000.")] = None,
     folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
@@ -101,7 +103,7 @@ def select(
     if as_json:
         sys.stdout.write(written[0].read_text(encoding="utf-8"))
     else:
-        _show(selection, out)
+        show_selection(selection, out)
 
 
 @app.command()
@@ -141,34 +143,9 @@ def bench(
     if as_json:
         sys.stdout.write(scores.to_json(orient="records", indent=2) + "\n")
     else:
-        _show_study(study, scores, failures, metric, out)
+        show_study(study, scores, failures, metric, out)
     if len(failures):
         raise typer.Exit(1)
-
-
-def _show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) -> None:
-    console = Console()
-    shown = scores.assign(size=scores["size"].replace(0, "own"))
-    table = shown.pivot_table(index=["data", "size"], columns="method", values=metric, sort=False)
-    grid = Grid(box=None, pad_edge=False, title=metric.replace("_", " "), title_justify="left")
-    for heading in ("data", "features", *table.columns):
-        grid.add_column(_plain(str(heading)), justify="left" if heading == "data" else "right")
-    for (data, size), row in table.iterrows():
-        grid.add_row(_plain(str(data)), str(size), *("" if value != value else f"{value:.3f}" for value in row))
-    console.print(grid, markup=False)
-    for _, row in failures.iterrows():
-        console.print(
-            f"failed: {row.data}, {row.method}, split {row.split}: {row.error}", markup=False, highlight=False
-        )
-    if table.shape[1] > 1 and scores["data"].nunique() > 1 and not table.isna().to_numpy().any():
-        compared = study.compare(metric)
-        ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(compared.methods, compared.ranks, strict=True))
-        console.print(f"\naverage ranks: {ranks}", markup=False, highlight=False)
-        console.print(
-            f"Friedman p = {compared.p_value:.3g}, critical difference {compared.critical_difference:.2f}",
-            highlight=False,
-        )
-    console.print(f"study: {out}/results.sqlite", markup=False, highlight=False)
 
 
 @app.command()
@@ -298,18 +275,22 @@ def _features(text: str) -> int | None:
 
     if text == "auto":
         return None
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise InputError(f"--features is {text!r}; it must be auto or a whole number of 1 or more")
     return int(text)
 
 
 def _prefilter(text: str) -> tuple[str, int] | None:
     from .errors import InputError
+    from .settings import read_prefilter
 
     name, _, count = text.partition(":")
-    if text and not count.isdigit():
+    if text and not count.isdecimal():
         raise InputError(f"--prefilter is {text!r}; it must be a filter and a count, like fast:2000")
-    return (name.strip(), int(count)) if text else None
+    wanted = (name.strip(), int(count)) if text else None
+    if wanted is not None:
+        read_prefilter(wanted)
+    return wanted
 
 
 def _say_deleted(paths: list[Path]) -> None:
@@ -326,68 +307,3 @@ def _check_jobs(jobs: int) -> None:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _show(selection: Selection, out: Path) -> None:
-    from .evaluation import METRICS
-
-    console = Console()
-    result = selection.to_dict()
-    say: Any = lambda text="": console.print(text, markup=False, highlight=False)  # noqa: E731
-    table, scores = result["table"], result["scores"]
-    classes = ", ".join(f"{count} {label}" for label, count in table["classes"].items())
-    about = f"; positive class: {table['positive']}" if len(table["classes"]) == 2 else ""
-    say(f"{table['rows']} rows ({classes}), {table['features']} features{about}")
-    sizes = result["n_features_over_folds"]
-    say(
-        f"{result['method'].replace('_', '-')} selects {result['n_features']} features "
-        f"(over the outer folds: median {sizes['median']:g}, {sizes['smallest']} to {sizes['largest']})"
-    )
-    if result["own_number"]:
-        say(f"its own number: {result['stop_reason']}")
-    say()
-    grid = Grid(box=None, pad_edge=False)
-    for heading in ("nested score", "value", "95 % interval"):
-        grid.add_column(heading, justify="left" if heading == "nested score" else "right")
-    for name, score in scores.items():
-        grid.add_row(METRICS[name], f"{score['value']:.3f}", f"{score['low']:.3f} to {score['high']:.3f}")
-    console.print(grid, markup=False)
-    say()
-    grid = Grid(box=None, pad_edge=False)
-    for heading in ("rank", "feature", "score", "selected in"):
-        grid.add_column(heading, justify="left" if heading == "feature" else "right", overflow="fold")
-    for feature in result["features"][:SHOWN]:
-        share = f"{feature['frequency']:.0%} of folds"
-        grid.add_row(str(feature["rank"]), _plain(feature["name"]), f"{feature['score']:.3g}", share)
-    console.print(grid, markup=False)
-    if len(result["features"]) > SHOWN:
-        say(f"... and {len(result['features']) - SHOWN} more in features.csv")
-    for note in _doubts(result):
-        say(f"note: {note}")
-    say(f"\nresults: {out}/ (result.json, features.csv, predictions.csv); {result['seconds']:.1f} s")
-
-
-def _plain(text: str) -> Any:
-    from rich.text import Text
-
-    return Text(text)
-
-
-def _doubts(result: dict[str, Any]) -> list[str]:
-    """What a reader should know before believing the numbers."""
-    from .errors import listing
-
-    doubts = list(result["notes"])
-    table, balanced = result["table"], result["scores"]["balanced_accuracy"]
-    if balanced["low"] <= 1 / len(table["classes"]):
-        doubts.append("the interval of the balanced accuracy reaches chance: no evidence that these features predict")
-    if table["constant_columns"]:
-        doubts.append(f"{len(table['constant_columns'])} constant columns take no part")
-    if table["equal_columns"]:
-        doubts.append(f"{len(table['equal_columns'])} groups of columns are equal to the last digit (result.json)")
-    if result["groups"]:
-        names = [group["representative"] for group in result["groups"]]
-        others = sum(len(group["members"]) for group in result["groups"])
-        near = "1 column is" if others == 1 else f"{others} columns are"
-        doubts.append(f"{listing(names)} might as well be another: {near} nearly the same (result.json)")
-    return doubts

@@ -19,11 +19,11 @@ AXES: dict[str, Mapping[str, Any]] = {
     "search": SEARCHES,
 }
 REQUIRED = {
-    "kernel": "base",
-    "machine": "solve",
-    "criterion": "score",
-    "search": "run",
-    "sampler": "fit_resample",
+    "kernel": ("base", "outer"),
+    "machine": ("solve", "decision"),
+    "criterion": ("score", "needs"),
+    "search": ("run",),
+    "sampler": ("fit_resample",),
 }
 
 
@@ -40,6 +40,7 @@ def resolve(axis: str, value: Any) -> Any:
             names = listing(list(known) or ["smote"], most=20)
             raise InputError(f"{axis} is {value!r}; the names are {names}")
         return known[name]()
-    if isinstance(value, type) or not hasattr(value, REQUIRED[axis]):
-        raise InputError(f"{axis} is {value!r}; it must be a name or an object with a method {REQUIRED[axis]!r}")
+    lacking = [name for name in REQUIRED[axis] if not hasattr(value, name)]
+    if isinstance(value, type) or lacking:
+        raise InputError(f"{axis} is {value!r}; it must be a name or an object with {listing(REQUIRED[axis])}")
     return value

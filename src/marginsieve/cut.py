@@ -50,10 +50,12 @@ class HeldOut:
         return np.nanmean(table, axis=1), np.nan_to_num(error)
 
 
-def size_grid(steps: Sequence[int], n: int, smallest: int) -> tuple[int, ...]:
-    """The sizes of a path if they are few, else about sixty between n and 1, each a fixed share of the one before."""
-    grid = sorted(set(steps)) if 1 < len(set(steps)) <= MOST_SIZES else _geometric(n)
-    return tuple(size for size in grid if size >= smallest) or (n,)
+def size_grid(steps: Sequence[int], most: int, smallest: int) -> tuple[int, ...]:
+    """The sizes of a path if they are few, else about sixty up to `most`, each a fixed share of the one before."""
+    grid = [size for size in sorted(set(steps)) if smallest <= size <= most]
+    if not 1 < len(grid) <= MOST_SIZES:
+        grid = [size for size in _geometric(most) if size >= smallest]
+    return tuple(grid) or (most,)
 
 
 def _geometric(n: int) -> list[int]:

@@ -116,6 +116,7 @@ class Prepared:
     y: IntArray  # class codes of the problem's rows
     usable: IntArray  # the table's features that vary
     scaling: Scaling | None
+    most: int  # features that are searched: those that vary, or those that a prefilter leaves
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def run_search(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
 
 
 def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
-    """The machine on the path's subset of this size (at most the number of usable features)."""
+    """The machine on the path's subset of this size (at most the number of features that were searched)."""
     problem = searched.problem
     local, scale = _subset(searched, size)
     small = problem.part(local)
@@ -188,7 +189,7 @@ def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -
 def _subset(searched: Searched, size: int) -> tuple[IntArray, Array]:
     """The usable features of the path's subset of this size, sorted, and the scale (of all) at which it is fitted."""
     problem = searched.problem
-    chosen = searched.path.order[: max(1, min(size, len(searched.usable)))]
+    chosen = searched.path.order[: max(1, min(size, searched.most))]
     place = np.searchsorted(searched.usable, chosen)
     weights, scale = searched.path.weights_at(len(chosen)), problem.scale
     if weights is not None:
@@ -256,7 +257,7 @@ def _held_out(part: Part, share: float, rng: np.random.Generator) -> BoolArray:
 
 def with_path(ready: Prepared, path: Path) -> Searched:
     """A prepared part and a path over its table that is known already."""
-    return Searched(ready.problem, ready.y, ready.usable, ready.scaling, path)
+    return Searched(ready.problem, ready.y, ready.usable, ready.scaling, ready.most, path)
 
 
 def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
@@ -285,7 +286,8 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
         criterion=plan.criterion,
         keep=_places(plan.keep, usable),
     )
-    return Prepared(problem, y, usable, scaling)
+    left = len(usable) if plan.prefilter is None else max(plan.prefilter[1], len(problem.keep))
+    return Prepared(problem, y, usable, scaling, min(left, len(usable)))
 
 
 def _places(keep: tuple[int, ...], usable: IntArray) -> IntArray:
@@ -293,11 +295,11 @@ def _places(keep: tuple[int, ...], usable: IntArray) -> IntArray:
 
 
 def _over_all(path: Path, usable: IntArray, n: int) -> Path:
-    """The path in the table's own numbering, features that do not vary at its end with score 0."""
+    """The path in the table's own numbering, features that do not vary at its end without a score."""
     if len(usable) == n:
         return path
     rest = np.setdiff1d(np.arange(n), usable)
-    scores = np.zeros(n)
+    scores = np.full(n, np.nan)
     scores[usable] = path.scores
     return replace(path, order=np.concatenate([usable[path.order], rest]).astype(np.intp), scores=scores)
 
@@ -309,13 +311,14 @@ def _prefiltered(plan: Plan, problem: Problem, rng: np.random.Generator) -> Path
     value = np.asarray(criterion.score(problem, None, ()))
     kept = np.isin(np.arange(len(value)), problem.keep)
     order = np.lexsort((-value, ~kept)).astype(np.intp)
-    inside, outside = np.sort(order[: max(size, int(kept.sum()))]), order[max(size, int(kept.sum())) :]
+    size = max(size, int(kept.sum()))
+    inside, outside = np.sort(order[:size]), order[size:]
     small = problem.part(inside)
     small.scale = plan.kernel.scale(small.table, small.sample_weight)
     problem.scale[inside] = small.scale  # the machine on what is selected works at the width of the search
     path: Path = plan.search.run(small, rng)
     problem.count(small)
-    scores = np.zeros(len(value))
+    scores = np.full(len(value), np.nan)
     scores[inside] = path.scores
     return replace(path, order=np.concatenate([inside[path.order], outside]), scores=scores)
 

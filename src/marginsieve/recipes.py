@@ -71,7 +71,12 @@ def _backward(kernel: Any, machine: Any, criterion: Any, step: float | int, sett
 
 
 def l1_cssvm(
-    C: float = 1.0, points: int = 40, final: Any = None, standardize: bool = True, **settings: Any
+    kernel: Any = "linear",
+    C: float = 1.0,
+    points: int = 40,
+    final: Any = None,
+    standardize: bool = True,
+    **settings: Any,
 ) -> SVMSelector:
     """The linear support vector machine with an l1 penalty and squared hinge loss; features rank as they enter.
 
@@ -79,7 +84,7 @@ def l1_cssvm(
     classification, Applied Soft Computing 67 (2018) 94-105, eq. 6.
     """
     return SVMSelector(
-        kernel=Linear(),
+        kernel=resolve("kernel", kernel),
         machine=L1SVC(C=C),
         criterion=None,
         search=LearnedPath(points=points, final=None if final is None else resolve("machine", final)),

@@ -33,7 +33,15 @@ from .inputs import (
 )
 from .problem import Path
 from .sampling import Smote
-from .settings import check_settings, keep_places, threshold_rule, wanted_size, weight_by_code, width_note
+from .settings import (
+    check_settings,
+    keep_places,
+    read_prefilter,
+    threshold_rule,
+    wanted_size,
+    weight_by_code,
+    width_note,
+)
 from .similar import Group, near_duplicates
 from .table import as_frame, equal_columns
 
@@ -216,14 +224,9 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             chosen = frame[:, np.flatnonzero(self.support_).tolist()]
             wrapped = _get_output_config("transform", self)["dense"] != "default"
             return chosen.to_pandas() if wrapped and frame.implementation.is_pyarrow() else chosen.to_native()
-        X = (
-            X.tocsr()
-            if is_sparse(X) and X.format not in ("csr", "csc")
-            else X
-            if hasattr(X, "dtype")
-            else np.asarray(X)
-        )
-        return X[:, np.flatnonzero(self.support_)]
+        if is_sparse(X) and X.format not in ("csr", "csc"):
+            X = X.tocsr()
+        return (X if hasattr(X, "dtype") else np.asarray(X))[:, np.flatnonzero(self.support_)]
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
@@ -267,7 +270,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             n_classes=len(classes),
             positive=positive,
             standardize=bool(self.standardize),
-            prefilter=None if self.prefilter is None else (resolve("criterion", self.prefilter[0]), self.prefilter[1]),
+            prefilter=None if self.prefilter is None else read_prefilter(self.prefilter),
             sampler=sampler,
             ensemble=self.ensemble,
             keep=keep_places(self),
@@ -303,12 +306,12 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         path = searched.path
         if path.own is not None and path.own.emptied and self.n_features_to_select is None:
             self.notes_.append(f"{path.own}: lower C2")
-        size, rule = wanted_size(self, len(searched.usable), len(searched.problem.keep), path.own)
+        size, rule = wanted_size(self, searched, path.own)
         threshold = threshold_rule(self)
         held = None
         if rule or threshold == "balanced" or isinstance(threshold, tuple) or self.probability:
             smallest = max(1, len(searched.problem.keep))
-            grid = cut.size_grid([step.size for step in path.steps], len(searched.usable), smallest)
+            grid = cut.size_grid([step.size for step in path.steps], searched.most, smallest)
             sizes = grid if rule else (size,)
             folds, remark = cut.inner_folds(self.cv, chosen, self.classes_.tolist(), rng)
             self.notes_ += [remark] if remark else []
@@ -344,7 +347,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     def _note_one_sided(self, plan: Plan, part: Part) -> None:
         """A machine that calls every training row the same has learned nothing to cut."""
         told = self.class_weight is not None or self.negative_weight != 1.0
-        if plan.n_classes > 2 or told or not hasattr(plan.machine, "C"):
+        if plan.n_classes > 2 or told or not hasattr(self.model_.machine, "C"):
             return
         side = np.sign(self.model_.decision(part.table.Z)[:, 0])
         if (side == side[0]).all():

@@ -9,9 +9,11 @@ import numpy as np
 
 from ._types import Array
 from .components import resolve
-from .errors import InputError, listing, positive_number
+from .criteria import CRITERIA
+from .errors import InputError, listing, positive_number, whole_number
 
 if TYPE_CHECKING:
+    from .fitting import Searched
     from .problem import Own
     from .selector import SVMSelector
 
@@ -25,22 +27,36 @@ def check_settings(selector: SVMSelector) -> None:
     weight, ensemble, prefilter = selector.class_weight, selector.ensemble, selector.prefilter
     if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
         raise InputError(f'class_weight is {weight!r}; it must be None, "balanced" or a dict of class to weight')
-    if isinstance(weight, Mapping) and not all(0 < value < np.inf for value in weight.values()):
-        raise InputError(f"class_weight is {weight!r}; every weight must be a positive number")
-    if not 0 < selector.negative_weight < np.inf:
-        raise InputError(f"negative_weight is {selector.negative_weight!r}; it must be a positive number")
-    if ensemble is not None and (not isinstance(ensemble, (int, np.integer)) or ensemble < 1):
-        raise InputError(f"ensemble is {ensemble!r}; it must be None or a whole number of 1 or more")
+    for label, value in weight.items() if isinstance(weight, Mapping) else ():
+        positive_number("selector", f"class_weight of {label!r}", value)
+    positive_number("selector", "negative_weight", selector.negative_weight)
+    if ensemble is not None:
+        whole_number("selector", "ensemble", ensemble)
     if selector.similar is not None:
         positive_number("selector", "similar", selector.similar, 1.0)
-    if isinstance(selector.keep, str):
-        raise InputError(f"keep is the text {selector.keep!r}; it must be a list of column names or numbers")
+    if isinstance(selector.keep, str) or not (selector.keep is None or hasattr(selector.keep, "__iter__")):
+        raise InputError(f"keep is {selector.keep!r}; it must be a list of column names or numbers")
     if prefilter is not None:
-        pair = isinstance(prefilter, (tuple, list)) and len(prefilter) == 2
-        if not pair or not isinstance(prefilter[1], (int, np.integer)) or prefilter[1] < 1:
-            raise InputError(f'prefilter is {prefilter!r}; it must be a pair like ("fisher", 2000)')
-        if "labels" not in resolve("criterion", prefilter[0]).needs:
-            raise InputError(f"prefilter is {prefilter!r}; its criterion must be a filter such as 'fisher'")
+        read_prefilter(prefilter)
+
+
+def read_prefilter(prefilter: Any) -> tuple[Any, int]:
+    """The filter and how many columns it leaves; refuses what is no filter or no count."""
+    filters = listing([name for name, make in CRITERIA.items() if "labels" in make().needs], most=20)
+    wrong = f'prefilter is {prefilter!r}; it must be a pair like ("fast", 2000): a filter ({filters}) and a count'
+    if not isinstance(prefilter, (tuple, list)) or len(prefilter) != 2:
+        raise InputError(wrong)
+    name, count = prefilter
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+        raise InputError(wrong)
+    if name is None or (isinstance(name, str) and name.replace("-", "_") not in CRITERIA):
+        raise InputError(wrong)
+    criterion = resolve("criterion", name)
+    if "labels" not in criterion.needs:
+        raise InputError(wrong)
+    if hasattr(criterion, "check"):
+        criterion.check()
+    return criterion, int(count)
 
 
 def keep_places(selector: SVMSelector) -> tuple[int, ...]:
@@ -48,7 +64,8 @@ def keep_places(selector: SVMSelector) -> tuple[int, ...]:
     place = {name: j for j, name in enumerate(selector.columns_.names)}
     places = []
     for item in selector.keep if selector.keep is not None else ():
-        j = place.get(item, -1) if isinstance(item, str) else int(item)
+        whole = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
+        j = int(item) if whole else place.get(item, -1) if isinstance(item, str) else -1
         if not 0 <= j < len(place):
             raise InputError(f"keep names the column {item!r}, which the table does not have")
         places.append(j)
@@ -65,9 +82,9 @@ def weight_by_code(selector: SVMSelector) -> Mapping[int, float] | str | None:
     return {k: float(weight.get(label, 1.0)) for k, label in enumerate(classes)}
 
 
-def wanted_size(selector: SVMSelector, usable: int, kept: int, own: Own | None) -> tuple[int, str]:
+def wanted_size(selector: SVMSelector, searched: Searched, own: Own | None) -> tuple[int, str]:
     """(size, "") where it was given or the method has its own, (0, rule) where inner folds choose it."""
-    asked = selector.n_features_to_select
+    asked, kept, most = selector.n_features_to_select, len(searched.problem.keep), searched.most
     if asked is None and own is not None:
         return max(own.size, kept), ""
     if asked is None or asked == "one-se":
@@ -83,9 +100,10 @@ def wanted_size(selector: SVMSelector, usable: int, kept: int, own: Own | None) 
             f"n_features_to_select is {asked!r}; it must be a whole number of 1 or more, a share in (0, 1], "
             '"one-se", "best" or None'
         )
-    if count > usable and not isinstance(asked, (float, np.floating)):
-        selector.notes_.append(f"{count} features were asked for and {usable} vary: all of them are selected")
-    return min(max(count, kept), usable), ""
+    if count > most and not (isinstance(asked, (float, np.floating)) and selector.prefilter is None):
+        left = "vary" if most == len(searched.usable) else "are left by the prefilter"
+        selector.notes_.append(f"{count} features were asked for and {most} {left}: all of them are selected")
+    return min(max(count, kept), most), ""
 
 
 def threshold_rule(selector: SVMSelector) -> Any:
@@ -96,7 +114,9 @@ def threshold_rule(selector: SVMSelector) -> Any:
             isinstance(selector.class_weight, Mapping) or selector.negative_weight != 1.0 or len(selector.classes_) > 2
         )
         return "margin" if given else "balanced"
-    if isinstance(rule, (tuple, list)) and len(rule) == 2 and all(cost > 0 for cost in rule):
+    if isinstance(rule, (tuple, list)) and len(rule) == 2:
+        for cost in rule:
+            positive_number("selector", "a cost of threshold", cost)
         return tuple(rule)
     number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and np.isfinite(rule)
     if not (number or rule in ("balanced", "margin")):

@@ -10,7 +10,7 @@ from ._products import parts
 from ._types import Array, BoolArray, IntArray, Matrix, is_sparse
 
 MOST = 200  # best-ranked features that are looked at as representatives
-CORRELATION = 0.95
+ROUNDING = 1e-9  # of a correlation
 
 
 class Group(NamedTuple):
@@ -42,7 +42,7 @@ def near_duplicates(
     for k, j in enumerate(chosen):
         if taken[j]:
             continue
-        near = (np.abs(r[k]) >= least) & ~taken
+        near = (np.abs(r[k]) >= least - ROUNDING) & ~taken
         near[j] = False
         members = np.flatnonzero(near)
         if len(members):

@@ -1,13 +1,15 @@
 """Criteria: what a feature is worth, higher means keep."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from .filters import ChiSquare, Fast, Fisher, FisherExact, KolmogorovSmirnov, TTest
 from .loss import Loss
 from .margin import MarginChange
 from .sphere import SphereChange
 
-CRITERIA = {
+CRITERIA: dict[str, Callable[..., Any]] = {
     "margin": MarginChange,
     "loss": Loss,
     "radius": SphereChange,

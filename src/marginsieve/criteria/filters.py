@@ -1,4 +1,5 @@
-"""Filters: scores of each column from the labels alone. Samples count by their weight.
+"""Filters: scores of each column from the labels alone. Samples count by their weight: whole numbers are counts, any
+other weights are brought to a mean of 1 first.
 
 Each is vectorised over blocks of columns; with more than two classes the scores of the one-vs-rest problems are added.
 """
@@ -94,8 +95,7 @@ class ChiSquare(BaseEstimator):
 class FisherExact(BaseEstimator):
     """-log10 p of Fisher's exact test (two-sided) between a column and the class.
 
-    A column with two values is taken as it is, any other is split at its median. Weights are counts: their sums are
-    rounded.
+    A column with two values is taken as it is, any other is split at its median. Sums of weights are rounded.
     """
 
     needs = frozenset({"labels"})
@@ -108,13 +108,20 @@ class FisherExact(BaseEstimator):
 def _by_block(problem: Problem, of: Callable[[Array, Array, Array], Array]) -> Array:
     """(n,): of(columns as rows (p, m), labels (m,), weights (m,)) block by block, added over the class problems."""
     Z, n = problem.table.Z, problem.table.shape[1]
-    out = np.zeros(n)
+    out, weight = np.zeros(n), _as_counts(problem.sample_weight)
     for part in parts(n):
         block = Z[:, part]
         z = np.ascontiguousarray((block.toarray() if is_sparse(block) else block).T)
         for label in problem.y:
-            out[part] += of(z, label, problem.sample_weight)
+            out[part] += of(z, label, weight)
     return out
+
+
+def _as_counts(weight: Array) -> Array:
+    """Whole numbers are counts; any other weights are brought to a mean of 1."""
+    if np.all(weight == np.rint(weight)):
+        return weight
+    return np.asarray(np.round(weight * (len(weight) / weight.sum()), 12))
 
 
 def _moments(z: Array, label: Array, weight: Array) -> tuple[list[Array], list[Array], list[float], Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 
 import numpy as np
@@ -57,8 +58,9 @@ class Loss(BaseEstimator):
             )
         for value in self.costs:
             positive_number("criterion", "a value of costs", value)
-        if self.held_out != 0:
-            positive_number("criterion", "held_out", self.held_out, 0.5)
+        share = self.held_out
+        if not isinstance(share, numbers.Real) or isinstance(share, bool) or not 0.0 <= float(share) <= 0.5:
+            raise InputError(f"criterion: held_out is {share!r}; it must be a share from 0 to 0.5")
 
     def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
         """(p,) the loss without each live feature, summed over the class problems."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 
 from .._types import Array
@@ -18,6 +20,7 @@ def starting_scale(table: Table, width: float | str, average: bool, weight: Arra
         variance = np.einsum("i,ij,ij->j", w, D, D)
         total = float(variance.mean() if average else variance.sum())
         return np.full(n, 1.0 / np.sqrt(total) if total > 0 else 1.0)
-    if isinstance(width, str) or not np.isfinite(width) or width <= 0:
+    number = isinstance(width, numbers.Real) and not isinstance(width, bool)
+    if not number or not 0 < float(width) < np.inf:
         raise InputError(f'width is {width!r}; it must be "auto" or a positive number')
     return np.full(n, float(width))

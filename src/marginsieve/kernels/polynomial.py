@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._types import Array
+from ..errors import whole_number
 from ..table import Table
 from ._width import starting_scale
 
@@ -33,6 +34,10 @@ class Polynomial(BaseEstimator):
         self.degree = degree
         self.width = width
         self.average = average
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        whole_number("kernel", "degree", self.degree)
 
     def scale(self, table: Table, weight: Array | None = None) -> Array:
         """(n,) the scaling factors to start from; rows count by their weight."""

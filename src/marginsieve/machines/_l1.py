@@ -81,7 +81,7 @@ def _newton(x: Array, y: Array, C: Array, w: Array, f: Array) -> Array:
     A, c = x[on][:, short], 2.0 * C[short] * (1.0 - y[short] * f[short]) * y[short]
     slope = np.append(np.sign(w[on[:-1]]), 0.0) - A @ c
     curve = (A * (2.0 * C[short])) @ A.T
-    curve[np.diag_indices_from(curve)] += 1e-12 * max(float(curve.trace()) / len(on), 1e-300)
+    curve[np.diag_indices_from(curve)] = (1.0 + 1e-12) * curve.diagonal() + 1e-300
     try:
         d = -np.linalg.solve(curve, slope)
     except np.linalg.LinAlgError:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._types import Array
-from ..errors import InputError, positive_number
+from ..errors import InputError, positive_number, whole_number
 from ..gram import Gram
 from ..problem import Solution
 from . import _l1
@@ -76,5 +76,6 @@ class L1SVC(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        for name in ("C", "tol", "max_iter"):
+        for name in ("C", "tol"):
             positive_number("machine", name, getattr(self, name))
+        whole_number("machine", "max_iter", self.max_iter)

@@ -66,12 +66,17 @@ class Sphere(BaseEstimator):
     def on_sphere(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
         """(m,) weights with sum 1 such that R2 = sum_k weight_k d2(x_k).
 
-        The samples strictly inside their box, by their cost; where there are none, the two that bound R2 on both sides.
+        The targets strictly inside their box, by their cost (a known outlier on the sphere is far out just where the
+        classes differ: it says nothing of how the targets scatter); else the outliers there; where no sample is
+        inside, the two that bound R2 on both sides.
         """
         lo, hi = self._box(y, cost)
         c, slip = solution.coef / -2.0, _smo.AT_BOUND * (hi - lo)
         below, above = c < hi - slip, c > lo + slip
-        v = np.where(below & above, cost, 0.0)
+        free = below & above
+        v = np.where(free & (y < 0), cost, 0.0)
+        if not v.any():
+            v = np.where(free, cost, 0.0)
         if not v.any():
             K = gram.matrix()
             d2 = K.diagonal() - 2.0 * (K @ c)
@@ -128,17 +133,18 @@ class Sphere(BaseEstimator):
         centred = K - mean[:, None] - mean[None, :] + mean.mean()
         unit = max(float(centred.diagonal().mean()), 1e-12 * float(np.abs(K.diagonal()).max()), 1e-300)
         limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter
-        c, multiplier, objective, E, gap = _smo.svdd(
-            np.ascontiguousarray(centred), lo, hi, _feasible(start, lo, hi), self.tol * unit, limit
+        c, multiplier, objective, E, gap = _smo.svdd(  # in units of the mean squared distance: any scale is alike
+            np.ascontiguousarray(centred / unit), lo, hi, _feasible(start, lo, hi), self.tol, limit
         )
         if gap >= _smo.HUGE:
             raise InputError(
                 "the kernel matrix holds values that are not finite: use standardize=True or a lower degree"
             )
+        multiplier, objective, E = unit * multiplier, unit * objective, unit * E
         excess = E - multiplier  # d2 - R2
         slack = np.maximum(0.0, np.where(y < 0, excess, -excess))
         rounding = 16.0 * _smo.EPS * float(np.abs(K.diagonal()).max())  # in K: no violation is known better than that
-        residual = max(gap, rounding) / unit if gap > 0.0 else 0.0
+        residual = max(gap, rounding / unit) if gap > 0.0 else 0.0
         intercept = float(2.0 * c @ mean - mean.mean() - multiplier)
         return Solution(-2.0 * c, intercept, objective, residual, slack, residual <= self.tol, diagonal=1.0)
 

@@ -38,8 +38,10 @@ class LearnedPath(BaseEstimator):
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         whole_number("search", "points", self.points, 2)
-        if self.final is not None and not hasattr(self.final, "solve"):
+        if self.final is not None and (isinstance(self.final, type) or not hasattr(self.final, "solve")):
             raise InputError(f"search: final is {self.final!r}; it must be None or a machine such as CSVC()")
+        if self.final is not None and hasattr(self.final, "check"):
+            self.final.check()
 
     def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Of n values of C, what enters at the k-th scores n - k + 1, what never enters its gradient, below 1."""
