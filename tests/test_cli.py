@@ -252,7 +252,7 @@ def test_numeric_targets_and_hostile_names(run, tmp_path):
     assert code == 0
     assert "[bold]x[/bold]" in out
     assert "1 constant column left out" in out
-    assert "1 groups of columns are equal" in out
+    assert "1 group of columns that are equal" in out
     assert json.loads((tmp_path / "r" / "result.json").read_text())["table"]["positive"] == "1"
 
 
