@@ -1,0 +1,152 @@
+"""The clinical kernel against its definition, cell by cell."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.svm import SVC
+
+from marginsieve.errors import InputError
+from marginsieve.kernels import _tent, clinical_kernel
+
+LEVELS = ["low", "mid", "high"]
+
+
+def table(seed, rows):
+    """Real, boolean, nominal, ordinal columns, some cells missing."""
+    rng = np.random.default_rng(seed)
+    stage = pd.Categorical(rng.choice(LEVELS, rows), categories=LEVELS, ordered=True)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(60, 10, rows),
+            "smoker": rng.random(rows) < 0.5,
+            "site": pd.Series(rng.choice(["a", "b", "c"], rows), dtype="str"),
+            "stage": stage,
+            "gene": rng.normal(size=rows),
+        }
+    )
+    for name in ("age", "site", "stage"):
+        frame.loc[rng.random(rows) < 0.2, name] = None
+    return frame
+
+
+def slow(A, B):
+    """Cell by cell; ranges from B."""
+    out = np.zeros((len(A), len(B)))
+    for name in B.columns:
+        kind = "nominal" if name in ("site", "smoker") else "real"
+        a, b = A[name], B[name]
+        if name == "stage":
+            a, b = (pd.Series([LEVELS.index(v) if isinstance(v, str) else np.nan for v in part]) for part in (a, b))
+        observed = b.dropna()
+        for i, u in enumerate(a):
+            for k, v in enumerate(b):
+                if pd.isna(u) or pd.isna(v):
+                    continue
+                if kind == "nominal":
+                    out[i, k] += u == v
+                else:
+                    low, high = observed.min(), observed.max()
+                    u2 = min(max(u, low), high)
+                    out[i, k] += 1.0 if high == low else 1 - abs(u2 - v) / (high - low)
+    return out / B.shape[1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), rows=st.integers(2, 15))
+def test_it_is_its_definition(seed, rows):
+    train, test = table(seed, rows), table(seed + 1, 6)
+    there = train.columns[train.notna().any()]
+    train, test = train[there], test[there]
+    np.testing.assert_allclose(clinical_kernel(train), slow(train, train), atol=1e-12)
+    np.testing.assert_allclose(clinical_kernel(test, train), slow(test, train), atol=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_it_is_symmetric_and_positive_semi_definite_with_missing_cells_too(seed):
+    K = clinical_kernel(table(seed, 40))
+    np.testing.assert_array_equal(K, K.T)
+    assert np.linalg.eigvalsh(K).min() > -1e-10
+    assert K.max() <= 1.0
+
+
+def test_other_libraries_tables_are_read_alike():
+    frame = table(3, 20)
+    other = pl.DataFrame(
+        {
+            **{name: pl.Series(frame[name].tolist(), strict=False) for name in ("age", "smoker", "gene")},
+            "site": pl.Series([v if isinstance(v, str) else None for v in frame["site"]]),
+            "stage": pl.Series([v if isinstance(v, str) else None for v in frame["stage"]], dtype=pl.Enum(LEVELS)),
+        }
+    ).with_columns(pl.col("age").fill_nan(None))
+    other = other.select(list(frame.columns))
+    np.testing.assert_allclose(clinical_kernel(other, kinds={"stage": "ordinal"}), clinical_kernel(frame), atol=1e-12)
+
+
+def test_boolean_columns_take_part():
+    """A column that is dropped and still divided by would leave K(x, x) below 1."""
+    frame = pd.DataFrame({"a": [True, False, True], "b": [0.0, 0.5, 1.0]})
+    K = clinical_kernel(frame)
+    np.testing.assert_allclose(np.diag(K), 1.0)
+    np.testing.assert_allclose(K[0], [1.0, 0.25, 0.5])
+
+
+def test_values_outside_the_range_are_clipped_and_new_categories_are_like_nothing():
+    train = pd.DataFrame({"x": [0.0, 1.0], "c": ["a", "b"]})
+    test = pd.DataFrame({"x": [5.0, -3.0], "c": ["z", "a"]})
+    np.testing.assert_allclose(clinical_kernel(test, train), [[0.0, 0.5], [1.0, 0.0]])
+    always, never = pd.DataFrame({"b": [True, True]}), pd.DataFrame({"b": [False]})
+    np.testing.assert_array_equal(clinical_kernel(never, always), [[0.0, 0.0]])
+
+
+def test_constant_columns_are_alike_where_both_are_observed():
+    X = np.array([[2.0, 0.0], [2.0, 1.0], [np.nan, 1.0]])
+    np.testing.assert_allclose(clinical_kernel(X), [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 0.5]])
+
+
+def test_columns_without_a_cell_are_named_and_left_out():
+    X = np.column_stack([np.full(3, np.nan), [0.0, 1.0, 2.0]])
+    with pytest.warns(UserWarning, match="no cell of 'x0' is observed: left out of the kernel"):
+        np.testing.assert_allclose(clinical_kernel(X), clinical_kernel(X[:, 1:]))
+    with pytest.raises(InputError, match="every cell of the training table is missing"):
+        clinical_kernel(X[:, :1])
+
+
+def test_scikit_learns_svc_takes_it(rng):
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 4)) + 2.0 * y[:, None]
+    one = SVC(kernel=clinical_kernel).fit(X[:30], y[:30])
+    two = SVC(kernel="precomputed").fit(clinical_kernel(X[:30]), y[:30])
+    np.testing.assert_allclose(one.decision_function(X[30:]), two.decision_function(clinical_kernel(X[30:], X[:30])))
+    assert one.score(X[30:], y[30:]) > 0.8
+
+
+def test_tables_that_do_not_fit_are_refused():
+    with pytest.raises(InputError, match="A has 2 columns and B has 3"):
+        clinical_kernel(np.zeros((2, 2)), np.ones((2, 3)))
+    from scipy import sparse
+
+    with pytest.raises(InputError, match="needs a dense table"):
+        clinical_kernel(sparse.eye_array(3).tocsr())
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), m=st.integers(1, 30))
+def test_running_sums_are_the_double_sum(seed, m):
+    rng = np.random.default_rng(seed)
+    Z = np.column_stack([rng.normal(size=(m, 3)), rng.integers(0, 4, (m, 2)), np.round(rng.normal(size=m))])
+    Z[rng.random(Z.shape) < 0.2] = np.nan
+    nominal = np.array([False, False, False, True, True, False])
+    seen = ~np.isnan(Z).all(axis=0)
+    Z, nominal = Z[:, seen], nominal[seen]
+    if not Z.shape[1]:
+        return
+    low, high = np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0)
+    U = _tent.coordinates(Z, nominal, low, high - low)
+    c, d = rng.normal(size=(2, m))
+    fast = _tent.quadratics(U, *_tent.sorted_columns(U), nominal, c, d)
+    plain = [c @ _tent.weighted(row[None], np.ones(1), row[None]) @ d for row in U]
+    np.testing.assert_allclose(fast, plain, atol=1e-10)
