@@ -154,7 +154,7 @@ def _variants(job: Job, study: Study) -> list[str]:
         return []
     metric = next(iter(job.quantities.values()))[0]
     scores = study.scores(metric)
-    scores = scores[scores["method"].str.contains("[", regex=False)]
+    scores = scores[scores["method"].str.split("[", regex=False).str[0].isin(list(job.variants))]
     if scores.empty:
         return []
     value = scores.groupby(["data", "method"], sort=False)[metric].agg(["mean", "max"]).mul(100).round(1)
