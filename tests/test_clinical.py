@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
+from marginsieve import _tent, recipes
 from marginsieve.errors import InputError
-from marginsieve.kernels import _tent, clinical_kernel
+from marginsieve.kernels import clinical_kernel
 
 LEVELS = ["low", "mid", "high"]
 
@@ -144,9 +145,109 @@ def test_running_sums_are_the_double_sum(seed, m):
     Z, nominal = Z[:, seen], nominal[seen]
     if not Z.shape[1]:
         return
-    low, high = np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0)
-    U = _tent.coordinates(Z, nominal, low, high - low)
+    tents = _tent.Tents.of(Z, np.where(nominal, "nominal", "real"))
     c, d = rng.normal(size=(2, m))
-    fast = _tent.quadratics(U, *_tent.sorted_columns(U), nominal, c, d)
-    plain = [c @ _tent.weighted(row[None], np.ones(1), row[None]) @ d for row in U]
-    np.testing.assert_allclose(fast, plain, atol=1e-10)
+    plain = [_tent.weighted(row[None], np.ones(1), row[None]) for row in tents.U]
+    features = np.arange(Z.shape[1])
+    np.testing.assert_allclose(tents.quadratics(features, c, d), [c @ K @ d for K in plain], atol=1e-10)
+    np.testing.assert_allclose(tents.observed(features, c), [c @ np.diag(K) for K in plain], atol=1e-12)
+    np.testing.assert_allclose(_tent.products(tents.U, tents.U, c), [K @ c for K in plain], atol=1e-12)
+
+
+# -- as the kernel of the selector ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cohort():
+    """80 rows: 'age', 'smoker' and 'site' tell the classes apart, 30 genes and a stage do not; cells are missing."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["case", "control"], [30, 50])
+    case = y == "case"
+    frame = pd.DataFrame(rng.normal(size=(80, 30)), columns=[f"g{j:02d}" for j in range(30)])
+    frame["age"] = 60 + 8 * rng.normal(size=80) + 12 * case
+    frame["smoker"] = rng.random(80) < np.where(case, 0.85, 0.2)
+    frame["site"] = pd.Series(np.where(rng.random(80) < np.where(case, 0.8, 0.15), "b", rng.choice(["a", "c"], 80)))
+    frame["stage"] = pd.Categorical(rng.choice(LEVELS, 80), categories=LEVELS, ordered=True)
+    frame["empty"] = np.nan
+    for name in ("age", "site", "g03"):
+        frame.loc[rng.random(80) < 0.1, name] = None
+    return frame, y
+
+
+def test_columns_of_all_kinds_are_selected_with_missing_cells(cohort):
+    X, y = cohort
+    made = recipes.clinical_rfe(n_features_to_select=3, random_state=0).fit(X, y)
+    assert set(made.get_feature_names_out()) == {"age", "smoker", "site"}
+    assert made.constant_ == ["empty"]
+    assert made.ranking_[list(X.columns).index("empty")] == X.shape[1]
+    assert made.score(X, y) > 0.75
+    assert list(made.transform(X).columns) == ["age", "smoker", "site"]
+    strange = X.iloc[:4].assign(site="elsewhere", age=[None, 500.0, -3.0, 60.0])
+    assert np.isfinite(made.decision_function(strange)).all()
+
+
+def test_the_order_of_categories_does_not_matter(cohort):
+    X, y = cohort
+    renamed = X.assign(site=X["site"].map({"a": "z", "b": "m", "c": "k"}))
+    one, two = (recipes.clinical_rfe(n_features_to_select=3, threshold="margin").fit(part, y) for part in (X, renamed))
+    np.testing.assert_array_equal(one.ranking_, two.ranking_)
+
+
+def test_ranges_come_from_the_training_rows_alone(cohort):
+    """A test row far out is clipped: what else is in the test table changes nothing."""
+    X, y = cohort
+    made = recipes.clinical_rfe(n_features_to_select=5, threshold="margin").fit(X[:60], y[:60])
+    far = X[60:].assign(age=1e6)
+    edge = X[60:].assign(age=X["age"][:60].max())
+    np.testing.assert_allclose(made.decision_function(far), made.decision_function(edge))
+
+
+@pytest.mark.parametrize("name", ["kp_cssvm", "kp_svdd", "svm_bfe", "svdd_rfe", "svm_rfe"])
+def test_other_recipes_take_the_kernel(name, cohort):
+    X, y = cohort
+    made = recipes.get(name)(kernel="clinical", n_features_to_select=3, threshold="margin", random_state=0).fit(X, y)
+    assert made.n_features_ == 3
+    if name.startswith(("kp_cssvm", "svm")):
+        assert len({"age", "smoker", "site"} & set(made.get_feature_names_out())) >= 2
+
+
+def test_kinds_are_the_users(cohort):
+    X, y = cohort
+    X = X.assign(grade=np.arange(80) % 3)
+    given = {"n_features_to_select": 3, "threshold": "margin"}
+    nominal = recipes.clinical_rfe(kinds={"grade": "nominal"}, **given).fit(X, y)
+    real = recipes.clinical_rfe(**given).fit(X, y)
+    place = list(X.columns).index("grade")
+    assert nominal.columns_.kind[place] == "nominal"
+    assert real.columns_.kind[place] == "real"
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        ({"prefilter": ("fast", 5)}, "prefilter is .'fast', 5. and columns hold categories .'site'"),
+        ({"sampler": "smote"}, "sampler is 'smote' and columns hold categories"),
+        ({"criterion": "fisher", "search": "top_k"}, "criterion is Fisher.. and columns hold categories"),
+    ],
+)
+def test_what_counts_with_numbers_refuses_categories_and_gaps(told, sentence, cohort):
+    X, y = cohort
+    made = recipes.clinical_rfe(n_features_to_select=3, threshold="margin").set_params(**told)
+    with pytest.raises(InputError, match=sentence):
+        made.fit(X, y)
+    with pytest.raises(InputError, match="cells are missing in 'g03', 'age'"):
+        made.fit(X.drop(columns=["site", "empty"]), y)
+
+
+def test_other_kernels_still_refuse_missing_cells(cohort):
+    X, y = cohort
+    with pytest.raises(InputError, match="missing"):
+        recipes.svm_rfe().fit(X[["age", "g00"]], y)
+
+
+def test_nested_scores_of_mixed_tables(cohort):
+    from marginsieve.evaluation import nested_cv
+
+    X, y = cohort
+    scores = nested_cv(recipes.clinical_rfe(n_features_to_select=3, random_state=0), X, y, folds=4, repeats=1).scores()
+    assert scores.value["auc"] > 0.85

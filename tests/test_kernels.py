@@ -9,7 +9,7 @@ from scipy import sparse
 
 from marginsieve.errors import InputError
 from marginsieve.gram import Gram
-from marginsieve.kernels import Gaussian, Linear, Polynomial
+from marginsieve.kernels import Clinical, Gaussian, Linear, Polynomial
 from marginsieve.table import Columns, Table
 
 KERNELS = [
@@ -19,6 +19,7 @@ KERNELS = [
     Gaussian(width=0.5, average=True),
     Polynomial(degree=2),
     Polynomial(degree=3, width=0.3, average=True),
+    Clinical(),
 ]
 IDS = [str(kernel).replace(" ", "") for kernel in KERNELS]
 kernels = pytest.mark.parametrize("kernel", KERNELS, ids=IDS)
@@ -27,7 +28,8 @@ kernels = pytest.mark.parametrize("kernel", KERNELS, ids=IDS)
 @pytest.fixture
 def setting(rng, table_of):
     X = rng.normal(size=(9, 6)) * [1, 2, 0.5, 1, 3, 1] + [0, 5, -3, 0, 0, 1]
-    return table_of(X), rng.uniform(0.2, 1.0, 6), rng.normal(size=9), rng.normal(size=(4, 6))
+    Z = 0.5 * (X[:4] + X[4:8])  # within the range of each column: the clinical kernel clips what is not
+    return table_of(X), rng.uniform(0.2, 1.0, 6), rng.normal(size=9), Z
 
 
 @kernels

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
+from ._jit import jit
 from ._types import Array, IntArray, Matrix, is_sparse
 
 ROWS_AT_ONCE = 1024  # of the block: large enough for BLAS, small enough for the cache
@@ -60,3 +61,39 @@ def parts(count: int, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
     """Slices that cover so many rows."""
     for start in range(0, count, at_once):
         yield slice(start, min(start + at_once, count))
+
+
+@jit
+def less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
+    """product - sum_k w_k z_k z_k' for a few rows z_k of the block, and its trace: one pass, no temporaries."""
+    m = product.shape[0]
+    out, trace = np.empty_like(product), 0.0
+    for i in range(m):
+        for j in range(m):
+            out[i, j] = product[i, j]
+        for k in range(rows.shape[0]):
+            z = columns[rows[k]]
+            for j in range(m):
+                out[i, j] -= weights[k] * (z[i] * z[j])
+        trace += out[i, i]
+    return out, trace
+
+
+def as_distance(product: Array, left: Array, right: Array) -> Array:
+    """-|x - z|^2 / 2 from products; never positive, exactly 0 on the diagonal of a square matrix with itself."""
+    return np.asarray(np.minimum(product - 0.5 * (left[:, None] + right[None, :]), 0.0))
+
+
+def used(c: Array) -> IntArray:
+    """The samples with a coefficient; the first where none has one."""
+    on = np.flatnonzero(c)
+    return on if len(on) else np.zeros(1, dtype=np.intp)
+
+
+def removed(values: IntArray, gone: IntArray) -> IntArray:
+    """The values without those at some places."""
+    if len(gone) == 1:
+        return np.concatenate((values[: gone[0]], values[gone[0] + 1 :]))
+    stays = np.ones(len(values), dtype=bool)
+    stays[gone] = False
+    return values[stays]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .criteria import Loss, MarginChange, SphereChange
 from .errors import listing
 from .kernels import Linear
@@ -62,6 +64,21 @@ def refuses_table(kernel: Any, table: Table) -> str | None:
             f"text or categories where the {name} kernel needs numbers, in {listing(wrong)}: "
             "encode these columns as numbers or drop them"
         )
+    return None
+
+
+def refuses_mixed(table: Table, criterion: Any, prefilter: Any, sampler: Any) -> str | None:
+    """Why a filter or a sampler, which count with numbers, cannot work on this table, or None where it can."""
+    asked = [("sampler", sampler), ("prefilter", prefilter)]
+    asked += [("criterion", criterion)] if criterion is not None and "labels" in criterion.needs else []
+    named = [f"{axis} is {value!r} and" for axis, value in asked if value is not None]
+    if not named:
+        return None
+    if wrong := [name for name, kind in zip(table.names, table.kind, strict=True) if kind == "nominal"]:
+        return f"{named[0]} columns hold categories ({listing(wrong)}): use it on tables of numbers alone"
+    if not table.is_sparse and (lost := np.flatnonzero(np.isnan(table.Z).any(axis=0))).size:
+        missing = listing([table.names[j] for j in lost])
+        return f"{named[0]} cells are missing in {missing}: impute them, or use it on complete columns alone"
     return None
 
 

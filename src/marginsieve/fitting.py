@@ -209,7 +209,8 @@ def varying(Z: Matrix) -> BoolArray:
     if is_sparse(Z):
         size = np.asarray(abs(Z).max(axis=0).toarray()).ravel()
     else:
-        size = np.maximum(np.abs(Z.min(axis=0)), np.abs(Z.max(axis=0)))
+        with np.errstate(all="ignore"):
+            size = np.maximum(np.abs(np.fmin.reduce(Z, axis=0)), np.abs(np.fmax.reduce(Z, axis=0)))
     return np.asarray(table.spread > 1e-12 * size)
 
 
@@ -269,7 +270,7 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
     if len(usable) < n:
         table = table.columns(usable)
     scaling = None
-    if plan.standardize:
+    if plan.standardize and plan.kernel.geometry != "tent":
         scaling = Scaling.fit(table.Z, part.weight)
         table = replace(table, Z=scaling.apply(table.Z))
     y, weight = part.y, part.weight

@@ -14,9 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from . import _series as series
-from ._jit import jit
 from ._line import Line
-from ._products import parts, quadratic_rows, weighted
+from ._products import as_distance, less, parts, quadratic_rows, removed, used, weighted
+from ._tent import MISSING, products
+from ._tent import weighted as tents
 from ._types import Array, IntArray, Matrix, is_sparse
 from .table import Table, column_of
 
@@ -61,7 +62,9 @@ class Gram:
     def _assemble(cls, kernel: Any, table: Table, scale: Array, live: IntArray) -> Gram:
         everything = len(live) == table.shape[1]
         columns: Matrix
-        if table.is_sparse:
+        if kernel.geometry == "tent":
+            columns = table.tents.U if everything else table.tents.U[live]
+        elif table.is_sparse:
             columns = sparse.csr_array((table.Z if everything else table.Z[:, live]).T)
         else:
             columns = np.ascontiguousarray(table.Z.T if everything else table.Z.T[live])
@@ -70,7 +73,7 @@ class Gram:
             centre = columns.mean(axis=1)
             columns = np.subtract(columns, centre[:, None], out=None if everything else columns)
         weight = scale[live] ** 2
-        product = None if kernel.geometry is None else weighted(columns, weight)
+        product = None if kernel.geometry is None else _summed(kernel, columns, weight)
         trace = 0.0 if product is None else float(np.trace(product))
         block = Block(live, columns, weight, centre, trace)
         return cls(kernel, table, scale, live, block, np.arange(len(live)), product)
@@ -78,7 +81,7 @@ class Gram:
     def without(self, features: IntArray) -> Gram:
         """The Gram with these features dropped: downdated where that is exact enough and cheaper, else rebuilt."""
         gone = np.searchsorted(self.features, features)
-        live, place = _removed(self.features, gone), _removed(self.place, gone)
+        live, place = removed(self.features, gone), removed(self.place, gone)
         if self.product is not None and 2 * len(live) > len(self.block.features):
             product, trace = self._downdated(self.product, self.place[gone])
             if trace > CANCELLATION * self.block.trace:
@@ -88,9 +91,9 @@ class Gram:
     def _downdated(self, product: Array, rows: IntArray) -> tuple[Array, float]:
         """The product less that of some rows of the block, and its trace."""
         weights = self.block.weight[rows]
-        if len(rows) <= FEW and not self.table.is_sparse:
-            return _less(product, self.block.columns, rows, weights)
-        product = product - weighted(self.block.columns[rows], weights)
+        if len(rows) <= FEW and not self.table.is_sparse and self.kernel.geometry != "tent":
+            return less(product, self.block.columns, rows, weights)
+        product = product - _summed(self.kernel, self.block.columns[rows], weights)
         return product, float(product.trace())
 
     def rescaled(self, scale: Array, features: IntArray | None = None) -> Gram:
@@ -108,7 +111,7 @@ class Gram:
         elif features is None and (ratio := _common(weight, self.block.weight[self.place])):
             product = ratio * self.product
         else:
-            product = weighted(block.columns, weight)
+            product = _summed(self.kernel, block.columns, weight)
         trace = 0.0 if product is None else float(product.trace())
         return Gram(self.kernel, self.table, scale, live, replace(block, weight=weight, trace=trace), place, product)
 
@@ -116,7 +119,10 @@ class Gram:
         """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
         block = replace(self.block, columns=self.block.columns[:, rows])
         product = None if self.product is None else self.product[np.ix_(rows, rows)]
-        return replace(self, table=self.table.rows(rows), block=block, product=product)
+        table = self.table.rows(rows)
+        if self.kernel.geometry == "tent":
+            table.__dict__["tents"] = self.table.tents.rows(rows)  # in the coordinates of all rows
+        return replace(self, table=table, block=block, product=product)
 
     @property
     def weight(self) -> Array:
@@ -145,7 +151,7 @@ class Gram:
 
     def _inner_of(self, product: Array) -> Array:
         A = self._divided(product)
-        return _as_distance(A, A.diagonal(), A.diagonal()) if self.kernel.geometry == "distance" else A
+        return as_distance(A, A.diagonal(), A.diagonal()) if self.kernel.geometry == "distance" else A
 
     @cached_property
     def _matrix(self) -> Array:
@@ -157,13 +163,13 @@ class Gram:
             return self._inner_by_feature(weights, Z)
         own = self.columns
         other = own if Z is None else self._block_of(Z)
-        A = weighted(other, weights, own)
-        if self.kernel.geometry == "product":
+        A = _summed(self.kernel, other, weights, own)
+        if self.kernel.geometry != "distance":
             return A
         if Z is None:
-            return _as_distance(A, A.diagonal(), A.diagonal())
+            return as_distance(A, A.diagonal(), A.diagonal())
         squares = [np.einsum("j,jm,jm->m", weights, block, block) for block in (other, own)]
-        return _as_distance(A, *squares)
+        return as_distance(A, *squares)
 
     def matrix(self, Z: Matrix | None = None) -> Array:
         """(m, m), or (rows, m) against new rows Z (rows, n)."""
@@ -179,6 +185,8 @@ class Gram:
             part = Z[:, self.features]
             square = part.multiply(part) if is_sparse(part) else part * part
             return np.asarray(self.kernel.outer(square @ self.weight))
+        if self.kernel.geometry == "tent":
+            return np.asarray(self.weight @ (self._block_of(Z) < MISSING))
         total = np.zeros(Z.shape[0])
         for j, w in zip(self.features, self.weight, strict=True):
             total += w * self._base_of(column_of(Z, j), j)
@@ -210,7 +218,13 @@ class Gram:
                 own = rows[self.place[part]] if Z is None else rows[part]
                 yield part, whole - u[part, None] * (own.toarray() if is_sparse(own) else own)
             return
-        on = _used(c)
+        if self.kernel.geometry == "tent":
+            own = self._block_of(Z) if Z is not None else self.columns
+            whole = self.apply(c, Z)
+            for part in parts(len(self.features)):
+                yield part, whole - self.weight[part, None] * products(own[part], self.columns[part], c)
+            return
+        on = used(c)
         A = self._inner[:, on] if Z is None else self.inner(self.weight, Z)[:, on]
         if self.kernel.geometry is None:
             for part in parts(len(self.features)):
@@ -233,7 +247,9 @@ class Gram:
             left = self.block.columns @ c
             right = left if d is None else self.block.columns @ d
             return self._divided((self.block.weight * left * right)[self.place])
-        on = _used(c if d is None else np.abs(c) + np.abs(d))
+        if self.kernel.geometry == "tent":
+            return self.weight * self.table.tents.quadratics(self.features, c, c if d is None else d)
+        on = used(c if d is None else np.abs(c) + np.abs(d))
         left = c[on]
         right = left if d is None else d[on]
         A = self._inner[np.ix_(on, on)]
@@ -247,6 +263,8 @@ class Gram:
         """(p,): sum_i d_i [K(x_i, x_i) - K(without j)(x_i, x_i)]."""
         if self.kernel.geometry == "distance":
             return np.zeros(len(self.features))
+        if self.kernel.geometry == "tent":
+            return self.weight * self.table.tents.observed(self.features, d)
         A, w, out = self._inner.diagonal(), self.weight, np.empty(len(self.features))
         K = self.kernel.outer(A)
         for part in parts(len(w)):
@@ -287,6 +305,9 @@ class Gram:
 
     def scale_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in s_j, j live."""
+        if self.kernel.geometry == "tent":
+            own = 0.0 if d is None else self.table.tents.observed(self.features, d)
+            return np.asarray(2.0 * self.scale[self.features] * (self.feature_quadratic(c) + own))
         used = c != 0 if d is None else (c != 0) | (d != 0)
         on = None if np.count_nonzero(used) > MOST_ON * len(c) else np.flatnonzero(used)
         A, v = (self._inner, c) if on is None else (self._inner[np.ix_(on, on)], c[on])
@@ -307,8 +328,8 @@ class Gram:
         if self.product is None:
             A2 = self.inner(self._divided(d * d))
             return Line(self, d, self.inner(self._divided((s + d) ** 2)) - self._inner - A2, A2)
-        P2 = weighted(self.columns, d * d)  # no weight is negative: each product at half the cost
-        return Line(self, d, weighted(self.columns, (s + d) ** 2) - self.product - P2, P2)
+        P2 = _summed(self.kernel, self.columns, d * d)  # no weight is negative: each product at half the cost
+        return Line(self, d, _summed(self.kernel, self.columns, (s + d) ** 2) - self.product - P2, P2)
 
     def feature_quadratic(self, c: Array) -> Array:
         """(p,): c'K_j c with K_j = base_j alone; additive kernels only."""
@@ -316,6 +337,8 @@ class Gram:
             raise TypeError(f"{type(self.kernel).__name__} is not a sum over features: it has no K_j")
         if self.kernel.geometry == "product":
             return np.asarray(self._times(c) ** 2)
+        if self.kernel.geometry == "tent":
+            return self.table.tents.quadratics(self.features, c, c)
         return np.array([c @ B @ c for _, B in self._base_matrices()])
 
     # -- the pieces -------------------------------------------------------------------------------------------
@@ -326,6 +349,8 @@ class Gram:
 
     def _block_of(self, Z: Matrix) -> Matrix:
         """New rows (rows, n) as a block (p, rows) of the live features."""
+        if self.kernel.geometry == "tent":
+            return self.table.tents.of_rows(Z, self.features)
         if is_sparse(Z):
             return sparse.csr_array(sparse.csc_array(Z)[:, self.features].T)
         block = np.ascontiguousarray(Z[:, self.features].T)
@@ -352,43 +377,14 @@ class Gram:
         return A
 
 
-def _used(c: Array) -> IntArray:
-    """The samples with a coefficient; the first where none has one."""
-    on = np.flatnonzero(c)
-    return on if len(on) else np.zeros(1, dtype=np.intp)
-
-
-@jit
-def _less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
-    """product - sum_k w_k z_k z_k' for a few rows z_k of the block, and its trace: one pass, no temporaries."""
-    m = product.shape[0]
-    out, trace = np.empty_like(product), 0.0
-    for i in range(m):
-        for j in range(m):
-            out[i, j] = product[i, j]
-        for k in range(rows.shape[0]):
-            z = columns[rows[k]]
-            for j in range(m):
-                out[i, j] -= weights[k] * (z[i] * z[j])
-        trace += out[i, i]
-    return out, trace
+def _summed(kernel: Any, left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+    """sum_j weights_j base_j, or the products that it is made of: (p, r), (p,), (p, m) -> (r, m)."""
+    if kernel.geometry == "tent":
+        return tents(left, weights, left if right is None else right)
+    return weighted(left, weights, right)
 
 
 def _common(weight: Array, before: Array) -> float:
     """The factor by which all weights changed; 0 where they did not change alike."""
     first = weight[0] / before[0] if before[0] > 0 else 0.0
     return float(first) if np.allclose(weight, first * before, rtol=1e-14, atol=0.0) else 0.0
-
-
-def _removed(values: IntArray, gone: IntArray) -> IntArray:
-    """The values without those at some places."""
-    if len(gone) == 1:
-        return np.concatenate((values[: gone[0]], values[gone[0] + 1 :]))
-    stays = np.ones(len(values), dtype=bool)
-    stays[gone] = False
-    return values[stays]
-
-
-def _as_distance(product: Array, left: Array, right: Array) -> Array:
-    """-|x - z|^2 / 2 from products; never positive, exactly 0 on the diagonal of a square matrix with itself."""
-    return np.asarray(np.minimum(product - 0.5 * (left[:, None] + right[None, :]), 0.0))

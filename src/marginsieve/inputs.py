@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from ._types import Array, IntArray, Matrix
+from .components import resolve
 from .errors import InputError, listing
 from .fitting import Part
 from .table import Columns, Table, as_frame, is_missing, refuse_bad_cells
@@ -33,18 +34,24 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
     columns = Columns.of(X, kinds)
     table = columns.table(X)
     numeric = [j for j, kind in enumerate(columns.kind) if kind != "nominal"]
+    allowed = takes_missing(estimator)
     if len(numeric) == len(columns.kind):
-        refuse_bad_cells(table.Z, columns.names)
+        refuse_bad_cells(table.Z, columns.names, allowed)
     elif numeric:
-        refuse_bad_cells(table.Z[:, numeric], [columns.names[j] for j in numeric])
+        refuse_bad_cells(table.Z[:, numeric], [columns.names[j] for j in numeric], allowed)
     return columns, table
+
+
+def takes_missing(estimator: Any) -> bool:
+    """Whether cells may be missing: the estimator's kernel decides."""
+    return bool(getattr(resolve("kernel", estimator.kernel), "missing", False))
 
 
 def read_new(estimator: Any, X: Any) -> Matrix:
     """Codes of further rows, checked against the columns of the training table."""
     X = _checked(estimator, X, reset=False)
     Z = estimator.columns_.encode(X)
-    refuse_bad_cells(Z, estimator.columns_.names)
+    refuse_bad_cells(Z, estimator.columns_.names, takes_missing(estimator))
     return Z
 
 

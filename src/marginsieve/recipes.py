@@ -27,6 +27,15 @@ def svm_rfe(
     return _backward(kernel, CSVC(C=C), MarginChange(), step, {"standardize": standardize, **settings})
 
 
+def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SVMSelector:
+    """Recursive elimination on the clinical kernel: numbers and categories together, cells may be missing.
+
+    Paul and Dupont, Kernel methods for mixed feature selection; kernel of Daemen and De Moor, Development of a kernel
+    function for clinical data, EMBC 2009, 5913-5917.
+    """
+    return _backward("clinical", CSVC(C=C), MarginChange(), step, settings)
+
+
 def svm_bfe(
     kernel: Any = "linear",
     C: float = 1.0,
@@ -175,6 +184,7 @@ def _kp(kernel: Any, machine: Any, search: dict[str, Any], settings: dict[str, A
 
 RECIPES: dict[str, Callable[..., SVMSelector]] = {
     "svm_rfe": svm_rfe,
+    "clinical_rfe": clinical_rfe,
     "svm_bfe": svm_bfe,
     "svdd_rfe": svdd_rfe,
     "l1_cssvm": l1_cssvm,

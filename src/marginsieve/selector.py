@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import cut
 from ._types import Array, BoolArray, IntArray, is_sparse
-from .compatibility import refuses, refuses_classes, refuses_table
+from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
 from .components import resolve
 from .errors import InputError, listing
 from .fitting import Model, Part, Plan, Searched, fit_model, prepare, run_search, varying, with_path
@@ -255,6 +255,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         for sentence in (
             refuses(**parts),
             refuses_table(parts["kernel"], part.table),
+            refuses_mixed(part.table, parts["criterion"], self.prefilter, self.sampler),
             refuses_classes(len(classes), self.negative_weight, self.threshold),
         ):
             if sentence:
@@ -289,7 +290,8 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         count, sampler = int(np.bincount(part.y).min()), resolve("sampler", self.sampler)
         if isinstance(sampler, Smote) and sampler.neighbors(count) < sampler.k_neighbors:
             self.notes_.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbours, not more")
-        if not self.standardize and (note := width_note(self.columns_.names, part.table.spread)):
+        by_range = self.standardize or resolve("kernel", self.kernel).geometry == "tent"
+        if not by_range and (note := width_note(self.columns_.names, part.table.spread)):
             self.notes_.append(note)
 
     def _decide(
@@ -340,7 +342,8 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         """The selected features that stand for others."""
         if self.similar is None:
             return []
-        names, usable = self.columns_.names, ~np.isin(self.columns_.names, self.constant_)
+        names, real = self.columns_.names, np.array(self.columns_.kind) != "nominal"
+        usable = real & ~np.isin(names, self.constant_)
         found = near_duplicates(part.table.Z, part.weight, self.path_.order[: self.n_features_], usable, self.similar)
         return [Group(names[j], tuple(names[k] for k in members), tuple(r.tolist())) for j, members, r in found]
 
@@ -393,4 +396,5 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         kernel = self.kernel
         tags.input_tags.sparse = kernel == "linear" if isinstance(kernel, str) else bool(kernel.sparse)
+        tags.input_tags.allow_nan = kernel == "clinical" or bool(getattr(kernel, "missing", False))
         return tags

@@ -57,14 +57,23 @@ def _correlations(Z: Matrix, weight: Array, chosen: IntArray) -> Array:
     """(k, n): weighted correlations of some columns with all; 0 where a column does not vary."""
     total = weight.sum()
     own = Z[:, chosen]
-    own = own.toarray() if is_sparse(own) else own
+    own = _filled(own.toarray() if is_sparse(own) else own)
     U = own - weight @ own / total
     U = U * weight[:, None] / np.sqrt(np.maximum(weight @ (U * U), 1e-300))
     r = np.zeros((len(chosen), Z.shape[1]))
     for part in parts(Z.shape[1]):
         block = Z[:, part]
-        block = block.toarray() if is_sparse(block) else block
+        block = _filled(block.toarray() if is_sparse(block) else block)
         block = block - weight @ block / total
         length = np.sqrt(weight @ (block * block))
         r[:, part] = (U.T @ block) / np.where(length > 0, length, np.inf)
     return np.clip(r, -1.0, 1.0)
+
+
+def _filled(block: Array) -> Array:
+    """Missing cells at the mean of their column."""
+    lost = np.isnan(block)
+    if not lost.any():
+        return block
+    mean = np.where(lost, 0.0, block).sum(axis=0) / np.maximum((~lost).sum(axis=0), 1)
+    return np.where(lost, mean, block)

@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
+from ._tent import Tents
 from ._types import Array, BoolArray, IntArray, Matrix, is_sparse
 from .errors import InputError, listing
 
@@ -46,6 +47,11 @@ class Table:
         with np.errstate(all="ignore"):
             low, high = np.fmin.reduce(self.Z, axis=0), np.fmax.reduce(self.Z, axis=0)
         return np.asarray(high - low, dtype=float)
+
+    @cached_property
+    def tents(self) -> Tents:
+        """The rows in the coordinates of the clinical kernel, sorted once."""
+        return Tents.of(self.Z, self.kind)
 
     def rows(self, index: IntArray | BoolArray) -> Table:
         """The table of some rows, spread and all from those rows alone."""

@@ -8,11 +8,43 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from .. import _tent
 from .._types import Array, is_sparse
 from ..errors import InputError, listing
-from ..table import Columns, as_frame
-from . import _tent
+from ..table import Columns, Table, as_frame
+
+
+class Clinical(BaseEstimator):
+    """K(x, z) = sum_j s_j^2 k_j(x_j, z_j), every s_j = 1 / sqrt(n) at the start; k_j as in `clinical_kernel`.
+
+    It sees each column in units of its training range, so that standardising would change nothing and is not done.
+    """
+
+    geometry = "tent"  # sum_j w_j base_j in coordinates in which each k_j is a tent
+    additive = True
+    accepts = frozenset({"real", "ordinal", "nominal"})
+    missing = True  # cells may be missing
+    sparse = False
+    average = False
+
+    def scale(self, table: Table, weight: Array | None = None) -> Array:  # noqa: ARG002
+        """(n,) the scaling factors to start from."""
+        return np.full(table.shape[1], 1.0 / np.sqrt(table.shape[1]))
+
+    def base(self, u: Array, v: Array, kind: str, spread: float) -> Array:
+        """k_j of codes within the training range; a missing one is like nothing."""
+        if kind == "nominal":
+            return np.asarray(np.equal(u, v), dtype=np.float64)
+        alike = 1.0 - np.abs(np.subtract(u, v)) / (spread if spread > 0 else np.inf)
+        return np.asarray(np.nan_to_num(alike, nan=0.0))
+
+    def outer(self, A: Array) -> Array:
+        return A
+
+    def outer_derivative(self, A: Array, order: int = 1) -> Array | None:
+        return A if order == 0 else np.ones_like(A) if order == 1 else None
 
 
 def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:

@@ -99,7 +99,7 @@ class Sphere(BaseEstimator):
     def contrast(self, problem: Problem) -> Array | None:
         """(n,): mean squared distance of the known outliers from the targets' mean; None without outliers."""
         Z, total = problem.table.Z, np.zeros(problem.table.shape[1])
-        if self.r_out == 0:
+        if self.r_out == 0 or problem.kernel.geometry == "tent":  # codes of levels have no mean
             return None
         for label, cost in zip(problem.y, problem.cost, strict=True):
             inside, outside = np.where(label < 0, cost, 0.0), np.where(label > 0, cost, 0.0)

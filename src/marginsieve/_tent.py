@@ -1,0 +1,137 @@
+"""Sums of tents: k(u, v) = max(0, 1 - |u - v|), the clinical kernel of one column in coordinates made for it.
+
+A continuous or ordinal column is clipped to its training range and brought to [0, 1], so that k = 1 - |u - v|. The
+levels of a nominal column are whole numbers, so that k = 1 where they are equal and 0 elsewhere. A missing cell lies so
+far out that k = 0 against everything, itself included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ._jit import jit
+from ._types import Array, BoolArray, IntArray
+
+MISSING = 1e9
+
+
+@dataclass(frozen=True)
+class Tents:
+    """Training rows in coordinates U (n, m), sorted once: order (n, m), of which the first seen (n,) are observed."""
+
+    U: Array
+    order: IntArray
+    seen: IntArray
+    nominal: BoolArray  # (n,)
+    low: Array  # (n,)
+    spread: Array  # (n,)
+
+    @classmethod
+    def of(cls, Z: Array, kind: Sequence[str]) -> Tents:
+        """From codes (m, n); every column has an observed cell."""
+        nominal = np.array([name == "nominal" for name in kind], dtype=bool)
+        low, high = np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0)
+        U = coordinates(Z, nominal, low, high - low)
+        return cls(U, *_sorted(U), nominal, low, high - low)
+
+    def rows(self, rows: IntArray) -> Tents:
+        """Some of the rows, in the same coordinates."""
+        U = np.ascontiguousarray(self.U[:, rows])
+        order, seen = _sorted(U)
+        return replace(self, U=U, order=order, seen=seen)
+
+    def of_rows(self, Z: Array, features: IntArray) -> Array:
+        """(p, rows): other rows Z (rows, n) in the coordinates of some features."""
+        return coordinates(Z[:, features], self.nominal[features], self.low[features], self.spread[features])
+
+    def quadratics(self, features: IntArray, c: Array, d: Array) -> Array:
+        """(p,): c'K_j d for some features."""
+        which = np.asarray(features, dtype=np.intp)
+        return _quadratics(self.U, self.order, self.seen, self.nominal, which, c, d)
+
+    def observed(self, features: IntArray, d: Array) -> Array:
+        """(p,): the sum of d over the rows in which a feature is observed, that is d'diag(K_j)."""
+        return np.asarray((self.U[features] < MISSING) @ d)
+
+
+def _sorted(U: Array) -> tuple[IntArray, IntArray]:
+    """(order (n, m), how many are observed (n,)); missing cells come last."""
+    return np.argsort(U, axis=1, kind="stable"), np.count_nonzero(U < MISSING, axis=1).astype(np.intp)
+
+
+def coordinates(Z: Array, nominal: BoolArray, low: Array, spread: Array) -> Array:
+    """(n, rows): codes Z (rows, n) as coordinates, columns as rows; nan becomes MISSING."""
+    unit = np.where(nominal | (spread <= 0), 1.0, spread)
+    U = (Z - np.where(nominal, 0.0, low)) / unit
+    U = np.where(nominal, U, np.clip(U, 0.0, np.where(spread > 0, 1.0, 0.0)))
+    return np.ascontiguousarray(np.where(np.isnan(Z), MISSING, U).T)
+
+
+@jit
+def weighted(left: Array, weights: Array, right: Array) -> Array:
+    """sum_j weights_j k(left_j, right_j): (n, r), (n,), (n, m) -> (r, m)."""
+    n, r = left.shape
+    m = right.shape[1]
+    out = np.zeros((r, m))
+    for j in range(n):
+        w, row = weights[j], right[j]
+        if w == 0.0:
+            continue
+        for i in range(r):
+            u, here = left[j, i], out[i]
+            if u < MISSING:
+                for k in range(m):
+                    here[k] += w * max(0.0, 1.0 - abs(u - row[k]))
+    return out
+
+
+@jit
+def _quadratics(
+    U: Array, order: IntArray, seen: IntArray, nominal: BoolArray, which: IntArray, c: Array, d: Array
+) -> Array:
+    """(p,): c'K_j d for some rows j of U (n, m), sorted by `order` (n, m), the first seen_j of it observed.
+
+    A continuous column by running sums: with P, Q the sums of c, d below a threshold and S, T their totals,
+    c'K_j d = integral over the thresholds from 0 to 1 of P Q + (S - P)(T - Q). A nominal one by sums per level.
+    """
+    out = np.zeros(which.shape[0])
+    for k in range(which.shape[0]):
+        j = which[k]
+        row, place, count = U[j], order[j], seen[j]
+        S, T = 0.0, 0.0
+        for i in range(count):
+            S += c[place[i]]
+            T += d[place[i]]
+        P, Q, total, left = 0.0, 0.0, 0.0, 1.0
+        for i in range(count):
+            P += c[place[i]]
+            Q += d[place[i]]
+            gap = row[place[i + 1]] - row[place[i]] if i + 1 < count else 1.0
+            if nominal[j]:
+                if gap > 0.0:
+                    total += P * Q
+                    P, Q = 0.0, 0.0
+            elif i + 1 < count:
+                total += gap * (P * Q + (S - P) * (T - Q))
+                left -= gap
+        out[k] = total if nominal[j] else total + left * S * T
+    return out
+
+
+@jit
+def products(left: Array, right: Array, c: Array) -> Array:
+    """(p, r): K_j(left rows, right rows) c for each column: (p, r), (p, m), (m,)."""
+    p, r = left.shape
+    out = np.zeros((p, r))
+    for j in range(p):
+        row = right[j]
+        for i in range(r):
+            u, total = left[j, i], 0.0
+            if u < MISSING:
+                for k in range(row.shape[0]):
+                    total += c[k] * max(0.0, 1.0 - abs(u - row[k]))
+            out[j, i] = total
+    return out
