@@ -20,10 +20,14 @@ MISSING = 1e9
 
 @dataclass(frozen=True)
 class Tents:
-    """Training rows in coordinates U (n, m), sorted once: order (n, m), of which the first seen (n,) are observed."""
+    """Training rows in coordinates U (n, m), sorted once: order (n, m), of which the first seen (n,) are observed.
+
+    gap (n, m) is the step to the next one in order; behind the last one of a continuous column what is left of 1.
+    """
 
     U: Array
     order: IntArray
+    gap: Array
     seen: IntArray
     nominal: BoolArray  # (n,)
     low: Array  # (n,)
@@ -35,13 +39,13 @@ class Tents:
         nominal = np.array([name == "nominal" for name in kind], dtype=bool)
         low, high = np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0)
         U = coordinates(Z, nominal, low, high - low)
-        return cls(U, *_sorted(U), nominal, low, high - low)
+        return cls(U, *_sorted(U, nominal), nominal, low, high - low)
 
     def rows(self, rows: IntArray) -> Tents:
         """Some of the rows, in the same coordinates."""
         U = np.ascontiguousarray(self.U[:, rows])
-        order, seen = _sorted(U)
-        return replace(self, U=U, order=order, seen=seen)
+        order, gap, seen = _sorted(U, self.nominal)
+        return replace(self, U=U, order=order, gap=gap, seen=seen)
 
     def of_rows(self, Z: Array, features: IntArray) -> Array:
         """(p, rows): other rows Z (rows, n) in the coordinates of some features."""
@@ -50,16 +54,22 @@ class Tents:
     def quadratics(self, features: IntArray, c: Array, d: Array) -> Array:
         """(p,): c'K_j d for some features."""
         which = np.asarray(features, dtype=np.intp)
-        return _quadratics(self.U, self.order, self.seen, self.nominal, which, c, d)
+        return _quadratics(self.order, self.gap, self.seen, self.nominal, which, c, d, c is d)
 
     def observed(self, features: IntArray, d: Array) -> Array:
         """(p,): the sum of d over the rows in which a feature is observed, that is d'diag(K_j)."""
         return np.asarray((self.U[features] < MISSING) @ d)
 
 
-def _sorted(U: Array) -> tuple[IntArray, IntArray]:
-    """(order (n, m), how many are observed (n,)); missing cells come last."""
-    return np.argsort(U, axis=1, kind="stable"), np.count_nonzero(U < MISSING, axis=1).astype(np.intp)
+def _sorted(U: Array, nominal: BoolArray) -> tuple[IntArray, Array, IntArray]:
+    """(order, gap, seen) of coordinates (n, m); missing cells come last."""
+    order, seen = np.argsort(U, axis=1, kind="stable"), np.count_nonzero(U < MISSING, axis=1).astype(np.intp)
+    value = np.take_along_axis(U, order, axis=1)
+    gap = np.diff(value, axis=1, append=MISSING)
+    some = np.flatnonzero(seen)
+    last = seen[some] - 1
+    gap[some, last] = np.where(nominal[some], 1.0, 1.0 - (value[some, last] - value[some, 0]))
+    return order, gap, seen
 
 
 def coordinates(Z: Array, nominal: BoolArray, low: Array, spread: Array) -> Array:
@@ -90,34 +100,39 @@ def weighted(left: Array, weights: Array, right: Array) -> Array:
 
 @jit
 def _quadratics(
-    U: Array, order: IntArray, seen: IntArray, nominal: BoolArray, which: IntArray, c: Array, d: Array
+    order: IntArray, gap: Array, seen: IntArray, nominal: BoolArray, which: IntArray, c: Array, d: Array, same: bool
 ) -> Array:
-    """(p,): c'K_j d for some rows j of U (n, m), sorted by `order` (n, m), the first seen_j of it observed.
+    """(p,): c'K_j d for some features j; `same` says that d is c.
 
     A continuous column by running sums: with P, Q the sums of c, d below a threshold and S, T their totals,
     c'K_j d = integral over the thresholds from 0 to 1 of P Q + (S - P)(T - Q). A nominal one by sums per level.
     """
-    out = np.zeros(which.shape[0])
+    out, m = np.zeros(which.shape[0]), c.shape[0]
+    all_c, all_d = c.sum(), d.sum()
     for k in range(which.shape[0]):
         j = which[k]
-        row, place, count = U[j], order[j], seen[j]
-        S, T = 0.0, 0.0
-        for i in range(count):
-            S += c[place[i]]
-            T += d[place[i]]
-        P, Q, total, left = 0.0, 0.0, 0.0, 1.0
-        for i in range(count):
-            P += c[place[i]]
-            Q += d[place[i]]
-            gap = row[place[i + 1]] - row[place[i]] if i + 1 < count else 1.0
-            if nominal[j]:
-                if gap > 0.0:
+        place, step, count = order[j], gap[j], seen[j]
+        S, T, P, Q, total = all_c, all_d, 0.0, 0.0, 0.0
+        for i in range(count, m):
+            S -= c[place[i]]
+            T -= d[place[i]]
+        if nominal[j]:
+            for i in range(count):
+                P += c[place[i]]
+                Q += d[place[i]]
+                if step[i] > 0.0:
                     total += P * Q
                     P, Q = 0.0, 0.0
-            elif i + 1 < count:
-                total += gap * (P * Q + (S - P) * (T - Q))
-                left -= gap
-        out[k] = total if nominal[j] else total + left * S * T
+        elif same:
+            for i in range(count):
+                P += c[place[i]]
+                total += step[i] * (P * P + (S - P) * (S - P))
+        else:
+            for i in range(count):
+                P += c[place[i]]
+                Q += d[place[i]]
+                total += step[i] * (P * Q + (S - P) * (T - Q))
+        out[k] = total
     return out
 
 
