@@ -76,8 +76,8 @@ def changes(columns: Columns, c: Array, d: Array, exactly: Callable[[IntArray], 
     for part in parts(len(more), FEATURES_AT_ONCE):
         added, missing[more[part]] = _further_orders(columns, more[part], c, d, allowed)
         out[more[part]] += added
-    short = np.flatnonzero(missing > PRECISION * float(np.median(np.abs(out))))
-    out[short] = exactly(short)
+    while len(short := np.flatnonzero(missing > PRECISION * float(np.median(np.abs(out))))):
+        out[short], missing[short] = exactly(short), 0.0  # which may lower the median that the others are held to
     return out
 
 
