@@ -13,7 +13,7 @@ from marginsieve.evaluation.papers import EFFECTIVENESS, PAPERS, Job, paper_of
 from marginsieve.evaluation.parameters import ConvergenceStudy, ParameterStudy
 from marginsieve.evaluation.reproduce import _following, reproduce
 from marginsieve.evaluation.suite import Suite
-from marginsieve.evaluation.work import imputed
+from marginsieve.table import imputed
 
 
 @pytest.mark.parametrize("name", list(PAPERS))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -20,15 +21,9 @@ MISSING = 1e9
 
 @dataclass(frozen=True)
 class Tents:
-    """Training rows in coordinates U (n, m), sorted once: order (n, m), of which the first seen (n,) are observed.
-
-    gap (n, m) is the step to the next one in order; behind the last one of a continuous column what is left of 1.
-    """
+    """Training rows in coordinates U (n, m)."""
 
     U: Array
-    order: IntArray
-    gap: Array
-    seen: IntArray
     nominal: BoolArray  # (n,)
     low: Array  # (n,)
     spread: Array  # (n,)
@@ -38,14 +33,26 @@ class Tents:
         """From codes (m, n); every column has an observed cell."""
         nominal = np.array([name == "nominal" for name in kind], dtype=bool)
         low, high = np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0)
-        U = coordinates(Z, nominal, low, high - low)
-        return cls(U, *_sorted(U, nominal), nominal, low, high - low)
+        return cls(coordinates(Z, nominal, low, high - low), nominal, low, high - low)
+
+    @cached_property
+    def sorted(self) -> tuple[IntArray, Array, IntArray]:
+        """Order (n, m), missing cells last; the gap (n, m) to the next one in order; how many are observed (n,).
+
+        Behind the last one observed the gap of a continuous column is what is left of 1, that of a nominal one is 1.
+        """
+        U, order = self.U, np.argsort(self.U, axis=1, kind="stable")
+        seen = np.count_nonzero(U < MISSING, axis=1).astype(np.intp)
+        value = np.take_along_axis(U, order, axis=1)
+        gap = np.diff(value, axis=1, append=MISSING)
+        some = np.flatnonzero(seen)
+        last = seen[some] - 1
+        gap[some, last] = np.where(self.nominal[some], 1.0, 1.0 - (value[some, last] - value[some, 0]))
+        return order, gap, seen
 
     def rows(self, rows: IntArray) -> Tents:
         """Some of the rows, in the same coordinates."""
-        U = np.ascontiguousarray(self.U[:, rows])
-        order, gap, seen = _sorted(U, self.nominal)
-        return replace(self, U=U, order=order, gap=gap, seen=seen)
+        return replace(self, U=np.ascontiguousarray(self.U[:, rows]))
 
     def of_rows(self, Z: Array, features: IntArray) -> Array:
         """(p, rows): other rows Z (rows, n) in the coordinates of some features."""
@@ -54,22 +61,11 @@ class Tents:
     def quadratics(self, features: IntArray, c: Array, d: Array) -> Array:
         """(p,): c'K_j d for some features."""
         which = np.asarray(features, dtype=np.intp)
-        return _quadratics(self.order, self.gap, self.seen, self.nominal, which, c, d, c is d)
+        return _quadratics(*self.sorted, self.nominal, which, c, d, c is d)
 
     def observed(self, features: IntArray, d: Array) -> Array:
         """(p,): the sum of d over the rows in which a feature is observed, that is d'diag(K_j)."""
         return np.asarray((self.U[features] < MISSING) @ d)
-
-
-def _sorted(U: Array, nominal: BoolArray) -> tuple[IntArray, Array, IntArray]:
-    """(order, gap, seen) of coordinates (n, m); missing cells come last."""
-    order, seen = np.argsort(U, axis=1, kind="stable"), np.count_nonzero(U < MISSING, axis=1).astype(np.intp)
-    value = np.take_along_axis(U, order, axis=1)
-    gap = np.diff(value, axis=1, append=MISSING)
-    some = np.flatnonzero(seen)
-    last = seen[some] - 1
-    gap[some, last] = np.where(nominal[some], 1.0, 1.0 - (value[some, last] - value[some, 0]))
-    return order, gap, seen
 
 
 def coordinates(Z: Array, nominal: BoolArray, low: Array, spread: Array) -> Array:

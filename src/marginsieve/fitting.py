@@ -118,6 +118,11 @@ class Prepared:
     scaling: Scaling | None
     most: int  # features that are searched: those that vary, or those that a prefilter leaves
 
+    def rows(self, Z: Matrix) -> Matrix:
+        """Rows of the whole table as the problem sees them."""
+        part = Z[:, self.usable]
+        return part if self.scaling is None else self.scaling.apply(part)
+
 
 @dataclass(frozen=True)
 class Searched(Prepared):
@@ -168,9 +173,9 @@ def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -
 
     From a size to the next smaller one the kernel matrix is downdated where its scale stays.
     """
-    Z = Z[:, searched.usable]
-    Z = Z if searched.scaling is None else searched.scaling.apply(Z)
-    last, problem = replace(searched.problem, machine=_final(plan)), searched.problem
+    Z = searched.rows(Z)
+    problem = searched.problem
+    last = problem.afresh(machine=_final(plan))
     made: dict[int, Array] = {}
     gram: Gram | None = None
     for size in sorted(sizes, reverse=True):
@@ -181,7 +186,6 @@ def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -
         else:
             gram = Gram.build(plan.kernel, problem.table, local, scale)
         made[size] = np.column_stack([last.machine.decision(one, gram, Z) for one in last.solve(gram)])
-    last.solves, last.unconverged = last.solves - problem.solves, last.unconverged - problem.unconverged
     problem.count(last)
     return np.array([made[size] for size in sizes])
 
@@ -232,9 +236,7 @@ def _with_validation(plan: Plan, part: Part, share: float, rng: np.random.Genera
     held = _held_out(part, share, rng)
     inner = prepare(plan, part.take(np.flatnonzero(~held)), rng)
     outside = part.take(np.flatnonzero(held))
-    Z = outside.table.Z[:, inner.usable]
-    Z = Z if inner.scaling is None else inner.scaling.apply(Z)
-    inner.problem.validation = Rows(Z, plan.labels(outside.y), outside.weight)
+    inner.problem.validation = Rows(inner.rows(outside.table.Z), plan.labels(outside.y), outside.weight)
     return inner
 
 

@@ -213,7 +213,7 @@ class Gram:
         if self._is_linear:
             u = self.weight * self._times(c)
             rows = self.block.columns if Z is None else self._block_of(Z)
-            whole = u @ (rows if Z is not None else self.columns)
+            whole = self.apply(c) if Z is None else u @ rows
             for part in parts(len(u)):
                 own = rows[self.place[part]] if Z is None else rows[part]
                 yield part, whole - u[part, None] * (own.toarray() if is_sparse(own) else own)
@@ -308,8 +308,8 @@ class Gram:
         if self.kernel.geometry == "tent":
             own = 0.0 if d is None else self.table.tents.observed(self.features, d)
             return np.asarray(2.0 * self.scale[self.features] * (self.feature_quadratic(c) + own))
-        used = c != 0 if d is None else (c != 0) | (d != 0)
-        on = None if np.count_nonzero(used) > MOST_ON * len(c) else np.flatnonzero(used)
+        some = used(c if d is None else np.abs(c) + np.abs(d))
+        on = None if len(some) > MOST_ON * len(c) else some
         A, v = (self._inner, c) if on is None else (self._inner[np.ix_(on, on)], c[on])
         slope = np.asarray(self.kernel.outer_derivative(A))
         G = np.outer(v, v) * slope

@@ -191,11 +191,14 @@ class Problem:
         """What turns the root of a kernel weight into a scale: not 1 where the kernel divides by the live features."""
         return float(np.sqrt(live)) if self.kernel.average else 1.0
 
+    def afresh(self, **fields: Any) -> Problem:
+        """The problem with other fields and counts of its own."""
+        return replace(self, solves=0, unconverged=0, worst_residual=0.0, **fields)
+
     def part(self, features: IntArray) -> Problem:
         """The problem on some features, with counts of its own."""
         keep = np.flatnonzero(np.isin(features, self.keep)).astype(np.intp)
-        made = replace(self, table=self.table.columns(features), scale=self.scale[features], keep=keep)
-        made.solves, made.unconverged, made.worst_residual = 0, 0, 0.0
+        made = self.afresh(table=self.table.columns(features), scale=self.scale[features], keep=keep)
         if self.validation is not None and self.validation.Z is not None:
             made.validation = self.validation._replace(Z=self.validation.Z[:, features])
         return made

@@ -24,7 +24,7 @@ DROWNS = 1e14  # and one so much wider leaves nothing of the others
 
 def check_settings(selector: SVMSelector) -> None:
     """Refuse values that make no sense, before anything is computed."""
-    weight, ensemble, prefilter = selector.class_weight, selector.ensemble, selector.prefilter
+    weight, ensemble = selector.class_weight, selector.ensemble
     if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
         raise InputError(f'class_weight is {weight!r}; it must be None, "balanced" or a dict of class to weight')
     for label, value in weight.items() if isinstance(weight, Mapping) else ():
@@ -36,8 +36,6 @@ def check_settings(selector: SVMSelector) -> None:
         positive_number("selector", "similar", selector.similar, 1.0)
     if isinstance(selector.keep, str) or not (selector.keep is None or hasattr(selector.keep, "__iter__")):
         raise InputError(f"keep is {selector.keep!r}; it must be a list of column names or numbers")
-    if prefilter is not None:
-        read_prefilter(prefilter)
 
 
 def read_prefilter(prefilter: Any) -> tuple[Any, int]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ._products import parts
 from ._types import Array, BoolArray, IntArray, Matrix, is_sparse
+from .table import imputed
 
 MOST = 200  # best-ranked features that are looked at as representatives
 ROUNDING = 1e-9  # of a correlation
@@ -72,8 +73,4 @@ def _correlations(Z: Matrix, weight: Array, chosen: IntArray) -> Array:
 
 def _filled(block: Array) -> Array:
     """Missing cells at the mean of their column."""
-    lost = np.isnan(block)
-    if not lost.any():
-        return block
-    mean = np.where(lost, 0.0, block).sum(axis=0) / np.maximum((~lost).sum(axis=0), 1)
-    return np.where(lost, mean, block)
+    return imputed(block, block) if np.isnan(block).any() else block

@@ -50,7 +50,7 @@ class Table:
 
     @cached_property
     def tents(self) -> Tents:
-        """The rows in the coordinates of the clinical kernel, sorted once."""
+        """The rows in the coordinates of the clinical kernel."""
         return Tents.of(self.Z, self.kind)
 
     def rows(self, index: IntArray | BoolArray) -> Table:
@@ -304,3 +304,11 @@ def equal_columns(Z: Matrix) -> list[IntArray]:
             by_bytes.setdefault(column_of(Z, j).tobytes(), []).append(int(j))
         groups += [np.sort(np.array(group, dtype=np.intp)) for group in by_bytes.values() if len(group) > 1]
     return sorted(groups, key=lambda group: int(group[0]))
+
+
+def imputed(rows: Any, training: Any) -> Array:
+    """Rows of numbers with the training part's column means where they are missing."""
+    rows, training = np.asarray(rows, dtype=np.float64), np.asarray(training, dtype=np.float64)
+    seen = ~np.isnan(training)
+    mean = np.where(seen, training, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    return np.asarray(np.where(np.isnan(rows), mean, rows))

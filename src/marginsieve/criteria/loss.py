@@ -41,6 +41,7 @@ class Loss(BaseEstimator):
     """
 
     needs = frozenset({"solution"})
+    ties_by = "equal losses were ordered by the margin change"
 
     def __init__(self, loss: str = "balanced", costs: tuple[float, float] = (1.0, 1.0), held_out: float = 0.0) -> None:
         self.loss = loss

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import datasets, recipes
+from ..table import imputed
 from .engine import run_suite
 from .plots import convergence, two_scales
 from .suite import Suite
-from .work import imputed
 
 PROTOCOL = {"name": "nested", "folds": 10, "repeats": 1, "settings": {"threshold": "margin"}}
 

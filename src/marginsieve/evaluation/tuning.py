@@ -107,9 +107,7 @@ def tune_machine(
     rows = np.concatenate([test for _, test in splits])
     for train, test in splits:
         ready = prepare(plan, part.take(train), np.random.default_rng(0))
-        Z = part.table.Z[test][:, ready.usable]
-        Z = Z if ready.scaling is None else ready.scaling.apply(Z)
-        values.append(np.array(list(_along_grid(points, plans, ready, Z))))
+        values.append(np.array(list(_along_grid(points, plans, ready, ready.rows(part.table.Z[test])))))
     decision, truth, weight = np.concatenate(values, axis=1), part.y[rows], part.weight[rows]
     score = np.array([_balanced(_predicted(value, plan), truth, weight) for value in decision])
     ties = np.flatnonzero(score >= score.max() - 1e-12)

@@ -21,8 +21,9 @@ from sklearn.utils import _safe_indexing
 
 from .. import cut
 from .._blas import one_thread
-from .._types import Array, IntArray
+from .._types import IntArray
 from ..inputs import read_new
+from ..table import imputed
 from .metrics import point_metrics
 from .suite import Data, Unit, floats_alone
 from .tuning import tune_machine
@@ -144,14 +145,6 @@ def _plain(X: Any, unit: Unit) -> Any:
     if named or not floats_alone(X):
         return X
     return X.to_numpy(dtype=np.float64)
-
-
-def imputed(rows: Any, training: Any) -> Array:
-    """Rows of numbers with the training part's column means where they are missing."""
-    rows, training = np.asarray(rows, dtype=np.float64), np.asarray(training, dtype=np.float64)
-    seen = ~np.isnan(training)
-    mean = np.where(seen, training, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    return np.asarray(np.where(np.isnan(rows), mean, rows))
 
 
 def _outcome(selector: Any, Z: Any, data: Data) -> dict[str, Any]:

@@ -76,16 +76,14 @@ def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = Non
     if empty.any():
         names = [name for name, gone in zip(columns.names, empty, strict=True) if gone]
         warnings.warn(f"no cell of {listing(names)} is observed: left out of the kernel", UserWarning, stacklevel=2)
-    nominal = np.array([kind == "nominal" for kind in columns.kind])[~empty]
-    Z = Z[:, ~empty]
-    low, high = np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0)
-    right = _tent.coordinates(Z, nominal, low, high - low)
-    left = right
+    kept = np.flatnonzero(~empty)
+    tents = _tent.Tents.of(Z[:, kept], [columns.kind[j] for j in kept])
+    left = right = tents.U
     if B is not None:
         rows = columns.encode(A)
         if rows.shape[1] != len(empty):
             raise InputError(f"A has {rows.shape[1]} columns and B has {len(empty)}: they must be the same columns")
-        left = _tent.coordinates(rows[:, ~empty], nominal, low, high - low)
+        left = tents.of_rows(rows[:, kept], np.arange(len(kept)))
     weight = np.full(len(right), 1.0 / len(right))
     return _tent.weighted(left, weight, right)
 

@@ -50,7 +50,7 @@ class Backward(BaseEstimator):
             order[left - count : left] = gone[::-1]
             left -= count
             if left == 0:
-                return Path(order, scores, tuple(steps), "all features were eliminated" + told(ties))
+                return Path(order, scores, tuple(steps), told("all features were eliminated", problem))
             gram = gram.without(np.sort(gone) if count > 1 else gone)
 
     def _count(self, left: int) -> int:
@@ -85,6 +85,7 @@ def worst_first(value: Array, count: int, kept: BoolArray | None, ties: Array | 
     return np.asarray(len(value) - 1 - np.lexsort(keys)[:count], dtype=np.intp)
 
 
-def told(ties: Array | None) -> str:
-    """The end of a stop reason: whether something else than the score decided."""
-    return "" if ties is None else "; equal losses were ordered by the margin change"
+def told(reason: str, problem: Problem) -> str:
+    """A stop reason, and what decided where scores were equal."""
+    by = getattr(problem.criterion, "ties_by", "")
+    return f"{reason}; {by}" if by else reason

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ class LearnedPath(BaseEstimator):
         solutions: tuple[Solution, ...] | None = None
         for k, price in enumerate(prices):
             since = time.perf_counter()
-            at = replace(problem, machine=clone(machine).set_params(C=float(price)), solves=0, unconverged=0)
+            at = problem.afresh(machine=clone(machine).set_params(C=float(price)))
             solutions = at.solve(gram, solutions)
             problem.count(at)
             weight = _size(solutions)

@@ -21,6 +21,6 @@ class TopK(BaseEstimator):
         solutions = problem.solve(gram) if gram is not None else ()
         value = problem.score(gram, solutions)
         kept = np.isin(np.arange(len(value)), problem.keep)
-        order = worst_first(value, len(value), kept, ties := problem.ties(gram, solutions))[::-1]
-        reason = "every feature was scored once" + told(ties)
+        order = worst_first(value, len(value), kept, problem.ties(gram, solutions))[::-1]
+        reason = told("every feature was scored once", problem)
         return Path(order, value, (problem.step(len(order), solutions, since),), reason)
