@@ -110,7 +110,7 @@ def test_constant_columns_are_alike_where_both_are_observed():
 
 def test_columns_without_a_cell_are_named_and_left_out():
     X = np.column_stack([np.full(3, np.nan), [0.0, 1.0, 2.0]])
-    with pytest.warns(UserWarning, match="no cell of 'x0' is observed: left out of the kernel"):
+    with pytest.warns(UserWarning, match="no cell of 'x0' is observed: left out of the clinical kernel"):
         np.testing.assert_allclose(clinical_kernel(X), clinical_kernel(X[:, 1:]))
     with pytest.raises(InputError, match="every cell of the training table is missing"):
         clinical_kernel(X[:, :1])
@@ -151,7 +151,9 @@ def test_running_sums_are_the_double_sum(seed, m):
     features = np.arange(Z.shape[1])
     np.testing.assert_allclose(tents.quadratics(features, c, d), [c @ K @ d for K in plain], atol=1e-10)
     np.testing.assert_allclose(tents.observed(features, c), [c @ np.diag(K) for K in plain], atol=1e-12)
-    np.testing.assert_allclose(_tent.products(tents.U, tents.U, c), [K @ c for K in plain], atol=1e-12)
+    np.testing.assert_allclose(tents.products(features, c), [K @ c for K in plain], atol=1e-12)
+    other = tents.U[:, ::-1].copy()
+    np.testing.assert_allclose(tents.products(features, c, other), [(K @ c)[::-1] for K in plain], atol=1e-12)
 
 
 # -- as the kernel of the selector ---------------------------------------------------------------------------------

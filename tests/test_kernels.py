@@ -20,6 +20,7 @@ KERNELS = [
     Polynomial(degree=2),
     Polynomial(degree=3, width=0.3, average=True),
     Clinical(),
+    Clinical(average=True),
 ]
 IDS = [str(kernel).replace(" ", "") for kernel in KERNELS]
 kernels = pytest.mark.parametrize("kernel", KERNELS, ids=IDS)

@@ -44,7 +44,7 @@ def test_frames_become_codes(convert):
     columns = Columns.of(frame)
     assert columns.names == tuple(mixed().columns)
     ordinal = "nominal" if isinstance(frame, pl.DataFrame) else "ordinal"  # polars categories have no order
-    assert columns.kind == ("real", "real", "nominal", ordinal, "real", "nominal", "real")
+    assert columns.kind == ("real", "real", "nominal", ordinal, "boolean", "nominal", "real")
     np.testing.assert_array_equal(columns.encode(frame), CODES)
 
 

@@ -6,8 +6,9 @@ from . import recipes
 from .errors import InputError
 from .evaluation.describe import describe
 from .evaluation.tuning import tune
+from .mkl import MKLClassifier
 from .selector import SVMSelector
 from .svdd import SVDD
 
 __version__ = version("marginsieve")
-__all__ = ["SVDD", "InputError", "SVMSelector", "__version__", "describe", "recipes", "tune"]
+__all__ = ["SVDD", "InputError", "MKLClassifier", "SVMSelector", "__version__", "describe", "recipes", "tune"]

@@ -17,6 +17,7 @@ from ._jit import jit
 from ._types import Array, BoolArray, IntArray
 
 MISSING = 1e9
+CATEGORICAL = ("nominal", "boolean")  # kinds whose values are alike or not, nothing between
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Tents:
     @classmethod
     def of(cls, Z: Array, kind: Sequence[str]) -> Tents:
         """From codes (m, n); every column has an observed cell."""
-        nominal = np.array([name == "nominal" for name in kind], dtype=bool)
+        nominal = np.array([name in CATEGORICAL for name in kind], dtype=bool)
         low, high = np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0)
         return cls(coordinates(Z, nominal, low, high - low), nominal, low, high - low)
 
@@ -62,6 +63,14 @@ class Tents:
         """(p,): c'K_j d for some features."""
         which = np.asarray(features, dtype=np.intp)
         return _quadratics(*self.sorted, self.nominal, which, c, d, c is d)
+
+    def products(self, features: IntArray, c: Array, left: Array | None = None) -> Array:
+        """(p, rows): K_j c for some features, at the rows themselves or at others, left (p, rows) in coordinates."""
+        which = np.asarray(features, dtype=np.intp)
+        order, gap, seen = self.sorted
+        if left is None:
+            return _products(order, gap, seen, self.nominal, self.U, which, c)
+        return _products_at(order, seen, self.nominal, self.U, which, c, left)
 
     def observed(self, features: IntArray, d: Array) -> Array:
         """(p,): the sum of d over the rows in which a feature is observed, that is d'diag(K_j)."""
@@ -133,16 +142,89 @@ def _quadratics(
 
 
 @jit
-def products(left: Array, right: Array, c: Array) -> Array:
-    """(p, r): K_j(left rows, right rows) c for each column: (p, r), (p, m), (m,)."""
-    p, r = left.shape
-    out = np.zeros((p, r))
-    for j in range(p):
-        row = right[j]
+def _products(
+    order: IntArray, gap: Array, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, c: Array
+) -> Array:
+    """(p, m): K_j c for some features j, at the rows themselves.
+
+    With S the sum of c over the observed rows, P and Q the sums of c and of c u up to u_i and R that of c u over all,
+    (K_j c)_i = S - u_i (2 P - S) + 2 Q - R. A nominal column has one sum per level.
+    """
+    m = c.shape[0]
+    out = np.zeros((which.shape[0], m))
+    for k in range(which.shape[0]):
+        j = which[k]
+        place, step, count, u, here = order[j], gap[j], seen[j], U[j], out[k]
+        if nominal[j]:
+            first, P = 0, 0.0
+            for i in range(count):
+                P += c[place[i]]
+                if step[i] > 0.0:
+                    for other in range(first, i + 1):
+                        here[place[other]] = P
+                    first, P = i + 1, 0.0
+            continue
+        S, R, P, Q = 0.0, 0.0, 0.0, 0.0
+        for i in range(count):
+            S += c[place[i]]
+            R += c[place[i]] * u[place[i]]
+        for i in range(count):
+            P += c[place[i]]
+            Q += c[place[i]] * u[place[i]]
+            here[place[i]] = S - u[place[i]] * (2.0 * P - S) + 2.0 * Q - R
+    return out
+
+
+@jit
+def _products_at(
+    order: IntArray, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, c: Array, left: Array
+) -> Array:
+    """(p, r): K_j(left rows, training rows) c, left (p, r) in the coordinates of the features: by bisection."""
+    m, r = c.shape[0], left.shape[1]
+    out = np.zeros((which.shape[0], r))
+    P, Q = np.zeros(m + 1), np.zeros(m + 1)
+    for k in range(which.shape[0]):
+        j = which[k]
+        place, count, u = order[j], seen[j], U[j]
+        for i in range(count):
+            P[i + 1] = P[i] + c[place[i]]
+            Q[i + 1] = Q[i] + c[place[i]] * u[place[i]]
+        for row in range(r):
+            x = left[k, row]
+            if x >= MISSING:
+                continue
+            low, high = 0, count  # how many training values are below x, or equal to it
+            while low < high:
+                middle = (low + high) // 2
+                if u[place[middle]] <= x:
+                    low = middle + 1
+                else:
+                    high = middle
+            if nominal[j]:
+                first = low
+                while first > 0 and u[place[first - 1]] == x:
+                    first -= 1
+                out[k, row] = P[low] - P[first]
+            else:
+                out[k, row] = P[count] - x * (2.0 * P[low] - P[count]) + 2.0 * Q[low] - Q[count]
+    return out
+
+
+@jit
+def squares(left: Array, right: Array, weights: Array) -> Array:
+    """sum_j weights_j d_j^2, d = min(1, |u - v|), 1 where a cell is missing: (n, r), (n, m), (n,) -> (r, m)."""
+    n, r = left.shape
+    m = right.shape[1]
+    out = np.zeros((r, m))
+    for j in range(n):
+        w, row = weights[j], right[j]
         for i in range(r):
-            u, total = left[j, i], 0.0
+            u, here = left[j, i], out[i]
             if u < MISSING:
-                for k in range(row.shape[0]):
-                    total += c[k] * max(0.0, 1.0 - abs(u - row[k]))
-            out[j, i] = total
+                for k in range(m):
+                    d = min(1.0, abs(u - row[k]))
+                    here[k] += w * d * d
+            else:
+                for k in range(m):
+                    here[k] += w
     return out

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .criteria import Loss, MarginChange, SphereChange
+from .criteria import LearnedWeight, SphereChange
 from .errors import listing
 from .kernels import Linear
-from .machines import L1SVC, Sphere
+from .machines import L1SVC, MKL, Sphere
 from .searches import Backward, LearnedPath, PenalizedScaling
 from .table import Table
 
@@ -18,25 +18,42 @@ def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | Non
     """Why this combination is not run, or None where it is."""
     if isinstance(machine, L1SVC) and not isinstance(kernel, Linear):
         return f"an l1 machine has weights, not a kernel such as {type(kernel).__name__}: use kernel='linear'"
+    if isinstance(machine, MKL) and not kernel.additive:
+        name = type(kernel).__name__
+        return f"MKL weighs one kernel per feature and {name} is not a sum of such: use kernel='clinical' or 'linear'"
     if isinstance(search, (PenalizedScaling, LearnedPath)):
         return _refuses_learning(machine, criterion, search)
     if criterion is None:
         return f"{type(search).__name__} needs a criterion to rank by: use criterion='margin' or another name"
-    if isinstance(machine, Sphere) and isinstance(criterion, (MarginChange, Loss)):
-        return (
-            f"{type(criterion).__name__} is about a margin and a sphere has none: use criterion='radius' or 'dual', "
-            "search='scaling', or machine='c_svc'"
-        )
-    if isinstance(criterion, SphereChange) and not isinstance(machine, Sphere):
-        return f"{type(criterion).__name__} is about a sphere: use machine='svdd'"
-    if isinstance(machine, L1SVC) and "solution" in criterion.needs:
-        return f"an l1 machine chooses by its weights, not by {type(criterion).__name__}: use search='learned'"
+    if "solution" in criterion.needs and (sentence := _refuses_scoring(machine, criterion)):
+        return sentence
     if isinstance(search, Backward) and "solution" not in criterion.needs:
         return (
             f"{type(criterion).__name__} scores a column by the labels alone, so its order does not change while "
             'features drop: use search="top_k" instead of backward elimination'
         )
     return None
+
+
+def _refuses_scoring(machine: Any, criterion: Any) -> str | None:
+    """Why this criterion cannot score what this machine finds, or None where it can."""
+    name = type(criterion).__name__
+    if isinstance(criterion, SphereChange):
+        return None if isinstance(machine, Sphere) else f"{name} is about a sphere: use machine='svdd'"
+    if isinstance(criterion, LearnedWeight):
+        return None if isinstance(machine, MKL) else f"{name} is about learned kernel weights: use machine='mkl'"
+    if isinstance(machine, Sphere):
+        return (
+            f"{name} is about a margin and a sphere has none: use criterion='radius' or 'dual', search='scaling', or "
+            "machine='c_svc'"
+        )
+    if isinstance(machine, L1SVC):
+        return f"an l1 machine chooses by its weights, not by {name}: use search='learned'"
+    return (
+        f"MKL ranks by the weights that it learns, not by {name}: use criterion='learned'"
+        if isinstance(machine, MKL)
+        else None
+    )
 
 
 def _refuses_learning(machine: Any, criterion: Any, search: Any) -> str | None:
@@ -46,6 +63,8 @@ def _refuses_learning(machine: Any, criterion: Any, search: Any) -> str | None:
             f"{type(search).__name__} ranks by the factors or weights that it learns, not by "
             f"{type(criterion).__name__}: use criterion=None"
         )
+    if isinstance(machine, MKL):
+        return "MKL learns its kernel's weights itself: use search='backward' or 'top_k' with criterion='learned'"
     if isinstance(search, LearnedPath) and not isinstance(machine, L1SVC):
         return f"{type(machine).__name__} does not choose features itself: use machine='l1' or search='backward'"
     if isinstance(search, PenalizedScaling) and isinstance(machine, L1SVC):

@@ -16,7 +16,7 @@ from scipy import sparse
 from . import _series as series
 from ._line import Line
 from ._products import as_distance, less, parts, quadratic_rows, removed, used, weighted
-from ._tent import MISSING, products
+from ._tent import MISSING
 from ._tent import weighted as tents
 from ._types import Array, IntArray, Matrix, is_sparse
 from .table import Table, column_of
@@ -219,10 +219,11 @@ class Gram:
                 yield part, whole - u[part, None] * (own.toarray() if is_sparse(own) else own)
             return
         if self.kernel.geometry == "tent":
-            own = self._block_of(Z) if Z is not None else self.columns
             whole = self.apply(c, Z)
             for part in parts(len(self.features)):
-                yield part, whole - self.weight[part, None] * products(own[part], self.columns[part], c)
+                left = None if Z is None else self.table.tents.of_rows(Z, self.features[part])
+                own = self.table.tents.products(self.features[part], c, left)
+                yield part, whole - self.weight[part, None] * own
             return
         on = used(c)
         A = self._inner[:, on] if Z is None else self.inner(self.weight, Z)[:, on]
@@ -307,7 +308,7 @@ class Gram:
         """(p,): derivative of c'Kc (and of d'diag K) in s_j, j live."""
         if self.kernel.geometry == "tent":
             own = 0.0 if d is None else self.table.tents.observed(self.features, d)
-            return np.asarray(2.0 * self.scale[self.features] * (self.feature_quadratic(c) + own))
+            return np.asarray(2.0 * self._divided(self.scale[self.features]) * (self.feature_quadratic(c) + own))
         some = used(c if d is None else np.abs(c) + np.abs(d))
         on = None if len(some) > MOST_ON * len(c) else some
         A, v = (self._inner, c) if on is None else (self._inner[np.ix_(on, on)], c[on])
@@ -340,6 +341,16 @@ class Gram:
         if self.kernel.geometry == "tent":
             return self.table.tents.quadratics(self.features, c, c)
         return np.array([c @ B @ c for _, B in self._base_matrices()])
+
+    def feature_products(self, c: Array, places: IntArray) -> Array:
+        """(k, m): K_j c with K_j = base_j alone, for the live features at some places; additive kernels only."""
+        if self.kernel.geometry == "tent":
+            return self.table.tents.products(self.features[places], c)
+        if self.kernel.geometry == "product" and self.kernel.additive:
+            z = self.block.columns[self.place[places]]
+            z = np.asarray(z.toarray()) if is_sparse(z) else z
+            return np.asarray((z @ c)[:, None] * z)
+        return np.array([B @ c for _, B in self._base_matrices(places=places)])
 
     # -- the pieces -------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ class Solution:
     diagonal: float = 0.0  # SVDD: +1
     scale: Array | None = None  # machines that choose features
     weights: Array | None = None  # machines without an expansion
+    iterations: int = 1  # machines solved on the way to this one
 
 
 class Machine(Protocol):

@@ -8,10 +8,10 @@ from typing import Any
 from sklearn.base import clone
 
 from .components import resolve
-from .criteria import Fisher, Loss, MarginChange
+from .criteria import Fisher, LearnedWeight, Loss, MarginChange
 from .errors import InputError, listing
-from .kernels import Linear
-from .machines import CSVC, L1SVC, Sphere
+from .kernels import Clinical, Linear
+from .machines import CSVC, L1SVC, MKL, Sphere
 from .searches import Backward, LearnedPath, PenalizedScaling, TopK
 from .selector import SVMSelector
 
@@ -30,10 +30,26 @@ def svm_rfe(
 def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SVMSelector:
     """Recursive elimination on the clinical kernel: numbers and categories together, cells may be missing.
 
+    The kernel is the mean over the columns that are left.
+
     Paul and Dupont, Kernel methods for mixed feature selection; kernel of Daemen and De Moor, Development of a kernel
     function for clinical data, EMBC 2009, 5913-5917.
     """
-    return _backward("clinical", CSVC(C=C), MarginChange(), step, settings)
+    return _backward(Clinical(average=True), CSVC(C=C), MarginChange(), step, settings)
+
+
+def mkl_rfe(
+    kernel: Any = None, C: float = 1.0, step: float | int = 0.2, final: Any = "c_svc", **settings: Any
+) -> SVMSelector:
+    """Recursive elimination by the weights that multiple kernel learning gives the features' clinical kernels.
+
+    Paul and Dupont, Kernel methods for mixed feature selection; the machine on what is selected is a support vector
+    machine (final="c_svc"), or the learned weights themselves (final=None).
+    """
+    kernel = Clinical(average=True) if kernel is None else resolve("kernel", kernel)
+    last = CSVC(C=C) if isinstance(final, str) and final == "c_svc" else final
+    last = None if last is None else resolve("machine", last)
+    return _backward(kernel, MKL(C=C), LearnedWeight(), step, settings, last)
 
 
 def svm_bfe(
@@ -73,9 +89,12 @@ def svdd_rfe(
     return _backward(kernel, sphere, resolve("criterion", criterion), step, {"standardize": standardize, **settings})
 
 
-def _backward(kernel: Any, machine: Any, criterion: Any, step: float | int, settings: dict[str, Any]) -> SVMSelector:
+def _backward(
+    kernel: Any, machine: Any, criterion: Any, step: float | int, settings: dict[str, Any], final: Any = None
+) -> SVMSelector:
+    search = Backward(step=step, final=final)
     return SVMSelector(
-        kernel=resolve("kernel", kernel), machine=machine, criterion=criterion, search=Backward(step=step), **settings
+        kernel=resolve("kernel", kernel), machine=machine, criterion=criterion, search=search, **settings
     )
 
 
@@ -185,6 +204,7 @@ def _kp(kernel: Any, machine: Any, search: dict[str, Any], settings: dict[str, A
 RECIPES: dict[str, Callable[..., SVMSelector]] = {
     "svm_rfe": svm_rfe,
     "clinical_rfe": clinical_rfe,
+    "mkl_rfe": mkl_rfe,
     "svm_bfe": svm_bfe,
     "svdd_rfe": svdd_rfe,
     "l1_cssvm": l1_cssvm,

@@ -70,7 +70,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         Average the ranking over this many stratified subsamples of 80 % of the rows.
     keep : list of column names or numbers
         Features that are always selected; they count towards the size.
-    kinds : dict of column name to "real", "ordinal" or "nominal"
+    kinds : dict of column name to "real", "ordinal", "nominal" or "boolean"
         Overrides what the dtypes say.
     class_weight : None, "balanced" or dict
     negative_weight : float

@@ -14,6 +14,7 @@ from .errors import InputError, listing, positive_number, whole_number
 
 if TYPE_CHECKING:
     from .fitting import Searched
+    from .mkl import MKLClassifier
     from .problem import Own
     from .selector import SVMSelector
 
@@ -24,11 +25,8 @@ DROWNS = 1e14  # and one so much wider leaves nothing of the others
 
 def check_settings(selector: SVMSelector) -> None:
     """Refuse values that make no sense, before anything is computed."""
-    weight, ensemble = selector.class_weight, selector.ensemble
-    if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
-        raise InputError(f'class_weight is {weight!r}; it must be None, "balanced" or a dict of class to weight')
-    for label, value in weight.items() if isinstance(weight, Mapping) else ():
-        positive_number("selector", f"class_weight of {label!r}", value)
+    ensemble = selector.ensemble
+    check_class_weight(selector.class_weight)
     positive_number("selector", "negative_weight", selector.negative_weight)
     if ensemble is not None:
         whole_number("selector", "ensemble", ensemble)
@@ -36,6 +34,14 @@ def check_settings(selector: SVMSelector) -> None:
         positive_number("selector", "similar", selector.similar, 1.0)
     if isinstance(selector.keep, str) or not (selector.keep is None or hasattr(selector.keep, "__iter__")):
         raise InputError(f"keep is {selector.keep!r}; it must be a list of column names or numbers")
+
+
+def check_class_weight(weight: Any) -> None:
+    """Refuse what is neither None, "balanced" nor a dict of positive numbers."""
+    if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
+        raise InputError(f'class_weight is {weight!r}; it must be None, "balanced" or a dict of class to weight')
+    for label, value in weight.items() if isinstance(weight, Mapping) else ():
+        positive_number("selector", f"class_weight of {label!r}", value)
 
 
 def read_prefilter(prefilter: Any) -> tuple[Any, int]:
@@ -70,7 +76,7 @@ def keep_places(selector: SVMSelector) -> tuple[int, ...]:
     return tuple(dict.fromkeys(places))
 
 
-def weight_by_code(selector: SVMSelector) -> Mapping[int, float] | str | None:
+def weight_by_code(selector: SVMSelector | MKLClassifier) -> Mapping[int, float] | str | None:
     """class_weight with the classes' codes in place of their names."""
     weight, classes = selector.class_weight, selector.classes_
     if not isinstance(weight, Mapping):

@@ -16,7 +16,7 @@ from ._tent import Tents
 from ._types import Array, BoolArray, IntArray, Matrix, is_sparse
 from .errors import InputError, listing
 
-KINDS = ("real", "ordinal", "nominal")
+KINDS = ("real", "ordinal", "nominal", "boolean")
 LARGEST = 1e75  # sums of squares of squares of anything larger overflow
 
 
@@ -83,7 +83,7 @@ class Columns:
 
     names: tuple[str, ...]
     kind: tuple[str, ...]
-    levels: Mapping[int, tuple[Any, ...]]  # of nominal and ordinal features, by position
+    levels: Mapping[int, tuple[Any, ...]]  # of features that are not numbers, by position
 
     @classmethod
     def of(cls, X: Any, kinds: Mapping[str, str] | None = None) -> Columns:
@@ -101,9 +101,14 @@ class Columns:
         for j, name in enumerate(kind):
             if name == "real":
                 levels.pop(j, None)
-            elif j not in levels:
+            elif j not in levels and inferred.get(j) != "boolean":
                 column = np.asarray(X)[:, j].tolist() if frame is None else frame[:, j].to_list()
                 levels[j] = _sorted_levels(column)
+            if name == "boolean" and len(levels.get(j, ())) > 2:
+                raise InputError(
+                    f"kinds calls {names[j]!r} boolean and it has {len(levels[j])} values ({listing(levels[j])}): "
+                    "a boolean column has two at most"
+                )
         return cls(names, tuple(kind), levels)
 
     def encode(self, X: Any) -> Matrix:
@@ -125,10 +130,10 @@ class Columns:
 
     def _places(self, column: list[Any], j: int, levels: tuple[Any, ...]) -> Array:
         codes = _places(column, levels)
-        if self.kind[j] == "ordinal" and np.nanmax(codes, initial=0.0) >= len(levels):
+        if self.kind[j] != "nominal" and np.nanmax(codes, initial=0.0) >= len(levels):
             new = next(value for value, code in zip(column, codes, strict=True) if code >= len(levels))
             raise InputError(
-                f"column {self.names[j]!r} is ordinal and has the level {new!r}, unknown when it was trained"
+                f"column {self.names[j]!r} is {self.kind[j]} and has the level {new!r}, unknown when it was trained"
             )
         return codes
 
@@ -168,12 +173,14 @@ def _blocks(frame: nw.DataFrame[Any], columns: Sequence[int]) -> list[list[int]]
 
 
 def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tuple[Any, ...]]]:
-    """Kinds and levels of the columns that are not plain numbers or booleans."""
+    """Kinds of the columns that are not plain numbers, levels of those that are not booleans either."""
     kind: dict[int, str] = {}
     levels: dict[int, tuple[Any, ...]] = {}
     wrong: list[str] = []
     for block in _blocks(frame, range(frame.shape[1])):
         dtype = frame[:, block[0]].dtype
+        if dtype == nw.Boolean:
+            kind |= dict.fromkeys(block, "boolean")
         if dtype.is_numeric() or dtype == nw.Boolean:
             continue
         for j in block:

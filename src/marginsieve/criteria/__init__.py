@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from .filters import ChiSquare, Fast, Fisher, FisherExact, KolmogorovSmirnov, TTest
+from .learned import LearnedWeight
 from .loss import Loss
 from .margin import MarginChange
 from .sphere import SphereChange
@@ -12,6 +13,7 @@ from .sphere import SphereChange
 CRITERIA: dict[str, Callable[..., Any]] = {
     "margin": MarginChange,
     "loss": Loss,
+    "learned": LearnedWeight,
     "radius": SphereChange,
     "dual": partial(SphereChange, of="dual"),
     "radius_as_printed": partial(SphereChange, drop="smallest"),
@@ -31,6 +33,7 @@ __all__ = [
     "Fisher",
     "FisherExact",
     "KolmogorovSmirnov",
+    "LearnedWeight",
     "Loss",
     "MarginChange",
     "SphereChange",

@@ -158,7 +158,7 @@ def _along_grid(points: list[dict[str, Any]], plans: list[Plan], ready: Prepared
         yield np.column_stack(
             [
                 cross @ s.coef + s.diagonal * diagonal + s.intercept
-                if s.weights is None
+                if s.weights is None and s.scale is None
                 else plan.machine.decision(s, gram, rows)
                 for s in warm[kernel]
             ]

@@ -6,36 +6,44 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from .. import _tent
 from .._types import Array, is_sparse
 from ..errors import InputError, listing
-from ..table import Columns, Table, as_frame
+from ..table import Columns, Table
 
 
 class Clinical(BaseEstimator):
     """K(x, z) = sum_j s_j^2 k_j(x_j, z_j), every s_j = 1 / sqrt(n) at the start; k_j as in `clinical_kernel`.
 
     It sees each column in units of its training range, so that standardising would change nothing and is not done.
+
+    Parameters
+    ----------
+    average : bool
+        Divide by the number of live features instead of all: K is the mean over what is left, and C means the same at
+        every size.
     """
 
     geometry = "tent"  # sum_j w_j base_j in coordinates in which each k_j is a tent
     additive = True
-    accepts = frozenset({"real", "ordinal", "nominal"})
+    accepts = frozenset({"real", "ordinal", "nominal", "boolean"})
     missing = True  # cells may be missing
     sparse = False
-    average = False
+
+    def __init__(self, average: bool = False) -> None:
+        self.average = average
 
     def scale(self, table: Table, weight: Array | None = None) -> Array:  # noqa: ARG002
         """(n,) the scaling factors to start from."""
-        return np.full(table.shape[1], 1.0 / np.sqrt(table.shape[1]))
+        n = table.shape[1]
+        return np.full(n, 1.0 if self.average else 1.0 / np.sqrt(n))
 
     def base(self, u: Array, v: Array, kind: str, spread: float) -> Array:
         """k_j of codes within the training range; a missing one is like nothing."""
-        if kind == "nominal":
+        if kind in _tent.CATEGORICAL:
             return np.asarray(np.equal(u, v), dtype=np.float64)
         alike = 1.0 - np.abs(np.subtract(u, v)) / (spread if spread > 0 else np.inf)
         return np.asarray(np.nan_to_num(alike, nan=0.0))
@@ -64,32 +72,45 @@ def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = Non
 
     Daemen and De Moor, Development of a kernel function for clinical data, EMBC 2009, 5913-5917.
     """
+    left, right = _coordinates(A, B, kinds, "the clinical kernel")
+    return _tent.weighted(left, np.full(len(right), 1.0 / len(right)), right)
+
+
+def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:
+    """(rows of A, rows of B): the heterogeneous Euclidean-overlap distance, ranges and levels from B, training rows.
+
+        d(a, b)^2 = sum_j d_j^2,   d_j = 1 - k_j of `clinical_kernel`: |a_j - b_j| / range_j, or 0 if equal and else 1
+
+    A missing cell is at distance 1 from everything, another missing cell included, so that d(a, a) > 0 where cells of
+    a are missing. Values outside the range of B are clipped to it; columns without an observed cell in B are named in
+    a warning and left out.
+
+    Wilson and Martinez, Improved heterogeneous distance functions, Journal of Artificial Intelligence Research 6 (1997)
+    1-34.
+    """
+    left, right = _coordinates(A, B, kinds, "the HEOM distance")
+    return np.sqrt(_tent.squares(left, right, np.ones(len(right))))
+
+
+def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> tuple[Array, Array]:
+    """(n, rows of A), (n, rows of B): both tables in the coordinates of B, columns without a cell in B left out."""
     train = A if B is None else B
     for table in (A, train):
         if is_sparse(table):
-            raise InputError("the clinical kernel needs a dense table and this one is sparse: use X.toarray()")
-    columns = Columns.of(train, {**_booleans(train), **(kinds or {})})
+            raise InputError(f"{what} needs a dense table and this one is sparse: use X.toarray()")
+    columns = Columns.of(train, kinds)
     Z = columns.encode(train)
     empty = np.isnan(Z).all(axis=0)
     if empty.all():
         raise InputError("every cell of the training table is missing")
     if empty.any():
         names = [name for name, gone in zip(columns.names, empty, strict=True) if gone]
-        warnings.warn(f"no cell of {listing(names)} is observed: left out of the kernel", UserWarning, stacklevel=2)
+        warnings.warn(f"no cell of {listing(names)} is observed: left out of {what}", UserWarning, stacklevel=3)
     kept = np.flatnonzero(~empty)
     tents = _tent.Tents.of(Z[:, kept], [columns.kind[j] for j in kept])
-    left = right = tents.U
-    if B is not None:
-        rows = columns.encode(A)
-        if rows.shape[1] != len(empty):
-            raise InputError(f"A has {rows.shape[1]} columns and B has {len(empty)}: they must be the same columns")
-        left = tents.of_rows(rows[:, kept], np.arange(len(kept)))
-    weight = np.full(len(right), 1.0 / len(right))
-    return _tent.weighted(left, weight, right)
-
-
-def _booleans(X: Any) -> dict[str, str]:
-    """Boolean columns of a frame as nominal ones: a value that was not seen is like nothing."""
-    frame = as_frame(X)
-    schema = {} if frame is None else frame.schema
-    return {str(name): "nominal" for name, dtype in schema.items() if dtype == nw.Boolean}
+    if B is None:
+        return tents.U, tents.U
+    rows = columns.encode(A)
+    if rows.shape[1] != len(empty):
+        raise InputError(f"A has {rows.shape[1]} columns and B has {len(empty)}: they must be the same columns")
+    return tents.of_rows(rows[:, kept], np.arange(len(kept))), tents.U

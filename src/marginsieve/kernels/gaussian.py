@@ -23,7 +23,7 @@ class Gaussian(BaseEstimator):
 
     geometry = "distance"  # sum_j w_j base_j is minus half a squared distance
     additive = False
-    accepts = frozenset({"real", "ordinal"})
+    accepts = frozenset({"real", "ordinal", "boolean"})
     sparse = False
 
     def __init__(self, width: float | str = "auto", average: bool = False) -> None:

@@ -20,7 +20,7 @@ class Linear(BaseEstimator):
 
     geometry = "product"  # sum_j w_j base_j is a matrix product
     additive = True  # K is a sum over features
-    accepts = frozenset({"real", "ordinal"})
+    accepts = frozenset({"real", "ordinal", "boolean"})
     sparse = True
 
     def __init__(self, average: bool = False) -> None:

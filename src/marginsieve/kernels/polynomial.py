@@ -27,7 +27,7 @@ class Polynomial(BaseEstimator):
 
     geometry = "product"
     additive = False
-    accepts = frozenset({"real", "ordinal"})
+    accepts = frozenset({"real", "ordinal", "boolean"})
     sparse = False
 
     def __init__(self, degree: int = 3, width: float | str = "auto", average: bool = False) -> None:

@@ -2,8 +2,9 @@
 
 from .c_svc import CSVC
 from .l1 import L1SVC
+from .mkl import MKL
 from .svdd import Sphere
 
-MACHINES = {"c_svc": CSVC, "svdd": Sphere, "l1": L1SVC}
+MACHINES = {"c_svc": CSVC, "svdd": Sphere, "l1": L1SVC, "mkl": MKL}
 
-__all__ = ["CSVC", "L1SVC", "MACHINES", "Sphere"]
+__all__ = ["CSVC", "L1SVC", "MACHINES", "MKL", "Sphere"]

@@ -329,15 +329,27 @@ def svc(
 
 
 @jit
-def _svdd(
-    K2: Array, p: Array, lo: Array, hi: Array, c: Array, room: Array, tol: float, limit: int, work: int
+def _quadratic(
+    K: Array, p: Array, lo: Array, hi: Array, c: Array, room: Array, tol: float, limit: int, work: int
 ) -> tuple[float, float, float, int]:
-    """One stretch of work on c, in place: (multiplier of sum(c) = 1, dual objective, violation, pair steps)."""
+    """One stretch of work on c, in place: (multiplier of the sum, objective, violation, pair steps)."""
     objective, E = 0.0, room[5]
-    gap, steps = _ascend(K2, p, lo, hi, c, E, room, tol, limit, work)
+    gap, steps = _ascend(K, p, lo, hi, c, E, room, tol, limit, work)
     for k in range(c.shape[0]):
         objective += 0.5 * c[k] * (p[k] + E[k])
     return _intercept(lo, hi, c, E), objective, gap, steps
+
+
+def quadratic(
+    K: Array, p: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int
+) -> tuple[Array, float, float, Array, float]:
+    """max p'c - 1/2 c'Kc from a feasible `start`, its sum kept: (c, multiplier, objective, E = p - Kc, violation)."""
+    c, room = start.copy(), np.empty((7, len(start)))
+    while True:
+        multiplier, objective, gap, steps = _quadratic(K, p, lo, hi, c, room, tol, max_iter, WORK_BETWEEN_LOOKS)
+        if gap <= tol or steps < 0 or steps >= max_iter:
+            return c, multiplier, objective, room[5].copy(), gap
+        max_iter -= steps
 
 
 def svdd(
@@ -346,9 +358,4 @@ def svdd(
     """SVDD from a feasible `start`: (c, multiplier, dual objective, E = diag K - 2Kc, violation)."""
     if not np.isfinite(K).all():
         return start, 0.0, 0.0, start, HUGE
-    K2, p, c, room = 2.0 * K, K.diagonal().copy(), start.copy(), np.empty((7, len(start)))
-    while True:
-        multiplier, objective, gap, steps = _svdd(K2, p, lo, hi, c, room, tol, max_iter, WORK_BETWEEN_LOOKS)
-        if gap <= tol or steps < 0 or steps >= max_iter:
-            return c, multiplier, objective, room[5].copy(), gap
-        max_iter -= steps
+    return quadratic(2.0 * K, K.diagonal().copy(), lo, hi, start, tol, max_iter)

@@ -24,15 +24,22 @@ class Backward(BaseEstimator):
         What is dropped each time: a share of what is left (in (0, 1), at least one feature) or a count (1, 2, ...).
     one_by_one_below : int
         From this many features on, one is dropped each time; 0 is never.
+    final : machine or None
+        What is fitted on the selected features, the machine of the search itself by default.
     """
 
-    def __init__(self, step: float | int = 0.2, one_by_one_below: int = 0) -> None:
+    def __init__(self, step: float | int = 0.2, one_by_one_below: int = 0, final: Any = None) -> None:
         self.step = step
         self.one_by_one_below = one_by_one_below
+        self.final = final
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        check_step(self.step)
+        check_final(self.final)
 
     def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Ranks later dropped features higher; within one drop, higher scores; then the leftmost column."""
-        check_step(self.step)
         gram = problem.gram()
         n = len(gram.features)
         scores, order, steps = np.zeros(n), np.empty(n, dtype=np.intp), []
@@ -69,6 +76,14 @@ def check_step(step: Any) -> None:
     number = isinstance(step, numbers.Real) and not isinstance(step, bool) and math.isfinite(step)
     if not number or not (0 < step < 1 or (step >= 1 and float(step).is_integer())):
         raise InputError(f"search: step is {step!r}; it must be a share in (0, 1) or a whole number of 1 or more")
+
+
+def check_final(final: Any) -> None:
+    """Refuse what is neither None nor a machine."""
+    if final is not None and (isinstance(final, type) or not hasattr(final, "solve")):
+        raise InputError(f"search: final is {final!r}; it must be None or a machine such as CSVC()")
+    if final is not None and hasattr(final, "check"):
+        final.check()
 
 
 def _kept(features: IntArray, keep: IntArray) -> BoolArray | None:

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._types import Array, IntArray
-from ..errors import InputError, whole_number
+from ..errors import whole_number
 from ..problem import Path, Problem, Solution, Step
-from .backward import worst_first
+from .backward import check_final, worst_first
 
 
 class LearnedPath(BaseEstimator):
@@ -37,10 +37,7 @@ class LearnedPath(BaseEstimator):
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         whole_number("search", "points", self.points, 2)
-        if self.final is not None and (isinstance(self.final, type) or not hasattr(self.final, "solve")):
-            raise InputError(f"search: final is {self.final!r}; it must be None or a machine such as CSVC()")
-        if self.final is not None and hasattr(self.final, "check"):
-            self.final.check()
+        check_final(self.final)
 
     def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Of n values of C, what enters at the k-th scores n - k + 1, what never enters its gradient, below 1."""
