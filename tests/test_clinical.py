@@ -178,7 +178,7 @@ def cohort():
 
 def test_columns_of_all_kinds_are_selected_with_missing_cells(cohort):
     X, y = cohort
-    made = recipes.clinical_rfe(n_features_to_select=3, random_state=0).fit(X, y)
+    made = recipes.clinical_rfe(C=0.3, n_features_to_select=3, random_state=0).fit(X, y)
     assert set(made.get_feature_names_out()) == {"age", "smoker", "site"}
     assert made.constant_ == ["empty"]
     assert made.ranking_[list(X.columns).index("empty")] == X.shape[1]
@@ -227,7 +227,7 @@ def test_kinds_are_the_users(cohort):
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        ({"prefilter": ("fast", 5)}, "prefilter is .'fast', 5. and columns hold categories .'site'"),
+        ({"prefilter": ("fast", 5)}, "prefilter is .Fast.., 5. and columns hold categories .'site'"),
         ({"sampler": "smote"}, "sampler is 'smote' and columns hold categories"),
         ({"criterion": "fisher", "search": "top_k"}, "criterion is Fisher.. and columns hold categories"),
     ],
@@ -237,8 +237,22 @@ def test_what_counts_with_numbers_refuses_categories_and_gaps(told, sentence, co
     made = recipes.clinical_rfe(n_features_to_select=3, threshold="margin").set_params(**told)
     with pytest.raises(InputError, match=sentence):
         made.fit(X, y)
-    with pytest.raises(InputError, match="cells are missing in 'g03', 'age'"):
-        made.fit(X.drop(columns=["site", "empty"]), y)
+    complete = X.drop(columns=["site", "empty"])
+    if "sampler" in told:
+        with pytest.raises(InputError, match="sampler is 'smote' and cells are missing in 'g03', 'age'"):
+            made.fit(complete, y)
+    else:  # a filter leaves them out
+        assert made.fit(complete, y).n_features_ == 3
+
+
+def test_a_filter_for_both_kinds_takes_the_table(cohort):
+    X, y = cohort
+    made = recipes.clinical_rfe(n_features_to_select=3, threshold="margin").set_params(
+        criterion="mixed_test", search="top_k"
+    )
+    assert set(made.fit(X, y).get_feature_names_out()) == {"age", "smoker", "site"}
+    few = recipes.clinical_rfe(n_features_to_select=3, threshold="margin", prefilter=("mixed_test", 3)).fit(X, y)
+    assert set(few.get_feature_names_out()) == {"age", "smoker", "site"}
 
 
 def test_other_kernels_still_refuse_missing_cells(cohort):

@@ -1,5 +1,8 @@
 """Criteria against their definitions, and what must not matter to them."""
 
+import itertools
+from math import comb
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,10 +14,10 @@ from oracles import sphere as slow_sphere
 from scipy import sparse, stats
 from sklearn.base import clone
 
-from marginsieve.criteria import CRITERIA, Loss, MarginChange, SphereChange
+from marginsieve.criteria import CRITERIA, LearnedWeight, Loss, MarginChange, SphereChange, _exact
 from marginsieve.errors import InputError
 from marginsieve.kernels import KERNELS
-from marginsieve.machines import CSVC, Sphere
+from marginsieve.machines import CSVC, MKL, Sphere
 from marginsieve.problem import Problem, Rows
 from marginsieve.table import Columns, Table
 
@@ -29,7 +32,11 @@ def problem_of(table, y, kernel="linear", criterion="margin", weight=None, machi
     part = KERNELS[kernel]()
     criterion = CRITERIA[criterion]() if isinstance(criterion, str) else criterion
     if machine is None:
-        machine = Sphere(r=0.3, tol=1e-9) if isinstance(criterion, SphereChange) else CSVC(tol=1e-9)
+        machine = {SphereChange: Sphere(r=0.3, tol=1e-9), LearnedWeight: MKL(tol=1e-9)}.get(
+            type(criterion), CSVC(tol=1e-9)
+        )
+    if isinstance(machine, MKL) and not part.additive:
+        pytest.skip("MKL needs a sum over features")
     return Problem(table, y, np.ones_like(y) * weight, weight, part.scale(table, weight), part, machine, criterion)
 
 
@@ -387,6 +394,80 @@ def test_p_values_beyond_double_precision_still_rank(table_of):
         value = scores(problem_of(table_of(X), y, criterion=name))
         assert np.isfinite(value).all()
         assert value[0] > value[1] > value[2] > 308
+
+
+@settings(max_examples=60, deadline=None)
+@given(table=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), min_size=2, max_size=5))
+def test_the_exact_test_is_all_tables_with_the_same_margins(table):
+    table = np.array(table)
+    size, positives = table.sum(axis=1), table[:, 0].sum()
+    own, chance, total = np.prod([comb(n, x) for n, x in zip(size, table[:, 0], strict=True)]), 0, 0
+    for counts in itertools.product(*(range(n + 1) for n in size)):
+        if sum(counts) == positives:
+            likely = np.prod([comb(n, x) for n, x in zip(size, counts, strict=True)])
+            total += likely
+            chance += likely if likely <= own * (1 + 1e-7) else 0
+    np.testing.assert_allclose(np.exp(_exact.log_p(table)), chance / total, rtol=1e-6)
+
+
+def test_tables_too_large_for_the_exact_test_get_the_chi_square_test(rng):
+    z, y = rng.integers(0, 12, 1200).astype(float), np.where(rng.random(1200) < 0.4, 1.0, -1.0)
+    table = Table(z[:, None], ("nominal",), ("site",))
+    exact, chi = (scores(problem_of(table, y, "clinical", name)) for name in ("fisher_exact", "chi_square"))
+    assert _exact.log_p(np.array([[np.sum((z == v) & (y == s)) for s in (1, -1)] for v in range(12)])) is None
+    np.testing.assert_allclose(exact, chi)
+    small = Table(np.arange(40.0)[:, None] % 4, ("nominal",), ("site",))
+    assert scores(problem_of(small, y[:40], "clinical", "fisher_exact")) != pytest.approx(
+        scores(problem_of(small, y[:40], "clinical", "chi_square"))
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_mixed_tables_have_a_test_for_each_kind(seed):
+    X, y = columns_of(seed)
+    kind = ("real", "real", "boolean", "nominal", "real", "real", "ordinal", "real")
+    value = scores(problem_of(Table(X, kind, tuple("abcdefgh")), y, "clinical", "mixed_test"))
+    for j in (0, 1, 5, 6, 7):
+        p = stats.ttest_ind(X[y > 0, j], X[y < 0, j], equal_var=False).pvalue
+        np.testing.assert_allclose(10.0 ** -value[j], p, rtol=1e-7)
+    for j in (2, 3):
+        table = np.array([[np.sum((X[:, j] == v) & (y == side)) for side in (1, -1)] for v in np.unique(X[:, j])])
+        np.testing.assert_allclose(value[j], max(-_exact.log_p(table) / np.log(10), 0.0), atol=1e-12)
+
+
+def test_significance_far_out_is_finite_and_in_order(table_of):
+    y = np.where(np.arange(2000) < 900, 1.0, -1.0)
+    noise = np.random.default_rng(0).normal(size=2000)
+    X = np.column_stack([y * a + noise for a in (50.0, 5.0, 4.0, 3.9)])
+    value = scores(problem_of(table_of(X), y, criterion="mixed_test"))
+    assert np.isfinite(value).all()
+    assert (np.diff(value) < 0).all()
+    near = scores(problem_of(table_of(X * [1, 1, 1, 1]), y, criterion="t_test"))
+    assert (np.diff(near) < 0).all()
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_missing_cells_are_left_out(name, blobs, table_of):
+    X, y = blobs
+    X = np.round(X, 1)
+    X[3:9, 2], X[y > 0, 5] = np.nan, np.nan
+    value = scores(problem_of(table_of(X), y, "clinical", name))
+    seen = ~np.isnan(X[:, 2])
+    alone = np.where(np.isnan(X[:, [0, 1, 2]]), 0.0, X[:, [0, 1, 2]])[seen]
+    if name != "shrunken_fisher":  # whose floor is a median over the columns
+        np.testing.assert_allclose(value[2], scores(problem_of(table_of(alone), y[seen], "clinical", name))[2])
+    assert value[5] == 0.0  # nothing is known of one class
+    assert np.isfinite(value).all()
+
+
+def test_shrunken_fisher_is_its_definition(blobs, table_of):
+    X, y = blobs
+    a, b = X[y > 0], X[y < 0]
+    pooled = (len(a) * a.var(axis=0) + len(b) * b.var(axis=0)) / len(X)
+    spread = sum((len(part) * part.var(axis=0) + 5 * pooled) / (len(part) + 5) for part in (a, b))
+    slow = (a.mean(axis=0) - b.mean(axis=0)) ** 2 / (spread + 0.05 * np.median(pooled))
+    np.testing.assert_allclose(scores(problem_of(table_of(X + 50.0), y, criterion="shrunken_fisher")), slow)
 
 
 def test_fisher_is_its_definition(blobs, table_of):

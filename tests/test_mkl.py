@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
-from test_clinical import table as mixed_table
 
 from marginsieve import MKLClassifier, recipes
 from marginsieve.errors import InputError
@@ -15,6 +14,7 @@ from marginsieve.kernels import Clinical, Linear, clinical_kernel
 from marginsieve.machines import CSVC, MKL, _mkl
 from marginsieve.machines.mkl import mixed
 from marginsieve.table import Columns
+from test_clinical import table as mixed_table
 
 
 def labels(m):

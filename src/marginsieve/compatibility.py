@@ -10,7 +10,7 @@ from .criteria import LearnedWeight, SphereChange
 from .errors import listing
 from .kernels import Linear
 from .machines import L1SVC, MKL, Sphere
-from .searches import Backward, LearnedPath, PenalizedScaling
+from .searches import Backward, LearnedPath, Merge, PenalizedScaling
 from .table import Table
 
 
@@ -27,6 +27,11 @@ def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | Non
         return f"{type(search).__name__} needs a criterion to rank by: use criterion='margin' or another name"
     if "solution" in criterion.needs and (sentence := _refuses_scoring(machine, criterion)):
         return sentence
+    if isinstance(search, Merge) and "solution" in criterion.needs:
+        return (
+            f"{type(search).__name__} merges lists that a filter ranked, and {type(criterion).__name__} is about a "
+            "machine: use criterion='mixed_test'"
+        )
     if isinstance(search, Backward) and "solution" not in criterion.needs:
         return (
             f"{type(criterion).__name__} scores a column by the labels alone, so its order does not change while "
@@ -87,18 +92,24 @@ def refuses_table(kernel: Any, table: Table) -> str | None:
 
 
 def refuses_mixed(table: Table, criterion: Any, prefilter: Any, sampler: Any) -> str | None:
-    """Why a filter or a sampler, which count with numbers, cannot work on this table, or None where it can."""
-    asked = [("sampler", sampler), ("prefilter", prefilter)]
-    asked += [("criterion", criterion)] if criterion is not None and "labels" in criterion.needs else []
-    named = [f"{axis} is {value!r} and" for axis, value in asked if value is not None]
-    if not named:
-        return None
-    if wrong := [name for name, kind in zip(table.names, table.kind, strict=True) if kind == "nominal"]:
-        return f"{named[0]} columns hold categories ({listing(wrong)}): use it on tables of numbers alone"
-    if not table.is_sparse and (lost := np.flatnonzero(np.isnan(table.Z).any(axis=0))).size:
+    """Why a sampler, or a filter that counts with numbers, cannot work on this table, or None where it can."""
+    asked = [("sampler", sampler, sampler), ("criterion", criterion, criterion)]
+    asked += [] if prefilter is None else [("prefilter", prefilter, prefilter[0])]
+    named = [f"{axis} is {value!r} and" for axis, value, part in asked if part is not None and not _takes(part)]
+    if named and (wrong := [name for name, kind in zip(table.names, table.kind, strict=True) if kind == "nominal"]):
+        return (
+            f"{named[0]} columns hold categories ({listing(wrong)}): use it on tables of numbers alone, or a filter "
+            "for both such as criterion='mixed_test'"
+        )
+    if sampler is not None and not table.is_sparse and (lost := np.flatnonzero(np.isnan(table.Z).any(axis=0))).size:
         missing = listing([table.names[j] for j in lost])
-        return f"{named[0]} cells are missing in {missing}: impute them, or use it on complete columns alone"
+        return f"sampler is {sampler!r} and cells are missing in {missing}: impute them, or leave the sampler out"
     return None
+
+
+def _takes(component: Any) -> bool:
+    """Whether a component is at home with categories: machines' criteria are, and some filters."""
+    return "solution" in getattr(component, "needs", ()) or bool(getattr(component, "categories", False))
 
 
 def refuses_classes(n_classes: int, negative_weight: float, threshold: Any) -> str | None:

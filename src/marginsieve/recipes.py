@@ -8,11 +8,11 @@ from typing import Any
 from sklearn.base import clone
 
 from .components import resolve
-from .criteria import Fisher, LearnedWeight, Loss, MarginChange
+from .criteria import Fisher, LearnedWeight, Loss, MarginChange, MixedTest
 from .errors import InputError, listing
 from .kernels import Clinical, Linear
 from .machines import CSVC, L1SVC, MKL, Sphere
-from .searches import Backward, LearnedPath, PenalizedScaling, TopK
+from .searches import Backward, LearnedPath, Merge, PenalizedScaling, TopK
 from .selector import SVMSelector
 
 
@@ -50,6 +50,31 @@ def mkl_rfe(
     last = CSVC(C=C) if isinstance(final, str) and final == "c_svc" else final
     last = None if last is None else resolve("machine", last)
     return _backward(kernel, MKL(C=C), LearnedWeight(), step, settings, last)
+
+
+def hfs_nb(C: float = 1.0, folds: int = 10, **settings: Any) -> SVMSelector:
+    """Numbers ranked by t-test and categories by Fisher's exact test, merged by naive Bayes in inner folds.
+
+    Paul and Dupont, Kernel methods for mixed feature selection, section 2, after Doquire and Verleysen, An hybrid
+    approach to feature selection for mixed categorical and continuous data, KDIR 2011, 394-401. The machine on what is
+    selected is a support vector machine on the clinical kernel.
+    """
+    return _merged(C, Merge("naive_bayes", folds=folds), settings)
+
+
+def hfs_5nn(C: float = 1.0, folds: int = 10, neighbours: int = 5, **settings: Any) -> SVMSelector:
+    """Numbers ranked by t-test and categories by Fisher's exact test, merged by five nearest neighbours (HEOM).
+
+    Paul and Dupont, Kernel methods for mixed feature selection, section 2, after Doquire and Verleysen, An hybrid
+    approach to feature selection for mixed categorical and continuous data, KDIR 2011, 394-401. The machine on what is
+    selected is a support vector machine on the clinical kernel.
+    """
+    return _merged(C, Merge("neighbours", folds=folds, neighbours=neighbours), settings)
+
+
+def _merged(C: float, search: Merge, settings: dict[str, Any]) -> SVMSelector:
+    kernel = Clinical(average=True)
+    return SVMSelector(kernel=kernel, machine=CSVC(C=C), criterion=MixedTest(), search=search, **settings)
 
 
 def svm_bfe(
@@ -205,6 +230,8 @@ RECIPES: dict[str, Callable[..., SVMSelector]] = {
     "svm_rfe": svm_rfe,
     "clinical_rfe": clinical_rfe,
     "mkl_rfe": mkl_rfe,
+    "hfs_nb": hfs_nb,
+    "hfs_5nn": hfs_5nn,
     "svm_bfe": svm_bfe,
     "svdd_rfe": svdd_rfe,
     "l1_cssvm": l1_cssvm,

@@ -252,10 +252,11 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         for component in parts.values():
             if hasattr(component, "check"):
                 component.check()
+        prefilter = None if self.prefilter is None else read_prefilter(self.prefilter)
         for sentence in (
             refuses(**parts),
             refuses_table(parts["kernel"], part.table),
-            refuses_mixed(part.table, parts["criterion"], self.prefilter, self.sampler),
+            refuses_mixed(part.table, parts["criterion"], prefilter, self.sampler),
             refuses_classes(len(classes), self.negative_weight, self.threshold),
         ):
             if sentence:
@@ -271,7 +272,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             n_classes=len(classes),
             positive=positive,
             standardize=bool(self.standardize),
-            prefilter=None if self.prefilter is None else read_prefilter(self.prefilter),
+            prefilter=prefilter,
             sampler=sampler,
             ensemble=self.ensemble,
             keep=keep_places(self),

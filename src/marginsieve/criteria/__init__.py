@@ -4,10 +4,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .filters import ChiSquare, Fast, Fisher, FisherExact, KolmogorovSmirnov, TTest
+from .filters import Fast, Fisher, KolmogorovSmirnov, ShrunkenFisher
 from .learned import LearnedWeight
 from .loss import Loss
 from .margin import MarginChange
+from .significance import ChiSquare, FisherExact, MixedTest, TTest
 from .sphere import SphereChange
 
 CRITERIA: dict[str, Callable[..., Any]] = {
@@ -19,11 +20,13 @@ CRITERIA: dict[str, Callable[..., Any]] = {
     "radius_as_printed": partial(SphereChange, drop="smallest"),
     "dual_as_printed": partial(SphereChange, of="dual", drop="smallest"),
     "fisher": Fisher,
+    "shrunken_fisher": ShrunkenFisher,
     "fast": Fast,
     "t_test": TTest,
     "kolmogorov_smirnov": KolmogorovSmirnov,
     "chi_square": ChiSquare,
     "fisher_exact": FisherExact,
+    "mixed_test": MixedTest,
 }
 
 __all__ = [
@@ -36,6 +39,8 @@ __all__ = [
     "LearnedWeight",
     "Loss",
     "MarginChange",
+    "MixedTest",
+    "ShrunkenFisher",
     "SphereChange",
     "TTest",
 ]

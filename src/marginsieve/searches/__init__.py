@@ -2,9 +2,10 @@
 
 from .backward import Backward
 from .learned import LearnedPath
+from .merge import Merge
 from .scaling import PenalizedScaling
 from .top_k import TopK
 
-SEARCHES = {"backward": Backward, "learned": LearnedPath, "scaling": PenalizedScaling, "top_k": TopK}
+SEARCHES = {"backward": Backward, "learned": LearnedPath, "merge": Merge, "scaling": PenalizedScaling, "top_k": TopK}
 
-__all__ = ["SEARCHES", "Backward", "LearnedPath", "PenalizedScaling", "TopK"]
+__all__ = ["SEARCHES", "Backward", "LearnedPath", "Merge", "PenalizedScaling", "TopK"]

@@ -1,0 +1,91 @@
+"""What filters share: columns block by block, each over the rows in which it is observed.
+
+Samples count by their weight: whole numbers are counts, any other weights are brought to a mean of 1 first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .._jit import jit
+from .._products import parts
+from .._types import Array, IntArray, is_sparse
+from ..problem import Problem
+from ..table import column_of
+
+TINY = 1e-12  # of the variance of a column: what counts as no variance inside the classes
+
+Score = Callable[[Array, Array, Array], Array]  # columns as rows (p, m), labels (m,), weights (m,) -> (p,) or (r, p)
+
+
+def by_block(problem: Problem, of: Score) -> Array:
+    """(n,): a score by column, added over the class problems."""
+    return np.asarray(np.sum([over_columns(problem, label, of) for label in problem.y], axis=0))
+
+
+def over_columns(problem: Problem, label: Array, of: Score) -> Array:
+    """(n,) or (r, n): `of` block by block; columns with missing cells one by one, over what is observed of them.
+
+    A column of which one class is not observed at all has 0.
+    """
+    Z, n, weight = problem.table.Z, problem.table.shape[1], as_counts(problem.sample_weight)
+    pieces = []
+    for part in parts(n):
+        block = Z[:, part]
+        z = np.ascontiguousarray((block.toarray() if is_sparse(block) else block).T)
+        gaps = np.flatnonzero(np.isnan(z).any(axis=1))
+        found = of(np.nan_to_num(z, nan=0.0) if len(gaps) else z, label, weight)
+        for k in gaps:
+            seen = ~np.isnan(z[k])
+            both = np.any(label[seen] > 0) and np.any(label[seen] < 0)
+            found[..., k] = of(z[[k]][:, seen], label[seen], weight[seen])[..., 0] if both else 0.0
+        pieces.append(found)
+    return np.concatenate(pieces, axis=-1)
+
+
+def by_level(problem: Problem, features: IntArray, of: Callable[[Array], float]) -> Array:
+    """(k,): `of` the weights (levels, 2) of positives and negatives by category of some columns, added over classes."""
+    weight, out = as_counts(problem.sample_weight), np.zeros(len(features))
+    for k, j in enumerate(features):
+        z = column_of(problem.table.Z, j)
+        seen = ~np.isnan(z)
+        level = np.unique(z[seen], return_inverse=True)[1]
+        for label in problem.y:
+            positive = np.where(label[seen] > 0, weight[seen], 0.0)
+            out[k] += of(np.column_stack([np.bincount(level, positive), np.bincount(level, weight[seen] - positive)]))
+    return out
+
+
+def as_counts(weight: Array) -> Array:
+    """Whole numbers are counts; any other weights are brought to a mean of 1."""
+    if np.all(weight == np.rint(weight)):
+        return weight
+    return np.asarray(np.round(weight * (len(weight) / weight.sum()), 12))
+
+
+def moments(z: Array, label: Array, weight: Array) -> tuple[list[Array], list[Array], list[float], Array]:
+    """Means and variances (p,) of positives and negatives, their weights, and the least variance that counts."""
+    z = z - (z @ weight / weight.sum())[:, None]  # the variances are differences of squares: keep the means small
+    square = z * z
+    mean, variance, total = [], [], []
+    for side in (1.0, -1.0):
+        w = weight * (label == side)
+        total.append(float(w.sum()))
+        mean.append(z @ w / total[-1])
+        variance.append(np.maximum(square @ w / total[-1] - mean[-1] ** 2, 0.0))
+    return mean, variance, total, TINY * (square @ weight) / weight.sum()
+
+
+@jit
+def tied(row: Array, place: IntArray, positive: Array, negative: Array, plus: Array, minus: Array) -> int:
+    """The positives' and the negatives' weights by distinct value of a row, in order; returns how many there are."""
+    count = 0
+    for i in range(row.shape[0]):
+        if i == 0 or row[place[i]] != row[place[i - 1]]:
+            plus[count], minus[count] = 0.0, 0.0
+            count += 1
+        plus[count - 1] += positive[place[i]]
+        minus[count - 1] += negative[place[i]]
+    return count

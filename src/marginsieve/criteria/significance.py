@@ -1,0 +1,167 @@
+"""Filters by statistical tests between a column and the class; categories are tested as they are.
+
+With more than two classes the scores of the one-vs-rest problems are added. Missing cells are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy import special
+from sklearn.base import BaseEstimator
+
+from .._jit import jit
+from .._tent import CATEGORICAL
+from .._types import Array, IntArray
+from ..errors import whole_number
+from ..gram import Gram
+from ..problem import Problem, Solution
+from ._columns import Score, by_block, by_level, moments, tied
+from ._exact import log_p
+
+LOG_10 = float(np.log(10.0))
+
+
+class TTest(BaseEstimator):
+    """|t| of Welch's test: |mean_+ - mean_-| / sqrt(var_+ / m_+ + var_- / m_-); a weight of 2 counts as two samples."""
+
+    needs = frozenset({"labels"})
+
+    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+        """(n,)."""
+        return by_block(problem, lambda z, label, weight: _welch(z, label, weight)[0])
+
+
+class ChiSquare(BaseEstimator):
+    """-log10 p of the chi-square test between a column's levels and the class; each category is a level.
+
+    Parameters
+    ----------
+    bins : int
+        Numbers with more distinct values than this are cut into so many levels of about equal weight.
+    """
+
+    needs = frozenset({"labels"})
+    categories = True
+
+    def __init__(self, bins: int = 4) -> None:
+        self.bins = bins
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        whole_number("criterion", "bins", self.bins, 2)
+
+    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+        """(n,)."""
+        numbers = lambda z, label, weight: _chi_square(_counts(z, label, weight, self.bins))  # noqa: E731
+        return _of_both(problem, numbers, lambda counts: float(_chi_square(counts[None])[0]))
+
+
+class FisherExact(BaseEstimator):
+    """-log10 p of Fisher's exact test (two-sided) between a column and the class; each category is a level.
+
+    Numbers with two values are taken as they are, any others are split at their median. Sums of weights are rounded.
+    With more than two levels it is the test of Freeman and Halton: the chance of all tables with the same margins that
+    are no likelier than the one seen. Where more than two million beginnings of tables would have to be looked at, the
+    chi-square test stands in for it.
+    """
+
+    needs = frozenset({"labels"})
+    categories = True
+
+    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+        """(n,)."""
+        numbers = lambda z, label, weight: np.array([_exact(t) for t in _counts(z, label, weight, 2)])  # noqa: E731
+        return _of_both(problem, numbers, _exact)
+
+
+class MixedTest(BaseEstimator):
+    """-log10 p of Welch's t-test for numbers, of Fisher's exact test for categories: a filter for mixed tables.
+
+    Booleans are categories. The tests are those of Paul and Dupont, Kernel methods for mixed feature selection.
+    """
+
+    needs = frozenset({"labels"})
+    categories = True
+
+    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+        """(n,)."""
+        numbers = lambda z, label, weight: _t_significance(*_welch(z, label, weight))  # noqa: E731
+        return _of_both(problem, numbers, _exact, CATEGORICAL)
+
+
+def _of_both(
+    problem: Problem, numbers: Score, categories: Callable[[Array], float], kinds: Sequence[str] = ("nominal",)
+) -> Array:
+    """(n,): one test for columns of some kinds, another for the rest."""
+    other = np.array([kind in kinds for kind in problem.table.kind])
+    out = np.empty(len(other))
+    if not other.all():
+        part = problem if not other.any() else problem.part(np.flatnonzero(~other))
+        out[~other] = by_block(part, numbers)
+    out[other] = by_level(problem, np.flatnonzero(other), categories)
+    return out
+
+
+def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
+    """|t| and its degrees of freedom, by row of z (p, m)."""
+    mean, variance, total, least = moments(z, label, weight)
+    parts = [v / (m - 1.0) if m > 1.0 else np.zeros(len(z)) for v, m in zip(variance, total, strict=True)]
+    whole = parts[0] + parts[1]
+    below = sum(p * p / (m - 1.0) for p, m in zip(parts, total, strict=True) if m > 1.0)
+    freedom = np.where(whole > least, whole**2 / np.maximum(below, 1e-300), max(sum(total) - 2.0, 1.0))
+    spread = np.maximum(whole, least)
+    return np.asarray(np.abs(mean[0] - mean[1]) / np.sqrt(np.where(spread > 0, spread, 1.0))), freedom
+
+
+def _t_significance(t: Array, freedom: Array) -> Array:
+    """-log10 of the two-sided p of t: I_x(a, 1/2) with a = freedom / 2, x = freedom / (freedom + t^2)."""
+    a, x = 0.5 * freedom, freedom / (freedom + t * t)
+    with np.errstate(all="ignore"):
+        far = a * np.log(x) + 0.5 * np.log1p(-x) - np.log(a) - special.betaln(a, 0.5)
+        far = far + np.log(special.hyp2f1(a + 0.5, 1.0, a + 1.0, x))  # where p underflows
+        p = special.betainc(a, 0.5, x)
+        return np.asarray(-np.where(p > 1e-290, np.log(np.maximum(p, 1e-300)), far) / LOG_10)
+
+
+def _counts(z: Array, label: Array, weight: Array, bins: int) -> Array:
+    """(p, bins, 2): the weight of the positives and of the negatives in each level of each row of z (p, m)."""
+    positive = np.where(label > 0, weight, 0.0)
+    out = np.zeros((len(z), bins, 2))
+    _fill_levels(z, np.argsort(z, axis=1), positive, weight - positive, out)
+    return out
+
+
+@jit
+def _fill_levels(z: Array, order: IntArray, positive: Array, negative: Array, out: Array) -> None:
+    """Equal values share a level; each has its own where there are no more than levels, else by their middle rank."""
+    bins, total = out.shape[1], positive.sum() + negative.sum()
+    plus, minus = np.empty(z.shape[1]), np.empty(z.shape[1])
+    for j in range(z.shape[0]):
+        below, distinct = 0.0, tied(z[j], order[j], positive, negative, plus, minus)
+        for k in range(distinct):
+            here = plus[k] + minus[k]
+            level = k if distinct <= bins else min(bins - 1, int(bins * (below + 0.5 * here) / total))
+            out[j, level, 0] += plus[k]
+            out[j, level, 1] += minus[k]
+            below += here
+
+
+def _chi_square(counts: Array) -> Array:
+    """-log10 p from counts (p, levels, 2)."""
+    by_level, by_class = counts.sum(axis=2, keepdims=True), counts.sum(axis=1, keepdims=True)
+    expected = by_level * by_class / np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1e-300)
+    statistic = np.sum((counts - expected) ** 2 / np.where(expected > 0, expected, 1.0), axis=(1, 2))
+    half = 0.5 * np.maximum((by_level[:, :, 0] > 0).sum(axis=1) - 1, 1)
+    x = 0.5 * statistic
+    with np.errstate(divide="ignore"):
+        far = -x + (half - 1.0) * np.log(np.maximum(x, 1e-300)) - special.gammaln(half)  # where p underflows
+        p = special.gammaincc(half, x)
+        return np.asarray(-np.where(p > 1e-290, np.log(np.maximum(p, 1e-300)), far) / LOG_10)
+
+
+def _exact(counts: Array) -> float:
+    """-log10 p of Fisher's exact test from counts (levels, 2), or of the chi-square test where that is too much."""
+    found = log_p(np.rint(counts).astype(np.intp))
+    return float(_chi_square(counts[None])[0]) if found is None else max(-found / LOG_10, 0.0)

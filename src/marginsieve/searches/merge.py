@@ -1,0 +1,99 @@
+"""Merging two rankings, of numbers and of categories, into one: hybrid feature selection."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import StratifiedKFold
+
+from .._tent import CATEGORICAL
+from .._types import IntArray
+from ..errors import InputError, positive_number, whole_number
+from ..problem import Path, Problem
+from ._judges import NaiveBayes, Neighbours, Rows
+from .backward import worst_first
+
+JUDGES = ("naive_bayes", "neighbours")
+
+
+class Merge(BaseEstimator):
+    """Numbers and categories are ranked apart by the criterion; the heads of the two lists then compete for each place.
+
+    The head with which a classifier does better in inner folds (by balanced accuracy) comes next; of equal ones that
+    with the higher score, then the number. When one list is used up, the other follows in its order.
+
+    Parameters
+    ----------
+    judge : "naive_bayes" or "neighbours"
+        The classifier: naive Bayes for mixed columns, or nearest neighbours by the HEOM distance.
+    folds : int
+        Inner folds, fewer where a class has fewer rows.
+    neighbours : int
+        How many vote.
+    smoothing : float
+        The share of a column's variance that naive Bayes adds to that of each class.
+    """
+
+    def __init__(
+        self, judge: str = "naive_bayes", folds: int = 10, neighbours: int = 5, smoothing: float = 1e-3
+    ) -> None:
+        self.judge = judge
+        self.folds = folds
+        self.neighbours = neighbours
+        self.smoothing = smoothing
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        if self.judge not in JUDGES:
+            raise InputError(f"search: judge is {self.judge!r}; it must be one of {', '.join(map(repr, JUDGES))}")
+        whole_number("search", "folds", self.folds, 2)
+        whole_number("search", "neighbours", self.neighbours)
+        positive_number("search", "smoothing", self.smoothing)
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Path:
+        """Features to keep come first, by their score."""
+        since = time.perf_counter()
+        value = problem.score(None, ())
+        n = len(value)
+        best_first = worst_first(value, n, np.isin(np.arange(n), problem.keep))[::-1]
+        chosen, rest = best_first[: len(problem.keep)].tolist(), best_first[len(problem.keep) :]
+        category = np.array([kind in CATEGORICAL for kind in problem.table.kind])
+        lists = [rest[~category[rest]].tolist(), rest[category[rest]].tolist()]
+        placed = 0
+        if all(lists):
+            judge = self._judge(problem, rng)
+            for j in chosen:
+                judge.add(j)
+            while all(lists):
+                tried = [(judge.value(part[0]), value[part[0]]) for part in lists]
+                winner = lists[int(tried[1] > tried[0])].pop(0)
+                judge.add(winner)
+                chosen.append(winner)
+                placed += 1
+        order = np.array([*chosen, *lists[0], *lists[1]], dtype=np.intp)
+        reason = f"{placed} features were placed by {self.judge} in inner folds; the others follow in their order"
+        return Path(order, value, (problem.step(n, (), since),), reason)
+
+    def _judge(self, problem: Problem, rng: np.random.Generator) -> NaiveBayes | Neighbours:
+        codes = codes_of(problem)
+        folds = min(int(self.folds), int(np.bincount(codes).min()))
+        fold = np.zeros(len(codes), dtype=np.intp)
+        if folds < 2:
+            raise InputError(
+                f"search: {type(self).__name__} needs two rows of each class in a training part: use another search"
+            )
+        splitter = StratifiedKFold(folds, shuffle=True, random_state=int(rng.integers(2**31)))
+        for k, (_, test) in enumerate(splitter.split(codes, codes)):
+            fold[test] = k
+        rows = Rows(problem.table, codes, problem.sample_weight, fold)
+        if self.judge == "naive_bayes":
+            return NaiveBayes(rows, self.smoothing)
+        return Neighbours(rows, int(self.neighbours))
+
+
+def codes_of(problem: Problem) -> IntArray:
+    """(m,) class numbers of a problem's rows."""
+    y = problem.y
+    return np.asarray(y[0] > 0 if len(y) == 1 else y.argmax(axis=0), dtype=np.intp)
