@@ -150,5 +150,5 @@ def test_a_column_that_overflows_is_named(X):
 
 
 def test_work_limits_end_in_a_warning(X):
-    with pytest.warns(ConvergenceWarning, match="machine solves stopped with a KKT violation of up to"):
+    with pytest.warns(ConvergenceWarning, match="machine solves stopped with a residual of up to"):
         fit(X).set_params(machine__max_iter=2, machine__tol=1e-12).fit(X, Y)

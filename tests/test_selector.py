@@ -390,6 +390,86 @@ def test_ensembles_average_rankings(cohort):
     np.testing.assert_array_equal(selector.ranking_, again.ranking_)
 
 
+def test_the_members_of_an_ensemble_judge_what_they_left_out(cohort):
+    """Each subsample selects and fits alone; the threshold is the midpoint of its values on the other rows."""
+    from marginsieve.ensemble import LEFT_OUT
+    from marginsieve.fitting import Part, left_out
+
+    given = {"n_features_to_select": 5, "random_state": 0}
+    made = recipes.fisher(ensemble=6, **given).fit(cohort.X, cohort.y)
+    y = np.unique(cohort.y, return_inverse=True)[1]
+    rng = np.random.default_rng(np.random.SeedSequence(0))
+    seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(6)
+    values, labels, ranks = [], [], []
+    for seed in seeds:
+        part = Part(None, y, np.ones(len(y)))
+        out = left_out(part, LEFT_OUT, np.random.default_rng(seed), at_least=1, leave=2)
+        alone = recipes.fisher(threshold="margin", **given).fit(cohort.X[~out], cohort.y[~out])
+        values.append(made._sign * alone.decision_function(cohort.X[out]))
+        labels.append(np.where(cohort.y[out] == made.positive_, 1.0, -1.0))
+        ranks.append(alone.ranking_)
+        assert abs(out.mean() - LEFT_OUT) < 0.05
+    value, label = np.concatenate(values), np.concatenate(labels)
+    middle = 0.5 * (np.median(value[label > 0]) + np.median(value[label < 0]))
+    assert made.threshold_ == pytest.approx(middle, abs=0.1 * np.ptp(value))  # weights share a row among its times
+    order = np.argsort(np.mean(np.log(np.array(ranks) + 4.0), axis=0), kind="stable")
+    np.testing.assert_array_equal(np.argsort(made.ranking_), order)
+
+
+def test_an_ensemble_needs_no_inner_folds(cohort, monkeypatch):
+    from marginsieve import cut
+
+    monkeypatch.setattr(cut, "hold_out", None)
+    given = {"ensemble": 8, "random_state": 0, "probability": True}
+    one, two = (recipes.svm_rfe(n_jobs=jobs, **given).fit(cohort.X, cohort.y) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.ranking_, two.ranking_)
+    assert one.threshold_ == two.threshold_
+    assert one.n_features_ == two.n_features_
+    assert one.score(cohort.X, cohort.y) > 0.8
+    chance = one.predict_proba(cohort.X)[:, 1]
+    assert chance.min() < 0.5 < chance.max()
+
+
+def test_no_group_is_in_and_out_of_a_subsample(cohort):
+    from marginsieve.fitting import Part, left_out
+
+    y, groups = np.arange(60) % 3 // 2, np.arange(60) // 4  # every group holds both classes
+    for seed in range(20):
+        out = left_out(Part(None, y, np.ones(60), groups), 0.2, np.random.default_rng(seed), at_least=1, leave=2)
+        assert not set(groups[out]) & set(groups[~out])
+        assert len(np.unique(y[~out])) == 2
+        assert 0 < out.sum() < 30
+
+
+def test_a_class_with_one_row_has_no_row_left_out(cohort):
+    y = np.where(np.arange(len(cohort.y)) == 0, "lone", "rest")
+    with pytest.raises(InputError, match="class 'lone' has 1 samples"):
+        recipes.stable_fisher(random_state=0).fit(cohort.X, y)
+    two = np.where(np.arange(len(cohort.y)) < 2, "pair", "rest")
+    recipes.stable_fisher(ensemble=4, n_features_to_select=2, random_state=0, class_weight="balanced").fit(
+        cohort.X, two
+    )
+
+
+@pytest.mark.parametrize("name", ["svm_rfe", "clinical_rfe"])
+def test_ensembles_are_more_stable(name):
+    """Over 12 halves of a cohort, the ten features selected agree more when the ranking is averaged."""
+    from marginsieve.datasets import make_cohort
+    from marginsieve.evaluation.stability import nogueira
+
+    cohort, rng = (
+        make_cohort(n_samples=100, n_features=150, n_relevant=12, effect=0.9, random_state=3),
+        np.random.default_rng(0),
+    )
+    parts = [np.sort(rng.permutation(100)[:60]) for _ in range(12)]
+    found = []
+    for ensemble in (None, 15):
+        given = {"n_features_to_select": 10, "threshold": "margin", "ensemble": ensemble, "random_state": 0}
+        made = (recipes.get(name)(**given).fit(cohort.X.iloc[rows], cohort.y.iloc[rows]) for rows in parts)
+        found.append(nogueira([np.flatnonzero(selector.support_) for selector in made], 150).value)
+    assert found[1] > found[0] + 0.03
+
+
 def test_many_rows_need_rows(rng):
     m = 10_050
     y = np.where(np.arange(m) < 300, "bad", "good")
@@ -597,7 +677,7 @@ def test_a_final_machine_that_did_not_converge_is_told(cohort):
         ({"ensemble": -3}, "ensemble is -3"),
         ({"ensemble": 0.5}, "ensemble is 0.5"),
         ({"prefilter": ("fisher", 0)}, "prefilter is"),
-        ({"prefilter": ("margin", 3)}, "it must be a pair like .*: a filter .'fisher', 'fast'"),
+        ({"prefilter": ("margin", 3)}, "it must be a pair like .*: a filter .'fisher', 'shrunken_fisher', 'fast'"),
         ({"prefilter": ("nosuch", 3)}, "prefilter is .'nosuch', 3.; it must be"),
         ({"prefilter": (None, 3)}, "prefilter is .None, 3.; it must be"),
         ({"prefilter": ("fast", True)}, "prefilter is .'fast', True.; it must be"),

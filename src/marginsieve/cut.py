@@ -16,15 +16,19 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from ._blas import one_thread
 from ._types import Array, IntArray
+from .ensemble import LEFT_OUT, Member, run_search
 from .errors import InputError
-from .fitting import Part, Plan, decisions, run_search
+from .fitting import Part, Plan, decisions
 
 MOST_SIZES = 60  # sizes on the grid of the inner folds
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Decision values of held-out rows by size: values (S, rows, k); row and fold numbers (rows,)."""
+    """Decision values of held-out rows by size: values (S, rows, k); row and fold numbers (rows,).
+
+    A row may be held out in several folds where these overlap.
+    """
 
     sizes: tuple[int, ...]
     values: Array
@@ -33,11 +37,28 @@ class HeldOut:
     solves: int = 0
     unconverged: int = 0
     worst_residual: float = 0.0
+    overlap: float = 0.0  # rows tested for each row trained on, where folds overlap
+
+    @classmethod
+    def out_of_bag(cls, members: Sequence[Member], sizes: tuple[int, ...]) -> HeldOut:
+        """From the rows that the members of an ensemble left out; the work is counted elsewhere."""
+        return cls(
+            sizes,
+            np.concatenate([member.values for member in members], axis=1),
+            np.concatenate([member.rows for member in members]),
+            np.concatenate([np.full(len(member.rows), k) for k, member in enumerate(members)]),
+            overlap=LEFT_OUT / (1.0 - LEFT_OUT),
+        )
+
+    def weight(self, weight: Array) -> Array:
+        """(rows,) the rows' weights, shared among the times that a row is held out."""
+        return np.asarray(weight[self.rows] / np.bincount(self.rows)[self.rows])
 
     def scores(self, y: IntArray, weight: Array, plan: Plan) -> tuple[Array, Array]:
         """(S,) mean over folds of the ranking AUC (balanced accuracy if classes are many), and its standard error.
 
-        Where no fold tests two classes, as in leave-one-out, the folds are pooled and there is no error.
+        Where no fold tests two classes, as in leave-one-out, the folds are pooled and there is no error. Folds that
+        overlap are not independent: the variance of their mean is s^2 (1 / folds + overlap) (Nadeau and Bengio 2003).
         """
         y, weight = y[self.rows], weight[self.rows]
         folds = [self.fold == k for k in np.unique(self.fold)]
@@ -46,7 +67,8 @@ class HeldOut:
             pooled = np.array([_fold_score(v, y, weight, plan) for v in self.values])
             return pooled, np.zeros(len(pooled))
         with np.errstate(all="ignore"):
-            error = np.nanstd(table, axis=1, ddof=1) / np.sqrt(np.sum(~np.isnan(table), axis=1))
+            count = np.sum(~np.isnan(table), axis=1)
+            error = np.nanstd(table, axis=1, ddof=1) * np.sqrt(1.0 / count + self.overlap)
         return np.nanmean(table, axis=1), np.nan_to_num(error)
 
 
@@ -111,27 +133,33 @@ def inner_folds(
 
     A whole number `cv` is lowered to what the rarest class can fill.
     """
-    m, place = len(part.y), np.zeros(len(part.y))
+    place = np.zeros(len(part.y))
     if not isinstance(cv, (int, np.integer)):
         return _given_folds(cv, part, names), None
     if cv < 2:
         raise InputError(f"cv is {cv!r}; it must be 2 or more, or a splitter of scikit-learn")
-    units = np.arange(m) if part.groups is None else part.groups
-    counts = np.array([len(np.unique(units[part.y == code])) for code in range(len(names))])
-    rarest = int(counts.argmin())
+    count, rarest, what = units_of(part, names)
+    k = min(int(cv), count)
+    remark = None
+    if k < cv:
+        remark = f"class {rarest!r} has {count} {what}, fewer than cv={cv}: {k} inner folds were made"
+    splitter = StratifiedKFold if part.groups is None else StratifiedGroupKFold
+    folds = splitter(k, shuffle=True, random_state=int(rng.integers(2**31)))
+    return list(folds.split(place, part.y, part.groups)), remark
+
+
+def units_of(part: Part, names: Sequence[Any]) -> tuple[int, Any, str]:
+    """How many samples (or groups) the rarest class has, its name, and what they are; refuses fewer than two."""
+    units = np.arange(len(part.y)) if part.groups is None else part.groups
+    counts = [len(np.unique(units[part.y == code])) for code in range(len(names))]
+    rarest = int(np.argmin(counts))
     what = "samples" if part.groups is None else "groups"
     if counts[rarest] < 2:
         raise InputError(
             f"class {names[rarest]!r} has {counts[rarest]} {what}: inner folds need at least 2 of each class; "
             "to do without them give n_features_to_select a number and threshold='margin'"
         )
-    k = min(int(cv), int(counts[rarest]))
-    remark = None
-    if k < cv:
-        remark = f"class {names[rarest]!r} has {counts[rarest]} {what}, fewer than cv={cv}: {k} inner folds were made"
-    splitter = StratifiedKFold if part.groups is None else StratifiedGroupKFold
-    folds = splitter(k, shuffle=True, random_state=int(rng.integers(2**31)))
-    return list(folds.split(place, part.y, part.groups)), remark
+    return counts[rarest], names[rarest], what
 
 
 def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> list[tuple[IntArray, IntArray]]:

@@ -19,9 +19,6 @@ from .gram import Gram
 from .problem import Path, Problem, Rows, Solution
 from .table import Table
 
-SUBSAMPLE = 0.8  # share of each class in a member of an ensemble
-RANK_OFFSET = 5.0  # ensembles average log(rank + 5)
-
 
 @dataclass(frozen=True)
 class Part:
@@ -147,14 +144,6 @@ class Model:
         return np.column_stack([self.machine.decision(solution, self.gram, part) for solution in self.solutions])
 
 
-def run_search(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
-    """The path over all features of the part; features that do not vary come last, in the order of the table."""
-    searched = _search_once(plan, part, rng)
-    if plan.ensemble:
-        searched = replace(searched, path=_averaged(plan, part, searched, rng))
-    return searched
-
-
 def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     """The machine on the path's subset of this size (at most the number of features that were searched)."""
     problem = searched.problem
@@ -218,7 +207,8 @@ def varying(Z: Matrix) -> BoolArray:
     return np.asarray(table.spread > 1e-12 * size)
 
 
-def _search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
+def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
+    """The path over all features of the part; features that do not vary come last, in the order of the table."""
     ready = prepare(plan, part, rng)
     share = getattr(plan.criterion, "held_out", 0.0)
     inner = _with_validation(plan, part, share, rng) if share else ready
@@ -233,29 +223,34 @@ def _search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
 
 def _with_validation(plan: Plan, part: Part, share: float, rng: np.random.Generator) -> Prepared:
     """A share of the rows is held out for the criterion, everything else is fitted without them."""
-    held = _held_out(part, share, rng)
+    held = left_out(part, share, rng, at_least=1, leave=0)
+    if len(np.unique(part.y[held])) < len(np.unique(part.y)) or len(np.unique(part.y[~held])) < len(np.unique(part.y)):
+        raise InputError(
+            f"criterion: held_out is {share!r} and a class has too few rows (or groups) in a training part to be on "
+            "both sides: use held_out=0"
+        )
     inner = prepare(plan, part.take(np.flatnonzero(~held)), rng)
     outside = part.take(np.flatnonzero(held))
     inner.problem.validation = Rows(inner.rows(outside.table.Z), plan.labels(outside.y), outside.weight)
     return inner
 
 
-def _held_out(part: Part, share: float, rng: np.random.Generator) -> BoolArray:
-    """(m,) which rows are held out: a share of each class, all rows of a group together."""
+def left_out(part: Part, share: float, rng: np.random.Generator, at_least: int, leave: int) -> BoolArray:
+    """(m,) which rows are drawn: a share of each class, all rows of a group together.
+
+    At least so many rows (or groups) of a class are drawn, and at least `leave` stay where they can.
+    """
     units = np.arange(len(part.y)) if part.groups is None else part.groups
     chosen: set[int] = set()
     for code in np.unique(part.y):
         own = np.array(sorted(set(units[part.y == code].tolist())))
-        wanted = max(1, round(share * len(own))) - len(chosen & set(own.tolist()))
+        most = min(max(at_least, round(share * len(own))), max(len(own) - leave, min(1, len(own) - 1)))
         free = own[~np.isin(own, list(chosen))]
+        wanted = most - (len(own) - len(free))
         chosen |= set(rng.choice(free, size=min(max(wanted, 0), len(free)), replace=False).tolist())
-    held = np.isin(units, list(chosen))
-    if len(np.unique(part.y[held])) < len(np.unique(part.y)) or len(np.unique(part.y[~held])) < len(np.unique(part.y)):
-        raise InputError(
-            f"criterion: held_out is {share!r} and a class has too few rows (or groups) in a training part to be on "
-            "both sides: use held_out=0"
-        )
-    return np.asarray(held)
+        while leave and not np.isin(own, list(chosen), invert=True).any():  # groups of two classes may take all of one
+            chosen.remove(int(own[0]))
+    return np.isin(units, list(chosen))
 
 
 def with_path(ready: Prepared, path: Path) -> Searched:
@@ -352,30 +347,3 @@ def _oversampled(
     elif len(codes) >= len(y) and np.array_equal(codes[: len(y)], y):
         weights[: len(y)] = weight
     return replace(table, Z=np.asfortranarray(Z)), codes, weights
-
-
-def _averaged(plan: Plan, part: Part, whole: Searched, rng: np.random.Generator) -> Path:
-    """The ranking by the mean of log(rank + 5) over stratified subsamples."""
-    n, total = part.table.shape[1], np.zeros(part.table.shape[1])
-    for _ in range(plan.ensemble or 0):
-        member = _search_once(plan, part.take(subsample(part.y, SUBSAMPLE, rng)), rng)
-        rank = np.empty(n)
-        rank[member.path.order] = np.arange(n)
-        total += np.log(rank + RANK_OFFSET)
-    total /= plan.ensemble or 1
-    constant = ~np.isin(np.arange(n), whole.usable)
-    kept = np.isin(np.arange(n), plan.keep) & ~constant
-    order = np.lexsort((total, constant, ~kept)).astype(np.intp)
-    reason = f"ranking averaged over {plan.ensemble} subsamples"
-    if whole.path.own is None:
-        reason = f"{whole.path.stop_reason}; {reason}"
-    return replace(whole.path, order=order, scores=-total, stop_reason=reason, weights=(), own=None)
-
-
-def subsample(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
-    """A sorted random share of each class, at least two rows (or all) of it."""
-    rows = []
-    for code in np.unique(y):
-        members = np.flatnonzero(y == code)
-        rows.append(rng.choice(members, size=min(len(members), max(2, round(share * len(members)))), replace=False))
-    return np.sort(np.concatenate(rows)).astype(np.intp)

@@ -353,7 +353,6 @@ class Gram:
         return np.array([B @ c for _, B in self._base_matrices(places=places)])
 
     # -- the pieces -------------------------------------------------------------------------------------------
-
     @property
     def _is_linear(self) -> bool:
         return bool(self.kernel.additive and self.kernel.geometry == "product")

@@ -15,12 +15,13 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from . import cut
+from . import cut, notes
 from ._types import Array, BoolArray, IntArray, is_sparse
 from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
 from .components import resolve
-from .errors import InputError, listing
-from .fitting import Model, Part, Plan, Searched, fit_model, prepare, run_search, varying, with_path
+from .ensemble import agreed, members
+from .errors import InputError
+from .fitting import Model, Part, Plan, Searched, fit_model, prepare, search_once, varying, with_path
 from .inputs import (
     check_classes,
     choose_rows,
@@ -32,7 +33,6 @@ from .inputs import (
     with_rest,
 )
 from .problem import Path
-from .sampling import Smote
 from .settings import (
     check_settings,
     keep_places,
@@ -40,7 +40,6 @@ from .settings import (
     threshold_rule,
     wanted_size,
     weight_by_code,
-    width_note,
 )
 from .similar import Group, near_duplicates
 from .table import as_frame, equal_columns
@@ -67,7 +66,8 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     sampler : imbalanced-learn sampler, "smote" or None
         Oversamples the training rows; held-out rows are never touched.
     ensemble : int or None
-        Average the ranking over this many stratified subsamples of 80 % of the rows.
+        Average the ranking over this many stratified subsamples of 80 % of the rows. The rows that they leave out take
+        the place of the inner folds: they choose the number of features and the threshold.
     keep : list of column names or numbers
         Features that are always selected; they count towards the size.
     kinds : dict of column name to "real", "ordinal", "nominal" or "boolean"
@@ -92,7 +92,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     cv : int or splitter
         The inner folds.
     n_jobs : int or None
-        Workers for the inner folds; the result does not depend on it.
+        Workers for the inner folds or the members of an ensemble; the result does not depend on it.
     random_state : int, RandomState or None
     """
 
@@ -153,7 +153,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         chosen = training if len(sample) == len(part.y) else training.take(sample)
         self.rows_ = used[sample]
         self._describe(chosen)
-        searched = run_search(plan, chosen, rng)
+        searched = search_once(plan, chosen, rng)
         self._scale = searched.problem.scale
         self._decide(plan, part, training, sample, chosen, searched, rng)
         self.groups_ = self._groups(chosen)
@@ -285,15 +285,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         names = np.array(self.columns_.names, dtype=object)
         self.constant_ = names[~varying(part.table.Z)].tolist()
         self.duplicates_ = [tuple(names[group]) for group in equal_columns(part.table.Z)]
-        self.notes_: list[str] = []
-        if lost := [names[j] for j in keep_places(self) if names[j] in self.constant_]:
-            self.notes_.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
-        count, sampler = int(np.bincount(part.y).min()), resolve("sampler", self.sampler)
-        if isinstance(sampler, Smote) and sampler.neighbors(count) < sampler.k_neighbors:
-            self.notes_.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbours, not more")
-        by_range = self.standardize or resolve("kernel", self.kernel).geometry == "tent"
-        if not by_range and (note := width_note(self.columns_.names, part.table.spread)):
-            self.notes_.append(note)
+        self.notes_ = notes.of_table(self, part)
 
     def _decide(
         self,
@@ -309,24 +301,31 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         path = searched.path
         if path.own is not None and path.own.emptied and self.n_features_to_select is None:
             self.notes_.append(f"{path.own}: lower C2")
-        size, rule = wanted_size(self, searched, path.own)
+        size, rule = wanted_size(self, searched, None if plan.ensemble else path.own)
         threshold = threshold_rule(self)
-        held = None
+        held, sizes = None, tuple[int, ...]()
         if rule or threshold == "balanced" or isinstance(threshold, tuple) or self.probability:
             smallest = max(1, len(searched.problem.keep))
-            grid = cut.size_grid([step.size for step in path.steps], searched.most, smallest)
-            sizes = grid if rule else (size,)
+            sizes = cut.size_grid([step.size for step in path.steps], searched.most, smallest) if rule else (size,)
+        if plan.ensemble:
+            if sizes:
+                cut.units_of(chosen, self.classes_.tolist())
+            found = members(plan, chosen, sizes, rng, self.n_jobs)
+            searched, part = agreed(plan, searched, found), chosen
+            path, held = searched.path, cut.HeldOut.out_of_bag(found, sizes) if sizes else None
+        elif sizes:
             folds, remark = cut.inner_folds(self.cv, chosen, self.classes_.tolist(), rng)
             self.notes_ += [remark] if remark else []
             folds = with_rest(folds, sample, len(part.y), rng, part.groups)
             seed = np.random.SeedSequence(int(rng.integers(2**63)))
             held = cut.hold_out(plan, training, sizes, folds, seed, self.n_jobs)
             searched.problem.count(held)
+        if held is not None:
             score, error = held.scores(part.y, part.weight, plan)
             path = path.scored(sizes, score, error, "AUC" if plan.n_classes == 2 else "balanced accuracy")
             size = cut.choose_size(sizes, score, error, rule) if rule else size
         self._adopt(fit_model(plan, searched, size), path)
-        self._note_one_sided(plan, chosen)
+        self.notes_ += notes.of_model(self, plan, chosen)
         self._cut_and_calibrate(plan, part, held, size, threshold)
 
     def _adopt(self, model: Model, path: Path) -> None:
@@ -348,24 +347,12 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         found = near_duplicates(part.table.Z, part.weight, self.path_.order[: self.n_features_], usable, self.similar)
         return [Group(names[j], tuple(names[k] for k in members), tuple(r.tolist())) for j, members, r in found]
 
-    def _note_one_sided(self, plan: Plan, part: Part) -> None:
-        """A machine that calls every training row the same has learned nothing to cut."""
-        told = self.class_weight is not None or self.negative_weight != 1.0
-        if plan.n_classes > 2 or told or not hasattr(self.model_.machine, "C"):
-            return
-        side = np.sign(self.model_.decision(part.table.Z)[:, 0])
-        if (side == side[0]).all():
-            label = self.classes_[plan.positive if side[0] > 0 else 1 - plan.positive]
-            self.notes_.append(
-                f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"
-            )
-
     def _cut_and_calibrate(self, plan: Plan, part: Part, held: cut.HeldOut | None, size: int, threshold: Any) -> None:
         self.threshold_ = float(threshold) if isinstance(threshold, (int, float)) else 0.0
         if held is None:
             return
         value = held.values[held.sizes.index(size)]
-        labels, weight = plan.labels(part.y)[:, held.rows], part.weight[held.rows]
+        labels, weight = plan.labels(part.y)[:, held.rows], held.weight(part.weight)
         if threshold == "balanced":
             self.threshold_ = cut.balanced_cut(value[:, 0], labels[0], weight)
         elif isinstance(threshold, tuple):
@@ -378,18 +365,8 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             )
 
     def _warn(self, searched: Searched) -> None:
-        problem = searched.problem
-        if problem.unconverged:
-            size = np.abs(problem.table.Z).max(axis=0)
-            size = size.toarray().ravel() if hasattr(size, "toarray") else size
-            worst = self.columns_.names[searched.usable[int(np.argmax(size))]]
-            warnings.warn(
-                f"{problem.unconverged} of {problem.solves} machine solves stopped with a KKT violation of up to "
-                f"{problem.worst_residual:.2g}, above the tolerance; raise machine__max_iter, lower C, or use "
-                f"standardize=True (the largest column is {worst!r}, up to {size.max():.3g})",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        if sentence := notes.unconverged(searched, self.columns_.names):
+            warnings.warn(sentence, ConvergenceWarning, stacklevel=3)
         for note in self.notes_:
             warnings.warn(note, UserWarning, stacklevel=3)
 

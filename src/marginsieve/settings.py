@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._types import Array
 from .components import resolve
 from .criteria import CRITERIA
 from .errors import InputError, listing, positive_number, whole_number
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from .mkl import MKLClassifier
     from .problem import Own
     from .selector import SVMSelector
-
-
-DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
-DROWNS = 1e14  # and one so much wider leaves nothing of the others
 
 
 def check_settings(selector: SVMSelector) -> None:
@@ -129,14 +124,3 @@ def threshold_rule(selector: SVMSelector) -> Any:
             "(of a false positive, of a false negative)"
         )
     return rule
-
-
-def width_note(names: Sequence[str], spread: Array) -> str | None:
-    """A sentence where one column is so wide that it decides the kernel alone; an error where nothing else is left."""
-    ratio = spread.max() / (np.median(spread[spread > 0]) if (spread > 0).any() else 1.0)
-    about = f"column {names[int(spread.argmax())]!r} is {ratio:.0e} times as wide as the median column"
-    if ratio > DROWNS:
-        raise InputError(
-            f"{about}: in double precision nothing is left of the others; use standardize=True or rescale it"
-        )
-    return f"{about} and decides the kernel alone; use standardize=True or rescale it" if ratio > DOMINATES else None

@@ -165,7 +165,8 @@ def _last(distance: Array, fold: IntArray, f: int, nearest: Array) -> float:
             nearest[place] = nearest[place - 1]
             place -= 1
         nearest[place] = d
-    return nearest[count - 1]
+    last: float = nearest[count - 1]
+    return last
 
 
 @jit

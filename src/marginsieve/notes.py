@@ -1,0 +1,73 @@
+"""What a selector says beside its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._types import Array, is_sparse
+from .components import resolve
+from .errors import InputError, listing
+from .fitting import Part, Plan, Searched
+from .sampling import Smote
+from .settings import keep_places
+
+if TYPE_CHECKING:
+    from .selector import SVMSelector
+
+DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
+DROWNS = 1e14  # and one so much wider leaves nothing of the others
+
+
+def of_table(selector: SVMSelector, part: Part) -> list[str]:
+    """Columns to keep that do not vary, a class too small for the sampler, a column that decides the kernel alone."""
+    names, notes = selector.columns_.names, []
+    if lost := [names[j] for j in keep_places(selector) if names[j] in selector.constant_]:
+        notes.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
+    count, sampler = int(np.bincount(part.y).min()), resolve("sampler", selector.sampler)
+    if isinstance(sampler, Smote) and sampler.neighbors(count) < sampler.k_neighbors:
+        notes.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbours, not more")
+    by_range = selector.standardize or resolve("kernel", selector.kernel).geometry == "tent"
+    if not by_range and (note := _width(names, part.table.spread)):
+        notes.append(note)
+    return notes
+
+
+def of_model(selector: SVMSelector, plan: Plan, part: Part) -> list[str]:
+    """A machine that calls every training row the same has learned nothing to cut."""
+    told = selector.class_weight is not None or selector.negative_weight != 1.0
+    if plan.n_classes > 2 or told or not hasattr(selector.model_.machine, "C"):
+        return []
+    side = np.sign(selector.model_.decision(part.table.Z)[:, 0])
+    if (side != side[0]).any():
+        return []
+    label = selector.classes_[plan.positive if side[0] > 0 else 1 - plan.positive]
+    return [f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"]
+
+
+def unconverged(searched: Searched, names: Sequence[str]) -> str | None:
+    """How many machines stopped short of their tolerance, and what may help."""
+    problem = searched.problem
+    if not problem.unconverged:
+        return None
+    Z = problem.table.Z
+    size = abs(Z).max(axis=0).toarray().ravel() if is_sparse(Z) else np.fmax.reduce(np.abs(Z), axis=0)
+    worst = names[searched.usable[int(np.argmax(size))]]
+    return (
+        f"{problem.unconverged} of {problem.solves} machine solves stopped with a residual of up to "
+        f"{problem.worst_residual:.2g}, above the tolerance; raise machine__max_iter, lower C, or use "
+        f"standardize=True (the largest column is {worst!r}, up to {size.max():.3g})"
+    )
+
+
+def _width(names: Sequence[str], spread: Array) -> str | None:
+    """A sentence where one column is so wide that it decides the kernel alone; an error where nothing else is left."""
+    ratio = spread.max() / (np.median(spread[spread > 0]) if (spread > 0).any() else 1.0)
+    about = f"column {names[int(spread.argmax())]!r} is {ratio:.0e} times as wide as the median column"
+    if ratio > DROWNS:
+        raise InputError(
+            f"{about}: in double precision nothing is left of the others; use standardize=True or rescale it"
+        )
+    return f"{about} and decides the kernel alone; use standardize=True or rescale it" if ratio > DOMINATES else None
