@@ -57,9 +57,12 @@ def select(
         str,
         typer.Option(
             help="Search among the best columns of a filter only, such as fast:2000; the filters are fisher, fast, "
-            "t-test, kolmogorov-smirnov, chi-square, fisher-exact."
+            "shrunken-fisher, t-test, kolmogorov-smirnov, chi-square, fisher-exact, mixed-test (categories too)."
         ),
     ] = "",
+    ensemble: Annotated[
+        int | None, typer.Option(help="Average the ranking over this many subsamples: slower, more stable.", min=1)
+    ] = None,
     rows: Annotated[int | None, typer.Option(help="Train on at most this many rows; needed above 10,000.")] = None,
     folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
     repeats: Annotated[int, typer.Option(help="How often the outer folds are drawn anew.", min=1)] = 3,
@@ -91,6 +94,7 @@ def select(
             keep=_names(keep),
             drop=_names(drop),
             prefilter=filtered,
+            ensemble=ensemble,
             rows=rows,
             folds=folds,
             repeats=repeats,

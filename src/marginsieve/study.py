@@ -147,6 +147,7 @@ def select(
     keep: Sequence[str] = (),
     drop: Sequence[str] = (),
     prefilter: tuple[str, int] | None = None,
+    ensemble: int | None = None,
     rows: int | None = None,
     folds: int = 5,
     repeats: int = 3,
@@ -158,8 +159,8 @@ def select(
     """Select features of a pandas table with a named method and score the whole procedure by nested cross-validation.
 
     Numeric columns are standardised inside the folds and both classes weigh the same. The number of features is the
-    one-standard-error choice of inner folds unless `features` gives it. With a `folder`, finished folds are kept there,
-    and the same call goes on where it was interrupted.
+    one-standard-error choice of inner folds (or of the rows that the members of an ensemble left out) unless `features`
+    gives it. With a `folder`, finished folds are kept there, and the same call goes on where it was interrupted.
     """
     since = time.perf_counter()
     X, y, group, dropped = _split(frame, target, groups, drop)
@@ -174,6 +175,7 @@ def select(
         positive=label,
         rows=rows,
         random_state=seed,
+        **({} if ensemble is None else {"ensemble": ensemble}),
     )
     _check_table(selector, X, y)
     total = folds * repeats + 1
@@ -203,6 +205,7 @@ def select(
         "groups": groups,
         "keep": list(keep),
         "prefilter": prefilter,
+        "ensemble": selector.ensemble,
         "rows": rows,
         "positive": positive,
     }

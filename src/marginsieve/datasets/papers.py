@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, listing
+from .cohort import make_cohort
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +49,7 @@ PROBLEMS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "COLON": ("colon", ("normal",), "normal"),
     "LYMPHOMA": ("lymphoma", ("DLBCL",), "DLBCL"),
     "ARRHYTHMIA": ("arrhythmia", ARRHYTHMIAS, "arrhythmia"),
+    "ARRHYTHMIA430": ("arrhythmia", ARRHYTHMIAS, "arrhythmia"),
     "HEART": ("heart", ("1", "2", "3", "4"), "disease"),
     "DLBCL": ("dlbcl", ("FL",), "FL"),
     "LEUKEMIA": ("leukemia", ("AML",), "AML"),
@@ -56,6 +58,24 @@ PROBLEMS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "MFEAT": ("mfeat", ("digit_0",), "digit_0"),
     "LEPIOTA": ("mushroom", ("poisonous",), "poisonous"),
     "OLIVETTI": ("olivetti", ("person_00",), "person_00"),
+}
+
+#: classes that are left out of a problem
+LEFT_OUT = {"ARRHYTHMIA430": ("other",)}
+
+#: name -> settings of `make_cohort`: a table like one of the papers' that is not public
+GENERATED: dict[str, dict[str, Any]] = {
+    "COHORT77": {
+        "n_samples": 77,
+        "n_features": 4348,
+        "n_relevant": 30,
+        "n_redundant": 30,
+        "n_categorical": 7,
+        "n_categorical_relevant": 3,
+        "prevalence": 33 / 77,
+        "effect": 0.6,
+        "random_state": 0,
+    }
 }
 
 #: other names that the papers use for the same problems
@@ -85,7 +105,7 @@ class Dataset:
 
 def names() -> list[str]:
     """The names that `load` takes."""
-    return list(PROBLEMS)
+    return [*PROBLEMS, *GENERATED]
 
 
 def folder() -> Path:
@@ -96,8 +116,12 @@ def folder() -> Path:
 
 
 def present(labels: Sequence[str]) -> list[str]:
-    """Those of the data sets whose files are here."""
-    return [name for name in labels if (folder() / f"{PROBLEMS[ALIASES.get(name, name)][0]}.parquet").is_file()]
+    """Those of the data sets whose files are here, or that are generated."""
+    return [name for name in labels if name in GENERATED or _file(ALIASES.get(name, name)).is_file()]
+
+
+def _file(key: str) -> Path:
+    return folder() / f"{PROBLEMS[key][0]}.parquet"
 
 
 def load(name: str) -> Dataset:
@@ -106,10 +130,12 @@ def load(name: str) -> Dataset:
 
     key = name.strip().upper().replace(" ", "").replace("-", "")
     key = ALIASES.get(key, key)
+    if key in GENERATED:
+        made = make_cohort(**GENERATED[key])
+        return Dataset(key, made.X, made.y, "case")
     if key not in PROBLEMS:
         raise InputError(f"there is no data set {name!r}; the names are {listing(names(), most=50)}")
-    file, labels, positive = PROBLEMS[key]
-    path = folder() / f"{file}.parquet"
+    (_, labels, positive), path = PROBLEMS[key], _file(key)
     if not path.is_file():
         raise FileNotFoundError(
             f"{key} needs {path.name}, which is not in {path.parent}. The files are not shipped with marginsieve: "
@@ -117,6 +143,8 @@ def load(name: str) -> Dataset:
             f"'target'), or name another folder in the environment variable {VARIABLE}"
         )
     frame = pd.read_parquet(path)
+    if key in LEFT_OUT:
+        frame = frame[~frame["target"].isin(LEFT_OUT[key])].reset_index(drop=True)
     target = frame.pop("target").astype(str)
     y = pd.Series([positive if label in labels else "rest" for label in target], index=frame.index, name="target")
     return Dataset(key, frame, y, positive)

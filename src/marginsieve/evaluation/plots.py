@@ -19,7 +19,9 @@ MARKS = "osD^vP*X"
 MOST_TICKS = 12
 
 
-def critical_difference_diagram(comparison: Comparison, path: str | Path | None = None) -> Any:
+def critical_difference_diagram(
+    comparison: Comparison, path: str | Path | None = None, blocks: str = "data sets"
+) -> Any:
     """Average ranks on a line, best to the left; bars join methods that Nemenyi's test does not tell apart."""
     k = len(comparison.methods)
     bars = comparison.groups()
@@ -35,7 +37,7 @@ def critical_difference_diagram(comparison: Comparison, path: str | Path | None 
         axes.text(tick, 0.3, str(tick), ha="center", va="bottom", fontsize=9)
     width = comparison.critical_difference
     axes.hlines(1.35, 1, 1 + width, color="black", lw=2)
-    axes.text(1, 1.5, f"CD = {width:.2f} ({comparison.alpha:g}), {len(comparison.scores)} data sets", fontsize=9)
+    axes.text(1, 1.5, f"CD = {width:.2f} ({comparison.alpha:g}), {len(comparison.scores)} {blocks}", fontsize=9)
     for row, (first, last) in enumerate(bars):
         y = -0.35 - 0.5 * row
         axes.hlines(y, comparison.ranks[first] - 0.04, comparison.ranks[last] + 0.04, color=COLOURS[0], lw=3.5)

@@ -333,10 +333,16 @@ def _report(paper: Paper, sections: list[str], tables: list[pd.DataFrame], quick
 def _judge(claim: Claim, table: pd.DataFrame) -> str:
     if claim.why_not:
         return f"not comparable: {claim.why_not}"
-    part = table[(table["quantity"] == claim.quantity) & table["method"].isin(claim.among) & table["paper"].notna()]
-    if lacking := [name for name in claim.among if name not in set(part["method"])]:
+    among = (*claim.among, *claim.above, *claim.below)
+    part = table[(table["quantity"] == claim.quantity) & table["method"].isin(among) & table["paper"].notna()]
+    if lacking := [name for name in among if name not in set(part["method"])]:
         return f"not comparable: missing {', '.join(lacking)}"
     means = part.pivot_table(index="dataset", columns="method", values="paper").dropna().mean()
+    if claim.above:
+        weakest, strongest = str(means[list(claim.above)].idxmin()), str(means[list(claim.below)].idxmax())
+        holds = means[weakest] > means[strongest]
+        told = f"{weakest} {means[weakest]:.2f}, {strongest} {means[strongest]:.2f}"
+        return f"{'reproduced' if holds else 'worse'}: {told}"
     best = str(means.idxmax())
     if best == claim.best:
         return "reproduced"

@@ -81,11 +81,14 @@ class Comparison:
                 runs.append((first, last))
         return runs
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """The critical-difference diagram; written to a file if a path (.svg, .png, .pdf) is given."""
+    def plot(self, path: str | Path | None = None, blocks: str = "data sets") -> Any:
+        """The critical-difference diagram; written to a file if a path (.svg, .png, .pdf) is given.
+
+        `blocks` says what the rows of the table were.
+        """
         from .plots import critical_difference_diagram
 
-        return critical_difference_diagram(self, path)
+        return critical_difference_diagram(self, path, blocks)
 
 
 def compare(scores: pd.DataFrame, alpha: float = 0.05) -> Comparison:
