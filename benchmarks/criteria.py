@@ -7,11 +7,11 @@ from sklearn.svm import LinearSVC
 from marginsieve import SVMSelector
 from marginsieve.criteria import Fast
 from marginsieve.gram import Gram
-from marginsieve.kernels import Clinical, Gaussian, Linear
+from marginsieve.kernels import Gaussian, Linear
 from marginsieve.machines import CSVC, L1SVC
 from marginsieve.problem import Problem
 from marginsieve.searches import Backward
-from marginsieve.table import Columns, Table
+from marginsieve.table import Columns
 
 from .elimination import table
 from .timing import Result, seconds, side_by_side
@@ -40,8 +40,6 @@ def run():
     loop = seconds(lambda: [roc_auc_score(y, Z[:, j]) for j in range(SOME)]) * Z.shape[1] / SOME
     yield Result("FAST, 181 x 12,533", f"roc_auc_score, {SOME} columns extrapolated", a, loop, 50)
 
-    yield clinical()
-
     plain = Gram.build(Linear(), codes)
     for C in (1.0, 100.0):
         theirs = LinearSVC(penalty="l1", dual=False, C=C, max_iter=100000, random_state=0)
@@ -59,22 +57,6 @@ def run():
 
     a, b = side_by_side(fit(2), fit(1), rounds=2)
     yield Result("RFE one by one in ten inner folds, 181 x 2,000, n_jobs=2", "n_jobs=1", a, b, 1.7)
-
-
-def clinical():
-    """The margin change on 4,348 real and 7 nominal columns of 200 rows."""
-    rng = np.random.default_rng(0)
-    Z = np.asfortranarray(np.column_stack([rng.normal(size=(200, 4348)), rng.integers(0, 4, (200, 7))]))
-    kind = ("real",) * 4348 + ("nominal",) * 7
-    codes = Table(Z, kind, tuple(f"x{j}" for j in range(4355)))
-    gram, c = Gram.build(Clinical(), codes), rng.normal(size=200)
-
-    def loop():
-        base, spread = gram.kernel.base, codes.spread
-        return [c @ base(z[:, None], z[None, :], kind[j], spread[j]) @ c for j, z in enumerate(Z.T)]
-
-    a, b = side_by_side(lambda: gram.drop_one_change(c), loop)
-    return Result("clinical criterion, 200 x 4,355", "plain loop over features", a, b, 300)
 
 
 def plain_loop(Z, gram, c):

@@ -101,7 +101,9 @@ SHAPES = {  # samples, features, positives: as the papers print them (CAR: one m
     "CMA": (62, 2000, 22),
     "LMA": (96, 4026, 46),
     "ARRHYTHMIA": (452, 279, 207),
+    "ARRHYTHMIA430": (430, 279, 185),
     "HEART": (303, 13, 139),
+    "COHORT77": (77, 4355, 33),
     "DLBCL": (77, 7129, 19),
     "LEU": (72, 7129, 25),
     "SONAR": (208, 60, 111),
@@ -115,7 +117,7 @@ SHAPES = {  # samples, features, positives: as the papers print them (CAR: one m
 @pytest.mark.data
 @pytest.mark.parametrize("name", list(SHAPES))
 def test_shapes_of_the_papers_tables(name):
-    if not (papers.folder() / f"{papers.PROBLEMS[papers.ALIASES.get(name, name)][0]}.parquet").is_file():
+    if not datasets.present([name]):
         pytest.skip("the papers' data sets are not here (MARGINSIEVE_DATA)")
     data = datasets.load(name)
     assert (*data.X.shape, int((data.y == data.positive).sum())) == SHAPES[name]

@@ -17,6 +17,7 @@ from ._jit import jit
 from ._types import Array, BoolArray, IntArray
 
 MISSING = 1e9
+ROWS = 8  # of a matrix that are made at a time
 CATEGORICAL = ("nominal", "boolean")  # kinds whose values are alike or not, nothing between
 
 
@@ -85,22 +86,61 @@ def coordinates(Z: Array, nominal: BoolArray, low: Array, spread: Array) -> Arra
     return np.ascontiguousarray(np.where(np.isnan(Z), MISSING, U).T)
 
 
-@jit
 def weighted(left: Array, weights: Array, right: Array) -> Array:
     """sum_j weights_j k(left_j, right_j): (n, r), (n,), (n, m) -> (r, m)."""
+    return _weighted(left, weights, right, left is right)
+
+
+def squares(left: Array, right: Array) -> Array:
+    """sum_j d_j^2, d = min(1, |u - v|), 1 where a cell is missing: (n, r), (n, m) -> (r, m)."""
+    return _squares(left, right, left is right)
+
+
+@jit
+def _weighted(left: Array, weights: Array, right: Array, same: bool) -> Array:
+    """A few rows at a time, which stay in the cache; half of it where both sides are the same."""
     n, r = left.shape
-    m = right.shape[1]
-    out = np.zeros((r, m))
-    for j in range(n):
-        w, row = weights[j], right[j]
-        if w == 0.0:
-            continue
-        for i in range(r):
-            u, here = left[j, i], out[i]
-            if u < MISSING:
-                for k in range(m):
-                    here[k] += w * max(0.0, 1.0 - abs(u - row[k]))
+    out = np.zeros((r, right.shape[1]))
+    for first in range(0, r, ROWS):
+        start = first if same else 0
+        for j in range(n):
+            w, row = weights[j], right[j, start:]
+            if w == 0.0:
+                continue
+            for i in range(first, min(first + ROWS, r)):
+                u, here = left[j, i], out[i, start:]
+                if u < MISSING:
+                    for k in range(row.shape[0]):
+                        here[k] += w * max(0.0, 1.0 - abs(u - row[k]))
+    if same:
+        _mirror(out)
     return out
+
+
+@jit
+def _squares(left: Array, right: Array, same: bool) -> Array:
+    n, r = left.shape
+    out = np.zeros((r, right.shape[1]))
+    for first in range(0, r, ROWS):
+        start = first if same else 0
+        for j in range(n):
+            row = right[j, start:]
+            for i in range(first, min(first + ROWS, r)):
+                u, here = left[j, i], out[i, start:]
+                for k in range(row.shape[0]):
+                    d = min(1.0, abs(u - row[k]))
+                    here[k] += d * d if u < MISSING else 1.0
+    if same:
+        _mirror(out)
+    return out
+
+
+@jit
+def _mirror(out: Array) -> None:
+    """The lower triangle from the upper one."""
+    for i in range(out.shape[0]):
+        for k in range(i):
+            out[i, k] = out[k, i]
 
 
 @jit
@@ -207,24 +247,4 @@ def _products_at(
                 out[k, row] = P[low] - P[first]
             else:
                 out[k, row] = P[count] - x * (2.0 * P[low] - P[count]) + 2.0 * Q[low] - Q[count]
-    return out
-
-
-@jit
-def squares(left: Array, right: Array, weights: Array) -> Array:
-    """sum_j weights_j d_j^2, d = min(1, |u - v|), 1 where a cell is missing: (n, r), (n, m), (n,) -> (r, m)."""
-    n, r = left.shape
-    m = right.shape[1]
-    out = np.zeros((r, m))
-    for j in range(n):
-        w, row = weights[j], right[j]
-        for i in range(r):
-            u, here = left[j, i], out[i]
-            if u < MISSING:
-                for k in range(m):
-                    d = min(1.0, abs(u - row[k]))
-                    here[k] += w * d * d
-            else:
-                for k in range(m):
-                    here[k] += w
     return out

@@ -102,8 +102,7 @@ class Columns:
             if name == "real":
                 levels.pop(j, None)
             elif j not in levels and inferred.get(j) != "boolean":
-                column = np.asarray(X)[:, j].tolist() if frame is None else frame[:, j].to_list()
-                levels[j] = _sorted_levels(column)
+                levels[j] = _sorted_levels(np.unique(X[:, j]).tolist() if frame is None else frame[:, j].to_list())
             if name == "boolean" and len(levels.get(j, ())) > 2:
                 raise InputError(
                     f"kinds calls {names[j]!r} boolean and it has {len(levels[j])} values ({listing(levels[j])}): "
@@ -119,19 +118,21 @@ class Columns:
         if frame is None:
             Z = np.array(X, dtype=np.float64, order="F")
             for j, levels in self.levels.items():
-                Z[:, j] = self._places(np.asarray(X)[:, j].tolist(), j, levels)
+                Z[:, j] = self._places(*_distinct(Z[:, j]), j, levels)
             return Z
         Z = np.empty(frame.shape, dtype=np.float64, order="F")
         numeric = [j for j in range(len(self.names)) if j not in self.levels]
         _fill_numbers(frame, numeric, self.names, Z)
         for j, levels in self.levels.items():
-            Z[:, j] = self._places(frame[:, j].to_list(), j, levels)
+            Z[:, j] = self._places(*_categories(frame[:, j]), j, levels)
         return Z
 
-    def _places(self, column: list[Any], j: int, levels: tuple[Any, ...]) -> Array:
-        codes = _places(column, levels)
+    def _places(self, values: list[Any], which: IntArray, j: int, levels: tuple[Any, ...]) -> Array:
+        """Codes of a column given as values and, row by row, the number of its value; the last value is a gap."""
+        place: dict[Any, float] = {level: float(k) for k, level in enumerate(levels)}
+        codes = np.array([*(place.setdefault(value, float(len(place))) for value in values), np.nan])[which]
         if self.kind[j] != "nominal" and np.nanmax(codes, initial=0.0) >= len(levels):
-            new = next(value for value, code in zip(column, codes, strict=True) if code >= len(levels))
+            new = values[int(which[np.nanargmax(codes)])]
             raise InputError(
                 f"column {self.names[j]!r} is {self.kind[j]} and has the level {new!r}, unknown when it was trained"
             )
@@ -234,12 +235,21 @@ def _override(kind: list[str], names: tuple[str, ...], kinds: Mapping[str, str] 
         kind[place[name]] = wanted
 
 
-def _places(column: list[Any], levels: tuple[Any, ...]) -> Array:
-    place: dict[Any, float] = {level: float(k) for k, level in enumerate(levels)}
-    return np.array(
-        [np.nan if is_missing(value) else place.setdefault(value, float(len(place))) for value in column],
-        dtype=float,
-    )
+def _distinct(column: Array) -> tuple[list[Any], IntArray]:
+    """The values of a column of numbers in order, and the number of each row's value; -1 where it is missing."""
+    values, which = np.unique(column, return_inverse=True)
+    seen = ~np.isnan(values)
+    return values[seen].tolist(), np.where(seen[which], which, -1).astype(np.intp)
+
+
+def _categories(column: nw.Series[Any]) -> tuple[list[Any], IntArray]:
+    """The same of a column of a frame; categories of pandas come with their numbers."""
+    native = column.to_native()
+    if column.dtype == nw.Categorical and hasattr(getattr(native, "cat", None), "codes"):
+        return native.cat.categories.tolist(), native.cat.codes.to_numpy().astype(np.intp)
+    known: dict[Any, int] = {}
+    which = [-1 if is_missing(value) else known.setdefault(value, len(known)) for value in column.to_list()]
+    return list(known), np.array(which, dtype=np.intp)
 
 
 def _fill_numbers(frame: nw.DataFrame[Any], numeric: list[int], names: tuple[str, ...], Z: Array) -> None:

@@ -89,7 +89,7 @@ def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None
     1-34.
     """
     left, right = _coordinates(A, B, kinds, "the HEOM distance")
-    return np.sqrt(_tent.squares(left, right, np.ones(len(right))))
+    return np.sqrt(_tent.squares(left, right))
 
 
 def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> tuple[Array, Array]:
