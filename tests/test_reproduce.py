@@ -191,3 +191,38 @@ def test_missing_numbers_become_the_means_of_the_training_part():
     training, rows = np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([[np.nan, np.nan]])
     np.testing.assert_array_equal(imputed(rows, training), [[2.0, 4.0]])
     np.testing.assert_array_equal(imputed(training, training), [[1.0, 4.0], [3.0, 4.0]])
+
+
+def test_families_are_compared_by_score_and_by_stability(tmp_path):
+    from marginsieve.evaluation.mixed import FamilyComparison, measured
+
+    cohort = {"n_samples": 40, "n_features": 12, "n_relevant": 4, "n_categorical": 3, "n_categorical_relevant": 1}
+    data = [{"name": f"C{k}", "cohort": {**cohort, "random_state": k}} for k in range(2)]
+    methods = [{"name": name, "label": name, "class_weight": "balanced"} for name in ("clinical_rfe", "hfs_nb")]
+    protocol = {"name": "mixed", "repeats": 4, "sizes": [1, 3, 6]}
+    suite = Suite.read({"name": "curves", "protocol": protocol, "data": data, "method": methods})
+    study = run_suite(suite, tmp_path / "curves-paper")
+    both = measured(study)
+    assert sorted(both["size"].unique()) == [1, 3, 6]
+    told = FamilyComparison("curves", ("C0",), ("clinical_rfe",), ("hfs_nb",))
+    text = "\n".join(told.run(tmp_path, 1, False, None))
+    for side in ("balanced_accuracy", "stability"):
+        means = both.pivot_table(index="data", columns="method", values=side)
+        for ahead in (means["clinical_rfe"] - means["hfs_nb"]).tolist():
+            assert f"{ahead:+.3f} |" in text
+    assert "blocks are data sets (2)" in text
+    assert "blocks are data sets and sizes (6)" in text
+    assert (tmp_path / "curves-stability-data-sets-and-sizes.svg").exists()
+    assert (tmp_path / "curves-c0-stability.svg").exists()
+    assert FamilyComparison("other", (), (), ()).run(tmp_path, 1, False, None) == []
+
+
+def test_a_claim_about_families_is_judged():
+    from marginsieve.evaluation.papers import Claim
+    from marginsieve.evaluation.reproduce import _judge
+
+    table = pd.DataFrame({"dataset": ["A"] * 3, "method": ["a", "b", "c"], "quantity": "q", "paper": [3.0, 2.0, 1.0]})
+    claim = Claim("", "", quantity="q", above=("a", "b"), below=("c",))
+    assert _judge(claim, table) == "reproduced: b 2.00, c 1.00"
+    assert _judge(replace(claim, above=("a", "c"), below=("b",)), table) == "worse: c 1.00, b 2.00"
+    assert _judge(replace(claim, below=("d",)), table) == "not comparable: missing d"
