@@ -60,7 +60,7 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     for score in result["scores"].values():
         assert 0 <= score["low"] <= score["value"] <= score["high"] <= 1
     features = pd.read_csv(tmp_path / "features.csv")
-    assert list(features.columns) == ["name", "rank", "score", "selected", "frequency", "like"]
+    assert list(features.columns) == ["name", "rank", "score", "selected", "frequency", "like", "kind"]
     assert features["rank"].tolist() == list(range(1, 41))
     assert features["selected"].sum() == result["n_features"] == len(result["features"])
     assert features["frequency"].between(0, 1).all()

@@ -125,6 +125,12 @@ def test_scikit_learns_svc_takes_it(rng):
     assert one.score(X[30:], y[30:]) > 0.8
 
 
+def test_frames_are_matched_by_name():
+    frame = pd.DataFrame({"a": [0.0, 1.0], "b": [2.0, 3.0]})
+    with pytest.raises(InputError, match="A has the column 'b' where B has 'a'"):
+        clinical_kernel(frame[["b", "a"]], frame)
+
+
 def test_tables_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="A has 2 columns and B has 3"):
         clinical_kernel(np.zeros((2, 2)), np.ones((2, 3)))

@@ -461,6 +461,44 @@ def test_missing_cells_are_left_out(name, blobs, table_of):
     assert np.isfinite(value).all()
 
 
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_cell_in_each_class_proves_nothing(name, blobs, table_of):
+    X, y = blobs
+    X[:, 7] = np.nan
+    X[[0, 30], 7] = 1.2, 1.9
+    value = scores(problem_of(table_of(X), y, "clinical", name))
+    assert value[7] == 0.0
+
+
+def test_a_class_of_one_has_the_others_variance(table_of):
+    x, y = np.array([3.0, 0.1, -0.2, 0.3, 0.05]), np.array([1.0, -1, -1, -1, -1])
+    t = scores(problem_of(table_of(x[:, None]), y, criterion="t_test"))
+    s = x[1:].std(ddof=1)
+    np.testing.assert_allclose(t, (3.0 - x[1:].mean()) / (s * np.sqrt(1 + 1 / 4)))
+    p = 10.0 ** -scores(problem_of(table_of(x[:, None]), y, criterion="mixed_test"))
+    np.testing.assert_allclose(p, 2 * stats.t.sf(t, 3))
+
+
+def test_large_counts_take_no_memory():
+    """40,000 and 20,000 rows in two levels; a normal limit to compare with."""
+    import tracemalloc
+
+    tracemalloc.start()
+    found = _exact.log_p(np.array([[20200, 19800], [9800, 10200]]))
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+    chi = stats.chi2_contingency([[20200, 19800], [9800, 10200]], correction=True).pvalue
+    np.testing.assert_allclose(np.exp(found), chi, rtol=0.01)
+
+
+def test_t_is_normal_for_very_many(table_of):
+    y = np.where(np.arange(20) < 10, 1.0, -1.0)
+    x = np.arange(20.0) % 10 + 0.35 * (y > 0)
+    value = scores(problem_of(table_of(x[:, None]), y, criterion="mixed_test", weight=np.full(20, 1e6)))
+    assert np.isfinite(value).all()
+    assert value[0] > 1000
+
+
 def test_shrunken_fisher_is_its_definition(blobs, table_of):
     X, y = blobs
     a, b = X[y > 0], X[y < 0]

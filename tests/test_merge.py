@@ -175,10 +175,32 @@ def test_what_makes_no_sense_is_refused(told, sentence):
         recipes.hfs_nb().set_params(**told).fit(*cohort())
 
 
+def test_no_group_is_on_both_sides_of_a_fold():
+    frame, y = cohort(m=60)
+    problem = problem_of(frame, y)
+    problem.groups = np.arange(60) // 3
+    rows = Merge(folds=5)._judge(problem, np.random.default_rng(0)).rows
+    for k in range(5):
+        assert not set(problem.groups[rows.fold == k]) & set(problem.groups[rows.fold != k])
+
+
+def test_the_unit_of_a_column_does_not_matter_though_a_class_has_no_cell():
+    rows = rows_of(2, m=45, classes=3)
+    found = []
+    for unit in (1e-6, 1.0, 1e6):
+        Z = rows.table.Z.copy(order="F")
+        Z[rows.codes == 2, 0] = np.nan
+        Z[:, 0] *= unit
+        found.append(
+            NaiveBayes(Rows(Table(Z, KIND, tuple("abcde")), rows.codes, rows.weight, rows.fold), 1e-3).value(0)
+        )
+    np.testing.assert_allclose(found, found[0])
+
+
 def test_a_class_of_one_row_is_refused():
     frame, y = cohort(m=30)
     y = np.where(np.arange(30) == 29, 1, 0)
-    with pytest.raises(InputError, match="needs two rows of each class"):
+    with pytest.raises(InputError, match="needs two rows .or groups. of each class"):
         recipes.hfs_nb(n_features_to_select=2, threshold="margin").fit(frame, y)
 
 

@@ -242,6 +242,31 @@ def test_what_makes_no_sense_is_refused(told, sentence, cohort):
         MKLClassifier(**told).fit(*cohort)
 
 
+@pytest.mark.parametrize("C", [1e3, 1e5])
+def test_large_prices_are_no_problem(C):
+    gram, y, _ = problem(1, 60, 30)
+    found = MKL(C=C).solve(gram, y, np.ones(60))
+    assert found.converged
+    assert found.objective == pytest.approx(MKL(C=1e3, tol=1e-6).solve(gram, y, np.ones(60)).objective, rel=1e-3)
+
+
+def test_a_gap_that_rounding_hides_is_not_claimed():
+    """A column of a million times the size of the other: the gap is told as it is, or is right."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = np.repeat([-1.0, 1.0], 12)
+        X = rng.normal(size=(24, 2)) * [1e6, 1.0] + np.outer(y, [0.0, 0.5])
+        gram = Gram.build(Linear(), Columns.of(X).table(X))
+        found = MKL(C=1000.0).solve(gram, y, np.ones(24))
+        w = found.scale**2 * (X.T @ found.coef)
+        hinge = np.maximum(0.0, 1.0 - y * (X @ w + found.intercept)).sum()
+        primal = 0.5 * np.abs(w).sum() ** 2 + 1000.0 * hinge
+        bound = np.abs(found.coef).sum() - 0.5 * (X.T @ found.coef).__pow__(2).max()
+        assert found.residual >= 0
+        if found.converged:
+            assert primal - bound <= 0.05 * primal
+
+
 def test_a_limit_is_said(cohort):
     from sklearn.exceptions import ConvergenceWarning
 

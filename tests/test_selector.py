@@ -439,6 +439,11 @@ def test_no_group_is_in_and_out_of_a_subsample(cohort):
         assert not set(groups[out]) & set(groups[~out])
         assert len(np.unique(y[~out])) == 2
         assert 0 < out.sum() < 30
+    rare = np.r_[np.zeros(3, int), np.ones(120, int)]  # whose groups hold rows of the other class too
+    groups = np.r_[[0, 1, 2], np.repeat(np.arange(40), 3)]
+    for seed in range(100):
+        out = left_out(Part(None, rare, np.ones(123), groups), 0.2, np.random.default_rng(seed), at_least=1, leave=2)
+        assert min(len(np.unique(groups[(rare == code) & ~out])) for code in (0, 1)) >= 2
 
 
 def test_a_class_with_one_row_has_no_row_left_out(cohort):
@@ -468,6 +473,42 @@ def test_ensembles_are_more_stable(name):
         made = (recipes.get(name)(**given).fit(cohort.X.iloc[rows], cohort.y.iloc[rows]) for rows in parts)
         found.append(nogueira([np.flatnonzero(selector.support_) for selector in made], 150).value)
     assert found[1] > found[0] + 0.03
+
+
+@pytest.mark.parametrize("name", ["kp_svm", "kp_cssvm"])
+def test_members_judge_the_machine_that_is_fitted_in_the_end(name, rng):
+    """Learned kernel weights are not averaged: neither the members' values nor the last machine have them."""
+    y, yt = np.arange(80) % 3 // 2, np.arange(1500) % 3 // 2
+    X, T = rng.normal(size=(80, 100)), rng.normal(size=(1500, 100))
+    X[:, :8] += y[:, None]
+    T[:, :8] += yt[:, None]
+    made = recipes.get(name)(ensemble=8, n_features_to_select=10, random_state=0, probability=True).fit(X, y)
+    called = made.predict(T)
+    assert 0.5 * (called[yt == 1].mean() + 1 - called[yt == 0].mean()) > 0.8
+    assert abs(made.predict_proba(T)[:, 1].mean() - yt.mean()) < 0.1
+
+
+def test_one_width_for_all_where_members_prefilter(rng):
+    y = np.arange(60) % 3 // 2
+    X = rng.normal(size=(60, 100))
+    X[:, :5] += y[:, None]
+    given = {"kernel": "gaussian", "prefilter": ("t_test", 10), "threshold": "margin", "random_state": 0}
+    made = recipes.svm_rfe(ensemble=6, n_features_to_select=9, **given).fit(X, y)
+    scale = made.model_.gram.scale[made.model_.gram.features]
+    np.testing.assert_allclose(scale, scale[0])
+    assert scale[0] == pytest.approx(1 / np.sqrt(10))
+
+
+def test_columns_that_look_like_ids_are_told(rng):
+    from marginsieve import MKLClassifier
+
+    y = np.arange(40) % 2
+    frame = pd.DataFrame({"patient": [f"P{i}" for i in range(40)], "a": rng.normal(size=40) + y})
+    told = "nearly every row of 'patient' has a category of its own"
+    with pytest.warns(UserWarning, match=told):
+        recipes.clinical_rfe(n_features_to_select=1, threshold="margin").fit(frame, y)
+    with pytest.warns(UserWarning, match=told):
+        MKLClassifier().fit(frame, y)
 
 
 def test_many_rows_need_rows(rng):

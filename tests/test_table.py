@@ -166,3 +166,28 @@ def test_lazy_frames_coo_matrices_and_arrow_with_set_output(frame):
     arrow = pa.Table.from_pandas(X)
     out = selector.fit(arrow, y).set_output(transform="pandas").transform(arrow)
     assert isinstance(out, pd.DataFrame)
+
+
+def test_booleans_with_gaps_are_booleans():
+    frame = pd.DataFrame({"d": [True, None, False, True], "n": [1, None, 0, 1]})
+    columns = Columns.of(frame.astype({"d": object}))
+    assert columns.kind == ("boolean", "real")
+    np.testing.assert_array_equal(columns.encode(frame)[:, 0], [1.0, np.nan, 0.0, 1.0])
+    yes = pd.DataFrame({"d": pd.Categorical(["y", "n", "y"], categories=["n", "x", "y"])})
+    assert Columns.of(yes, {"d": "boolean"}).levels[0] == ("n", "y")
+    with pytest.raises(InputError, match="kinds calls 'd' boolean and it has 3 values"):
+        Columns.of(pd.DataFrame({"d": ["a", "b", "c"]}), {"d": "boolean"})
+
+
+def test_the_same_categories_in_another_type_are_told():
+    columns = Columns.of(pd.DataFrame({"c": pd.Categorical([1, 2, 3])}))
+    with pytest.raises(InputError, match="column 'c' holds '1', '2' and was trained on 1, 2, 3: the same categories"):
+        columns.encode(pd.DataFrame({"c": ["1", "2"]}))
+    np.testing.assert_array_equal(columns.encode(pd.DataFrame({"c": [7, 9]}))[:, 0], [3.0, 4.0])
+
+
+def test_kinds_of_sparse_tables_are_refused():
+    from scipy import sparse
+
+    with pytest.raises(InputError, match="kinds names 'x1': columns of a sparse table are numbers"):
+        Columns.of(sparse.eye_array(3).tocsr(), {"x1": "nominal"})

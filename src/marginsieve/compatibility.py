@@ -85,8 +85,8 @@ def refuses_table(kernel: Any, table: Table) -> str | None:
     wrong = [column for column, kind in zip(table.names, table.kind, strict=True) if kind not in kernel.accepts]
     if wrong:
         return (
-            f"text or categories where the {name} kernel needs numbers, in {listing(wrong)}: "
-            "encode these columns as numbers or drop them"
+            f"text or categories where the {name} kernel needs numbers, in {listing(wrong)}: encode these columns as "
+            "numbers, drop them, or take a method for both (clinical-rfe, mkl-rfe, hfs-nb, hfs-5nn; kernel='clinical')"
         )
     return None
 
@@ -98,8 +98,8 @@ def refuses_mixed(table: Table, criterion: Any, prefilter: Any, sampler: Any) ->
     named = [f"{axis} is {value!r} and" for axis, value, part in asked if part is not None and not _takes(part)]
     if named and (wrong := [name for name, kind in zip(table.names, table.kind, strict=True) if kind == "nominal"]):
         return (
-            f"{named[0]} columns hold categories ({listing(wrong)}): use it on tables of numbers alone, or a filter "
-            "for both such as criterion='mixed_test'"
+            f"{named[0]} columns hold categories ({listing(wrong)}): use it on tables of numbers alone, or the filter "
+            "for both, mixed_test"
         )
     if sampler is not None and not table.is_sparse and (lost := np.flatnonzero(np.isnan(table.Z).any(axis=0))).size:
         missing = listing([table.names[j] for j in lost])

@@ -52,6 +52,7 @@ def _member(plan: Plan, part: Part, sizes: tuple[int, ...], seed: np.random.Seed
     out = left_out(part, LEFT_OUT, rng, at_least=1, leave=2)
     with one_thread():
         searched = search_once(plan, part.take(np.flatnonzero(~out)), rng)
+        searched = replace(searched, path=replace(searched.path, weights=()))  # as the final machine is fitted
         rows = np.flatnonzero(out)
         values = decisions(plan, searched, sizes, part.table.Z[rows]) if len(sizes) else np.empty((0, len(rows), 0))
     rank = np.empty(part.table.shape[1])
@@ -69,6 +70,9 @@ def agreed(plan: Plan, whole: Searched, found: list[Member]) -> Searched:
     constant = ~np.isin(every, whole.usable)
     kept = np.isin(every, plan.keep) & ~constant
     order = np.lexsort((mean, constant, ~kept)).astype(np.intp)
+    if plan.prefilter is not None:  # the width of a search among so many features, for those that are ahead now
+        problem, ahead = whole.problem, np.sort(np.searchsorted(whole.usable, order[: whole.most]))
+        problem.scale[ahead] = plan.kernel.scale(problem.table.columns(ahead), problem.sample_weight)
     reason = f"ranking averaged over {len(found)} subsamples"
     if whole.path.own is None:
         reason = f"{whole.path.stop_reason}; {reason}"

@@ -248,8 +248,10 @@ def left_out(part: Part, share: float, rng: np.random.Generator, at_least: int, 
         free = own[~np.isin(own, list(chosen))]
         wanted = most - (len(own) - len(free))
         chosen |= set(rng.choice(free, size=min(max(wanted, 0), len(free)), replace=False).tolist())
-        while leave and not np.isin(own, list(chosen), invert=True).any():  # groups of two classes may take all of one
-            chosen.remove(int(own[0]))
+    for code in np.unique(part.y) if leave else ():  # groups that hold two classes may have taken too much of one
+        members = set(units[part.y == code].tolist())
+        lacking = min(leave, max(len(members) - 1, 1)) - len(members - chosen)
+        chosen -= set(rng.permutation(sorted(members & chosen))[: max(lacking, 0)].tolist())
     return np.isin(units, list(chosen))
 
 
@@ -283,6 +285,7 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
         machine=plan.machine,
         criterion=plan.criterion,
         keep=_places(plan.keep, usable),
+        groups=part.groups if plan.sampler is None else None,
     )
     left = len(usable) if plan.prefilter is None else max(plan.prefilter[1], len(problem.keep))
     return Prepared(problem, y, usable, scaling, min(left, len(usable)))

@@ -19,6 +19,7 @@ from .errors import InputError
 from .fitting import Part, Plan, prepare
 from .inputs import check_classes, positive_code, read_new, read_target, read_training
 from .machines import MKL
+from .notes import own_levels
 from .searches import TopK
 from .settings import check_class_weight, weight_by_code
 
@@ -85,6 +86,8 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes, weight, _ = read_target(X, y, sample_weight, None)
         if sentence := refuses_table(kernel, table):
             raise InputError(sentence)
+        for note in own_levels(table):
+            warnings.warn(note, UserWarning, stacklevel=2)
         part = Part(table, codes, weight).take(np.flatnonzero(weight > 0))
         check_classes(self.classes_, part.y)
         plan = Plan(

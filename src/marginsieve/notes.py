@@ -13,11 +13,14 @@ from .errors import InputError, listing
 from .fitting import Part, Plan, Searched
 from .sampling import Smote
 from .settings import keep_places
+from .table import Table
 
 if TYPE_CHECKING:
     from .selector import SVMSelector
 
 DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
+FEWEST = 10  # rows from which on a column of categories can look like an id
+OWN = 0.8  # categories per row above which it does
 DROWNS = 1e14  # and one so much wider leaves nothing of the others
 
 
@@ -29,10 +32,23 @@ def of_table(selector: SVMSelector, part: Part) -> list[str]:
     count, sampler = int(np.bincount(part.y).min()), resolve("sampler", selector.sampler)
     if isinstance(sampler, Smote) and sampler.neighbors(count) < sampler.k_neighbors:
         notes.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbours, not more")
+    notes += own_levels(part.table)
     by_range = selector.standardize or resolve("kernel", selector.kernel).geometry == "tent"
     if not by_range and (note := _width(names, part.table.spread)):
         notes.append(note)
     return notes
+
+
+def own_levels(table: Table) -> list[str]:
+    """Columns of categories in which nearly every row has its own: they tell rows apart, not classes."""
+    found = []
+    for j in [j for j, kind in enumerate(table.kind) if kind == "nominal"]:
+        seen = table.Z[~np.isnan(table.Z[:, j]), j]
+        if len(seen) >= FEWEST and len(np.unique(seen)) > OWN * len(seen):
+            found.append(table.names[j])
+    if not found:
+        return []
+    return [f"nearly every row of {listing(found)} has a category of its own: if it is an id, leave it out"]
 
 
 def of_model(selector: SVMSelector, plan: Plan, part: Part) -> list[str]:

@@ -167,6 +167,7 @@ class Problem:
     criterion: Any
     validation: Rows | None = None  # rows that the machine is not fitted on, for criteria that judge it
     keep: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    groups: IntArray | None = None  # (m,) rows of one group stay together in folds
     solves: int = 0
     unconverged: int = 0
     worst_residual: float = 0.0

@@ -39,7 +39,7 @@ class Smote(BaseEstimator):
         count = int(counts[rarest])
         if count < 2:
             raise InputError(
-                f"SMOTE interpolates between rows of the rarest class {labels[rarest]!r}, which has {count} in a "
+                f"SMOTE interpolates between rows of the rarest class {labels[rarest]!s}, which has {count} in a "
                 "training part: it needs 2 or more"
             )
         wanted = {labels[rarest]: count + round(self.percent / 100.0 * count)}

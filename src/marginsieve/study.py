@@ -65,6 +65,7 @@ class Selection:
                 "selected": self.selector.support_[order],
                 "frequency": self.nested.frequency[order],
                 "like": [like.get(self.names[j], "") for j in order],
+                "kind": np.array(self.selector.columns_.kind, dtype=object)[order],
             }
         )
 
@@ -129,11 +130,21 @@ class Selection:
             "threshold": selector.threshold_,
             "features": chosen.drop(columns=["selected", "like"]).to_dict("records"),
             "groups": [group.to_dict() for group in selector.groups_],
+            "score_is": score_label(selector),
             "stop_reason": selector.path_.stop_reason,
             "own_number": None if selector.path_.own is None else selector.path_.own.to_dict(),
             "notes": self.notes,
             "seconds": round(self.seconds, 3),
         }
+
+
+def score_label(selector: SVMSelector) -> str:
+    """What the features' scores are."""
+    if selector.ensemble:
+        return "minus the mean of log(rank + 5) over the subsamples"
+    part = selector.search if selector.criterion is None else selector.criterion
+    name = part if isinstance(part, str) else type(part).__name__
+    return f"{name}, when the feature was last looked at"
 
 
 def select(

@@ -98,9 +98,13 @@ class Columns:
             inferred, levels = _read_kinds(frame)
         kind = [inferred.get(j, "real") for j in range(len(names))]
         _override(kind, names, kinds)
+        if is_sparse(X) and (wrong := [name for name, one in zip(names, kind, strict=True) if one != "real"]):
+            raise InputError(f"kinds names {listing(wrong)}: columns of a sparse table are numbers, nothing else")
         for j, name in enumerate(kind):
             if name == "real":
                 levels.pop(j, None)
+            elif name == "boolean" and frame is not None and j in levels:  # a category may be declared and not used
+                levels[j] = _sorted_levels(frame[:, j].to_list())
             elif j not in levels and inferred.get(j) != "boolean":
                 levels[j] = _sorted_levels(np.unique(X[:, j]).tolist() if frame is None else frame[:, j].to_list())
             if name == "boolean" and len(levels.get(j, ())) > 2:
@@ -135,6 +139,11 @@ class Columns:
             new = values[int(which[np.nanargmax(codes)])]
             raise InputError(
                 f"column {self.names[j]!r} is {self.kind[j]} and has the level {new!r}, unknown when it was trained"
+            )
+        if len(values) and not any(value in levels for value in values) and {*map(str, values)} & {*map(str, levels)}:
+            raise InputError(
+                f"column {self.names[j]!r} holds {listing([*values][:3])} and was trained on {listing([*levels][:3])}: "
+                "the same categories in another type; convert them"
             )
         return codes
 
@@ -191,7 +200,9 @@ def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tup
                 levels[j] = tuple(column.cat.get_categories().to_list())
             elif dtype in (nw.String, nw.Object, nw.Unknown):
                 values = column.to_list()
-                if dtype == nw.String or not _all_numbers(values):
+                if dtype != nw.String and _all_booleans(values):
+                    kind[j] = "boolean"
+                elif dtype == nw.String or not _all_numbers(values):
                     kind[j], levels[j] = "nominal", _sorted_levels(values)
             else:
                 wrong.append(column.name)
@@ -219,6 +230,12 @@ def _sorted_levels(column: list[Any]) -> tuple[Any, ...]:
 def is_missing(value: Any) -> bool:
     """None, nan, and the missing values of pandas."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def _all_booleans(column: list[Any]) -> bool:
+    """What a file makes of a boolean column with gaps."""
+    found = {type(value) for value in column if not is_missing(value)}
+    return bool(found) and found <= {bool, np.bool_}
 
 
 def _all_numbers(column: list[Any]) -> bool:
@@ -270,8 +287,8 @@ def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]
     except (TypeError, ValueError):
         text = [names[j] for k, j in enumerate(columns) if not _all_numbers(part[:, k].to_list())]
         raise InputError(
-            f"text where numbers are needed in {listing(text or [names[j] for j in columns])}; "
-            "the training table had numbers there"
+            f"text where numbers are needed in {listing(text or [names[j] for j in columns])}; the table that was "
+            "trained on, or kinds, has numbers there"
         ) from None
 
 
@@ -285,7 +302,12 @@ def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = Fa
         return
     dense = Z.toarray() if is_sparse(Z) else Z
     for found, what, advice in (
-        (np.isnan(dense), "missing (NaN)", "impute them inside a Pipeline, or drop these rows or columns"),
+        (
+            np.isnan(dense),
+            "missing (NaN)",
+            "impute them, drop these rows or columns, or take a method that leaves them missing (clinical-rfe, "
+            "mkl-rfe, hfs-nb, hfs-5nn; kernel='clinical')",
+        ),
         (np.isinf(dense), "infinite (inf)", "replace them, for example by the largest sensible value"),
         (
             np.abs(dense) >= LARGEST,

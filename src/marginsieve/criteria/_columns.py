@@ -28,7 +28,7 @@ def by_block(problem: Problem, of: Score) -> Array:
 def over_columns(problem: Problem, label: Array, of: Score) -> Array:
     """(n,) or (r, n): `of` block by block; columns with missing cells one by one, over what is observed of them.
 
-    A column of which one class is not observed at all has 0.
+    A column of which one class is not observed at all, or no class twice, has 0.
     """
     Z, n, weight = problem.table.Z, problem.table.shape[1], as_counts(problem.sample_weight)
     pieces = []
@@ -39,8 +39,9 @@ def over_columns(problem: Problem, label: Array, of: Score) -> Array:
         found = of(np.nan_to_num(z, nan=0.0) if len(gaps) else z, label, weight)
         for k in gaps:
             seen = ~np.isnan(z[k])
-            both = np.any(label[seen] > 0) and np.any(label[seen] < 0)
-            found[..., k] = of(z[[k]][:, seen], label[seen], weight[seen])[..., 0] if both else 0.0
+            counts = [float(weight[seen & (label == side)].sum()) for side in (1.0, -1.0)]
+            enough = min(counts) > 0 and max(counts) > 1
+            found[..., k] = of(z[[k]][:, seen], label[seen], weight[seen])[..., 0] if enough else 0.0
         pieces.append(found)
     return np.concatenate(pieces, axis=-1)
 

@@ -32,16 +32,18 @@ def _log_p(rows: tuple[tuple[int, int], ...]) -> float | None:
     """
     table = np.array(rows, dtype=np.intp)
     size, positives = table.sum(axis=1), int(table[:, 0].sum())
+    fewest, most = max(0, positives - int(size[:-2].sum())), min(positives, int(size[-2:].sum()))
     beginnings = float(np.prod(size[:-2] + 1.0))
-    if beginnings > MOST:
+    if max(beginnings, (most - fewest + 1.0) * (min(size[-2], positives) + 1.0)) > MOST:
         return None
-    logs = np.full((len(size), int(size.max()) + 1), -np.inf)
-    for k, n in enumerate(size):
-        logs[k, : n + 1] = _choose(int(n), np.arange(n + 1))
-    own = float(sum(logs[k, x] for k, x in enumerate(table[:, 0])))
+    logs = [_choose(int(n), np.arange(n + 1)) for n in size]
+    own = float(sum(logs[k][x] for k, x in enumerate(table[:, 0])))
     total = float(_choose(int(size.sum()), np.array([positives]))[0])
-    ends, tops, sums, starts = _last_two(logs[-2:], int(size[-2]), int(size[-1]))
-    found = _walk(logs[:-2], size[:-2], positives, own + SLACK, total, ends, tops, sums, starts)
+    ends, tops, sums, starts = _last_two(logs[-2], logs[-1], fewest, most)
+    begin = np.full((max(len(size) - 2, 0), int(size[:-2].max(initial=0)) + 1), -np.inf)
+    for k, part in enumerate(logs[:-2]):
+        begin[k, : len(part)] = part
+    found = _walk(begin, size[:-2], positives, fewest, own + SLACK, total, ends, tops, sums, starts)
     least = own - total
     return min(max(float(np.log(found)) if found > 0 else least, least), 0.0)
 
@@ -51,13 +53,13 @@ def _choose(n: int, x: IntArray) -> Array:
     return np.asarray(special.gammaln(n + 1.0) - special.gammaln(x + 1.0) - special.gammaln(n - x + 1.0))
 
 
-def _last_two(logs: Array, a: int, b: int) -> tuple[Array, Array, Array, IntArray]:
-    """For each number s of positives in two levels of sizes a and b: the sorted log-likelihoods, the largest of them,
-    and running sums of the likelihoods in units of the largest; all s one after the other, from starts[s]."""
+def _last_two(first: Array, second: Array, fewest: int, most: int) -> tuple[Array, Array, Array, IntArray]:
+    """For each number s of positives in two levels: the sorted log-likelihoods, the largest of them, and running sums
+    of the likelihoods in units of the largest; all s one after the other, from starts[s - fewest]."""
     ends, tops, sums, starts = [], [], [], [0]
-    for s in range(a + b + 1):
-        x = np.arange(max(0, s - b), min(a, s) + 1)
-        sorted_logs = np.sort(logs[0, x] + logs[1, s - x])
+    for s in range(fewest, most + 1):
+        x = np.arange(max(0, s - len(second) + 1), min(len(first) - 1, s) + 1)
+        sorted_logs = np.sort(first[x] + second[s - x])
         ends.append(sorted_logs)
         tops.append(sorted_logs[-1])
         sums.append(np.cumsum(np.exp(sorted_logs - sorted_logs[-1])))
@@ -70,6 +72,7 @@ def _walk(
     logs: Array,
     size: IntArray,
     positives: int,
+    fewest: int,
     own: float,
     total: float,
     ends: Array,
@@ -85,7 +88,7 @@ def _walk(
         for k in range(levels):
             begun += logs[k, x[k]]
             taken += x[k]
-        s = positives - taken
+        s = positives - taken - fewest
         if 0 <= s <= most:
             low, high = starts[s], starts[s + 1]
             while low < high:  # how many ends are no likelier

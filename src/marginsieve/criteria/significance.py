@@ -105,11 +105,18 @@ def _of_both(
 
 
 def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
-    """|t| and its degrees of freedom, by row of z (p, m)."""
+    """|t| and its degrees of freedom, by row of z (p, m); a class of one sample has the variance of the other."""
     mean, variance, total, least = moments(z, label, weight)
-    parts = [v / (m - 1.0) if m > 1.0 else np.zeros(len(z)) for v, m in zip(variance, total, strict=True)]
+    if max(total) <= 1.0:
+        return np.zeros(len(z)), np.ones(len(z))
+    own = [v * m / (m - 1.0) if m > 1.0 else None for v, m in zip(variance, total, strict=True)]
+    spare = next(v for v in own if v is not None)
+    parts = [(spare if v is None else v) / m for v, m in zip(own, total, strict=True)]
     whole = parts[0] + parts[1]
-    below = sum(p * p / (m - 1.0) for p, m in zip(parts, total, strict=True) if m > 1.0)
+    if min(total) > 1.0:
+        below = sum(p * p / (m - 1.0) for p, m in zip(parts, total, strict=True))
+    else:
+        below = whole**2 / (max(total) - 1.0)
     freedom = np.where(whole > least, whole**2 / np.maximum(below, 1e-300), max(sum(total) - 2.0, 1.0))
     spread = np.maximum(whole, least)
     return np.asarray(np.abs(mean[0] - mean[1]) / np.sqrt(np.where(spread > 0, spread, 1.0))), freedom
@@ -121,6 +128,7 @@ def _t_significance(t: Array, freedom: Array) -> Array:
     with np.errstate(all="ignore"):
         far = a * np.log(x) + 0.5 * np.log1p(-x) - np.log(a) - special.betaln(a, 0.5)
         far = far + np.log(special.hyp2f1(a + 0.5, 1.0, a + 1.0, x))  # where p underflows
+        far = np.where(np.isfinite(far), far, special.log_ndtr(-np.abs(t)) + np.log(2.0))  # so many that t is normal
         p = special.betainc(a, 0.5, x)
         return np.asarray(-np.where(p > 1e-290, np.log(np.maximum(p, 1e-300)), far) / LOG_10)
 

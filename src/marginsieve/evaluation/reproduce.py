@@ -67,7 +67,7 @@ def reproduce(
             studies[tuning] = study
             finished[job.name] = study
         table = _beside(job, printed, found)
-        ours.append(table)
+        ours.append(table.assign(job=job.name))
         sections.append(_section(job, table, studies, printed, out))
     for part in paper.studies:
         if datasets.present(part.data):
@@ -333,6 +333,7 @@ def _report(paper: Paper, sections: list[str], tables: list[pd.DataFrame], quick
 def _judge(claim: Claim, table: pd.DataFrame) -> str:
     if claim.why_not:
         return f"not comparable: {claim.why_not}"
+    table = table[table["job"] == claim.job] if claim.job else table
     among = (*claim.among, *claim.above, *claim.below)
     part = table[(table["quantity"] == claim.quantity) & table["method"].isin(among) & table["paper"].notna()]
     if lacking := [name for name in among if name not in set(part["method"])]:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from .. import _tent
 from .._types import Array, is_sparse
 from ..errors import InputError, listing
-from ..table import Columns, Table
+from ..table import Columns, Table, as_frame, column_names
 
 
 class Clinical(BaseEstimator):
@@ -98,6 +98,12 @@ def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> 
     for table in (A, train):
         if is_sparse(table):
             raise InputError(f"{what} needs a dense table and this one is sparse: use X.toarray()")
+    ours, theirs = (None if as_frame(table) is None else column_names(table) for table in (A, train))
+    if ours is not None and theirs is not None and ours != theirs and len(ours) == len(theirs):
+        wrong = next((a, b) for a, b in zip(ours, theirs, strict=True) if a != b)
+        raise InputError(
+            f"A has the column {wrong[0]!r} where B has {wrong[1]!r}: they must be the same columns in order"
+        )
     columns = Columns.of(train, kinds)
     Z = columns.encode(train)
     empty = np.isnan(Z).all(axis=0)

@@ -128,7 +128,7 @@ class _Search:
 
     def __init__(self, base: Base, y: Array, top: Array, tol: float, limit: int) -> None:
         self.base, self.y, self.top, self.tol, self.limit = base, y, top, tol, limit
-        self.machines, self.soft = 0, 0.0
+        self.machines, self.soft, self.J = 0, 0.0, np.inf
         self.bound: Bound | None = None
 
     def run(self, mu: Array | None, c: Array) -> Solved:
@@ -173,10 +173,12 @@ class _Search:
         """The machine at mu; its coefficients go into the bound."""
         K, y, top = self.base.matrix(mu), self.y, self.top
         soft = K + self.soft * np.eye(len(y)) if self.soft else K
-        tol = min(1e-4, 0.01 * self.tol)
+        tol = max(1e-10, min(1e-4, 0.01 * self.tol, 0.1 * self.tol * self.J / float(top.sum())))
         c, b, J, slack, violation = _smo.svc(soft, y, top, start, tol, max(1_000_000, 1000 * len(y)))
-        q, f = self.base.quadratics(c), K @ c
-        quadratic = float(c @ f)
+        self.J = J if J > 0 else self.J
+        live = np.flatnonzero(mu)
+        q, f = self.base.quadratics(c), mu[live] @ self.base.products(c, live)  # not through K, which may be huge
+        quadratic = float(mu @ q)
         point = Point(mu, soft, c, b, slack, q, 0.5 * quadratic + hinge(f, y, top), J, violation)
         if self.bound is None:
             self.bound = Bound(c, q, float(np.abs(c).sum()) - 0.5 * max(float(q.max()), quadratic))
@@ -188,7 +190,7 @@ class _Search:
     def gap(self, point: Point) -> float:
         """1/2 c'K_mu c + min_b sum top_i [1 - y_i (f_i + b)]_+ less the bound, of the former; valid for any c."""
         assert self.bound is not None
-        return (point.primal - self.bound.value) / max(point.primal, 1e-300)
+        return abs(point.primal - self.bound.value) / max(point.primal, 1e-300)  # below 0 is rounding, and as bad
 
 
 def solve(base: Base, y: Array, top: Array, mu: Array | None, c: Array, tol: float, limit: int) -> Solved:

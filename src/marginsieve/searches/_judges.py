@@ -82,12 +82,13 @@ class NaiveBayes:
         mass, first, second = (rows.outside(w * power, rows.codes, k) for power in (np.ones(len(z)), z, z * z))
         mean = first / np.maximum(mass, 1e-300)
         variance = np.maximum(second / np.maximum(mass, 1e-300) - mean**2, 0.0)
-        whole = np.maximum(mass.sum(axis=1), 1e-300)
-        overall = np.maximum(second.sum(axis=1) / whole - (first.sum(axis=1) / whole) ** 2, 0.0)
-        variance = variance + self.smoothing * np.maximum(overall, 1e-300)[:, None]
+        whole = np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
+        middle = first.sum(axis=1, keepdims=True) / whole
+        overall = np.maximum(second.sum(axis=1, keepdims=True) / whole - middle**2, 0.0)
+        mean = np.where(mass > 0, mean, middle)  # a class that was never observed is like all rows
+        variance = np.where(mass > 0, variance, overall) + self.smoothing * np.maximum(overall, 1e-300)
         fold, away = rows.fold, z[:, None] - mean[rows.fold]
-        found = -0.5 * (np.log(2.0 * np.pi * variance[fold]) + away**2 / variance[fold])
-        return np.asarray(np.where((mass > 0)[fold], found, 0.0))
+        return np.asarray(-0.5 * (np.log(2.0 * np.pi * variance[fold]) + away**2 / variance[fold]))
 
     def _levels(self, x: Array, seen: BoolArray) -> Array:
         rows, level = self.rows, np.zeros(len(x), dtype=np.intp)

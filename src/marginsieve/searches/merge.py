@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from .._tent import CATEGORICAL
 from .._types import IntArray
@@ -77,15 +77,18 @@ class Merge(BaseEstimator):
         return Path(order, value, (problem.step(n, (), since),), reason)
 
     def _judge(self, problem: Problem, rng: np.random.Generator) -> NaiveBayes | Neighbours:
-        codes = codes_of(problem)
-        folds = min(int(self.folds), int(np.bincount(codes).min()))
+        codes, groups = codes_of(problem), problem.groups
+        units = np.arange(len(codes)) if groups is None else groups
+        folds = min(int(self.folds), *(len(np.unique(units[codes == code])) for code in np.unique(codes)))
         fold = np.zeros(len(codes), dtype=np.intp)
         if folds < 2:
             raise InputError(
-                f"search: {type(self).__name__} needs two rows of each class in a training part: use another search"
+                f"search: {type(self).__name__} needs two rows (or groups) of each class in a training part: use "
+                "another search"
             )
-        splitter = StratifiedKFold(folds, shuffle=True, random_state=int(rng.integers(2**31)))
-        for k, (_, test) in enumerate(splitter.split(codes, codes)):
+        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+        made = splitter(folds, shuffle=True, random_state=int(rng.integers(2**31)))
+        for k, (_, test) in enumerate(made.split(codes, codes, groups)):
             fold[test] = k
         rows = Rows(problem.table, codes, problem.sample_weight, fold)
         if self.judge == "naive_bayes":
