@@ -200,7 +200,7 @@ def test_the_unit_of_a_column_does_not_matter_though_a_class_has_no_cell():
 def test_a_class_of_one_row_is_refused():
     frame, y = cohort(m=30)
     y = np.where(np.arange(30) == 29, 1, 0)
-    with pytest.raises(InputError, match="needs two rows .or groups. of each class"):
+    with pytest.raises(InputError, match=r"needs two rows .or groups. of each class"):
         recipes.hfs_nb(n_features_to_select=2, threshold="margin").fit(frame, y)
 
 

@@ -9,14 +9,16 @@ import numpy as np
 from .criteria import LearnedWeight, SphereChange
 from .errors import listing
 from .kernels import Linear
-from .machines import L1SVC, MKL, Sphere
+from .machines import L1SVC, MKL, HingeSVC, Sphere
 from .searches import Backward, LearnedPath, Merge, PenalizedScaling
 from .table import Table
+
+PRIMAL = (L1SVC, HingeSVC)  # machines with weights instead of a kernel
 
 
 def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | None:
     """Why this combination is not run, or None where it is."""
-    if isinstance(machine, L1SVC) and not isinstance(kernel, Linear):
+    if isinstance(machine, PRIMAL) and not isinstance(kernel, Linear):
         return f"an l1 machine has weights, not a kernel such as {type(kernel).__name__}: use kernel='linear'"
     if isinstance(machine, MKL) and not kernel.additive:
         name = type(kernel).__name__
@@ -52,7 +54,7 @@ def _refuses_scoring(machine: Any, criterion: Any) -> str | None:
             f"{name} is about a margin and a sphere has none: use criterion='radius' or 'dual', search='scaling', or "
             "machine='c_svc'"
         )
-    if isinstance(machine, L1SVC):
+    if isinstance(machine, PRIMAL):
         return f"an l1 machine chooses by its weights, not by {name}: use search='learned'"
     return (
         f"MKL ranks by the weights that it learns, not by {name}: use criterion='learned'"
@@ -70,19 +72,20 @@ def _refuses_learning(machine: Any, criterion: Any, search: Any) -> str | None:
         )
     if isinstance(machine, MKL):
         return "MKL learns its kernel's weights itself: use search='backward' or 'top_k' with criterion='learned'"
-    if isinstance(search, LearnedPath) and not isinstance(machine, L1SVC):
+    if isinstance(search, LearnedPath) and not isinstance(machine, PRIMAL):
         return f"{type(machine).__name__} does not choose features itself: use machine='l1' or search='backward'"
-    if isinstance(search, PenalizedScaling) and isinstance(machine, L1SVC):
+    if isinstance(search, PenalizedScaling) and isinstance(machine, PRIMAL):
         return "an l1 machine has no kernel to scale: use search='learned'"
     return None
 
 
-def refuses_table(kernel: Any, table: Table) -> str | None:
-    """Why this kernel cannot work on this table, or None where it can."""
+def refuses_table(kernel: Any, table: Table, machine: Any = None) -> str | None:
+    """Why this kernel cannot work on this table, or None where it can; some machines expand categories themselves."""
     name = type(kernel).__name__
+    accepts = kernel.accepts | ({"nominal"} if getattr(machine, "expands", False) else set())
     if table.is_sparse and not kernel.sparse:
         return f"the {name} kernel needs a dense table and this one is sparse: use kernel='linear' or X.toarray()"
-    wrong = [column for column, kind in zip(table.names, table.kind, strict=True) if kind not in kernel.accepts]
+    wrong = [column for column, kind in zip(table.names, table.kind, strict=True) if kind not in accepts]
     if wrong:
         return (
             f"text or categories where the {name} kernel needs numbers, in {listing(wrong)}: encode these columns as "

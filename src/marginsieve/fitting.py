@@ -80,8 +80,9 @@ class Scaling:
     factor: Array
 
     @classmethod
-    def fit(cls, Z: Matrix, weight: Array) -> Scaling:
-        """To mean 0 and variance 1 over the weighted rows; constant columns are left as they are."""
+    def fit(cls, table: Table, weight: Array) -> Scaling:
+        """To mean 0 and variance 1 over the weighted rows; constant columns and categories are left as they are."""
+        Z, nominal = table.Z, np.array([kind == "nominal" for kind in table.kind], dtype=bool)
         total = weight.sum()
         mean = np.asarray(weight @ Z) / total
         if is_sparse(Z):
@@ -91,8 +92,8 @@ class Scaling:
             D = Z - mean
             variance = np.einsum("i,ij,ij->j", weight / total, D, D)
             shift = mean
-        deviation = np.sqrt(variance)
-        return cls(shift, 1.0 / np.where(deviation > 0, deviation, 1.0))
+        deviation = np.where(nominal, 1.0, np.sqrt(variance))
+        return cls(np.where(nominal, 0.0, shift), 1.0 / np.where(deviation > 0, deviation, 1.0))
 
     def apply(self, Z: Matrix) -> Matrix:
         if is_sparse(Z):
@@ -270,7 +271,7 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
         table = table.columns(usable)
     scaling = None
     if plan.standardize and plan.kernel.geometry != "tent":
-        scaling = Scaling.fit(table.Z, part.weight)
+        scaling = Scaling.fit(table, part.weight)
         table = replace(table, Z=scaling.apply(table.Z))
     y, weight = part.y, part.weight
     if plan.sampler is not None:

@@ -33,12 +33,7 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
     X = _checked(estimator, X, reset=True)
     columns = Columns.of(X, kinds)
     table = columns.table(X)
-    numeric = [j for j, kind in enumerate(columns.kind) if kind != "nominal"]
-    allowed = takes_missing(estimator)
-    if len(numeric) == len(columns.kind):
-        refuse_bad_cells(table.Z, columns.names, allowed)
-    elif numeric:
-        refuse_bad_cells(table.Z[:, numeric], [columns.names[j] for j in numeric], allowed)
+    _refuse_cells(table.Z, columns, takes_missing(estimator))
     return columns, table
 
 
@@ -51,8 +46,17 @@ def read_new(estimator: Any, X: Any) -> Matrix:
     """Codes of further rows, checked against the columns of the training table."""
     X = _checked(estimator, X, reset=False)
     Z = estimator.columns_.encode(X)
-    refuse_bad_cells(Z, estimator.columns_.names, takes_missing(estimator))
+    _refuse_cells(Z, estimator.columns_, takes_missing(estimator))
     return Z
+
+
+def _refuse_cells(Z: Matrix, columns: Columns, missing: bool) -> None:
+    """Refuse cells that are no numbers, but for those of categories."""
+    numeric = [j for j, kind in enumerate(columns.kind) if kind != "nominal"]
+    if len(numeric) == len(columns.kind):
+        refuse_bad_cells(Z, columns.names, missing)
+    elif numeric:
+        refuse_bad_cells(Z[:, numeric], [columns.names[j] for j in numeric], missing)
 
 
 def _checked(estimator: Any, X: Any, reset: bool) -> Any:

@@ -27,7 +27,8 @@ class Solution:
     converged: bool = True
     diagonal: float = 0.0  # SVDD: +1
     scale: Array | None = None  # machines that choose features
-    weights: Array | None = None  # machines without an expansion
+    weights: Array | None = None  # (p,) machines without an expansion
+    expanded: Array | None = None  # the same where a category has a weight for each level
     iterations: int = 1  # machines solved on the way to this one
 
 

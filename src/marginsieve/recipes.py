@@ -11,7 +11,7 @@ from .components import resolve
 from .criteria import Fisher, LearnedWeight, Loss, MarginChange, MixedTest, ShrunkenFisher
 from .errors import InputError, listing
 from .kernels import Clinical, Linear
-from .machines import CSVC, L1SVC, MKL, Sphere
+from .machines import CSVC, L1SVC, MKL, ConcaveSVC, HingeSVC, Sphere
 from .searches import Backward, LearnedPath, Merge, PenalizedScaling, TopK
 from .selector import SVMSelector
 
@@ -136,14 +136,38 @@ def l1_cssvm(
     Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature selection for SVM
     classification, Applied Soft Computing 67 (2018) 94-105, eq. 6.
     """
-    return SVMSelector(
-        kernel=resolve("kernel", kernel),
-        machine=L1SVC(C=C),
-        criterion=None,
-        search=LearnedPath(points=points, final=None if final is None else resolve("machine", final)),
-        standardize=standardize,
-        **settings,
-    )
+    return _learned(L1SVC(C=C), points, final, {"kernel": kernel, "standardize": standardize, **settings})
+
+
+def svm_l1(
+    C: float = 1.0, points: int = 40, final: Any = None, standardize: bool = True, **settings: Any
+) -> SVMSelector:
+    """The linear machine with an l1 penalty and hinge loss, a linear program; features rank as they enter.
+
+    Bradley and Mangasarian, Feature selection via concave minimization and support vector machines, ICML 1998, 82-90.
+    """
+    return _learned(HingeSVC(C=C), points, final, {"standardize": standardize, **settings})
+
+
+def fsv(
+    C: float = 10.0,
+    beta: float = 5.0,
+    points: int = 40,
+    final: Any = None,
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """A concave penalty, nearly the number of weights, by linear programs; features rank as they enter.
+
+    Bradley and Mangasarian, Feature selection via concave minimization and support vector machines, ICML 1998, 82-90.
+    """
+    return _learned(ConcaveSVC(C=C, beta=beta), points, final, {"standardize": standardize, **settings})
+
+
+def _learned(machine: Any, points: int, final: Any, settings: dict[str, Any]) -> SVMSelector:
+    search = LearnedPath(points=points, final=None if final is None else resolve("machine", final))
+    kernel = resolve("kernel", settings.pop("kernel", "linear"))
+    return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=search, **settings)
 
 
 def fisher(
@@ -255,6 +279,8 @@ RECIPES: dict[str, Callable[..., SVMSelector]] = {
     "svm_bfe": svm_bfe,
     "svdd_rfe": svdd_rfe,
     "l1_cssvm": l1_cssvm,
+    "svm_l1": svm_l1,
+    "fsv": fsv,
     "fisher": fisher,
     "stable_fisher": stable_fisher,
     "kp_svm": kp_svm,

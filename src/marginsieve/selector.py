@@ -255,7 +255,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         prefilter = None if self.prefilter is None else read_prefilter(self.prefilter)
         for sentence in (
             refuses(**parts),
-            refuses_table(parts["kernel"], part.table),
+            refuses_table(parts["kernel"], part.table, parts["machine"]),
             refuses_mixed(part.table, parts["criterion"], prefilter, self.sampler),
             refuses_classes(len(classes), self.negative_weight, self.threshold),
         ):

@@ -73,7 +73,7 @@ class SVDD(OutlierMixin, BaseEstimator):
         weight = read_weight(sample_weight, m)
         if not weight[~known].any():
             raise InputError("every row that counts is marked as an outlier: there is nothing to describe")
-        self._scaling = Scaling.fit(table.Z, weight) if self.standardize else None
+        self._scaling = Scaling.fit(table, weight) if self.standardize else None
         if self._scaling is not None:
             table = replace(table, Z=self._scaling.apply(table.Z))
         self._machine, self._gram = machine, Gram.build(kernel, table, scale=kernel.scale(table, weight))

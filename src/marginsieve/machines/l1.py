@@ -74,6 +74,10 @@ class L1SVC(BaseEstimator):
         """The C above which some weight differs from 0."""
         return _l1.first(gram.columns, np.sqrt(gram.weight), y, cost)
 
+    def pull(self, solution: Solution, gram: Gram) -> Array:
+        """(p,) how hard a feature presses for a weight: at most 1 where it has none."""
+        return np.asarray(np.abs(np.sqrt(gram.weight) * np.asarray(gram.columns @ solution.coef)))
+
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         for name in ("C", "tol"):

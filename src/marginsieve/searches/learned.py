@@ -58,7 +58,7 @@ class LearnedPath(BaseEstimator):
             live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left
             steps[live] = problem.step(live, solutions, since)
         assert solutions is not None
-        gradient = np.max([np.abs(gram.weight**0.5 * (gram.columns @ s.coef)) for s in solutions], axis=0)
+        gradient = np.max([machine.pull(solution, gram) for solution in solutions], axis=0)
         score = np.where(entered > 0, entered, np.minimum(gradient, 1.0 - 1e-9))
         kept = np.isin(np.arange(len(score)), problem.keep)
         order: IntArray = worst_first(score, len(score), kept, np.where(entered > 0, size, gradient))[::-1]

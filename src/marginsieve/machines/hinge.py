@@ -1,0 +1,178 @@
+"""Sparse linear machines by linear programs: the l1 penalty with hinge loss, and a concave penalty in its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._types import Array
+from ..errors import positive_number, whole_number
+from ..gram import Gram
+from ..problem import Solution
+from . import _hinge
+from ._expansion import Expansion
+
+HIGHEST = 1e9  # a C at which no weight enters is taken to be too high for any
+BISECTIONS = 20  # of the search for the C at which the first weight enters
+FALL = 1e-9  # of the objective: what counts as a fall
+
+
+class HingeSVC(BaseEstimator):
+    """A sparse linear machine with a cost of its own for each sample, as a linear program (SVM-l1).
+
+        min_{w, b}  |w|_1 + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))
+
+    A category has one weight for each level. `coef` of the solution are the dual variables times y: |X'coef| <= 1.
+
+    Parameters
+    ----------
+    C : float
+        The price of a margin error.
+    """
+
+    expands = True  # takes categories
+
+    def __init__(self, C: float = 1.0) -> None:
+        self.C = C
+
+    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+        """The optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
+        columns = Expansion.of(gram)
+        data = _hinge.Data(columns.rows(gram.table.Z), y, self.C * cost)
+        near = None
+        if warm is not None and warm.expanded is not None and len(warm.expanded) == len(columns.owner):
+            near = warm.expanded, warm.coef
+        return _solution(data, columns, _hinge.solve(data, near))
+
+    def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array:
+        """f at the rows of Z."""
+        return np.asarray(Expansion.of(gram).rows(Z) @ solution.expanded + solution.intercept)
+
+    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:  # noqa: ARG002
+        """Each sample's decision value under the machine trained without it.
+
+        The only member of its class leaves a one-class problem behind: its value is -y, the vote of the other class.
+        """
+        out = np.empty(len(y))
+        for i in range(len(y)):
+            rest = cost.copy()
+            rest[i] = 0.0
+            if not rest[y == y[i]].any():
+                out[i] = -y[i]
+                continue
+            out[i] = self.decision(self.solve(gram, y, rest), gram, gram.table.Z[[i]])[0]
+        return out
+
+    def first(self, gram: Gram, y: Array, cost: Array) -> float:
+        """The C (within a thousandth) above which some weight differs from 0."""
+        columns = Expansion.of(gram)
+        X = columns.rows(gram.table.Z)
+        most = float(np.abs(np.asarray(_hinge.balanced(y, cost) @ X)).max(initial=0.0))
+        low, high = 0.0, 1.0 / most if most * HIGHEST > 1.0 else HIGHEST
+        while not _hinge.solve(_hinge.Data(X, y, high * cost)).w.any():
+            if high >= HIGHEST:
+                return float("inf")
+            low, high = high, min(4.0 * high, HIGHEST)
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if _hinge.solve(_hinge.Data(X, y, middle * cost)).w.any() else (middle, high)
+            if high - low <= 1e-3 * high:
+                break
+        return high
+
+    def pull(self, solution: Solution, gram: Gram) -> Array:
+        """(p,) how hard a feature presses for a weight: at most 1 where it has none."""
+        columns = Expansion.of(gram)
+        return columns.by_feature(np.abs(np.asarray(solution.coef @ columns.rows(gram.table.Z))))
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        positive_number("machine", "C", self.C)
+
+
+class ConcaveSVC(HingeSVC):
+    """Feature selection by a concave penalty (FSV): nearly the number of weights that differ from 0.
+
+        min_{w, b}  sum_k (1 - exp(-beta |w_k|)) + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))
+
+    By successive linearisation from w = 0: each step is the l1 machine with prices beta exp(-beta |w_k|), and the
+    objective never rises, since the linearisation lies above. It ends where it does not fall: a local answer.
+
+    Parameters
+    ----------
+    C : float
+        The price of a margin error.
+    beta : float
+        How soon a weight counts as one.
+    max_iter : int
+        Linear programs, at most.
+    """
+
+    def __init__(self, C: float = 10.0, beta: float = 5.0, max_iter: int = 100) -> None:
+        self.C = C
+        self.beta = beta
+        self.max_iter = max_iter
+
+    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
+        """A local optimum on the gram's columns; `residual` is the last fall of the objective, of its size."""
+        columns = Expansion.of(gram)
+        data = _hinge.Data(columns.rows(gram.table.Z), y, self.C * cost)
+        weight, best, value, fall, steps = np.zeros(len(columns.owner)), None, np.inf, np.inf, 0
+        program = _hinge.begin(data, self.beta * np.ones(len(weight)))
+        while steps < self.max_iter:
+            steps += 1
+            fit = _hinge.finish(program)
+            there = self.value(data, fit)
+            fall = (value - there) / max(abs(there), 1e-300)
+            if best is not None and fall <= FALL:
+                break
+            best, value = fit, there
+            weight[:] = 0.0
+            weight[fit.columns] = np.abs(fit.w)
+            program.reprice(self.beta * np.exp(-self.beta * weight))
+        assert best is not None
+        made = _solution(data, columns, best)
+        done = bool(fall <= FALL)
+        return Solution(
+            made.coef,
+            made.intercept,
+            value,
+            max(float(fall), 0.0),
+            made.slack,
+            done,
+            weights=made.weights,
+            expanded=made.expanded,
+            iterations=steps,
+        )
+
+    def value(self, data: _hinge.Data, fit: _hinge.Fit) -> float:
+        """The objective at a program's answer."""
+        outside = np.maximum(0.0, data.outside(fit.w, fit.b, fit.columns))
+        return float(-np.expm1(-self.beta * np.abs(fit.w)).sum() + data.top @ outside)
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        for name in ("C", "beta"):
+            positive_number("machine", name, getattr(self, name))
+        whole_number("machine", "max_iter", self.max_iter)
+
+
+def _solution(data: _hinge.Data, columns: Expansion, fit: _hinge.Fit) -> Solution:
+    """A program's answer; `residual` is its duality gap recomputed from w and b, of the objective."""
+    outside = np.maximum(0.0, data.outside(fit.w, fit.b, fit.columns))
+    primal = float(np.abs(fit.w).sum() + data.top @ outside)
+    gap = abs(primal - fit.value) / max(primal, 1e-300)
+    expanded = np.zeros(len(columns.owner))
+    expanded[fit.columns] = fit.w
+    return Solution(
+        fit.alpha * data.y,
+        fit.b,
+        primal,
+        gap,
+        outside,
+        gap <= _hinge.GAP,
+        weights=columns.by_feature(np.abs(expanded)),
+        expanded=expanded,
+    )
