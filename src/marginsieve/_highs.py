@@ -72,16 +72,16 @@ class Program:
         else:
             self._set("presolve", "off")  # small programs, solved again and again from the last basis
             self._set("simplex_strategy", 4 if primal else 1)
-        start, index, value = _by_row(A)
+        begins, places, values = _by_row(A)
         lp: Any = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = len(cost), len(row_lower)
         lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
         lp.row_lower_, lp.row_upper_ = row_lower, row_upper
         lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         matrix = lp.a_matrix_
-        matrix.start_ = start
-        matrix.index_ = index
-        matrix.value_ = value
+        matrix.start_ = begins
+        matrix.index_ = places
+        matrix.value_ = values
         if self.whole:
             kind = highspy.HighsVarType
             lp.integrality_ = [kind.kInteger if one else kind.kContinuous for one in np.asarray(integer)]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._highs import Limits, Program, SolverError
-from .._types import Array, IntArray, Matrix, is_sparse
+from .._types import Array, BoolArray, IntArray, Matrix, is_sparse
 
 FIRST = 80  # rows of a wide table to begin with
 NEXT = 20  # beside those with a weight, where a similar program was solved before
@@ -57,7 +57,7 @@ class Fit:
 
 
 class HingeProgram:
-    """The dual program over some columns; others can join."""
+    """The dual program over some columns; others join and leave, samples are left out."""
 
     def __init__(self, data: Data, columns: IntArray, prices: Array) -> None:
         self.data, self.prices = data, prices
@@ -72,6 +72,22 @@ class HingeProgram:
         p = self.prices[columns]
         self.program.add_rows((self.data.y[:, None] * self.data.some(columns)).T, -p, p)
         self.columns += [int(k) for k in columns]
+
+    def leave(self, columns: IntArray) -> None:
+        """Columns that are not looked at any more."""
+        places = {self.columns.index(int(k)) for k in columns}
+        self.program.delete_rows(1 + np.array(sorted(places)))
+        self.columns = [k for place, k in enumerate(self.columns) if place not in places]
+
+    def silence(self, columns: IntArray, silent: bool = True) -> None:
+        """Columns whose weight must be 0: their rows are not bounded any more; or they are again."""
+        p = np.full(len(columns), np.inf) if silent else self.prices[columns]
+        self.program.row_bounds(np.array([1 + self.columns.index(int(k)) for k in columns]), -p, p)
+
+    def leave_out(self, marked: BoolArray) -> None:
+        """The samples that do not count; all others do."""
+        m = len(self.data.y)
+        self.program.bounds(np.arange(m), np.zeros(m), np.where(marked, 0.0, self.data.top))
 
     def reprice(self, prices: Array) -> None:
         """Other prices for all columns."""

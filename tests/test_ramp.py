@@ -1,0 +1,136 @@
+"""The ramp loss with a budget: descents never rise, what is found is between the optimum and the paper's start."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marginsieve.machines import _ramp
+from marginsieve.machines._hinge import Data
+from marginsieve.machines._ramp import Ramp
+
+
+def instance(seed, m=14, n=5, C=1.0, budget=2.0, ramp=True, cost=None):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(m) % 2, 1.0, -1.0)
+    X = rng.normal(size=(m, n)) + 0.8 * y[:, None] * (np.arange(n) < 2)
+    y[rng.choice(m, 2, replace=False)] *= -1
+    top = C * rng.uniform(0.5, 2.0, m)
+    return Ramp(Data(X, y, top), np.arange(n), np.ones(n) if cost is None else cost, budget, ramp)
+
+
+def value(ramp, point):
+    """F from the weights alone."""
+    data = ramp.data
+    h = np.maximum(0.0, 1.0 - data.y * (data.X[:, point.columns] @ point.w + point.b))
+    return np.abs(point.w).sum() + data.top @ (np.minimum(2.0, h) if ramp.ramp else h)
+
+
+def brute_force(ramp):
+    """The least F over all sets of features within the budget and all sets of samples left out."""
+    n, m = len(ramp.cost), len(ramp.data.y)
+    best = ramp.flat().F
+    for size in range(1, n + 1):
+        for features in itertools.combinations(range(n), size):
+            if not ramp.fits(features):
+                continue
+            program = ramp.program(ramp.columns(features))
+            for marked in itertools.product([False, True], repeat=m):
+                program.leave_out(np.array(marked))
+                best = min(best, value(ramp, _ramp._point(ramp, program.solve())))
+    return best
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), C=st.sampled_from([0.01, 0.3, 1.0, 10.0, 100.0]), budget=st.integers(1, 4))
+def test_what_is_found_is_what_it_says(seed, C, budget):
+    ramp = instance(seed, 20, 8, C, float(budget))
+    found, start = _ramp.fast(ramp, np.random.default_rng(0), rounds=1)
+    assert pytest.approx(value(ramp, found), rel=1e-9) == found.F
+    assert pytest.approx(value(ramp, start), rel=1e-9) == start.F
+    assert found.F <= start.F * (1 + 1e-12)
+    assert 2 * min(ramp.data.top[ramp.data.y == side].sum() for side in (1.0, -1.0)) * (1 + 1e-12) >= found.F
+    assert len(found.features) <= budget
+    outside = ramp.data.outside(found.w, found.b, found.columns)
+    assert found.marked[outside > 2.0 + 1e-9].all()  # at 2 the loss is the same, marked or not
+    assert (outside[found.marked] >= 2.0 - 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("C", [0.3, 3.0])
+def test_it_is_never_below_and_mostly_at_the_optimum(seed, C):
+    ramp = instance(seed, 8, 3, C, 2.0)
+    found, _ = _ramp.fast(ramp, np.random.default_rng(0), rounds=10)
+    best = brute_force(ramp)
+    assert best * (1 - 1e-9) <= found.F
+    assert best * 1.02 >= found.F
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), C=st.sampled_from([0.3, 3.0, 30.0]))
+def test_descents_never_rise(seed, C):
+    ramp, seen = instance(seed, 24, 6, C, 6.0), []
+    with pytest.MonkeyPatch.context() as patch:
+        whole = _ramp._point
+
+        def watched(*given):
+            seen.append(whole(*given).F)
+            return whole(*given)
+
+        patch.setattr(_ramp, "_point", watched)
+        found = _ramp.on(ramp, range(6))
+    assert (np.diff(seen) <= 1e-7 * np.abs(seen[:-1])).all()
+    assert seen[0] * (1 + 1e-12) >= found.F
+
+
+def test_a_small_price_leaves_no_weight():
+    """C < 1 / (m max|x|): the loss cannot pay for any weight."""
+    ramp = instance(0)
+    X, m = ramp.data.X, len(ramp.data.y)
+    small = Ramp(Data(X, ramp.data.y, np.full(m, 0.99 / (m * np.abs(X).max()))), ramp.owner, ramp.cost, 2.0)
+    found, _ = _ramp.fast(small, np.random.default_rng(0))
+    assert not len(found.features)
+    assert pytest.approx(2 * small.data.top[0] * min((ramp.data.y > 0).sum(), (ramp.data.y < 0).sum())) == found.F
+
+
+def test_without_the_ramp_it_is_the_hinge_with_a_budget():
+    ramp = instance(1, 16, 4, 1.0, 2.0, ramp=False)
+    found, _ = _ramp.fast(ramp, np.random.default_rng(0), rounds=3)
+    sets = [ramp.program(ramp.columns(pair)).solve().value for pair in itertools.combinations(range(4), 2)]
+    assert pytest.approx(min(sets), rel=1e-7) == found.F
+    assert not found.marked.any()
+
+
+def test_a_budget_may_be_a_sum_of_costs():
+    cost = np.array([5.0, 1.0, 1.0, 2.0, 9.0])
+    ramp = instance(2, 20, 5, 3.0, 4.0, cost=cost)
+    found, start = _ramp.fast(ramp, np.random.default_rng(0))
+    for point in (found, start):
+        assert cost[point.features].sum() <= 4.0
+    assert not {0, 4} & set(found.features)
+    assert len(found.features)
+
+
+def test_columns_of_one_feature_count_once():
+    base = instance(3, 24, 6, 3.0, 2.0)
+    ramp = Ramp(base.data, np.array([0, 0, 0, 1, 2, 3]), np.ones(4), 2.0)
+    found, _ = _ramp.fast(ramp, np.random.default_rng(0))
+    assert len(found.features) <= 2
+    assert set(ramp.owner[found.columns]) == set(found.features)
+    assert pytest.approx(value(ramp, found)) == found.F
+
+
+def test_the_same_seed_gives_the_same_point():
+    ramp = instance(4, 30, 12, 3.0, 3.0)
+    one, two = (_ramp.fast(ramp, np.random.default_rng(7), rounds=4)[0] for _ in range(2))
+    np.testing.assert_array_equal(one.columns, two.columns)
+    assert one.F == two.F
+
+
+def test_more_budget_is_no_worse_from_the_same_point():
+    small = instance(5, 40, 10, 3.0, 2.0)
+    here, _ = _ramp.fast(small, np.random.default_rng(0), rounds=3)
+    large = Ramp(small.data, small.owner, small.cost, 4.0)
+    assert _ramp.swapped(large, here).F <= here.F
