@@ -12,7 +12,7 @@ from marginsieve import _highs, recipes
 from marginsieve._highs import Limits, Program, SolverError
 from marginsieve.gram import Gram
 from marginsieve.kernels import Linear
-from marginsieve.machines import ConcaveSVC, HingeSVC, _hinge
+from marginsieve.machines import MKL, ConcaveSVC, HingeSVC, _hinge
 from marginsieve.machines._expansion import Expansion
 from marginsieve.table import Columns, Table
 
@@ -252,3 +252,17 @@ def test_a_failing_solver_is_an_error(monkeypatch):
     with pytest.raises(SolverError):
         HingeSVC().solve(gram_of(X), y, cost)
     assert issubclass(_highs.SolverError, RuntimeError)
+
+
+@pytest.mark.parametrize("machine", [HingeSVC(C=0.5), ConcaveSVC(C=5.0), MKL(C=0.5, tol=1e-9)], ids=str)
+def test_leave_one_out_is_fitting_without_the_row(machine):
+    X, y, cost = table(6, 14, 5)
+    gram = gram_of(X)
+    values = machine.loo(machine.solve(gram, y, cost), gram, y, cost)
+    for i in (0, 7, 13):
+        rest = np.delete(np.arange(14), i)
+        alone = gram_of(X[rest])
+        fit = machine.solve(alone, y[rest], cost[rest])
+        assert values[i] == pytest.approx(machine.decision(fit, alone, X[[i]])[0], abs=2e-3)
+    only = np.where(np.arange(14) == 0, 1.0, -1.0)
+    assert machine.loo(machine.solve(gram, only, cost), gram, only, cost)[0] == -1.0

@@ -13,6 +13,7 @@ from ..gram import Gram
 from ..problem import Solution
 from . import _hinge
 from ._expansion import Expansion
+from ._loo import one_by_one
 
 HIGHEST = 1e9  # a C at which no weight enters is taken to be too high for any
 BISECTIONS = 20  # of the search for the C at which the first weight enters
@@ -50,20 +51,9 @@ class HingeSVC(BaseEstimator):
         """f at the rows of Z."""
         return np.asarray(Expansion.of(gram).rows(Z) @ solution.expanded + solution.intercept)
 
-    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:  # noqa: ARG002
-        """Each sample's decision value under the machine trained without it.
-
-        The only member of its class leaves a one-class problem behind: its value is -y, the vote of the other class.
-        """
-        out = np.empty(len(y))
-        for i in range(len(y)):
-            rest = cost.copy()
-            rest[i] = 0.0
-            if not rest[y == y[i]].any():
-                out[i] = -y[i]
-                continue
-            out[i] = self.decision(self.solve(gram, y, rest), gram, gram.table.Z[[i]])[0]
-        return out
+    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
+        """Each sample's decision value under the machine trained without it."""
+        return one_by_one(self, solution, gram, y, cost)
 
     def first(self, gram: Gram, y: Array, cost: Array) -> float:
         """The C (within a thousandth) above which some weight differs from 0."""

@@ -12,6 +12,7 @@ from ..errors import InputError, positive_number, whole_number
 from ..gram import Gram
 from ..problem import Solution
 from . import _mkl, _smo
+from ._loo import one_by_one
 
 
 class MKL(BaseEstimator):
@@ -62,20 +63,8 @@ class MKL(BaseEstimator):
         return live.apply(solution.coef, Z) + solution.intercept
 
     def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
-        """Each sample's decision value under the machine trained without it, weights and all, by warm starts.
-
-        The only member of its class leaves a one-class problem behind: its value is -y, the vote of the other class.
-        """
-        Z, out = gram.table.Z, np.empty(len(y))
-        for i in range(len(y)):
-            rest = cost.copy()
-            rest[i] = 0.0
-            if not rest[y == y[i]].any():
-                out[i] = -y[i]
-                continue
-            fold = self.solve(gram, y, rest, solution)
-            out[i] = self.decision(fold, gram, Z[[i]])[0]
-        return out
+        """Each sample's decision value under the machine trained without it."""
+        return one_by_one(self, solution, gram, y, cost)
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
