@@ -31,3 +31,12 @@ def test_links_between_pages_lead_somewhere(page):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", text):
         assert (ROOT / "docs" / target).exists(), target
+
+
+@pytest.mark.parametrize("page", ["mixed.md"])
+def test_the_python_of_a_page_runs(page, capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.S)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page, "exec"), {})
+    assert capsys.readouterr().out.strip()
