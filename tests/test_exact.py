@@ -1,0 +1,124 @@
+"""The exact program: equal to brute force, its bounds valid, its limits said."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marginsieve._highs import Limits, SolverError
+from marginsieve.machines import _exact, _ramp
+from marginsieve.machines._hinge import Data
+from marginsieve.machines._ramp import Ramp
+from test_ramp import brute_force, instance, value
+
+TIGHT = Limits(gap=1e-7)
+
+
+def begun(ramp, rounds=2):
+    return _ramp.fast(ramp, np.random.default_rng(0), rounds)[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_it_is_brute_force(seed, C):
+    ramp = instance(seed, 8, 3, C, 2.0)
+    found = _exact.solve(ramp, begun(ramp), limits=TIGHT)
+    best = brute_force(ramp)
+    assert found.status == "optimal"
+    assert pytest.approx(best, rel=1e-6) == found.point.F
+    assert pytest.approx(value(ramp, found.point), rel=1e-9) == found.point.F
+    assert found.bound <= best * (1 + 1e-6)
+    assert found.gap <= 1e-6
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    C=st.sampled_from([0.01, 0.1, 1.0, 10.0, 100.0]),
+    budget=st.integers(1, 3),
+    n=st.integers(5, 7),
+)
+def test_bounds_cut_off_no_optimum(seed, C, budget, n):
+    """The paper's constants, those tightened sample by sample and class by class, and safe ones agree."""
+    ramp = instance(seed, 20, n, C, float(budget))
+    start = begun(ramp)
+    X = ramp.data.X
+    far = np.array([2.0 + start.F * np.abs(X - x).max() for x in X])  # valid without any argument about classes
+    first = _exact.first_bounds(ramp, start.F)
+    safe = _exact.Bounds(
+        2.0 * far, first.U, first.norm, 10.0 * first.low, 10.0 * first.high, np.zeros(len(far), dtype=bool)
+    )
+    answers = []
+    for bounds in (
+        safe,
+        first,
+        _exact.tightened(ramp, first, start.F, 3),
+        _exact.tightened(ramp, first, start.F, 3, by_sample=False),
+    ):
+        if bounds.norm <= _exact.GONE or not (bounds.U > _exact.GONE).any():
+            answers.append(ramp.flat().F)
+            continue
+        whole = _exact._Whole(ramp, bounds)
+        answer = whole.solve(start, TIGHT)
+        features, marked = whole.chosen(answer.x)
+        answers.append(min(start.F, _ramp.on(ramp, features, marked).F))
+        assert answer.bound <= answers[-1] * (1 + 1e-5) + 1e-9
+    np.testing.assert_allclose(answers, answers[0], rtol=1e-5)
+
+
+def test_tightening_makes_bounds_smaller():
+    ramp = instance(7, 40, 6, 0.3, 2.0)
+    start = begun(ramp)
+    first = _exact.first_bounds(ramp, start.F)
+    once, often = (_exact.tightened(ramp, first, start.F, rounds) for rounds in (1, 5))
+    assert np.median(once.M) < 0.7 * np.median(first.M)
+    assert (often.M <= once.M + 1e-9).all()
+    assert (often.U <= once.U + 1e-9).all()
+    assert often.fixed.sum() >= once.fixed.sum()
+    assert first.low <= once.low <= often.low <= often.high <= once.high <= first.high
+
+
+def test_no_weight_is_proved_by_tightening_alone():
+    base = instance(0)
+    m, largest = len(base.data.y), np.abs(base.data.X).max()
+    ramp = Ramp(Data(base.data.X, base.data.y, np.full(m, 0.9 / (m * largest))), base.owner, base.cost, 2.0)
+    found = _exact.solve(ramp, begun(ramp))
+    assert found.status == "optimal"
+    assert not len(found.point.features)
+    assert found.gap == pytest.approx(0.0, abs=1e-9)
+
+
+def test_without_the_ramp_samples_are_never_left_out():
+    ramp = instance(1, 16, 4, 1.0, 2.0, ramp=False)
+    with pytest.raises(ValueError, match="ramp"):
+        _exact.solve(ramp, begun(ramp))
+
+
+def test_costs_and_columns_of_one_feature():
+    cost = np.array([3.0, 1.0, 1.0, 1.0])
+    base = instance(3, 20, 6, 2.0, 2.0)
+    ramp = Ramp(base.data, np.array([0, 0, 1, 1, 2, 3]), cost, 2.0)
+    found = _exact.solve(ramp, begun(ramp), limits=TIGHT)
+    assert cost[found.point.features].sum() <= 2.0
+    sets = [(1, 2), (1, 3), (2, 3)]
+    for features in sets:  # no descent on any set that fits is better
+        assert found.point.F <= _ramp.on(ramp, features).F * (1 + 1e-6)
+
+
+def test_a_limit_is_said_with_a_bound():
+    ramp = instance(11, 60, 12, 1.0, 3.0)
+    found = _exact.solve(ramp, begun(ramp, 0), rounds=0, limits=Limits(nodes=1))
+    assert found.status == "limit"
+    assert 0.0 < found.bound < found.point.F
+    assert found.gap == pytest.approx((found.point.F - found.bound) / found.point.F)
+    assert not found.clock
+
+
+def test_a_wrong_answer_of_the_solver_is_an_error(monkeypatch):
+    from dataclasses import replace
+
+    ramp = instance(2, 12, 4, 1.0, 2.0)
+    whole = _exact._Whole.solve
+    monkeypatch.setattr(_exact._Whole, "solve", lambda *given: replace(whole(*given), status="infeasible"))
+    with pytest.raises(SolverError, match="HiGHS called a program 'infeasible' that has a point of value"):
+        _exact.solve(ramp, begun(ramp))
