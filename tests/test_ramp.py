@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginsieve.machines import _ramp
+from marginsieve.gram import Gram
+from marginsieve.kernels import Linear
+from marginsieve.machines import HingeSVC, RampSVC, _hinge, _ramp
 from marginsieve.machines._hinge import Data
 from marginsieve.machines._ramp import Ramp
+from marginsieve.table import Columns
 
 
 def instance(seed, m=14, n=5, C=1.0, budget=2.0, ramp=True, cost=None):
@@ -134,3 +137,38 @@ def test_more_budget_is_no_worse_from_the_same_point():
     here, _ = _ramp.fast(small, np.random.default_rng(0), rounds=3)
     large = Ramp(small.data, small.owner, small.cost, 4.0)
     assert _ramp.swapped(large, here).F <= here.F
+
+
+# -- the machine ---------------------------------------------------------------------------------------------------
+
+
+def gram_of(X):
+    return Gram.build(Linear(), Columns.of(X).table(X))
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), C=st.sampled_from([0.1, 1.0, 10.0]))
+def test_the_machine_descends_on_all_features(seed, C):
+    ramp = instance(seed, 24, 30, C, 30.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_hinge, "FIRST", 4)  # columns join on demand
+        found = RampSVC(C=1.0).solve(gram_of(ramp.data.X), ramp.data.y, ramp.data.top)
+    h = np.maximum(0.0, 1.0 - ramp.data.y * (ramp.data.X @ found.expanded + found.intercept))
+    assert found.objective == pytest.approx(np.abs(found.expanded).sum() + ramp.data.top @ np.minimum(2.0, h))
+    np.testing.assert_allclose(found.slack, h, atol=1e-9)
+    hinge = HingeSVC(C=1.0).solve(gram_of(ramp.data.X), ramp.data.y, ramp.data.top)
+    assert found.objective <= hinge.objective * (1 + 1e-9)  # the ramp is below the hinge, and the descent starts there
+
+
+def test_wrong_labels_far_out_do_not_bend_it(rng):
+    """Two of 40 rows far on the wrong side: the hinge gives way, the ramp leaves them out."""
+    y = np.where(np.arange(40) < 20, 1.0, -1.0)
+    X = rng.normal(size=(40, 4))
+    X[:, 0] += 2.5 * y
+    X[[0, 25], 0] = [-30.0, 30.0]
+    gram, clean = gram_of(X), np.delete(np.arange(40), [0, 25])
+    robust, plain = (machine(C=1.0).solve(gram, y, np.ones(40)) for machine in (RampSVC, HingeSVC))
+    right = [np.mean(np.sign(X[clean] @ s.expanded + s.intercept) == y[clean]) for s in (robust, plain)]
+    assert right[0] > 0.95
+    assert right[0] > right[1]
+    assert set(np.flatnonzero(robust.slack > 2.0)) == {0, 25}

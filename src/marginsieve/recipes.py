@@ -11,7 +11,7 @@ from .components import resolve
 from .criteria import Fisher, LearnedWeight, Loss, MarginChange, MixedTest, ShrunkenFisher
 from .errors import InputError, listing
 from .kernels import Clinical, Linear
-from .machines import CSVC, L1SVC, MKL, ConcaveSVC, HingeSVC, Sphere
+from .machines import CSVC, L1SVC, MKL, ConcaveSVC, HingeSVC, RampSVC, Sphere
 from .searches import Backward, LearnedPath, Merge, PenalizedScaling, TopK
 from .selector import SVMSelector
 
@@ -164,6 +164,17 @@ def fsv(
     return _learned(ConcaveSVC(C=C, beta=beta), points, final, {"standardize": standardize, **settings})
 
 
+def ramp_svm(
+    C: float = 1.0, points: int = 40, final: Any = None, standardize: bool = True, **settings: Any
+) -> SVMSelector:
+    """An l1 penalty with the ramp loss, which wrong labels far out cannot bend; features rank as they enter.
+
+    Baldomero-Naranjo, Martinez-Merino and Rodriguez-Chia, A robust SVM-based approach with feature selection and
+    outliers detection for classification problems, Expert Systems with Applications 178 (2021) 115017.
+    """
+    return _learned(RampSVC(C=C), points, final, {"standardize": standardize, **settings})
+
+
 def _learned(machine: Any, points: int, final: Any, settings: dict[str, Any]) -> SVMSelector:
     search = LearnedPath(points=points, final=None if final is None else resolve("machine", final))
     kernel = resolve("kernel", settings.pop("kernel", "linear"))
@@ -281,6 +292,7 @@ RECIPES: dict[str, Callable[..., SVMSelector]] = {
     "l1_cssvm": l1_cssvm,
     "svm_l1": svm_l1,
     "fsv": fsv,
+    "ramp_svm": ramp_svm,
     "fisher": fisher,
     "stable_fisher": stable_fisher,
     "kp_svm": kp_svm,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._types import Array, BoolArray, IntArray
-from ._hinge import Data, Fit, HingeProgram, solve
+from ._hinge import Data, Fit, HingeProgram, begin, finish, solve
 
 CANDIDATES = 60  # features that a round of swaps tries to add
 DROPS = 6  # and those that it tries to drop for each
@@ -86,13 +86,16 @@ def _point(ramp: Ramp, fit: Fit) -> Point:
     return Point(np.unique(ramp.owner[columns]), columns, fit.w[live], fit.b, marked, F, fit.alpha)
 
 
-def descend(ramp: Ramp, program: HingeProgram, marked: BoolArray, stop: float = np.inf) -> Point:
-    """From some samples left out, on the program's columns; given up where it begins far above `stop`."""
+def descend(ramp: Ramp, program: HingeProgram, marked: BoolArray, stop: float = np.inf, whole: bool = False) -> Point:
+    """From some samples left out, on the program's columns; given up where it begins far above `stop`.
+
+    With `whole` on all columns of the table, which join the program on demand.
+    """
     best: Point | None = None
     while True:
         if ramp.ramp:
             program.leave_out(marked)
-        found = _point(ramp, program.solve())
+        found = _point(ramp, finish(program) if whole else program.solve())
         if best is not None and best.F - FALL * max(1.0, best.F) <= found.F:
             return best
         if not ramp.ramp or HOPELESS * stop < found.F or np.array_equal(found.marked, marked):
@@ -107,6 +110,12 @@ def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None 
     if not len(columns):
         return ramp.flat()
     return better([descend(ramp, ramp.program(columns), start), ramp.flat()])
+
+
+def everywhere(ramp: Ramp) -> Point:
+    """A descent on all features, from no sample left out; never above the flat point."""
+    program = begin(ramp.data, np.ones(len(ramp.owner)))
+    return better([descend(ramp, program, np.zeros(len(ramp.data.y), dtype=bool), whole=True), ramp.flat()])
 
 
 def better(points: Sequence[Point]) -> Point:

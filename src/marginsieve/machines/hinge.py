@@ -11,7 +11,7 @@ from .._types import Array
 from ..errors import positive_number, whole_number
 from ..gram import Gram
 from ..problem import Solution
-from . import _hinge
+from . import _hinge, _ramp
 from ._expansion import Expansion
 from ._loo import one_by_one
 
@@ -80,6 +80,40 @@ class HingeSVC(BaseEstimator):
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         positive_number("machine", "C", self.C)
+
+
+class RampSVC(HingeSVC):
+    """The same with the ramp loss (RL-l1-M): a sample beyond the opposite margin costs 2, however far it lies.
+
+        min_{w, b}  |w|_1 + C sum_i cost_i min(2, max(0, 1 - y_i (w'x_i + b)))
+
+    By the concave-convex procedure from the hinge loss: samples beyond the ramp are left out, the program is solved on
+    the others, until the objective stops falling: a local answer. `slack` of the solution is what each sample lacks to
+    its margin; above 2 it was left out, and its label is suspect.
+
+    Parameters
+    ----------
+    C : float
+        The price of a margin error.
+    """
+
+    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
+        """A local optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
+        columns = Expansion.of(gram)
+        data = _hinge.Data(columns.rows(gram.table.Z), y, self.C * cost)
+        features = len(gram.features)
+        found = _ramp.everywhere(_ramp.Ramp(data, columns.owner, np.ones(features), float(features)))
+        expanded = np.zeros(len(columns.owner))
+        expanded[found.columns] = found.w
+        return Solution(
+            found.alpha * y,
+            found.b,
+            found.F,
+            0.0,
+            np.maximum(0.0, data.outside(found.w, found.b, found.columns)),
+            weights=columns.by_feature(np.abs(expanded)),
+            expanded=expanded,
+        )
 
 
 class ConcaveSVC(HingeSVC):
