@@ -59,17 +59,22 @@ class Proved:
     clock: bool
 
 
-def first_bounds(ramp: Ramp, UB: float) -> Bounds:
-    """M_i = UB D_i, D_i the largest distance (by column) to a sample of the same class; U_j = norm = UB."""
+def distances(ramp: Ramp) -> Array:
+    """(m,) the largest distance, in any column, to a sample of the same class."""
     X, y = ramp.data.X, ramp.data.y
     D = np.empty(len(y))
     for side in (1.0, -1.0):
         own = X[y == side]
         low, high = own.min(axis=0), own.max(axis=0)
         D[y == side] = np.maximum(own - low, high - own).max(axis=1)
-    M = UB * D
-    reach = 1.0 + UB * float(np.abs(X).max(initial=0.0))  # some sample of each class has |f| at least 1
-    return Bounds(M, np.full(len(ramp.cost), UB), UB, -reach, reach, np.zeros(len(y), dtype=bool)).settled()
+    return D
+
+
+def first_bounds(ramp: Ramp, UB: float) -> Bounds:
+    """M_i = UB D_i, D_i the distance of `distances`; U_j = norm = UB."""
+    reach = 1.0 + UB * float(np.abs(ramp.data.X).max(initial=0.0))  # some sample of each class has |f| at least 1
+    M, none = UB * distances(ramp), np.zeros(len(ramp.data.y), dtype=bool)
+    return Bounds(M, np.full(len(ramp.cost), UB), UB, -reach, reach, none).settled()
 
 
 class _Relaxed:
@@ -161,14 +166,8 @@ def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
     norm = min(bounds.norm, relaxed.largest(relaxed.vector(1.0, 1.0))[1])
     high = min(bounds.high, relaxed.largest(relaxed.vector(b=1.0))[1])
     low = max(bounds.low, -relaxed.largest(relaxed.vector(b=-1.0))[1])
-    scale = norm / bounds.norm if bounds.norm > 0 else 1.0
-    tighter = replace(bounds, norm=norm, low=low, high=high, U=np.minimum(bounds.U, norm))
-    return replace(tighter, M=np.minimum(bounds.M, _distance(ramp) * norm) if scale < 1 else bounds.M).settled()
-
-
-def _distance(ramp: Ramp) -> Array:
-    """(m,) D_i of the first bounds."""
-    return first_bounds(ramp, 1.0).M
+    M, U = np.minimum(bounds.M, norm * distances(ramp)), np.minimum(bounds.U, norm)
+    return replace(bounds, norm=norm, low=low, high=high, M=M, U=U).settled()
 
 
 def _features(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:

@@ -129,6 +129,13 @@ def by_feature(ramp: Ramp, columns: IntArray, value: Array) -> Array:
     return out
 
 
+def pulls(ramp: Ramp, here: Point) -> Array:
+    """(n,) how hard the features without a weight press for one: at most 1 where none would lower the last program."""
+    pull = by_feature(ramp, np.arange(len(ramp.owner)), np.abs((here.alpha * ramp.data.y) @ ramp.data.X))
+    pull[here.features] = 0.0
+    return pull
+
+
 def within(ramp: Ramp, score: Array) -> list[int]:
     """The features with the best scores, as many as the budget has room for."""
     chosen, left = [], ramp.budget
@@ -219,11 +226,9 @@ def shaken(ramp: Ramp, best: Point, rounds: int, rng: np.random.Generator) -> Po
 
 
 def _shake(ramp: Ramp, here: Point, rng: np.random.Generator) -> Point:
-    pull = by_feature(ramp, np.arange(len(ramp.owner)), np.abs((here.alpha * ramp.data.y) @ ramp.data.X))
-    count = len(here.features)
+    pull, count = pulls(ramp, here), len(here.features)
     gone = rng.choice(here.features, size=rng.integers(1, max(2, count // 2 + 1)), replace=False) if count else ()
     stay = [int(j) for j in here.features if j not in gone]
-    pull[here.features] = 0.0
     likely = np.argsort(-pull, kind="stable")[: max(20, 3 * count)]
     likely = likely[pull[likely] > 0]
     while len(likely):
@@ -254,8 +259,7 @@ def swapped(ramp: Ramp, here: Point, rounds: int = ROUNDS) -> Point:
 
 def _swap(ramp: Ramp, here: Point) -> Point | None:
     """The first lower point found by adding a feature and, where the budget asks for it, dropping one."""
-    pull = by_feature(ramp, np.arange(len(ramp.owner)), np.abs((here.alpha * ramp.data.y) @ ramp.data.X))
-    pull[here.features] = 0.0
+    pull = pulls(ramp, here)
     pull[ramp.cost > ramp.budget * (1 + 1e-12)] = 0.0
     order = np.argsort(-pull, kind="stable")[:CANDIDATES]
     target = here.F - FALL * max(1.0, here.F)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,17 +104,8 @@ class RampSVC(HingeSVC):
         data = _hinge.Data(columns.rows(gram.table.Z), y, self.C * cost)
         features = len(gram.features)
         found = _ramp.everywhere(_ramp.Ramp(data, columns.owner, np.ones(features), float(features)))
-        expanded = np.zeros(len(columns.owner))
-        expanded[found.columns] = found.w
-        return Solution(
-            found.alpha * y,
-            found.b,
-            found.F,
-            0.0,
-            np.maximum(0.0, data.outside(found.w, found.b, found.columns)),
-            weights=columns.by_feature(np.abs(expanded)),
-            expanded=expanded,
-        )
+        fit = _hinge.Fit(found.columns, found.w, found.b, found.alpha, found.F)
+        return replace(_solution(data, columns, fit), objective=found.F, residual=0.0, converged=True)
 
 
 class ConcaveSVC(HingeSVC):
@@ -157,19 +149,8 @@ class ConcaveSVC(HingeSVC):
             weight[fit.columns] = np.abs(fit.w)
             program.reprice(self.beta * np.exp(-self.beta * weight))
         assert best is not None
-        made = _solution(data, columns, best)
-        done = bool(fall <= FALL)
-        return Solution(
-            made.coef,
-            made.intercept,
-            value,
-            max(float(fall), 0.0),
-            made.slack,
-            done,
-            weights=made.weights,
-            expanded=made.expanded,
-            iterations=steps,
-        )
+        made, done = _solution(data, columns, best), bool(fall <= FALL)
+        return replace(made, objective=value, residual=max(float(fall), 0.0), converged=done, iterations=steps)
 
     def value(self, data: _hinge.Data, fit: _hinge.Fit) -> float:
         """The objective at a program's answer."""
