@@ -17,7 +17,7 @@ from .components import resolve
 from .criteria import LearnedWeight
 from .errors import InputError
 from .fitting import Part, Plan, prepare
-from .inputs import check_classes, positive_code, read_new, read_target, read_training
+from .inputs import check_classes, read_new, read_target, read_training
 from .machines import MKL
 from .notes import own_levels
 from .searches import TopK
@@ -96,7 +96,6 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
             None,
             None,
             n_classes=len(self.classes_),
-            positive=positive_code(self.classes_, part.y, part.weight, self.classes_[1]),
             standardize=bool(self.standardize),
             class_weight=weight_by_code(self),
         )
