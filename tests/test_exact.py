@@ -1,12 +1,16 @@
 """The exact program: equal to brute force, its bounds valid, its limits said."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marginsieve._clock import Clock
 from marginsieve._highs import Limits, SolverError
 from marginsieve.machines import _exact, _ramp
+from marginsieve.machines._daks import daks
 from marginsieve.machines._hinge import Data
 from marginsieve.machines._ramp import Ramp
 from test_ramp import brute_force, instance, value
@@ -58,7 +62,7 @@ def test_bounds_cut_off_no_optimum(seed, C, budget, n):
         if bounds.norm <= _exact.GONE or not (bounds.U > _exact.GONE).any():
             answers.append(ramp.flat().F)
             continue
-        whole = _exact._Whole(ramp, bounds)
+        whole = _exact.Whole(ramp, bounds)
         answer = whole.solve(start, TIGHT)
         features, marked = whole.chosen(answer.x)
         answers.append(min(start.F, _ramp.on(ramp, features, marked).F))
@@ -88,10 +92,49 @@ def test_no_weight_is_proved_by_tightening_alone():
     assert found.gap == pytest.approx(0.0, abs=1e-9)
 
 
-def test_without_the_ramp_samples_are_never_left_out():
-    ramp = instance(1, 16, 4, 1.0, 2.0, ramp=False)
-    with pytest.raises(ValueError, match="ramp"):
-        _exact.solve(ramp, begun(ramp))
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
+def test_the_plain_hinge_is_the_best_of_all_sets_of_features(seed, C):
+    ramp = instance(seed, 24, 6, C, 2.0, ramp=False)
+    found = _exact.solve(ramp, begun(ramp), limits=TIGHT)
+    best = min(_ramp.on(ramp, features).F for features in itertools.combinations(range(6), 2))
+    assert found.gap <= 1e-6
+    assert pytest.approx(best, rel=1e-6) == found.point.F
+    assert not found.point.marked.any()
+
+
+@pytest.mark.parametrize("ramp", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_daks_ends_at_the_optimum_of_small_instances(seed, ramp):
+    given = instance(seed, 20, 8, 2.0, 3.0, ramp=ramp)
+    seen = []
+    start, _ = _ramp.fast(given, np.random.default_rng(0), 0, seen=seen)
+    found = daks(given, start, seen, np.random.default_rng(0), Clock())
+    proved = _exact.solve(given, found, limits=TIGHT)
+    assert pytest.approx(value(given, found), rel=1e-9) == found.F
+    assert found.F <= start.F
+    assert proved.point.F <= found.F <= 1.01 * proved.point.F
+    assert len(found.features) <= 3
+
+
+def test_daks_with_costs_and_columns_of_one_feature():
+    cost = np.array([3.0, 1.0, 1.0, 1.0])
+    base = instance(5, 24, 6, 2.0, 2.0)
+    ramp = Ramp(base.data, np.array([0, 0, 1, 1, 2, 3]), cost, 3.0)
+    start, _ = _ramp.fast(ramp, np.random.default_rng(0), 0)
+    found = daks(ramp, start, [], np.random.default_rng(0), Clock())
+    proved = _exact.solve(ramp, found, limits=TIGHT)
+    assert cost[found.features].sum() <= 3.0
+    assert proved.point.F <= found.F <= 1.01 * proved.point.F
+
+
+def test_daks_says_when_the_clock_cut_it():
+    ramp = instance(9, 30, 12, 1.0, 3.0)
+    start, _ = _ramp.fast(ramp, np.random.default_rng(0), 0)
+    clock = Clock(0.0)
+    found = daks(ramp, start, [], np.random.default_rng(0), clock)
+    assert clock.cut
+    assert found.F <= start.F
 
 
 def test_costs_and_columns_of_one_feature():
@@ -118,7 +161,7 @@ def test_a_wrong_answer_of_the_solver_is_an_error(monkeypatch):
     from dataclasses import replace
 
     ramp = instance(2, 12, 4, 1.0, 2.0)
-    whole = _exact._Whole.solve
-    monkeypatch.setattr(_exact._Whole, "solve", lambda *given: replace(whole(*given), status="infeasible"))
+    whole = _exact.Whole.solve
+    monkeypatch.setattr(_exact.Whole, "solve", lambda *given: replace(whole(*given), status="infeasible"))
     with pytest.raises(SolverError, match="HiGHS called a program 'infeasible' that has a point of value"):
         _exact.solve(ramp, begun(ramp))

@@ -266,3 +266,41 @@ def test_leave_one_out_is_fitting_without_the_row(machine):
         assert values[i] == pytest.approx(machine.decision(fit, alone, X[[i]])[0], abs=2e-3)
     only = np.where(np.arange(14) == 0, 1.0, -1.0)
     assert machine.loo(machine.solve(gram, only, cost), gram, only, cost)[0] == -1.0
+
+
+def branching(n=40):
+    """A program that branches for long."""
+    rng = np.random.default_rng(0)
+    A = rng.integers(10, 100, (8, n)).astype(float)
+    half = A.sum(axis=1) / 2
+    return Program(
+        -rng.integers(10, 100, n).astype(float),
+        np.zeros(n),
+        np.ones(n),
+        A,
+        np.full(8, -np.inf),
+        half,
+        integer=np.ones(n, dtype=bool),
+    )
+
+
+def test_ctrl_c_stops_a_search(monkeypatch):
+    def pressed(_self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Program, "interrupted", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        branching().solve(Limits(gap=0.0))
+
+
+def test_a_stopped_search_has_its_point_and_bound(monkeypatch):
+    calls = []
+
+    def later(_self):
+        calls.append(0)
+        return len(calls) > 60
+
+    monkeypatch.setattr(Program, "interrupted", later)
+    answer = branching().solve(Limits(gap=0.0))
+    assert answer.status == "limit"
+    assert answer.bound <= answer.value < 0.0

@@ -122,7 +122,7 @@ class Program:
     def solve(self, limits: Limits | None = None) -> Answer:
         """Solve from where the last solve ended."""
         self._limit(limits or Limits())
-        self._h.run()
+        self._run()
         info, status = self._h.getInfo(), self._h.getModelStatus()
         told = self._told(status)
         solution = self._h.getSolution()
@@ -140,6 +140,33 @@ class Program:
             max(int(info.mip_node_count), 0) if self.whole else 0,
             status == self._highspy.HighsModelStatus.kTimeLimit,
         )
+
+    def _run(self) -> None:
+        """Run; Ctrl-C stops a mixed-integer search within a moment and is raised again."""
+        if not self.whole:
+            self._h.run()
+            return
+        pressed: list[KeyboardInterrupt] = []
+
+        def look(_kind: Any, _message: str, _out: Any, asked: Any, _user: Any) -> None:
+            try:  # a signal is delivered where Python runs, which is here
+                asked.user_interrupt = int(bool(pressed) or self.interrupted())
+            except KeyboardInterrupt as stop:
+                pressed.append(stop)
+                asked.user_interrupt = 1
+
+        self._h.setCallback(look, None)
+        self._h.startCallback(self._highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
+        try:
+            self._h.run()
+        finally:
+            self._h.stopCallback(self._highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
+        if pressed:
+            raise pressed[0]
+
+    def interrupted(self) -> bool:
+        """Whether a search is to stop; for those who have their own reason."""
+        return False
 
     def _told(self, status: Any) -> str:
         kinds = self._highspy.HighsModelStatus

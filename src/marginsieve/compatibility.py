@@ -9,8 +9,8 @@ import numpy as np
 from .criteria import LearnedWeight, SphereChange
 from .errors import listing
 from .kernels import Linear
-from .machines import L1SVC, MKL, HingeSVC, Sphere
-from .searches import Backward, LearnedPath, Merge, PenalizedScaling
+from .machines import L1SVC, MKL, ConcaveSVC, HingeSVC, Sphere
+from .searches import Backward, Budget, LearnedPath, Merge, PenalizedScaling
 from .table import Table
 
 PRIMAL = (L1SVC, HingeSVC)  # machines with weights instead of a kernel
@@ -23,7 +23,7 @@ def refuses(kernel: Any, machine: Any, criterion: Any, search: Any) -> str | Non
     if isinstance(machine, MKL) and not kernel.additive:
         name = type(kernel).__name__
         return f"MKL weighs one kernel per feature and {name} is not a sum of such: use kernel='clinical' or 'linear'"
-    if isinstance(search, (PenalizedScaling, LearnedPath)):
+    if isinstance(search, (PenalizedScaling, LearnedPath, Budget)):
         return _refuses_learning(machine, criterion, search)
     if criterion is None:
         return f"{type(search).__name__} needs a criterion to rank by: use criterion='margin' or another name"
@@ -74,6 +74,8 @@ def _refuses_learning(machine: Any, criterion: Any, search: Any) -> str | None:
         return "MKL learns its kernel's weights itself: use search='backward' or 'top_k' with criterion='learned'"
     if isinstance(search, LearnedPath) and not isinstance(machine, PRIMAL):
         return f"{type(machine).__name__} does not choose features itself: use machine='l1' or search='backward'"
+    if isinstance(search, Budget) and (not isinstance(machine, HingeSVC) or isinstance(machine, ConcaveSVC)):
+        return f"a budget is for linear programs, not for {type(machine).__name__}: use machine='ramp' or 'hinge'"
     if isinstance(search, PenalizedScaling) and isinstance(machine, PRIMAL):
         return "an l1 machine has no kernel to scale: use search='learned'"
     return None
@@ -115,10 +117,12 @@ def _takes(component: Any) -> bool:
     return "solution" in getattr(component, "needs", ()) or bool(getattr(component, "categories", False))
 
 
-def refuses_classes(n_classes: int, negative_weight: float, threshold: Any) -> str | None:
+def refuses_classes(n_classes: int, negative_weight: float, threshold: Any, search: Any = None) -> str | None:
     """Why this setting cannot serve more than two classes, or None where it can."""
     if n_classes <= 2:
         return None
+    if isinstance(search, Budget):
+        return f"a budget is shared by the weights of one machine and y has {n_classes} classes: use two, or svm_l1"
     if negative_weight != 1.0:
         return f"negative_weight is {negative_weight!r} and y has {n_classes} classes: use class_weight with so many"
     if not isinstance(threshold, str) or threshold not in ("auto", "margin"):

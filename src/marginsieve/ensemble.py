@@ -52,7 +52,9 @@ def _member(plan: Plan, part: Part, sizes: tuple[int, ...], seed: np.random.Seed
     out = left_out(part, LEFT_OUT, rng, at_least=1, leave=2)
     with one_thread():
         searched = search_once(plan, part.take(np.flatnonzero(~out)), rng)
-        searched = replace(searched, path=replace(searched.path, weights=()))  # as the final machine is fitted
+        searched = replace(
+            searched, path=replace(searched.path, weights=(), own=None, solutions=())
+        )  # as the final machine is fitted
         rows = np.flatnonzero(out)
         values = decisions(plan, searched, sizes, part.table.Z[rows]) if len(sizes) else np.empty((0, len(rows), 0))
     rank = np.empty(part.table.shape[1])
@@ -76,5 +78,5 @@ def agreed(plan: Plan, whole: Searched, found: list[Member]) -> Searched:
     reason = f"ranking averaged over {len(found)} subsamples"
     if whole.path.own is None:
         reason = f"{whole.path.stop_reason}; {reason}"
-    path: Path = replace(whole.path, order=order, scores=-mean, stop_reason=reason, weights=(), own=None)
+    path: Path = replace(whole.path, order=order, scores=-mean, stop_reason=reason, weights=(), own=None, solutions=())
     return replace(whole, path=path)

@@ -152,7 +152,7 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     small = problem.part(local)
     small.machine, small.scale = _final(plan), scale[local]
     gram = small.gram()
-    solutions = small.solve(gram)
+    solutions = _found(searched, size) or small.solve(gram)
     problem.count(small)
     scaling = None if searched.scaling is None else searched.scaling.columns(local)
     return Model(small.machine, searched.usable[local], scaling, gram, solutions)
@@ -175,7 +175,8 @@ def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -
             gram = gram.without(gram.features[gone]) if gone.any() else gram
         else:
             gram = Gram.build(plan.kernel, problem.table, local, scale)
-        made[size] = np.column_stack([last.machine.decision(one, gram, Z) for one in last.solve(gram)])
+        solutions = _found(searched, size) or last.solve(gram)
+        made[size] = np.column_stack([last.machine.decision(one, gram, Z) for one in solutions])
     problem.count(last)
     return np.array([made[size] for size in sizes])
 
@@ -190,6 +191,12 @@ def _subset(searched: Searched, size: int) -> tuple[IntArray, Array]:
         scale = scale.copy()
         scale[place] = problem.root(len(chosen)) * np.sqrt(weights)
     return np.sort(place), scale
+
+
+def _found(searched: Searched, size: int) -> tuple[Solution, ...]:
+    """What the search itself found at this size, where it did."""
+    own = searched.path.own
+    return searched.path.solutions if own is not None and own.size == size else ()
 
 
 def _final(plan: Plan) -> Any:

@@ -30,6 +30,8 @@ class Solution:
     weights: Array | None = None  # (p,) machines without an expansion
     expanded: Array | None = None  # the same where a category has a weight for each level
     iterations: int = 1  # machines solved on the way to this one
+    bound: float = float("nan")  # no objective is below, where that is known
+    status: str = ""  # of machines that are programs: "optimal", "limit" (a limit cut the work) or "heuristic"
 
 
 class Machine(Protocol):
@@ -73,9 +75,19 @@ class Step:
     score_error: float = float("nan")  # its standard error over the folds
 
 
-@dataclass(frozen=True)
-class Own:
+class Own(Protocol):
     """The number of features that a method settled on by itself, and how."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def emptied(self) -> bool: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Penalised scaling's number: how its factors came to rest."""
 
     size: int
     converged: bool
@@ -89,9 +101,34 @@ class Own:
 
     def __str__(self) -> str:
         if self.emptied:
-            return f"no feature was worth its price after {self.iterations} moves: C2 is too large ({self.size} kept)"
+            left = f"C2 is too large ({self.size} kept): lower C2"
+            return f"no feature was worth its price after {self.iterations} moves: {left}"
         how = "the factors came to rest" if self.converged else "the factors still moved"
         return f"{how} after {self.iterations} moves: {self.size} features, {self.at_cap:.0%} of them at the cap"
+
+
+@dataclass(frozen=True)
+class Budgeted:
+    """A budget's number: the program's objective, the bound below it, and how it was solved."""
+
+    size: int
+    spent: float
+    budget: float
+    objective: float
+    bound: float
+    status: str
+    how: str
+    emptied: bool = False  # no weight differs from 0
+
+    def to_dict(self) -> dict[str, Any]:
+        bound = None if self.bound != self.bound else self.bound
+        told = {"size": self.size, "spent": self.spent, "budget": self.budget, "objective": self.objective}
+        return {**told, "bound": bound, "status": self.status}
+
+    def __str__(self) -> str:
+        if self.emptied:
+            return f"no feature is worth a weight at this C ({self.size} kept): raise C"
+        return f"{self.how}: objective {self.objective:.5g}, {self.spent:g} of a budget of {self.budget:g} spent"
 
 
 @dataclass(frozen=True)
@@ -105,6 +142,7 @@ class Path:
     nested: bool = True  # the subset of each size is the head of `order`
     weights: tuple[Array, ...] = ()  # learned kernel weights of heads of `order`, at the sizes where the search stood
     own: Own | None = None  # the method's own number of features, where it has one
+    solutions: tuple[Solution, ...] = ()  # on the features of that number, where the search found them itself
     cut: int | None = None  # how many features were selected
     scored_by: str = "score"  # what the scores of the steps are
 

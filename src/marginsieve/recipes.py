@@ -12,7 +12,7 @@ from .criteria import Fisher, LearnedWeight, Loss, MarginChange, MixedTest, Shru
 from .errors import InputError, listing
 from .kernels import Clinical, Linear
 from .machines import CSVC, L1SVC, MKL, ConcaveSVC, HingeSVC, RampSVC, Sphere
-from .searches import Backward, LearnedPath, Merge, PenalizedScaling, TopK
+from .searches import Backward, Budget, LearnedPath, Merge, PenalizedScaling, TopK
 from .selector import SVMSelector
 
 
@@ -175,6 +175,49 @@ def ramp_svm(
     return _learned(RampSVC(C=C), points, final, {"standardize": standardize, **settings})
 
 
+def fs_svm(
+    budget: float = 10,
+    solver: str = "daks",
+    C: float = 1.0,
+    feature_costs: Any = None,
+    time_limit: float | None = None,
+    threshold: Any = "margin",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """The l1 machine with hinge loss within a budget of features, a mixed-integer program.
+
+    Labbe, Martinez-Merino and Rodriguez-Chia, Mixed integer linear programming for feature selection in support vector
+    machine, Discrete Applied Mathematics 261 (2019) 276-304.
+    """
+    search = Budget(budget=budget, solver=solver, feature_costs=feature_costs, time_limit=time_limit)
+    return _budgeted(HingeSVC(C=C), search, {"threshold": threshold, "standardize": standardize, **settings})
+
+
+def ramp_fs(
+    budget: float = 10,
+    solver: str = "daks",
+    C: float = 1.0,
+    feature_costs: Any = None,
+    time_limit: float | None = None,
+    threshold: Any = "margin",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """The ramp loss within a budget of features, a mixed-integer program that also names suspect labels (RL-FS-M).
+
+    Baldomero-Naranjo, Martinez-Merino and Rodriguez-Chia, A robust SVM-based approach with feature selection and
+    outliers detection for classification problems, Expert Systems with Applications 178 (2021) 115017.
+    """
+    search = Budget(budget=budget, solver=solver, feature_costs=feature_costs, time_limit=time_limit)
+    return _budgeted(RampSVC(C=C), search, {"threshold": threshold, "standardize": standardize, **settings})
+
+
+def _budgeted(machine: Any, search: Budget, settings: dict[str, Any]) -> SVMSelector:
+    kernel = resolve("kernel", settings.pop("kernel", "linear"))
+    return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=search, **settings)
+
+
 def _learned(machine: Any, points: int, final: Any, settings: dict[str, Any]) -> SVMSelector:
     search = LearnedPath(points=points, final=None if final is None else resolve("machine", final))
     kernel = resolve("kernel", settings.pop("kernel", "linear"))
@@ -293,6 +336,8 @@ RECIPES: dict[str, Callable[..., SVMSelector]] = {
     "svm_l1": svm_l1,
     "fsv": fsv,
     "ramp_svm": ramp_svm,
+    "fs_svm": fs_svm,
+    "ramp_fs": ramp_fs,
     "fisher": fisher,
     "stable_fisher": stable_fisher,
     "kp_svm": kp_svm,

@@ -252,12 +252,14 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         for component in parts.values():
             if hasattr(component, "check"):
                 component.check()
+        if hasattr(parts["search"], "named"):
+            parts["search"] = parts["search"].named(self.columns_.names)
         prefilter = None if self.prefilter is None else read_prefilter(self.prefilter)
         for sentence in (
             refuses(**parts),
             refuses_table(parts["kernel"], part.table, parts["machine"]),
             refuses_mixed(part.table, parts["criterion"], prefilter, self.sampler),
-            refuses_classes(len(classes), self.negative_weight, self.threshold),
+            refuses_classes(len(classes), self.negative_weight, self.threshold, parts["search"]),
         ):
             if sentence:
                 raise InputError(sentence)
@@ -300,7 +302,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
         path = searched.path
         if path.own is not None and path.own.emptied and self.n_features_to_select is None:
-            self.notes_.append(f"{path.own}: lower C2")
+            self.notes_.append(str(path.own))
         size, rule = wanted_size(self, searched, None if plan.ensemble else path.own)
         threshold = threshold_rule(self)
         held, sizes = None, tuple[int, ...]()

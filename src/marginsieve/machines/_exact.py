@@ -7,7 +7,7 @@
 with w = p - q; z_i = 1 leaves sample i out at the full loss of 2, v_j = 1 lets feature j have weights. M and U come
 from an upper bound of the optimum (a point of `_ramp.fast`), and linear programs over all points that are no worse make
 them smaller, round by round: a sample whose M_i is at most 2 cannot gain by being left out, a feature whose U_j is 0 is
-gone.
+gone. With the plain hinge (FS-SVM) there is no z, xi has no top, and M plays no part.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._clock import Clock
 from .._highs import Answer, Limits, Program, SolverError
 from .._types import Array, BoolArray, IntArray
 from ._ramp import Point, Ramp, better, on
@@ -73,8 +74,8 @@ def distances(ramp: Ramp) -> Array:
 def first_bounds(ramp: Ramp, UB: float) -> Bounds:
     """M_i = UB D_i, D_i the distance of `distances`; U_j = norm = UB."""
     reach = 1.0 + UB * float(np.abs(ramp.data.X).max(initial=0.0))  # some sample of each class has |f| at least 1
-    M, none = UB * distances(ramp), np.zeros(len(ramp.data.y), dtype=bool)
-    return Bounds(M, np.full(len(ramp.cost), UB), UB, -reach, reach, none).settled()
+    M, fixed = UB * distances(ramp), np.full(len(ramp.data.y), not ramp.ramp)
+    return Bounds(M, np.full(len(ramp.cost), UB), UB, -reach, reach, fixed).settled()
 
 
 class _Relaxed:
@@ -108,7 +109,7 @@ class _Relaxed:
         self.program = Program(
             np.zeros(2 * d + 1 + m),
             np.concatenate([np.zeros(2 * d), [bounds.low], np.zeros(m)]),
-            np.concatenate([U, U, [bounds.high], np.full(m, 2.0)]),
+            np.concatenate([U, U, [bounds.high], np.full(m, ramp.top)]),
             sparse.vstack([sparse.csr_array(row) for row in rows]),
             np.concatenate(lower),
             np.concatenate(upper),
@@ -137,11 +138,15 @@ class _Relaxed:
         return 0.0 if status == "infeasible" else 1.0 + value
 
 
-def tightened(ramp: Ramp, bounds: Bounds, UB: float, rounds: int, by_sample: bool = True) -> Bounds:
+def tightened(
+    ramp: Ramp, bounds: Bounds, UB: float, rounds: int, by_sample: bool = True, clock: Clock | None = None
+) -> Bounds:
     """Rounds of linear programs: the norm, the intercept, each feature's weights where they are few, each sample's M.
 
-    With `by_sample` False the M of a class is bounded by one program for the corner of its box, two in all.
+    With `by_sample` False the M of a class is bounded by one program for the corner of its box, two in all. Bounds that
+    the clock leaves no time for stay as they are.
     """
+    clock = clock or Clock()
     for _ in range(rounds):
         before = _size(bounds)
         fixed = int(bounds.fixed.sum())
@@ -149,10 +154,10 @@ def tightened(ramp: Ramp, bounds: Bounds, UB: float, rounds: int, by_sample: boo
         if bounds.norm <= GONE:
             return bounds
         if len(ramp.cost) <= FEW:
-            bounds = _features(ramp, bounds, UB)
+            bounds = _features(ramp, bounds, UB, clock)
         bounds = _free(ramp, bounds)
-        bounds = _samples(ramp, bounds, UB) if by_sample else _classes(ramp, bounds, UB)
-        if bounds.fixed.sum() == fixed and before - _size(bounds) <= PROGRESS * len(bounds.M):
+        bounds = _samples(ramp, bounds, UB, clock) if by_sample else _classes(ramp, bounds, UB)
+        if clock.out() or (bounds.fixed.sum() == fixed and before - _size(bounds) <= PROGRESS * len(bounds.M)):
             break
     return bounds
 
@@ -170,9 +175,11 @@ def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
     return replace(bounds, norm=norm, low=low, high=high, M=M, U=U).settled()
 
 
-def _features(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+def _features(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
     relaxed, U = _Relaxed(ramp, bounds, UB), bounds.U.copy()
     for j in np.flatnonzero(U > GONE):
+        if clock.out():
+            break
         own = (ramp.owner == j).astype(float)
         if own.sum() > 1:
             U[j] = min(U[j], relaxed.largest(relaxed.vector(own, own))[1])
@@ -193,9 +200,11 @@ def _free(ramp: Ramp, bounds: Bounds) -> Bounds:
     return replace(bounds, M=np.minimum(bounds.M, M)).settled()
 
 
-def _samples(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+def _samples(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
     relaxed, M = _Relaxed(ramp, bounds, UB), bounds.M.copy()
     for i in np.flatnonzero(~bounds.fixed):
+        if clock.out():
+            break
         M[i] = min(M[i], relaxed.slack(int(i)))
     return replace(bounds, M=M).settled()
 
@@ -210,17 +219,25 @@ def _classes(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
     return replace(bounds, M=M).settled()
 
 
-def solve(ramp: Ramp, start: Point, rounds: int = 4, limits: Limits | None = None, by_sample: bool = True) -> Proved:
-    """From a good point: tighten, then branch and bound; the answer is recomputed from its weights."""
-    if not ramp.ramp:
-        raise ValueError("the bounds hold for the ramp loss alone")
-    limits = limits or Limits()
-    bounds = tightened(ramp, first_bounds(ramp, start.F), start.F, rounds, by_sample)
+def solve(
+    ramp: Ramp,
+    start: Point,
+    rounds: int = 4,
+    limits: Limits | None = None,
+    by_sample: bool = True,
+    clock: Clock | None = None,
+) -> Proved:
+    """From a good point: tighten (half of the time, if that is bounded), then branch and bound.
+
+    The answer is recomputed from its weights.
+    """
+    limits, clock = limits or Limits(), clock or Clock()
+    bounds = tightened(ramp, first_bounds(ramp, start.F), start.F, rounds, by_sample, clock.part(0.5))
     if bounds.norm <= GONE or not (bounds.U > GONE).any():
         flat = better([ramp.flat(), start])
         return Proved(flat, flat.F, 0.0, "optimal", 0, bounds, False)
-    whole = _Whole(ramp, bounds)
-    answer = whole.solve(start, limits)
+    whole = Whole(ramp, bounds)
+    answer = whole.solve(start, replace(limits, seconds=clock.left()))
     if answer.status in ("infeasible", "unbounded"):
         raise SolverError(
             f"HiGHS called a program {answer.status!r} that has a point of value {start.F:.6g}: standardise the table, "
@@ -235,10 +252,10 @@ def solve(ramp: Ramp, start: Point, rounds: int = 4, limits: Limits | None = Non
     return Proved(best, bound, gap, "optimal" if gap <= limits.gap else "limit", answer.nodes, bounds, answer.clock)
 
 
-class _Whole:
-    """The mixed-integer program: columns p (d), q (d), b, xi (m), z (free samples), v (n)."""
+class Whole:
+    """The mixed-integer program: columns p (d), q (d), b, xi (m), z (free samples), v (n), whole unless told."""
 
-    def __init__(self, ramp: Ramp, bounds: Bounds) -> None:
+    def __init__(self, ramp: Ramp, bounds: Bounds, whole_features: bool = True) -> None:
         X, y, top = ramp.data.X, ramp.data.y, ramp.data.top
         self.ramp, self.free = ramp, np.flatnonzero(~bounds.fixed)
         m, d, n, k = len(y), X.shape[1], len(ramp.cost), len(self.free)
@@ -257,30 +274,47 @@ class _Whole:
         ]
         U = bounds.U[ramp.owner]
         integer = np.zeros(self.sizes[-1], dtype=bool)
-        integer[self.sizes[3] :] = True
+        integer[self.sizes[3] : self.sizes[5 if whole_features else 4]] = True
         self.program = Program(
             np.concatenate([np.ones(2 * d), [0.0], top, 2.0 * top[self.free], np.zeros(n)]),
             np.concatenate([np.zeros(2 * d), [bounds.low], np.zeros(m + k + n)]),
-            np.concatenate([U, U, [bounds.high], np.full(m, 2.0), np.ones(k), (bounds.U > GONE).astype(float)]),
+            np.concatenate([U, U, [bounds.high], np.full(m, ramp.top), np.ones(k), (bounds.U > GONE).astype(float)]),
             sparse.block_array(parts),
             np.concatenate([np.ones(m), np.full(k + n + 2, -np.inf)]),
             np.concatenate([np.full(m, np.inf), np.full(k, 2.0), np.zeros(n), [ramp.budget], [bounds.norm]]),
             integer,
         )
 
-    def solve(self, start: Point, limits: Limits) -> Answer:
+    def solve(self, start: Point | None, limits: Limits) -> Answer:
+        """From a point, where it has one."""
+        if start is not None:
+            self.program.start(self.at(start))
+        return self.program.solve(limits)
+
+    def at(self, start: Point) -> Array:
+        """A point as the program's variables."""
         data, x = self.ramp.data, np.zeros(self.sizes[-1])
         d = data.X.shape[1]
         x[start.columns] = np.maximum(start.w, 0.0)
         x[d + start.columns] = np.maximum(-start.w, 0.0)
         x[2 * d] = start.b
         outside = np.maximum(0.0, data.outside(start.w, start.b, start.columns))
-        left_out = outside > 2.0
-        x[self.sizes[2] : self.sizes[3]] = np.where(left_out, 0.0, np.minimum(outside, 2.0))
+        left_out = (outside > 2.0) & self.ramp.ramp
+        x[self.sizes[2] : self.sizes[3]] = np.where(left_out, 0.0, np.minimum(outside, self.ramp.top))
         x[self.sizes[3] : self.sizes[4]] = left_out[self.free]
         x[self.sizes[4] + start.features] = 1.0
-        self.program.start(x)
-        return self.program.solve(limits)
+        return x
+
+    def better_with(self, features: IntArray, value: float) -> None:
+        """Only points below a value that have one of these features."""
+        d, n = self.ramp.data.X.shape[1], len(self.ramp.cost)
+        top = self.ramp.data.top
+        worth = np.concatenate([np.ones(2 * d), [0.0], top, 2.0 * top[self.free], np.zeros(n)])
+        one = np.zeros(self.sizes[-1])
+        one[self.sizes[4] + features] = 1.0
+        self.program.add_rows(
+            sparse.csr_array(np.vstack([worth, one])), np.array([-np.inf, 1.0]), np.array([value, np.inf])
+        )
 
     def chosen(self, x: Array) -> tuple[IntArray, BoolArray]:
         """The features and the samples left out of an answer."""

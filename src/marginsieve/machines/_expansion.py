@@ -57,6 +57,11 @@ class Expansion:
             out[:, k] = (Z[:, self.features[self.owner[k]]] == self.level[k]) * self.factor[k]
         return out
 
+    def key(self, k: int) -> tuple[int, float | None]:
+        """What a column is: its feature of the table, and its level where that is a category."""
+        level = float(self.level[k])
+        return int(self.features[self.owner[k]]), None if np.isnan(level) else level
+
     def by_feature(self, value: Array) -> Array:
         """(p,) the largest of a feature's columns' values."""
         out = np.zeros(len(self.features))

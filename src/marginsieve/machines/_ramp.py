@@ -4,26 +4,30 @@
 
 The ramp is a hinge less a shifted hinge. A descent leaves out the samples with y f < -1 (their loss is 2 whatever
 happens), solves the hinge program on the others, marks anew, until F stops falling: the concave-convex procedure, F
-never rises. A swap adds one of the features whose pull |sum_i alpha_i y_i x_ij| on the last program is largest, drops
-one of those with the smallest weights where the budget asks for it, and descends again; the first fall is taken.
+never rises. An exchange drops a feature, adds one of those whose pull |sum_i alpha_i y_i x_ij| on the program that is
+left is largest, and descends again; a swap adds first and drops one of those with the smallest weights where the budget
+asks for it. The first fall is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from .._clock import Clock
 from .._types import Array, BoolArray, IntArray
 from ._hinge import Data, Fit, HingeProgram, begin, finish, solve
 
+EXCHANGED = 40  # features that are tried in the place of one that goes
 CANDIDATES = 60  # features that a round of swaps tries to add
 DROPS = 6  # and those that it tries to drop for each
 FALL = 1e-7  # of F: what counts as a fall
 ROUNDS = 500  # of swaps
 SHAKES = 10  # random changes after which swaps begin anew
-ACCEPTED = 1.01  # a point up to so much above the last is gone on from
+ACCEPTED = 1.1  # a point up to so much above the last is gone on from
 BACK = 15  # shakes after which the best point is gone on from
 HOPELESS = 1.3  # a descent that is so many times above the best after its first program is given up
 
@@ -37,6 +41,11 @@ class Ramp:
     cost: Array  # (n,) of the features
     budget: float
     ramp: bool = True  # else the plain hinge: no sample is ever left out
+
+    @property
+    def top(self) -> float:
+        """The largest lack that a sample pays for."""
+        return 2.0 if self.ramp else np.inf
 
     def columns(self, features: Sequence[int] | IntArray) -> IntArray:
         return np.flatnonzero(np.isin(self.owner, features))
@@ -193,14 +202,25 @@ def apart(ramp: Ramp) -> Array:
     return by_feature(ramp, np.arange(len(score)), score)
 
 
-def fast(ramp: Ramp, rng: np.random.Generator, rounds: int = SHAKES) -> tuple[Point, Point]:
-    """(best point, the paper's start): swaps from several sets of features, then from shaken ones."""
+def fast(
+    ramp: Ramp,
+    rng: np.random.Generator,
+    rounds: int = SHAKES,
+    clock: Clock | None = None,
+    seen: list[Point] | None = None,
+) -> tuple[Point, Point]:
+    """(best point, the paper's start): swaps from several sets of features, then from shaken ones.
+
+    The points at which swaps ended are added to `seen`.
+    """
+    clock, seen = clock or Clock(), [] if seen is None else seen
     weight = l1_weights(ramp)
     first = printed_start(ramp, weight)
     sets = [within(ramp, weight), eliminated(ramp, weight), within(ramp, apart(ramp))]
     points = [on(ramp, first.features, first.marked), *(on(ramp, chosen) for chosen in sets)]
-    best = better([first, *(swapped(ramp, point) for point in _distinct(points))])
-    return shaken(ramp, best, rounds, rng), first
+    seen += [swapped(ramp, point, clock) for point in _distinct(points)]
+    best = shaken(ramp, better([first, *seen]), rounds, rng, clock, seen)
+    return swapped(ramp, best, clock), first
 
 
 def _distinct(points: Sequence[Point]) -> list[Point]:
@@ -211,11 +231,21 @@ def _distinct(points: Sequence[Point]) -> list[Point]:
     return list(seen.values())
 
 
-def shaken(ramp: Ramp, best: Point, rounds: int, rng: np.random.Generator) -> Point:
+def shaken(
+    ramp: Ramp,
+    best: Point,
+    rounds: int,
+    rng: np.random.Generator,
+    clock: Clock | None = None,
+    seen: list[Point] | None = None,
+) -> Point:
     """Iterated swaps: some features go at random, others that pull come, samples near the ramp's edge change sides."""
-    here = best
+    here, clock, seen = best, clock or Clock(), [] if seen is None else seen
     for k in range(rounds):
-        there = swapped(ramp, _shake(ramp, here, rng))
+        if clock.out():
+            break
+        there = exchanged(ramp, _shake(ramp, here, rng), clock)
+        seen.append(there)
         if best.F - FALL * max(1.0, best.F) > there.F:
             best = there
         if there.F < ACCEPTED * here.F:
@@ -247,24 +277,67 @@ def _shake(ramp: Ramp, here: Point, rng: np.random.Generator) -> Point:
     return on(ramp, stay, marked)
 
 
-def swapped(ramp: Ramp, here: Point, rounds: int = ROUNDS) -> Point:
-    """Swaps until none of those tried lowers F."""
-    for _ in range(rounds):
-        there = _swap(ramp, here)
-        if there is None:
+def exchanged(ramp: Ramp, here: Point, clock: Clock | None = None) -> Point:
+    """Exchanges of one feature for another until none of those tried lowers F: the quick neighbourhood."""
+    return _while_lower(ramp, here, clock or Clock(), (_exchange,))
+
+
+def swapped(ramp: Ramp, here: Point, clock: Clock | None = None) -> Point:
+    """Exchanges, and then swaps that add first, until none of those tried lowers F."""
+    return _while_lower(ramp, here, clock or Clock(), (_exchange, _swap))
+
+
+def _while_lower(ramp: Ramp, here: Point, clock: Clock, moves: Sequence[Any]) -> Point:
+    for _ in range(ROUNDS):
+        target = here.F - FALL * max(1.0, here.F)
+        for move in moves:
+            there = move(ramp, here, target, clock)
+            if there is not None:
+                break
+        else:
             return here
         here = there
     return here
 
 
-def _swap(ramp: Ramp, here: Point) -> Point | None:
-    """The first lower point found by adding a feature and, where the budget asks for it, dropping one."""
-    pull = pulls(ramp, here)
-    pull[ramp.cost > ramp.budget * (1 + 1e-12)] = 0.0
+def _exchange(ramp: Ramp, here: Point, target: float, clock: Clock) -> Point | None:
+    """The first lower point found by dropping a feature and adding one that pulls on what is left."""
+    weight = by_feature(ramp, here.columns, np.abs(here.w))
+    room = not len(here.features) or ramp.fits([*here.features, int(np.argmin(ramp.cost))])
+    if room and (there := _swap(ramp, here, target, clock)) is not None:
+        return there
+    program = ramp.program(ramp.columns(here.features)) if len(here.features) else None
+    for k in here.features[np.argsort(weight[here.features], kind="stable")]:
+        assert program is not None
+        silent, rest = ramp.columns([k]), here.features[here.features != k]
+        program.silence(silent)
+        less = descend(ramp, program, here.marked)
+        pull = _pressing(ramp, less)
+        pull[here.features] = 0.0
+        order = np.argsort(-pull, kind="stable")[:EXCHANGED]
+        for j in order[pull[order] > 1.0]:
+            if clock.out():
+                return None
+            if not ramp.fits([*rest, int(j)]):
+                continue
+            new = ramp.columns([j])
+            program.join(new)
+            found = descend(ramp, program, less.marked, here.F)
+            if target > found.F:
+                return found
+            program.leave(new)
+        program.silence(silent, False)
+    return None
+
+
+def _swap(ramp: Ramp, here: Point, target: float, clock: Clock) -> Point | None:
+    """The first lower point found by adding a feature and, where the budget asks for it, dropping others."""
+    pull = _pressing(ramp, here)
     order = np.argsort(-pull, kind="stable")[:CANDIDATES]
-    target = here.F - FALL * max(1.0, here.F)
     program = ramp.program(ramp.columns(here.features))
     for j in order[pull[order] > 1.0]:
+        if clock.out():
+            return None
         new = ramp.columns([j])
         program.join(new)
         found = descend(ramp, program, here.marked, here.F)
@@ -275,6 +348,13 @@ def _swap(ramp: Ramp, here: Point) -> Point | None:
             return less
         program.leave(new)
     return None
+
+
+def _pressing(ramp: Ramp, here: Point) -> Array:
+    """The pulls of the features that the budget could pay for."""
+    pull = pulls(ramp, here)
+    pull[ramp.cost > ramp.budget * (1 + 1e-12)] = 0.0
+    return pull
 
 
 def _without_one(

@@ -18,6 +18,7 @@ from ._loo import one_by_one
 
 HIGHEST = 1e9  # a C at which no weight enters is taken to be too high for any
 BISECTIONS = 20  # of the search for the C at which the first weight enters
+GUESSED: dict[str, Any] = {"bound": float("nan"), "status": "heuristic"}  # a local answer has no bound
 FALL = 1e-9  # of the objective: what counts as a fall
 
 
@@ -105,7 +106,7 @@ class RampSVC(HingeSVC):
         features = len(gram.features)
         found = _ramp.everywhere(_ramp.Ramp(data, columns.owner, np.ones(features), float(features)))
         fit = _hinge.Fit(found.columns, found.w, found.b, found.alpha, found.F)
-        return replace(_solution(data, columns, fit), objective=found.F, residual=0.0, converged=True)
+        return replace(_solution(data, columns, fit), objective=found.F, residual=0.0, converged=True, **GUESSED)
 
 
 class ConcaveSVC(HingeSVC):
@@ -150,7 +151,9 @@ class ConcaveSVC(HingeSVC):
             program.reprice(self.beta * np.exp(-self.beta * weight))
         assert best is not None
         made, done = _solution(data, columns, best), bool(fall <= FALL)
-        return replace(made, objective=value, residual=max(float(fall), 0.0), converged=done, iterations=steps)
+        return replace(
+            made, objective=value, residual=max(float(fall), 0.0), converged=done, iterations=steps, **GUESSED
+        )
 
     def value(self, data: _hinge.Data, fit: _hinge.Fit) -> float:
         """The objective at a program's answer."""
@@ -180,4 +183,6 @@ def _solution(data: _hinge.Data, columns: Expansion, fit: _hinge.Fit) -> Solutio
         gap <= _hinge.GAP,
         weights=columns.by_feature(np.abs(expanded)),
         expanded=expanded,
+        bound=min(fit.value, primal),
+        status="optimal" if gap <= _hinge.GAP else "limit",
     )

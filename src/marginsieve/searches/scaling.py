@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from .._types import Array, BoolArray, IntArray
 from ..errors import InputError, listing, positive_number, whole_number
-from ..problem import Own, Path, Problem, Step
+from ..problem import Path, Problem, Settled, Step
 from ._objective import Objective, Point
 from ._updates import Gradient, Multiplicative, QuasiNewton, Update, rescaled
 from .backward import check_step, drop_count, worst_first
@@ -166,7 +166,7 @@ class PenalizedScaling(BaseEstimator):
             walk.drop(0 if fixed else int(walk.fallen().sum()))
         walk.record(time.perf_counter())
 
-    def _settle(self, walk: _Walk) -> Own:
+    def _settle(self, walk: _Walk) -> Settled:
         """Moves without a fixed sum until the factors rest; what fell below eps is gone for good."""
         rule, converged, since = self._rule(), False, time.perf_counter()
         moved: list[float] = []
@@ -186,7 +186,7 @@ class PenalizedScaling(BaseEstimator):
         t = walk.point.e / walk.objective.start[walk.point.live]
         walk.restore()
         walk.record(since)
-        return Own(len(t), converged, len(moved), float(np.mean(t > 0.999 * self.cap)), tuple(moved), emptied)
+        return Settled(len(t), converged, len(moved), float(np.mean(t > 0.999 * self.cap)), tuple(moved), emptied)
 
 
 class _Walk:
@@ -254,7 +254,7 @@ class _Walk:
         self.steps.append(self.objective.problem.step(len(self.point.live), self.point.solutions, since))
         self.weights.append((self.point.live, self.point.e**2))
 
-    def path(self, own: Own | None, reason: str) -> Path:
+    def path(self, own: Settled | None, reason: str) -> Path:
         live, e = self.point.live, self.point.e
         self.scores[live] = e / self.objective.start[live]
         order = np.concatenate([*self.gone, live])[::-1].astype(np.intp)

@@ -1,0 +1,26 @@
+"""A backstop in seconds: work is bounded by counts, and where the clock cuts it all the same, the result says so."""
+
+from __future__ import annotations
+
+import time
+
+
+class Clock:
+    """So many seconds from now; None is for ever."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.end = None if seconds is None else time.perf_counter() + seconds
+        self.cut = False  # whether it ran out and was asked
+
+    def left(self) -> float | None:
+        return None if self.end is None else max(self.end - time.perf_counter(), 0.0)
+
+    def out(self) -> bool:
+        """Whether the time is up; once it was, `cut` says so."""
+        self.cut = self.cut or (self.end is not None and time.perf_counter() >= self.end)
+        return self.cut
+
+    def part(self, share: float) -> Clock:
+        """A share of what is left."""
+        left = self.left()
+        return Clock(None if left is None else share * left)

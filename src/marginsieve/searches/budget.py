@@ -1,0 +1,222 @@
+"""The best machine within a budget of features: features, weights and samples left out are chosen together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from .._clock import Clock
+from .._highs import Limits
+from .._types import Array, IntArray, is_sparse
+from ..errors import InputError, listing, positive_number
+from ..gram import Gram
+from ..machines import RampSVC, _exact, _ramp
+from ..machines._daks import daks
+from ..machines._expansion import Expansion
+from ..machines._hinge import Data
+from ..problem import Budgeted, Path, Problem, Solution, Step
+
+SOLVERS = ("daks", "exact", "fast")
+SECONDS = {"fast": 60.0, "daks": 180.0, "exact": 600.0}  # where no time_limit is given
+ROUNDS = 4  # of tightening
+NODES = 200_000  # of branch and bound
+BY_SAMPLE = 1000  # samples up to which each has a constant of its own
+MERGED = 500  # rows above which equal ones are looked for
+DENSE = 50_000_000  # cells of a sparse table that may be unpacked
+
+
+class Budget(BaseEstimator):
+    """min over machines with features of a total cost of at most `budget` of the machine's own objective.
+
+    With machine "ramp" it is RL-FS-M, which leaves out samples whose labels it cannot believe; with "hinge" FS-SVM.
+
+    Parameters
+    ----------
+    budget : float
+        How many features, or what they may cost together.
+    solver : "daks", "exact" or "fast"
+        Descents, exchanges and swaps ("fast"); these, then small exact programs ("daks"); these, then the whole program
+        by branch and bound, with a bound on how far the answer is from the best ("exact").
+    feature_costs : mapping of column to cost, sequence with a cost for each column, or None
+        What the features cost; 1 each by default, and for columns that a mapping does not name.
+    time_limit : float or None
+        Seconds after which the best point so far is taken, 60, 180 and 600 for fast, daks and exact by default. Work is
+        bounded by counts first: only a result with status "limit" was cut, and may differ from run to run.
+    """
+
+    def __init__(
+        self,
+        budget: float = 10,
+        solver: str = "daks",
+        feature_costs: Mapping[str, float] | Sequence[float] | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.budget = budget
+        self.solver = solver
+        self.feature_costs = feature_costs
+        self.time_limit = time_limit
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        positive_number("search", "budget", self.budget)
+        if self.solver not in SOLVERS:
+            raise InputError(f"search: solver is {self.solver!r}; it must be one of {listing(SOLVERS)}")
+        if self.time_limit is not None:
+            positive_number("search", "time_limit", self.time_limit)
+
+    def named(self, names: Sequence[str]) -> Budget:
+        """The same with a cost by column name; refuses costs that do not fit the table."""
+        costs = self.feature_costs
+        if costs is None:
+            return self
+        if not isinstance(costs, Mapping):
+            given = list(costs) if hasattr(costs, "__iter__") and not isinstance(costs, str) else None
+            if given is None or len(given) != len(names):
+                told = repr(costs) if given is None else f"{len(given)} numbers"
+                raise InputError(
+                    f"search: feature_costs is {told}; it must name columns or have {len(names)} numbers, one a column"
+                )
+            costs = dict(zip(names, given, strict=True))
+        if unknown := [name for name in costs if name not in set(names)]:
+            raise InputError(f"search: feature_costs names {listing(unknown)}, which the table does not have")
+        for name, cost in costs.items():
+            if isinstance(cost, bool) or not isinstance(cost, (int, float, np.number)) or not 0 <= cost < np.inf:
+                raise InputError(f"search: feature_costs of {name!r} is {cost!r}; it must be a number of 0 or more")
+        made: Budget = clone(self).set_params(feature_costs={name: float(cost) for name, cost in costs.items()})
+        return made
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Path:
+        """The chosen features by the size of their weight, then the others by how hard they press for one."""
+        since = time.perf_counter()
+        gram = problem.gram()
+        columns = Expansion.of(gram)
+        cost, budget = self._costs(problem)
+        rows = _Rows.of(_dense(columns.rows(gram.table.Z)), problem.y[0], problem.machine.C * problem.cost[0])
+        ramp = _ramp.Ramp(rows.data, columns.owner, cost, budget, isinstance(problem.machine, RampSVC))
+        found, bound, status = self._solve(ramp, rng)
+        weight = _ramp.by_feature(ramp, found.columns, np.abs(found.w))
+        chosen = np.union1d(found.features, problem.keep).astype(np.intp)
+        emptied = not len(chosen)
+        pull = _ramp.pulls(ramp, found)
+        if emptied:
+            chosen = np.array([int(np.argmax(pull))], dtype=np.intp)
+        score = pull / (1.0 + pull.max(initial=0.0))
+        score[chosen] = 1.0 + weight[chosen]
+        order: IntArray = np.argsort(-score, kind="stable").astype(np.intp)
+        spent = float(self._of(problem)[chosen].sum()) if not emptied else 0.0
+        own = Budgeted(
+            len(chosen), spent, float(self.budget), found.F, bound, status, f"{self.solver} ({status})", emptied
+        )
+        solution = _solution(problem, columns, rows, found, chosen, bound, status)
+        step = Step(len(chosen), found.F, solution.residual, time.perf_counter() - since)
+        problem.solves += 1
+        return Path(order, score, (step,), str(own), nested=False, own=own, solutions=(solution,))
+
+    def _of(self, problem: Problem) -> Array:
+        """(n,) what the features cost."""
+        costs = self.feature_costs or {}
+        assert isinstance(costs, Mapping)
+        return np.array([float(costs.get(name, 1.0)) for name in problem.table.names])
+
+    def _costs(self, problem: Problem) -> tuple[Array, float]:
+        """Costs and budget; features to keep are paid for beforehand."""
+        cost = self._of(problem)
+        left = float(self.budget) - float(cost[problem.keep].sum())
+        if left < 0:
+            raise InputError(f"search: budget is {self.budget!r}, less than the features to keep cost together")
+        cost[problem.keep] = 0.0
+        if not (cost <= left).any():
+            raise InputError(
+                f"search: budget is {self.budget!r} and no feature costs so little: the cheapest costs {cost.min():g}"
+            )
+        return cost, left
+
+    def _solve(self, ramp: _ramp.Ramp, rng: np.random.Generator) -> tuple[_ramp.Point, float, str]:
+        """(point, bound, status)."""
+        clock = Clock(SECONDS[self.solver] if self.time_limit is None else self.time_limit)
+        seen: list[_ramp.Point] = []
+        best, _ = _ramp.fast(ramp, rng, clock=clock, seen=seen)
+        if self.solver == "daks":
+            best = daks(ramp, best, seen, rng, clock)
+        if self.solver != "exact":
+            return best, float("nan"), "limit" if clock.cut else "heuristic"
+        by_sample = len(ramp.data.y) <= BY_SAMPLE
+        proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=NODES), by_sample, clock)
+        return proved.point, proved.bound, proved.status
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a table, equal ones with equal labels as one; `place` (m,) is where each row went."""
+
+    data: Data
+    X: Array
+    y: Array
+    top: Array
+    place: IntArray | None
+
+    @classmethod
+    def of(cls, X: Array, y: Array, top: Array) -> _Rows:
+        if len(y) > MERGED:
+            both = np.ascontiguousarray(np.column_stack([X, y]))
+            _, first, place = np.unique(
+                both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel(),
+                return_index=True,
+                return_inverse=True,
+            )
+            if len(first) < len(y):
+                merged = Data(np.asfortranarray(X[first]), y[first], np.bincount(place, weights=top))
+                return cls(merged, X, y, top, place.astype(np.intp))
+        return cls(Data(X, y, top), X, y, top, None)
+
+    def alpha(self, alpha: Array) -> Array:
+        """(m,) dual variables of all rows: equal rows share theirs by their price."""
+        if self.place is None:
+            return alpha
+        total = np.maximum(self.data.top[self.place], 1e-300)
+        return np.asarray(alpha[self.place] * self.top / total)
+
+
+def _dense(X: Any) -> Array:
+    if is_sparse(X):
+        if X.shape[0] * X.shape[1] > DENSE:
+            raise InputError(
+                f"search: a budget needs a dense table and this sparse one has {X.shape[0]} x {X.shape[1]} cells: "
+                'use prefilter=("fast", 2000)'
+            )
+        return np.asfortranarray(X.toarray())
+    return np.asarray(X)
+
+
+def _solution(
+    problem: Problem,
+    columns: Expansion,
+    rows: _Rows,
+    found: _ramp.Point,
+    chosen: IntArray,
+    bound: float,
+    status: str,
+) -> Solution:
+    """The point as a solution on the chosen features alone."""
+    gram = Gram.build(problem.kernel, problem.table, chosen, problem.scale)
+    small = Expansion.of(gram)
+    weight = {columns.key(int(k)): float(w) for k, w in zip(found.columns, found.w, strict=True)}
+    expanded = np.array([weight.get(small.key(k), 0.0) for k in range(len(small.owner))])
+    outside = 1.0 - rows.y * (rows.X[:, found.columns] @ found.w + found.b)
+    gap = (found.F - bound) / max(found.F, 1e-300)
+    return Solution(
+        rows.alpha(found.alpha) * rows.y,
+        found.b,
+        found.F,
+        0.0 if np.isnan(gap) else gap,
+        np.maximum(outside, 0.0),
+        weights=small.by_feature(np.abs(expanded)),
+        expanded=expanded,
+        bound=bound,
+        status=status,
+    )
