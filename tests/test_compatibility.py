@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from marginsieve import SVMSelector
-from marginsieve.compatibility import refuses
+from marginsieve.compatibility import refuses, refuses_classes
 from marginsieve.components import AXES, resolve
 from marginsieve.errors import InputError
 
@@ -22,7 +22,8 @@ def test_product(names, classes):
     X = rng.normal(size=(21, 6))
     X[:, 0] += 2.0 * y
     chosen = dict(zip(AXES, names, strict=True))
-    sentence = refuses(**{axis: resolve(axis, name) for axis, name in chosen.items()})
+    parts = {axis: resolve(axis, name) for axis, name in chosen.items()}
+    sentence = refuses(**parts) or refuses_classes(classes, 1.0, "auto", parts["search"])
     selector = SVMSelector(**chosen, cv=3, random_state=0)
     if sentence is None:
         selector.fit(X, y)

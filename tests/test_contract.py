@@ -10,6 +10,8 @@ FAST = {"n_features_to_select": 2, "threshold": "margin", "random_state": 0}
 SETTINGS: dict[str, dict[str, object]] = {  # what a recipe needs beyond FAST
     "kp_svm": {"class_weight": "balanced"},
     "fsv": {"C": 100.0, "class_weight": "balanced"},
+    "fs_svm": {"solver": "fast", "n_features_to_select": None, "budget": 2, "C": 100.0, "class_weight": "balanced"},
+    "ramp_fs": {"solver": "fast", "n_features_to_select": None, "budget": 2, "C": 100.0, "class_weight": "balanced"},
     "kp_svdd": {"r": 0.2},
     "svdd_rfe": {"r": 0.2},
 }

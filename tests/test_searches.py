@@ -87,8 +87,10 @@ def test_equal_columns_rank_from_left_to_right(blobs):
 def test_every_search_is_listed_and_repeats_itself(blobs):
     X, y = blobs
     for name in SEARCHES:
-        told = {"criterion": {"scaling": None, "learned": None, "merge": "mixed_test"}.get(name, "margin")}
-        told |= {"machine": "l1"} if name == "learned" else {}
+        told = {
+            "criterion": {"scaling": None, "learned": None, "budget": None, "merge": "mixed_test"}.get(name, "margin")
+        }
+        told |= {"machine": {"learned": "l1", "budget": "ramp"}.get(name, "c_svc")}
         first, second = (ranking(X, y, name, random_state=3, **told).ranking_ for _ in range(2))
         np.testing.assert_array_equal(first, second)
 

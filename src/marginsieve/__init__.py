@@ -8,7 +8,18 @@ from .evaluation.describe import describe
 from .evaluation.tuning import tune
 from .mkl import MKLClassifier
 from .selector import SVMSelector
+from .suspects import find_suspects
 from .svdd import SVDD
 
 __version__ = version("marginsieve")
-__all__ = ["SVDD", "InputError", "MKLClassifier", "SVMSelector", "__version__", "describe", "recipes", "tune"]
+__all__ = [
+    "SVDD",
+    "InputError",
+    "MKLClassifier",
+    "SVMSelector",
+    "__version__",
+    "describe",
+    "find_suspects",
+    "recipes",
+    "tune",
+]

@@ -122,7 +122,10 @@ def refuses_classes(n_classes: int, negative_weight: float, threshold: Any, sear
     if n_classes <= 2:
         return None
     if isinstance(search, Budget):
-        return f"a budget is shared by the weights of one machine and y has {n_classes} classes: use two, or svm_l1"
+        return (
+            "Only binary classification is supported. The type of the target is multiclass: a budget is shared by the "
+            f"weights of one machine and y has {n_classes} classes; use two, or svm_l1"
+        )
     if negative_weight != 1.0:
         return f"negative_weight is {negative_weight!r} and y has {n_classes} classes: use class_weight with so many"
     if not isinstance(threshold, str) or threshold not in ("auto", "margin"):

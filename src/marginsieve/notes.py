@@ -54,7 +54,8 @@ def own_levels(table: Table) -> list[str]:
 def of_model(selector: SVMSelector, plan: Plan, part: Part) -> list[str]:
     """A machine that calls every training row the same has learned nothing to cut."""
     told = selector.class_weight is not None or selector.negative_weight != 1.0
-    if plan.n_classes > 2 or told or not hasattr(selector.model_.machine, "C"):
+    emptied = selector.path_.own is not None and selector.path_.own.emptied  # which was said already
+    if plan.n_classes > 2 or told or emptied or not hasattr(selector.model_.machine, "C"):
         return []
     side = np.sign(selector.model_.decision(part.table.Z)[:, 0])
     if (side != side[0]).any():

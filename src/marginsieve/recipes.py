@@ -180,6 +180,7 @@ def fs_svm(
     solver: str = "daks",
     C: float = 1.0,
     feature_costs: Any = None,
+    shakes: int = 10,
     time_limit: float | None = None,
     threshold: Any = "margin",
     standardize: bool = True,
@@ -190,7 +191,7 @@ def fs_svm(
     Labbe, Martinez-Merino and Rodriguez-Chia, Mixed integer linear programming for feature selection in support vector
     machine, Discrete Applied Mathematics 261 (2019) 276-304.
     """
-    search = Budget(budget=budget, solver=solver, feature_costs=feature_costs, time_limit=time_limit)
+    search = Budget(budget, solver, feature_costs, shakes, time_limit)
     return _budgeted(HingeSVC(C=C), search, {"threshold": threshold, "standardize": standardize, **settings})
 
 
@@ -199,6 +200,7 @@ def ramp_fs(
     solver: str = "daks",
     C: float = 1.0,
     feature_costs: Any = None,
+    shakes: int = 10,
     time_limit: float | None = None,
     threshold: Any = "margin",
     standardize: bool = True,
@@ -209,7 +211,7 @@ def ramp_fs(
     Baldomero-Naranjo, Martinez-Merino and Rodriguez-Chia, A robust SVM-based approach with feature selection and
     outliers detection for classification problems, Expert Systems with Applications 178 (2021) 115017.
     """
-    search = Budget(budget=budget, solver=solver, feature_costs=feature_costs, time_limit=time_limit)
+    search = Budget(budget, solver, feature_costs, shakes, time_limit)
     return _budgeted(RampSVC(C=C), search, {"threshold": threshold, "standardize": standardize, **settings})
 
 

@@ -15,7 +15,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from . import cut, notes
+from . import cut, flags, notes
 from ._types import Array, BoolArray, IntArray, is_sparse
 from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
 from .components import resolve
@@ -32,7 +32,9 @@ from .inputs import (
     seed_sequence,
     with_rest,
 )
-from .problem import Path
+from .problem import Budgeted, Path
+from .proofs import Proofs
+from .searches import Budget
 from .settings import (
     check_settings,
     keep_places,
@@ -49,7 +51,7 @@ def _wants_probability(selector: SVMSelector) -> bool:
     return bool(selector.probability)
 
 
-class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
+class SVMSelector(Proofs, ClassifierMixin, SelectorMixin, BaseEstimator):
     """Selects features with a support vector machine and classifies with what it selected.
 
     Parameters
@@ -94,6 +96,9 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     n_jobs : int or None
         Workers for the inner folds or the members of an ensemble; the result does not depend on it.
     random_state : int, RandomState or None
+
+    Machines that are linear programs also have `objective_`, `bound_`, `gap_` and `status_`, those with the ramp loss
+    `suspects_`: the samples that they left out, with the margin of each and how often resampled fits left it out.
     """
 
     def __init__(
@@ -157,6 +162,10 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self._scale = searched.problem.scale
         self._decide(plan, part, training, sample, chosen, searched, rng)
         self.groups_ = self._groups(chosen)
+        index = flags.sample_index(X, int(self.rows_.max()) + 1)
+        suspects = flags.of_model(plan, chosen, self.model_, rng, index[self.rows_])
+        if suspects is not None:
+            self.suspects_ = suspects
         self._warn(searched)
         return self
 
@@ -301,7 +310,10 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     ) -> None:
         """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
         path = searched.path
-        if path.own is not None and path.own.emptied and self.n_features_to_select is None:
+        told = isinstance(path.own, Budgeted) and isinstance(
+            self.class_weight, Mapping
+        )  # one class may be all that counts
+        if path.own is not None and path.own.emptied and self.n_features_to_select is None and not told:
             self.notes_.append(str(path.own))
         size, rule = wanted_size(self, searched, None if plan.ensemble else path.own)
         threshold = threshold_rule(self)
@@ -376,5 +388,6 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         kernel = self.kernel
         tags.input_tags.sparse = kernel == "linear" if isinstance(kernel, str) else bool(kernel.sparse)
+        tags.classifier_tags.multi_class = not isinstance(resolve("search", self.search), Budget)
         tags.input_tags.allow_nan = kernel == "clinical" or bool(getattr(kernel, "missing", False))
         return tags

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import datasets, recipes
+from ..problem import Settled
 from ..table import imputed
 from .engine import run_suite
 from .plots import convergence, two_scales
@@ -74,7 +75,7 @@ class ConvergenceStudy:
             data = datasets.load(name)
             selector = recipes.get(self.recipe)(**self.settings, threshold="margin", class_weight="balanced")
             own = selector.fit(imputed(data.X, data.X), data.y).path_.own
-            assert own is not None
+            assert isinstance(own, Settled)
             moved[name] = own.moved
             rest = "yes" if own.converged else "no"
             lines.append(f"| {name} | {own.iterations} | {rest} | {own.size} | {own.at_cap:.0%} |")

@@ -26,10 +26,11 @@ from ._hinge import Data, begin, finish
 from ._ramp import FALL, Point, Ramp, better, by_feature, on, shaken, swapped
 
 IN, OUT, DOUBTFUL = 0, 1, 2
-PASSES = 4  # of phases 2 and 3
-IDLE = 2  # of them without a better point: it ends
+PASSES = 5  # of phases 2 and 3
+IDLE = 3  # of them without a better point: it ends
+GROWING = 1  # passes with a ranking and a phase 3
 BUCKETS = 1  # of phase 3 in a pass
-SHAKES = 20  # random changes after a pass
+SHAKEN = 2000  # random changes after a pass, times samples
 GOOD = 1.3  # points up to so many times the best one propose features for the kernel
 LARGEST = 30  # features in a kernel that the points seen propose
 RANKED = 10  # and that the ranking does
@@ -37,7 +38,7 @@ RELAXED = 60  # features of the program without a whole budget
 GROWTH = 1.35  # of a bucket after an easy one
 EASY = 10  # nodes: a program that ends within them was easy
 FORGOTTEN = 2  # answers without a feature after which it leaves the kernel; with the same z, after which that is fixed
-WORK = 6e5  # nodes times cells of the program's matrix
+WORK = 4e5  # nodes times cells of the program's matrix
 STRICT = 1e-6  # of the objective: what a better point must be better by
 
 
@@ -49,8 +50,10 @@ def daks(ramp: Ramp, start: Point, seen: list[Point], rng: np.random.Generator, 
             break
         before = search.best
         search.one_pass()
-        search.best = shaken(ramp, search.best, SHAKES, rng, clock, search.seen)
-        search.best = swapped(ramp, search.best, clock)
+        shakes = int(np.clip(SHAKEN / len(ramp.data.y), 8, 60))
+        search.best = shaken(ramp, search.best, shakes, rng, clock, search.seen)
+        if search.best is not before:
+            search.best = swapped(ramp, search.best, clock)
         idle = idle + 1 if search.best is before else 0
     return search.best
 
@@ -62,7 +65,7 @@ class _Kernels:
         self.ramp, self.best, self.seen, self.clock = ramp, start, seen, clock
         self.state = self._states(start)
         self.answers: list[Point] = []
-        self.easy = False
+        self.easy, self.passes = False, 0
 
     def _states(self, point: Point) -> IntArray:
         """Out where a sample is left out, doubtful where it lies on the wrong side, else in."""
@@ -71,9 +74,10 @@ class _Kernels:
         return np.where(point.marked, OUT, np.where(near, DOUBTFUL, IN))
 
     def one_pass(self) -> None:
-        """Phase 2 and phase 3."""
+        """Phase 2, whose kernel the ranking fills in the first passes, and phase 3, which goes on with it."""
+        self.passes += 1
         self.state = np.where(self.state == DOUBTFUL, DOUBTFUL, self._states(self.best))
-        order = self._ranked()
+        order = self._ranked() if self.passes <= GROWING else np.empty(0, dtype=np.intp)
         kernel = np.union1d(self._proposed(), order[:RANKED]).astype(np.intp)
         self._solve(kernel, None)
         for bucket in self._buckets(order, kernel):

@@ -244,7 +244,7 @@ def shaken(
     for k in range(rounds):
         if clock.out():
             break
-        there = exchanged(ramp, _shake(ramp, here, rng), clock)
+        there = _while_lower(ramp, _shake(ramp, here, rng), clock, (_swap,) if k % 2 else (_exchange,))
         seen.append(there)
         if best.F - FALL * max(1.0, best.F) > there.F:
             best = there
@@ -275,11 +275,6 @@ def _shake(ramp: Ramp, here: Point, rng: np.random.Generator) -> Point:
         near = (outside >= 1.0) & (outside <= 2.0)
         marked = np.where(marked, rng.random(len(marked)) < 0.5, near & (rng.random(len(marked)) < 0.2))
     return on(ramp, stay, marked)
-
-
-def exchanged(ramp: Ramp, here: Point, clock: Clock | None = None) -> Point:
-    """Exchanges of one feature for another until none of those tried lowers F: the quick neighbourhood."""
-    return _while_lower(ramp, here, clock or Clock(), (_exchange,))
 
 
 def swapped(ramp: Ramp, here: Point, clock: Clock | None = None) -> Point:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from .._clock import Clock
 from .._highs import Limits
 from .._types import Array, IntArray, is_sparse
-from ..errors import InputError, listing, positive_number
+from ..errors import InputError, listing, positive_number, whole_number
 from ..gram import Gram
 from ..machines import RampSVC, _exact, _ramp
 from ..machines._daks import daks
@@ -26,7 +26,6 @@ SECONDS = {"fast": 60.0, "daks": 180.0, "exact": 600.0}  # where no time_limit i
 ROUNDS = 4  # of tightening
 NODES = 200_000  # of branch and bound
 BY_SAMPLE = 1000  # samples up to which each has a constant of its own
-MERGED = 500  # rows above which equal ones are looked for
 DENSE = 50_000_000  # cells of a sparse table that may be unpacked
 
 
@@ -44,6 +43,8 @@ class Budget(BaseEstimator):
         by branch and bound, with a bound on how far the answer is from the best ("exact").
     feature_costs : mapping of column to cost, sequence with a cost for each column, or None
         What the features cost; 1 each by default, and for columns that a mapping does not name.
+    shakes : int
+        Random changes after which exchanges begin anew ("daks" adds its own).
     time_limit : float or None
         Seconds after which the best point so far is taken, 60, 180 and 600 for fast, daks and exact by default. Work is
         bounded by counts first: only a result with status "limit" was cut, and may differ from run to run.
@@ -54,11 +55,13 @@ class Budget(BaseEstimator):
         budget: float = 10,
         solver: str = "daks",
         feature_costs: Mapping[str, float] | Sequence[float] | None = None,
+        shakes: int = 10,
         time_limit: float | None = None,
     ) -> None:
         self.budget = budget
         self.solver = solver
         self.feature_costs = feature_costs
+        self.shakes = shakes
         self.time_limit = time_limit
 
     def check(self) -> None:
@@ -66,6 +69,7 @@ class Budget(BaseEstimator):
         positive_number("search", "budget", self.budget)
         if self.solver not in SOLVERS:
             raise InputError(f"search: solver is {self.solver!r}; it must be one of {listing(SOLVERS)}")
+        whole_number("search", "shakes", self.shakes, 0)
         if self.time_limit is not None:
             positive_number("search", "time_limit", self.time_limit)
 
@@ -140,7 +144,7 @@ class Budget(BaseEstimator):
         """(point, bound, status)."""
         clock = Clock(SECONDS[self.solver] if self.time_limit is None else self.time_limit)
         seen: list[_ramp.Point] = []
-        best, _ = _ramp.fast(ramp, rng, clock=clock, seen=seen)
+        best, _ = _ramp.fast(ramp, rng, self.shakes, clock, seen)
         if self.solver == "daks":
             best = daks(ramp, best, seen, rng, clock)
         if self.solver != "exact":
@@ -152,32 +156,30 @@ class Budget(BaseEstimator):
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a table, equal ones with equal labels as one; `place` (m,) is where each row went."""
+    """The rows of a table, equal ones with equal labels as one, in an order that does not depend on the table's.
+
+    So a row with a weight of 2 is the row twice. `place` (m,) is where each row went.
+    """
 
     data: Data
     X: Array
     y: Array
     top: Array
-    place: IntArray | None
+    place: IntArray
 
     @classmethod
     def of(cls, X: Array, y: Array, top: Array) -> _Rows:
-        if len(y) > MERGED:
-            both = np.ascontiguousarray(np.column_stack([X, y]))
-            _, first, place = np.unique(
-                both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel(),
-                return_index=True,
-                return_inverse=True,
-            )
-            if len(first) < len(y):
-                merged = Data(np.asfortranarray(X[first]), y[first], np.bincount(place, weights=top))
-                return cls(merged, X, y, top, place.astype(np.intp))
-        return cls(Data(X, y, top), X, y, top, None)
+        both = np.ascontiguousarray(np.column_stack([y, X]))
+        _, first, place = np.unique(
+            both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel(),
+            return_index=True,
+            return_inverse=True,
+        )
+        merged = Data(np.asfortranarray(X[first]), y[first], np.bincount(place, weights=top).astype(float))
+        return cls(merged, X, y, top, place.astype(np.intp))
 
     def alpha(self, alpha: Array) -> Array:
         """(m,) dual variables of all rows: equal rows share theirs by their price."""
-        if self.place is None:
-            return alpha
         total = np.maximum(self.data.top[self.place], 1e-300)
         return np.asarray(alpha[self.place] * self.top / total)
 

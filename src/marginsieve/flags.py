@@ -1,0 +1,109 @@
+"""What machines with the ramp loss say of samples that they did not see, over many subsamples of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from ._blas import one_thread
+from ._types import Array, IntArray
+from .fitting import Model, Part, Plan, left_out, prepare
+from .machines import RampSVC
+from .machines._expansion import Expansion
+
+LEFT_OUT = 0.3  # share of each class that a fit does not see
+CLIPPED = 2.0  # a decision value counts up to so much
+RESAMPLES = 50
+
+
+@dataclass(frozen=True)
+class Flags:
+    """By binary problem and sample: the mean decision value of the fits that did not see it, and how many of them put
+    it beyond the opposite margin; nan where there was none."""
+
+    value: Array  # (k, m)
+    frequency: Array  # (k, m) share of these fits
+
+
+def resampled(
+    plan: Plan, part: Part, prices: Sequence[float], rng: np.random.Generator, count: int, n_jobs: int | None = None
+) -> Flags:
+    """Fits at each price C on `count` subsamples of 70 % of the rows, groups together; all features, one machine each.
+
+    A fit without a weight says nothing and is left out. The result does not depend on n_jobs.
+    """
+    seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(count)
+    done = Parallel(n_jobs=n_jobs)(delayed(_once)(plan, part, tuple(prices), seed) for seed in seeds)
+    k, m = plan.labels(part.y).shape
+    total, beyond, seen = np.zeros((k, m)), np.zeros((k, m)), np.zeros((k, m))
+    for rows, values, flagged, fits in done:
+        total[:, rows] += values
+        beyond[:, rows] += flagged
+        seen[:, rows] += fits[:, None]
+    with np.errstate(invalid="ignore"):
+        return Flags(total / np.where(seen > 0, seen, np.nan), beyond / np.where(seen > 0, seen, np.nan))
+
+
+def _once(
+    plan: Plan, part: Part, prices: tuple[float, ...], seed: np.random.SeedSequence
+) -> tuple[IntArray, Array, Array, Array]:
+    """(rows not seen, sums of their clipped decision values, counts beyond the margin, fits by binary problem)."""
+    rng = np.random.default_rng(seed)
+    out = left_out(part, LEFT_OUT, rng, at_least=1, leave=2)
+    rows = np.flatnonzero(out)
+    labels = plan.labels(part.y)[:, rows]
+    values, flagged, fits = np.zeros(labels.shape), np.zeros(labels.shape), np.zeros(len(labels))
+    with one_thread():
+        ready = prepare(plan, part.take(np.flatnonzero(~out)), rng)
+        problem, Z = ready.problem, ready.rows(part.table.Z[rows])
+        gram = problem.gram()
+        columns = Expansion.of(gram)
+        X = columns.rows(Z)
+        for price in prices:
+            machine = RampSVC(C=price)
+            for k in range(len(labels)):
+                solution = machine.solve(gram, problem.y[k], problem.cost[k])
+                assert solution.expanded is not None
+                if solution.expanded.any():
+                    f = np.asarray(X @ solution.expanded) + solution.intercept
+                    values[k] += np.clip(f, -CLIPPED, CLIPPED)
+                    flagged[k] += labels[k] * f < -1.0
+                    fits[k] += 1
+    return rows, values, flagged, fits
+
+
+def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, index: Any) -> Any:
+    """The samples that a model with the ramp loss left out, as a DataFrame; None where it has another loss.
+
+    `margin` is y f of the model, below -1; `frequency` the share of resampled fits on the selected features, among
+    those that did not see the sample, that put it there too.
+    """
+    import pandas as pd
+
+    if not isinstance(model.machine, RampSVC):
+        return None
+    labels = plan.labels(part.y)
+    own = np.zeros(len(part.y), dtype=np.intp) if len(labels) == 1 else part.y
+    every = np.arange(len(part.y))
+    margin = (labels * model.decision(part.table.Z).T)[own, every]
+    chosen = np.flatnonzero(margin < -1.0)
+    frequency = np.full(len(chosen), np.nan)
+    if len(chosen):
+        small = replace(part, table=part.table.columns(model.features))
+        simple = replace(plan, keep=(), prefilter=None, sampler=None, ensemble=None)
+        found = resampled(simple, small, (model.machine.C,), rng, RESAMPLES)
+        frequency = found.frequency[own[chosen], chosen]
+    frame = pd.DataFrame({"margin": margin[chosen], "frequency": frequency}, index=index[chosen])
+    return frame.sort_values("margin", kind="stable")
+
+
+def sample_index(X: Any, count: int) -> Any:
+    """The names of the samples: a pandas index, or row numbers."""
+    import pandas as pd
+
+    index = getattr(X, "index", None)
+    return index if isinstance(index, pd.Index) else pd.RangeIndex(count)

@@ -1,0 +1,154 @@
+"""Samples whose label is likely to be wrong, by machines that did not see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import optimize
+
+from ._types import Array, BoolArray
+from .errors import InputError, positive_number, whole_number
+from .flags import RESAMPLES, resampled, sample_index
+from .inputs import seed_sequence
+from .recipes import ramp_svm
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PRICES = (0.05, 0.2, 1.0)
+FLOOR = 0.2  # a sample that is less likely wrong than this is no suspect
+WRONG = (2.0, 30.0)  # Beta prior of the share of wrong labels: its mode is 1 in 30
+STEEP = (1.5, 2.0)  # normal prior of the logarithm of the sigmoid's slope, values scaled to 1
+
+
+def find_suspects(
+    X: Any,
+    y: Any,
+    *,
+    C: float | Sequence[float] = PRICES,
+    resamples: int = RESAMPLES,
+    clean_rate: float = 0.05,
+    class_weight: Mapping[Any, float] | str | None = "balanced",
+    kinds: Mapping[str, str] | None = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> pd.DataFrame:
+    """Samples that are likely to have a wrong label, from resampled ramp-loss fits (l1 penalty, all features).
+
+    Each of `resamples` subsamples of 70 % of the rows gives a machine for each C; a sample is judged only by machines
+    that did not see it. A sigmoid that allows for wrong labels turns their mean decision value into the probability
+    that the label is wrong, given how well the classes can be told apart and how many labels look wrong altogether.
+
+    Parameters
+    ----------
+    X, y : table and labels
+        Numbers, categories or both; two classes or more (then each class against the rest).
+    C : float or several
+        The price of a margin error. Several are averaged: which one is best depends on the table.
+    resamples : int
+        Subsamples of the rows.
+    clean_rate : float
+        At most this share of the correctly labelled samples is expected among the suspects.
+    class_weight, kinds, sample_weight, groups, n_jobs :
+        As in SVMSelector and its `fit`; rows of one group are judged by machines that saw none of them.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    DataFrame indexed by sample (the index of a pandas X, else row numbers)
+        `suspicion`: the probability that the label is wrong; `margin`: the mean decision value of the machines that did
+        not see the sample, below 0 on the wrong side; `frequency`: the share of these machines that put it beyond the
+        opposite margin; `suspect`: whether it is one. Samples of weight 0 have no values.
+    """
+    import pandas as pd
+
+    prices = _prices(C)
+    whole_number("find_suspects", "resamples", resamples)
+    positive_number("find_suspects", "clean_rate", clean_rate, 1.0)
+    selector = ramp_svm(kinds=kinds, class_weight=class_weight)
+    part, used = selector._read(X, y, sample_weight, groups)
+    plan = selector._plan(part)
+    rng = np.random.default_rng(seed_sequence(random_state))
+    flags = resampled(plan, part, prices, rng, resamples, n_jobs)
+    labels = plan.labels(part.y)
+    own = np.zeros(len(part.y), dtype=np.intp) if len(labels) == 1 else part.y
+    every = np.arange(len(part.y))
+    suspicion = np.empty(len(part.y))
+    for k in range(len(labels)):
+        mine = own == k
+        suspicion[mine] = wrong_label(flags.value[k], labels[k], part.weight)[mine]
+    chosen = suspected(suspicion, clean_rate)
+    index = sample_index(X, len(y))
+    frame = pd.DataFrame(
+        {
+            "suspicion": suspicion,
+            "margin": (labels * flags.value)[own, every],
+            "frequency": flags.frequency[own, every],
+            "suspect": chosen,
+        },
+        index=index[used],
+    )
+    if len(used) == len(index):
+        return frame
+    whole = pd.DataFrame({name: np.nan for name in ("suspicion", "margin", "frequency")}, index=index)
+    whole["suspect"] = False
+    whole.iloc[used] = frame
+    return whole.astype({"suspect": bool})
+
+
+def _prices(C: Any) -> tuple[float, ...]:
+    prices = tuple(C) if hasattr(C, "__iter__") and not isinstance(C, str) else (C,)
+    for price in prices:
+        positive_number("find_suspects", "C", price)
+    if not prices:
+        raise InputError("find_suspects: C is empty; it must be a positive number or several")
+    return tuple(float(price) for price in prices)
+
+
+def wrong_label(value: Array, label: Array, weight: Array) -> Array:
+    """(m,) the probability that each label is wrong; label in {-1, +1}, values of machines that did not see it.
+
+    P(true class is +1 | f) = 1 / (1 + exp(-(a f + b))), and a share e of the labels is wrong whatever f is; a, b and e
+    by maximum likelihood with weak priors. A sample without a value gets e.
+    """
+    known = np.isfinite(value)
+    unit = max(float(np.abs(value[known]).max(initial=0.0)), 1e-12)
+    f, y, w = value[known] / unit, label[known], weight[known] / weight.mean()
+
+    def parts(theta: Array) -> tuple[Array, float]:
+        right = 1.0 / (1.0 + np.exp(-np.clip(y * (np.exp(theta[0]) * f + theta[1]), -30.0, 30.0)))
+        return right, 0.5 / (1.0 + float(np.exp(-theta[2])))
+
+    def loss(theta: Array) -> float:
+        right, e = parts(theta)
+        prior = (WRONG[0] - 1) * np.log(2 * e) + (WRONG[1] - 1) * np.log1p(-e)
+        steep = 0.5 * ((theta[0] - STEEP[0]) / STEEP[1]) ** 2
+        return float(-w @ np.log((1 - e) * right + e * (1 - right)) - prior + steep)
+
+    bounds = [(-4.0, 6.0), (-20.0, 20.0), (-12.0, 12.0)]
+    starts = ([0.5, 0.0, -2.0], [2.0, 0.0, -2.0])
+    found = min(
+        (
+            optimize.minimize(loss, start, method="Nelder-Mead", bounds=bounds, options={"maxiter": 2000})
+            for start in starts
+        ),
+        key=lambda answer: float(answer.fun),
+    )
+    right, e = parts(found.x)
+    out = np.full(len(value), e)
+    out[known] = e * (1 - right) / ((1 - e) * right + e * (1 - right))
+    return out
+
+
+def suspected(suspicion: Array, clean_rate: float) -> BoolArray:
+    """The most suspicious samples, as many as are expected to hold at most this share of the clean ones."""
+    order = np.argsort(-suspicion, kind="stable")
+    clean = np.cumsum(1.0 - suspicion[order])
+    count = int(np.searchsorted(clean, clean_rate * clean[-1], side="right"))
+    out = np.zeros(len(suspicion), dtype=bool)
+    out[order[:count]] = True
+    return out & (suspicion >= FLOOR)

@@ -1,0 +1,251 @@
+"""A budget of features as a search: what is found is what is fitted, said with its proof; suspects."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import marginsieve
+from marginsieve import recipes
+from marginsieve.errors import InputError
+from marginsieve.suspects import suspected, wrong_label
+
+FAST = {"solver": "fast", "shakes": 2, "random_state": 0}
+
+
+def objective(made, X, y, C, ramp=True):
+    """F from the weights of a fitted selector alone."""
+    solution = made.model_.solutions[0]
+    sign = np.where(y == made.positive_, 1.0, -1.0)
+    h = np.maximum(0.0, 1.0 - sign * made.model_.decision(np.asarray(X))[:, 0])
+    return np.abs(solution.expanded).sum() + C * (np.minimum(2.0, h) if ramp else h).sum()
+
+
+@pytest.mark.parametrize("name", ["fs_svm", "ramp_fs"])
+@pytest.mark.parametrize("solver", ["fast", "daks", "exact"])
+def test_what_is_found_is_what_is_fitted(name, solver, blobs):
+    X, y = blobs
+    made = recipes.get(name)(budget=2, C=0.5, solver=solver, random_state=0).fit(X, y)
+    assert made.n_features_ <= 2
+    assert made.objective_ == pytest.approx(objective(made, X, y, 0.5, name == "ramp_fs"), rel=1e-9)
+    assert made.path_.own.size == made.n_features_
+    assert made.path_.own.to_dict()["objective"] == pytest.approx(made.objective_)
+    if solver == "exact":
+        assert made.status_ == "optimal"
+        assert 0.0 <= made.gap_ <= 1e-4
+        assert made.bound_ <= made.objective_
+    else:
+        assert made.status_ == "heuristic"
+        assert np.isnan(made.bound_)
+        assert np.isnan(made.gap_)
+
+
+def test_solvers_agree_and_the_objective_never_rises_with_the_budget(blobs):
+    X, y = blobs
+    at = [recipes.ramp_fs(budget=b, solver="daks", random_state=0).fit(X, y).objective_ for b in range(1, 6)]
+    assert (np.diff(at) <= 1e-9).all()
+    exact = [recipes.ramp_fs(budget=b, solver="exact", random_state=0).fit(X, y).bound_ for b in (1, 2, 3)]
+    np.testing.assert_allclose(at[:3], exact, rtol=1e-3)
+
+
+def test_costs_bound_what_is_spent(blobs):
+    X, y = blobs
+    costs = {"x0": 10.0, "x1": 2.0}
+    made = recipes.ramp_fs(budget=4, feature_costs=costs, **FAST).fit(X, y)
+    assert not made.support_[0]
+    spent = sum(costs.get(f"x{j}", 1.0) for j in np.flatnonzero(made.support_))
+    assert spent <= 4.0
+    assert made.path_.own.spent == pytest.approx(spent)
+    listed = [10.0, 2.0, *[1.0] * 10]
+    same = recipes.ramp_fs(budget=4, feature_costs=listed, **FAST).fit(X, y)
+    np.testing.assert_array_equal(made.support_, same.support_)
+
+
+def test_features_to_keep_are_paid_for_first(blobs):
+    X, y = blobs
+    made = recipes.ramp_fs(budget=3, keep=["x11"], **FAST).fit(X, y)
+    assert made.support_[11]
+    assert made.n_features_ <= 3
+    with pytest.raises(InputError, match="budget is 1, less than the features to keep cost together"):
+        recipes.ramp_fs(budget=1, keep=["x11", "x10"], **FAST).fit(X, y)
+
+
+def test_a_category_counts_once():
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    level = np.where(rng.random(80) < 0.9, np.where(y > 0, "a", "b"), "c")
+    X = pd.DataFrame({"level": level, **{f"n{k}": rng.normal(size=80) for k in range(6)}})
+    made = recipes.ramp_fs(budget=1, **FAST).fit(X, y)
+    assert list(made.get_feature_names_out()) == ["level"]
+    assert made.score(X, y) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"budget": 0}, "budget is 0; it must be a positive number"),
+        ({"solver": "quick"}, "solver is 'quick'; it must be one of 'daks', 'exact', 'fast'"),
+        ({"time_limit": -1}, "time_limit is -1; it must be a positive number"),
+        ({"shakes": -1}, "shakes is -1; it must be a whole number of 0 or more"),
+        ({"feature_costs": {"age": 1.0}}, "feature_costs names 'age', which the table does not have"),
+        ({"feature_costs": [1.0, 2.0]}, "feature_costs is 2 numbers; it must name columns or have 12 numbers"),
+        ({"feature_costs": {"x1": "dear"}}, "feature_costs of 'x1' is 'dear'; it must be a number of 0 or more"),
+        ({"feature_costs": 3.0}, "feature_costs is 3.0; it must name columns"),
+        ({"budget": 0.5}, "budget is 0.5 and no feature costs so little: the cheapest costs 1"),
+    ],
+)
+def test_mistakes_are_named(settings, told, blobs):
+    with pytest.raises(InputError, match=told):
+        recipes.ramp_fs(**{"solver": "fast", **settings}).fit(*blobs)
+
+
+def test_more_classes_are_refused(blobs):
+    X, _ = blobs
+    with pytest.raises(InputError, match="y has 3 classes; use two, or svm_l1"):
+        recipes.ramp_fs(**FAST).fit(X, np.arange(40) % 3)
+
+
+def test_a_price_at_which_nothing_pays_is_told(blobs):
+    X, y = blobs
+    with pytest.warns(UserWarning, match="no feature is worth a weight at this C .* raise C"):
+        made = recipes.ramp_fs(C=1e-4, **FAST).fit(X, y)
+    assert made.n_features_ == 1
+    assert made.objective_ == pytest.approx(2e-4 * 15)
+
+
+def test_a_result_that_the_clock_cut_says_so(blobs):
+    made = recipes.ramp_fs(budget=2, time_limit=1e-9, random_state=0).fit(*blobs)
+    assert made.status_ == "limit"
+    exact = recipes.ramp_fs(budget=2, solver="exact", time_limit=1e-9, random_state=0).fit(*blobs)
+    assert exact.status_ in ("limit", "optimal")
+    assert exact.bound_ <= exact.objective_
+
+
+def test_linear_programs_have_a_proof_and_others_none(blobs):
+    X, y = blobs
+    made = recipes.svm_l1(n_features_to_select=3, threshold="margin").fit(X, y)
+    assert made.status_ == "optimal"
+    assert made.gap_ == pytest.approx(0.0, abs=1e-6)
+    assert not hasattr(made, "suspects_")
+    assert recipes.fsv(n_features_to_select=3, threshold="margin").fit(X, y).status_ == "heuristic"
+    with pytest.raises(AttributeError, match="has no gap_: CSVC is no linear program"):
+        _ = recipes.svm_rfe(n_features_to_select=3, threshold="margin").fit(X, y).gap_
+    with pytest.raises(AttributeError, match="has no status_: it is not fitted"):
+        _ = recipes.svm_l1().status_
+
+
+# -- suspects ------------------------------------------------------------------------------------------------------
+
+
+def planted(seed=0, m=80, n=200, flips=8):
+    rng = np.random.default_rng(seed)
+    y = np.arange(m) % 2
+    X = rng.normal(size=(m, n))
+    X[:, :8] += 2.0 * (2 * y[:, None] - 1) / 2
+    wrong = rng.choice(m, flips, replace=False)
+    given = y.copy()
+    given[wrong] = 1 - given[wrong]
+    return X, given, wrong
+
+
+def test_the_machine_names_the_samples_that_it_left_out():
+    X, y, wrong = planted(n=20)
+    frame = pd.DataFrame(X, index=[f"p{i}" for i in range(80)])
+    made = recipes.ramp_fs(budget=8, C=0.3, **FAST).fit(frame, y)
+    left = made.suspects_
+    assert set(left.index) <= set(frame.index)
+    assert {f"p{i}" for i in wrong} >= set(left.index[left.frequency > 0.5])
+    assert len(left) >= 4
+    margin = np.where(y == 1, 1, -1) * made.decision_function(frame)
+    np.testing.assert_allclose(left.margin, pd.Series(margin, index=frame.index)[left.index])
+    assert (left.margin < -1).all()
+    assert left.frequency.between(0, 1).all()
+    assert set(recipes.ramp_svm(n_features_to_select=8, threshold="margin", points=8).fit(X, y).suspects_.index) <= set(
+        range(80)
+    )
+
+
+def test_planted_flips_are_found():
+    X, y, wrong = planted()
+    found = marginsieve.find_suspects(X, y, random_state=0)
+    assert list(found.columns) == ["suspicion", "margin", "frequency", "suspect"]
+    assert found.suspect.dtype == bool
+    hits = found.suspect.to_numpy()[wrong].sum()
+    assert hits >= 6
+    assert found.suspect.sum() - hits <= 4
+    assert found.suspicion.between(0, 1).all()
+    again = marginsieve.find_suspects(X, y, random_state=0, n_jobs=2)
+    pd.testing.assert_frame_equal(found, again)
+
+
+def test_clean_tables_have_few_suspects_and_the_rate_bounds_them():
+    flagged, clean = 0, 0
+    for seed in range(5):
+        X, y, _ = planted(seed, flips=0)
+        flagged += marginsieve.find_suspects(X, y, resamples=20, random_state=0).suspect.sum()
+        clean += len(y)
+    assert flagged / clean <= 0.05
+
+
+def test_noise_has_no_suspects():
+    """Where nothing can be told, no label can be called wrong."""
+    rng = np.random.default_rng(0)
+    found = marginsieve.find_suspects(rng.normal(size=(60, 100)), np.arange(60) % 2, resamples=20, random_state=0)
+    assert found.suspect.mean() <= 0.05
+    assert found.suspicion.mean() < 0.3
+
+
+def test_more_classes_weights_groups_and_categories():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], 30)
+    X = pd.DataFrame({"n": rng.normal(size=90) + 3 * (y == "a"), "k": np.where(y == "b", "yes", "no")})
+    given = y.copy()
+    given[[0, 35]] = "c"
+    weight = np.ones(90)
+    weight[5] = 0.0
+    found = marginsieve.find_suspects(
+        X, given, sample_weight=weight, groups=np.arange(90) // 2, resamples=20, random_state=0
+    )
+    assert len(found) == 90
+    assert np.isnan(found.suspicion[5])
+    assert not found.suspect[5]
+    assert found.suspect[35]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"C": ()}, "C is empty"),
+        ({"C": -1.0}, "C is -1.0; it must be a positive number"),
+        ({"resamples": 0}, "resamples is 0; it must be a whole number of 1 or more"),
+        ({"clean_rate": 2.0}, "clean_rate is 2.0; it must be a positive number of at most 1"),
+    ],
+)
+def test_suspects_name_mistakes(settings, told, blobs):
+    with pytest.raises(InputError, match=told):
+        marginsieve.find_suspects(*blobs, **settings)
+
+
+def test_probabilities_are_calibrated():
+    """Labels flipped at a known rate, values of a known logistic model: what is said is what is so."""
+    rng = np.random.default_rng(0)
+    said, so = [], []
+    for _ in range(20):
+        f = rng.normal(size=300)
+        true = np.where(rng.random(300) < 1 / (1 + np.exp(-4 * f)), 1.0, -1.0)
+        wrong = rng.random(300) < 0.08
+        p = wrong_label(f, np.where(wrong, -true, true), np.ones(300))
+        said.append(p)
+        so.append(wrong)
+    said, so = np.concatenate(said), np.concatenate(so)
+    assert said.mean() == pytest.approx(so.mean(), abs=0.03)
+    for low, high in ((0.0, 0.1), (0.1, 0.4), (0.4, 1.0)):
+        inside = (said >= low) & (said < high)
+        assert said[inside].mean() == pytest.approx(so[inside].mean(), abs=0.15)
+
+
+def test_the_cut_holds_its_share():
+    p = np.array([0.99, 0.9, 0.6, 0.3, 0.1, *[0.01] * 45])
+    chosen = suspected(p, 0.05)
+    assert (1 - p[chosen]).sum() <= 0.05 * (1 - p).sum()
+    assert chosen[:3].all()
+    assert not chosen[4:].any()
