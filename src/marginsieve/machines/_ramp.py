@@ -218,7 +218,7 @@ def fast(
     first = printed_start(ramp, weight)
     sets = [within(ramp, weight), eliminated(ramp, weight), within(ramp, apart(ramp))]
     points = [on(ramp, first.features, first.marked), *(on(ramp, chosen) for chosen in sets)]
-    seen += [swapped(ramp, point, clock) for point in _distinct(points)]
+    seen += [_while_lower(ramp, point, clock, (_swap,)) for point in _distinct(points)]
     best = shaken(ramp, better([first, *seen]), rounds, rng, clock, seen)
     return swapped(ramp, best, clock), first
 
