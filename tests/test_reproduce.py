@@ -11,8 +11,9 @@ from marginsieve.errors import InputError
 from marginsieve.evaluation.engine import run_suite
 from marginsieve.evaluation.papers import EFFECTIVENESS, PAPERS, Job, paper_of
 from marginsieve.evaluation.parameters import ConvergenceStudy, ParameterStudy
-from marginsieve.evaluation.reproduce import _following, reproduce
+from marginsieve.evaluation.reproduce import _answers, _entries, reproduce
 from marginsieve.evaluation.suite import Suite
+from marginsieve.evaluation.variants import best_variants, following
 from marginsieve.table import imputed
 
 
@@ -48,7 +49,7 @@ def test_every_job_asks_for_something_that_was_printed():
     for paper in PAPERS.values():
         printed = paper.printed()
         for job in paper.jobs:
-            if job.tables != ("figures",):
+            if job.tables != ("figures",) and not job.refined:
                 part = printed[printed["table"].isin(job.tables) & printed["method"].isin(list(job.methods))]
                 assert set(part["dataset"]) & set(job.data), job.name
                 assert set(part["quantity"]) & set(job.quantities), job.name
@@ -180,11 +181,11 @@ def test_a_job_may_follow_the_number_that_a_method_settled_on(colon):
     }
     study = run_suite(Suite.read(spec), colon / "own")
     job = replace(own, name="after", follows="own:kp_svm", methods={"fisher": ("fisher", {})})
-    sizes = _following(job, {"own": study}).protocol["sizes"]
+    sizes = following(job, {"own": study}).protocol["sizes"]
     means = study.to_pandas().groupby("method")["size"].mean()
     assert sizes[0] in [round(value) for value in means]
     assert sizes[1] == sizes[0] + 1
-    assert _following(job, {}).methods == {}
+    assert following(job, {}).methods == {}
 
 
 def test_missing_numbers_become_the_means_of_the_training_part():
@@ -226,3 +227,33 @@ def test_a_claim_about_families_is_judged():
     assert _judge(claim, table) == "reproduced: b 2.00, c 1.00"
     assert _judge(replace(claim, above=("a", "c"), below=("b",)), table) == "worse: c 1.00, b 2.00"
     assert _judge(replace(claim, below=("d",)), table) == "not comparable: missing d"
+
+
+def test_a_job_goes_on_with_the_variant_that_did_best(tmp_path):
+    """Chosen by accuracy, of equals by balanced accuracy; all quantities are those of the one chosen."""
+    source = Job(
+        "first",
+        ("text 4.3",),
+        {"name": "ramp-loss-labels", "tuned": ""},
+        ("T",),
+        ("T",),
+        {"ramp_fs": ("ramp_fs", {"solver": "fast", "shakes": 0})},
+        {"accuracy_percent": ("accuracy", "value"), "n_features_selected": ("n_features", "value")},
+        variants={"ramp_fs": ({"C": 1e-4, "budget": 2}, {"C": 1.0, "budget": 2})},
+        chosen_by="accuracy",
+    )
+    entries = [
+        entry for label in source.methods for entry in _entries(source, label, *source.methods[label], "paper", False)
+    ]
+    cohort = {"n_samples": 60, "n_features": 12, "n_relevant": 4, "effect": 3.0}
+    spec = {"protocol": source.protocol, "data": [{"cohort": cohort, "label": "T"}], "method": entries}
+    study = run_suite(Suite.read(spec), tmp_path)
+    data = study.scores("accuracy")["data"].iloc[0]
+    source = replace(source, data=(data,))
+    assert best_variants(source, study) == {(data, "ramp_fs"): "ramp_fs[C=1, budget=2]"}
+    job = replace(source, name="second", follows="first:ramp_fs", refined={"solver": "daks"}, variants={})
+    made = following(job, {"first": study}, (source, job))
+    assert made.methods["ramp_fs"][1] == {"solver": "daks", "shakes": 0, "C": 1.0, "budget": 2}
+    answers = _answers(source, study, "paper").set_index("quantity")["paper"]
+    assert answers["accuracy_percent"] == pytest.approx(100 * study.scores("accuracy")["accuracy"].max())
+    assert answers["n_features_selected"] == pytest.approx(2.0)

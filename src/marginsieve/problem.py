@@ -108,6 +108,22 @@ class Settled:
 
 
 @dataclass(frozen=True)
+class Weighted:
+    """An l1 machine's number: the features with a weight at its own C."""
+
+    size: int
+    emptied: bool = False  # there is none: what stays presses hardest for one
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"size": self.size}
+
+    def __str__(self) -> str:
+        if self.emptied:
+            return f"no feature has a weight at this C ({self.size} kept): raise C"
+        return f"{self.size} features have a weight at the machine's own C"
+
+
+@dataclass(frozen=True)
 class Budgeted:
     """A budget's number: the program's objective, the bound below it, and how it was solved."""
 

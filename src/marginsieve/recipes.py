@@ -128,6 +128,7 @@ def l1_cssvm(
     C: float = 1.0,
     points: int = 40,
     final: Any = None,
+    stop: str = "ranking",
     standardize: bool = True,
     **settings: Any,
 ) -> SVMSelector:
@@ -136,17 +137,24 @@ def l1_cssvm(
     Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature selection for SVM
     classification, Applied Soft Computing 67 (2018) 94-105, eq. 6.
     """
-    return _learned(L1SVC(C=C), points, final, {"kernel": kernel, "standardize": standardize, **settings})
+    return _learned(
+        L1SVC(C=C), LearnedPath(points, final, stop), {"kernel": kernel, "standardize": standardize, **settings}
+    )
 
 
 def svm_l1(
-    C: float = 1.0, points: int = 40, final: Any = None, standardize: bool = True, **settings: Any
+    C: float = 1.0,
+    points: int = 40,
+    final: Any = None,
+    stop: str = "ranking",
+    standardize: bool = True,
+    **settings: Any,
 ) -> SVMSelector:
     """The linear machine with an l1 penalty and hinge loss, a linear program; features rank as they enter.
 
     Bradley and Mangasarian, Feature selection via concave minimization and support vector machines, ICML 1998, 82-90.
     """
-    return _learned(HingeSVC(C=C), points, final, {"standardize": standardize, **settings})
+    return _learned(HingeSVC(C=C), LearnedPath(points, final, stop), {"standardize": standardize, **settings})
 
 
 def fsv(
@@ -154,6 +162,7 @@ def fsv(
     beta: float = 5.0,
     points: int = 40,
     final: Any = None,
+    stop: str = "ranking",
     standardize: bool = True,
     **settings: Any,
 ) -> SVMSelector:
@@ -161,18 +170,25 @@ def fsv(
 
     Bradley and Mangasarian, Feature selection via concave minimization and support vector machines, ICML 1998, 82-90.
     """
-    return _learned(ConcaveSVC(C=C, beta=beta), points, final, {"standardize": standardize, **settings})
+    return _learned(
+        ConcaveSVC(C=C, beta=beta), LearnedPath(points, final, stop), {"standardize": standardize, **settings}
+    )
 
 
 def ramp_svm(
-    C: float = 1.0, points: int = 40, final: Any = None, standardize: bool = True, **settings: Any
+    C: float = 1.0,
+    points: int = 40,
+    final: Any = None,
+    stop: str = "ranking",
+    standardize: bool = True,
+    **settings: Any,
 ) -> SVMSelector:
     """An l1 penalty with the ramp loss, which wrong labels far out cannot bend; features rank as they enter.
 
     Baldomero-Naranjo, Martinez-Merino and Rodriguez-Chia, A robust SVM-based approach with feature selection and
     outliers detection for classification problems, Expert Systems with Applications 178 (2021) 115017.
     """
-    return _learned(RampSVC(C=C), points, final, {"standardize": standardize, **settings})
+    return _learned(RampSVC(C=C), LearnedPath(points, final, stop), {"standardize": standardize, **settings})
 
 
 def fs_svm(
@@ -220,8 +236,8 @@ def _budgeted(machine: Any, search: Budget, settings: dict[str, Any]) -> SVMSele
     return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=search, **settings)
 
 
-def _learned(machine: Any, points: int, final: Any, settings: dict[str, Any]) -> SVMSelector:
-    search = LearnedPath(points=points, final=None if final is None else resolve("machine", final))
+def _learned(machine: Any, search: LearnedPath, settings: dict[str, Any]) -> SVMSelector:
+    search.final = None if search.final is None else resolve("machine", search.final)
     kernel = resolve("kernel", settings.pop("kernel", "linear"))
     return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=search, **settings)
 

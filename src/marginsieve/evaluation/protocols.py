@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit
 
-from .._types import Array, IntArray
+from .._types import IntArray
 from ..errors import InputError, listing
+from ..recipes import svm_l1
 
 POWERS = tuple(2.0**k for k in range(-7, 8))
 
@@ -97,8 +98,8 @@ class Protocol:
         counts = (max(1, round(size * n)) if size < 1 else int(size) for size in self.sizes)
         return sorted({count for count in counts if count <= n})
 
-    def noisy(self, X: Array, y: IntArray, rng: np.random.Generator) -> IntArray:
-        """The labels of a training part with the protocol's noise; test parts never come here."""
+    def noisy(self, X: Any, y: IntArray, rng: np.random.Generator) -> IntArray:
+        """The labels of a training part with the protocol's noise, the same for all methods; never of a test part."""
         if self.noise == "labels":
             return _flip(y, self.noise_share, rng)
         if self.noise == "outliers":
@@ -121,17 +122,13 @@ def _flip(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
     return out
 
 
-def _outliers(X: Array, y: IntArray, share: float) -> IntArray:
-    """Flip, in each of two classes, the share of samples that lie furthest on their own side of an l1 SVM."""
-    from sklearn.svm import LinearSVC
-
+def _outliers(X: Any, y: IntArray, share: float) -> IntArray:
+    """Flip, in each of two classes, the share of samples that lie furthest on their own side of an l1 machine."""
     codes = np.unique(y)
     if len(codes) != 2:
         raise InputError(f"noise 'outliers' needs two classes; the table has {len(codes)}")
-    scale = X.std(axis=0)
-    Z = (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-    machine = LinearSVC(penalty="l1", dual=False, max_iter=5000, random_state=0).fit(Z, y == codes[1])
-    depth = machine.decision_function(Z) * np.where(y == codes[1], 1.0, -1.0)
+    machine = svm_l1(stop="own", points=2, threshold="margin", similar=None).fit(X, y)
+    depth = machine.decision_function(X) * np.where(y == codes[1], 1.0, -1.0)
     out = y.copy()
     for code, other in (codes, codes[::-1]):
         members = np.flatnonzero(y == code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,12 +12,14 @@ from .. import datasets, recipes
 from ..errors import InputError
 from .describe import describe
 from .engine import run_suite
-from .papers import Claim, Job, Paper, paper_of
+from .paper import Claim, Job, Paper
+from .papers import paper_of
 from .plots import curves
 from .results import OWN, Study
 from .statistics import compare
 from .store import FILE
 from .suite import Suite
+from .variants import best_variants, following, variant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ def reproduce(
         names = datasets.present(job.quick if quick else job.data)
         found, studies = [], {}
         for tuning in ("paper", "nested") if job.nested else ("paper",):
-            suite = _suite(_following(job, finished), names, tuning, quick)
+            suite = _suite(following(job, finished, paper.jobs), names, tuning, quick)
             if suite is None:
                 continue
             folder = out / f"{job.name}-{tuning}"
@@ -76,24 +77,6 @@ def reproduce(
     report = out / "report.md"
     report.write_text(_report(paper, sections, ours, quick, out), encoding="utf-8")
     return report
-
-
-def _following(job: Job, finished: Mapping[str, Study]) -> Job:
-    """The job with its sizes: those that a method settled on in an earlier one, where it follows one."""
-    if not job.follows:
-        return job
-    name, method = job.follows.split(":")
-    if name not in finished:
-        return replace(job, methods={})
-    metric, frame = next(iter(job.quantities.values()))[0], finished[name].to_pandas()
-    scores = finished[name].scores(metric)
-    scores = scores[scores["data"].isin(job.data) & scores["method"].str.startswith(method)]
-    if scores.empty:
-        return replace(job, methods={})
-    best = scores.sort_values(metric).iloc[-1]
-    part = frame[frame["data"].eq(best["data"]) & frame["method"].eq(best["method"])]
-    size = max(1, round(float(part["size"].mean())))
-    return replace(job, protocol={**job.protocol, "sizes": [size, size + 1]})
 
 
 def _suite(job: Job, names: list[str], tuning: str, quick: bool) -> Suite | None:
@@ -123,29 +106,28 @@ def _entries(
     return [{"name": recipe, "label": variant(label, extra), **settings, **grid, **extra} for extra in variants]
 
 
-def variant(label: str, extra: Mapping[str, Any]) -> str:
-    """The label of a method with further settings."""
-    told = [
-        f"{name}={value if isinstance(value, str) else f'{value:g}'}" for name, value in extra.items() if name != "grid"
-    ]
-    return f"{label}[{', '.join(told)}]" if told else label
-
-
 def _answers(job: Job, study: Study, tuning: str) -> pd.DataFrame:
     """Our value of each printed quantity, by data set and method, in the paper's units; of variants the best one's."""
     import pandas as pd
 
-    rows = []
+    rows, chosen = [], best_variants(job, study) if job.chosen_by else {}
     for quantity, (metric, reduce) in job.quantities.items():
-        scores = study.scores(metric)
+        scores = _counts(study) if metric == "n_features" else study.scores(metric)
         scores = scores.assign(base=scores["method"].str.split("[", regex=False).str[0])
-        factor = 1.0 if metric in ("g_mean", "auc") else 100.0
+        factor = 1.0 if metric in ("g_mean", "auc", "n_features") else 100.0
         for (data, method), part in scores.groupby(["data", "base"], sort=False):
-            best = part.groupby("method", sort=False)[metric].agg("max" if reduce == "max" else "mean").idxmax()
+            score = part.groupby("method", sort=False)[metric].agg("max" if reduce == "max" else "mean")
+            best = chosen.get((str(data), str(method)), str(score.idxmax()))
             values = factor * part.loc[part["method"] == best, metric].to_numpy(dtype=float)
             value = {"mean": values.mean(), "max": values.max(), "value": values[0]}[reduce]
             rows.append({"dataset": data, "method": method, "quantity": quantity, tuning: float(value)})
     return pd.DataFrame(rows, columns=["dataset", "method", "quantity", tuning])
+
+
+def _counts(study: Study) -> pd.DataFrame:
+    """The mean number of selected features, by data set and method."""
+    sizes = study.to_pandas().groupby(["data", "method"], sort=False)["size"].mean()
+    return sizes.rename("n_features").reset_index()
 
 
 def _variants(job: Job, study: Study) -> list[str]:
@@ -232,7 +214,7 @@ def _section(job: Job, table: pd.DataFrame, studies: dict[str, Study], printed: 
 
 def _ranks(job: Job, table: pd.DataFrame, out: Path) -> list[str]:
     """Average ranks of our values over the data sets, Holm's test against the best, and the diagram."""
-    quantity = list(job.quantities)[-1]
+    quantity = [name for name, (metric, _) in job.quantities.items() if metric != "n_features"][-1]
     part = table[(table["quantity"] == quantity) & table["paper"].notna()]
     scores = part.pivot_table(index="dataset", columns="method", values="paper").dropna()
     if min(scores.shape) < 2:

@@ -85,7 +85,7 @@ def _fit_and_predict(unit: Unit, data: Data, params: dict[str, Any]) -> dict[str
     if protocol.impute:
         X, rows = imputed(X, X), imputed(rows, X)
     if protocol.noise:
-        y = protocol.noisy(np.asarray(X, dtype=float), y, np.random.default_rng(unit.seed))
+        y = protocol.noisy(X, y, np.random.default_rng([unit.split_seed, *split.name.encode()]))
     selector = _selector(unit, data, params)
     chosen = dict(params)
     groups = None if data.groups is None else data.groups[train]

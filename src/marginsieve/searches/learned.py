@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._types import Array, IntArray
-from ..errors import whole_number
-from ..problem import Path, Problem, Solution, Step
+from ..errors import InputError, whole_number
+from ..problem import Path, Problem, Solution, Step, Weighted
 from .backward import check_final, worst_first
 
 
@@ -28,16 +28,22 @@ class LearnedPath(BaseEstimator):
     final : machine or None
         What is fitted on the selected features, the learning machine itself by default. An l1 machine goes on choosing
         among them; CSVC() uses them all.
+    stop : "ranking" or "own"
+        "own": the features that have a weight at the machine's own C rank first, and are as many as are selected where
+        no number is asked for: the machine as it is.
     """
 
-    def __init__(self, points: int = 40, final: Any = None) -> None:
+    def __init__(self, points: int = 40, final: Any = None, stop: str = "ranking") -> None:
         self.points = points
         self.final = final
+        self.stop = stop
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         whole_number("search", "points", self.points, 2)
         check_final(self.final)
+        if self.stop not in ("ranking", "own"):
+            raise InputError(f"search: stop is {self.stop!r}; it must be one of 'ranking', 'own'")
 
     def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Of n values of C, what enters at the k-th scores n - k + 1, what never enters its gradient, below 1."""
@@ -60,9 +66,15 @@ class LearnedPath(BaseEstimator):
         assert solutions is not None
         gradient = np.max([machine.pull(solution, gram) for solution in solutions], axis=0)
         score = np.where(entered > 0, entered, np.minimum(gradient, 1.0 - 1e-9))
+        own = None
+        if self.stop == "own":
+            chosen = weight > 0
+            score[chosen] += len(prices)
+            own = Weighted(max(len(np.union1d(np.flatnonzero(chosen), problem.keep)), 1), not chosen.any())
         kept = np.isin(np.arange(len(score)), problem.keep)
         order: IntArray = worst_first(score, len(score), kept, np.where(entered > 0, size, gradient))[::-1]
-        return Path(order, score, tuple(steps[count] for count in sorted(steps, reverse=True)), self._reason(entered))
+        walked = tuple(steps[count] for count in sorted(steps, reverse=True))
+        return Path(order, score, walked, self._reason(entered), own=own)
 
     def _reason(self, entered: Array) -> str:
         count = int(np.count_nonzero(entered))

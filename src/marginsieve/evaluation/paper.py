@@ -1,0 +1,79 @@
+"""What a paper's study is made of: jobs that make our figures, claims that they are to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from .mixed import FamilyComparison
+from .parameters import ConvergenceStudy, ParameterStudy
+from .steps import StepTimes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Job:
+    """A suite and the printed quantities that it answers.
+
+    `methods` maps a printed method to (recipe, settings); a recipe that does not exist is shown as missing.
+    `quantities` maps a printed quantity to (metric, "value" | "mean" | "max" over sizes). `variants` are settings of a
+    method that the paper chose among by the very estimate that it reports; `untuned` are the settings with which a
+    method is run instead, with nothing tuned, where parameters may not be chosen so.
+    """
+
+    name: str
+    tables: tuple[str, ...]
+    protocol: Mapping[str, Any]
+    data: tuple[str, ...]
+    quick: tuple[str, ...]
+    methods: Mapping[str, tuple[str, Mapping[str, Any]]]
+    quantities: Mapping[str, tuple[str, str]]
+    note: str = ""  # printed rows must carry this in their note
+    nested: bool = True  # also run with tuning inside the training parts, to show the optimism
+    grids: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)  # by method: what is tuned for it
+    variants: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    untuned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    quick_protocol: Mapping[str, Any] = field(default_factory=dict)
+    nested_protocol: Mapping[str, Any] = field(default_factory=dict)  # what changes where parameters are tuned inside
+    follows: str = ""  # "job:method": the sizes are the mean number of features that the method there settled on
+    refined: Mapping[str, Any] = field(default_factory=dict)  # or: its best variant there is run again with these
+    chosen_by: str = ""  # the metric by which the best variant is chosen for all quantities; each has its own without
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says of its methods: `best` has the highest mean of a quantity among `among`.
+
+    Or each of `above` has a higher one than each of `below`.
+    """
+
+    text: str
+    where: str
+    best: str = ""
+    among: tuple[str, ...] = ()
+    quantity: str = ""
+    job: str = ""  # only what this job measured
+    above: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+    why_not: str = ""  # a claim that no figure of ours can decide
+
+
+@dataclass(frozen=True)
+class Paper:
+    name: str
+    title: str
+    jobs: tuple[Job, ...]
+    claims: tuple[Claim, ...]
+    studies: tuple[ParameterStudy | ConvergenceStudy | StepTimes | FamilyComparison, ...] = ()
+
+    def printed(self) -> pd.DataFrame:
+        """The printed figures: table, dataset, method, quantity, size, value, note."""
+        import pandas as pd
+
+        with (files(__package__) / "printed" / f"{self.name}.csv").open(encoding="utf-8") as handle:
+            frame = pd.read_csv(handle, dtype=str, keep_default_na=False)
+        return frame.assign(value=pd.to_numeric(frame["value"]))
