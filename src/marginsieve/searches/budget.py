@@ -97,11 +97,7 @@ class Budget(BaseEstimator):
     def run(self, problem: Problem, rng: np.random.Generator) -> Path:
         """The chosen features by the size of their weight, then the others by how hard they press for one."""
         since = time.perf_counter()
-        gram = problem.gram()
-        columns = Expansion.of(gram)
-        cost, budget = self._costs(problem)
-        rows = _Rows.of(_dense(columns.rows(gram.table.Z)), problem.y[0], problem.machine.C * problem.cost[0])
-        ramp = _ramp.Ramp(rows.data, columns.owner, cost, budget, isinstance(problem.machine, RampSVC))
+        ramp, rows, columns = self.instance(problem)
         found, bound, status = self._solve(ramp, rng)
         weight = _ramp.by_feature(ramp, found.columns, np.abs(found.w))
         chosen = np.union1d(found.features, problem.keep).astype(np.intp)
@@ -120,6 +116,14 @@ class Budget(BaseEstimator):
         step = Step(len(chosen), found.F, solution.residual, time.perf_counter() - since)
         problem.solves += 1
         return Path(order, score, (step,), str(own), nested=False, own=own, solutions=(solution,))
+
+    def instance(self, problem: Problem) -> tuple[_ramp.Ramp, Rows, Expansion]:
+        """The program, the rows it was made of, and what its columns are."""
+        gram = problem.gram()
+        columns = Expansion.of(gram)
+        cost, budget = self._costs(problem)
+        rows = Rows.of(_dense(columns.rows(gram.table.Z)), problem.y[0], problem.machine.C * problem.cost[0])
+        return _ramp.Ramp(rows.data, columns.owner, cost, budget, isinstance(problem.machine, RampSVC)), rows, columns
 
     def _of(self, problem: Problem) -> Array:
         """(n,) what the features cost."""
@@ -155,7 +159,7 @@ class Budget(BaseEstimator):
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """The rows of a table, equal ones with equal labels as one, in an order that does not depend on the table's.
 
     So a row with a weight of 2 is the row twice. `place` (m,) is where each row went.
@@ -168,7 +172,7 @@ class _Rows:
     place: IntArray
 
     @classmethod
-    def of(cls, X: Array, y: Array, top: Array) -> _Rows:
+    def of(cls, X: Array, y: Array, top: Array) -> Rows:
         both = np.ascontiguousarray(np.column_stack([y, X]))
         _, first, place = np.unique(
             both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel(),
@@ -198,7 +202,7 @@ def _dense(X: Any) -> Array:
 def _solution(
     problem: Problem,
     columns: Expansion,
-    rows: _Rows,
+    rows: Rows,
     found: _ramp.Point,
     chosen: IntArray,
     bound: float,
