@@ -12,6 +12,8 @@ from rich.text import Text
 from .errors import listing
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .study import Selection
 
 SHOWN = 20  # features in the printed table
@@ -55,6 +57,27 @@ def show_selection(selection: Selection, out: Path) -> None:
     for note in _doubts(result):
         say(f"note: {note}")
     say(f"\nresults: {out}/ (result.json, features.csv, predictions.csv); {result['seconds']:.1f} s")
+
+
+def show_suspects(found: pd.DataFrame, target: str, out: Path) -> None:
+    """The suspects, the most suspicious first."""
+    console = Console()
+    worst = found[found["suspect"]].sort_values("suspicion", ascending=False, kind="stable")
+    text = f"{_many(len(found), 'sample')}, {_many(len(worst), 'suspect label')}"
+    console.print(text, markup=False, highlight=False)
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("row", target, "wrong with probability", "margin", "beyond it in"):
+        grid.add_column(heading, justify="left" if heading == target else "right", overflow="fold")
+    for row in worst.head(SHOWN).to_dict("records"):
+        share = f"{row['frequency']:.0%} of fits"
+        grid.add_row(
+            str(row["row"]), _plain(str(row[target])), f"{row['suspicion']:.2f}", f"{row['margin']:.2f}", share
+        )
+    if len(worst):
+        console.print(grid, markup=False)
+    if len(worst) > SHOWN:
+        console.print(f"... and {len(worst) - SHOWN} more", markup=False, highlight=False)
+    console.print(f"all samples: {out} (row 1 is the first after the header)", markup=False, highlight=False)
 
 
 def _plain(text: str) -> Any:

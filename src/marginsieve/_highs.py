@@ -29,7 +29,6 @@ class Limits:
     stall_nodes: int | None = None  # nodes without a better solution
     seconds: float | None = None
     gap: float = 1e-4  # relative
-    cutoff: float | None = None  # only solutions below this are looked for
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,6 @@ class Answer:
     value: float
     bound: float  # no feasible point is below
     row_dual: Array | None
-    reduced: Array | None
     iterations: int
     nodes: int
     clock: bool
@@ -135,7 +133,6 @@ class Program:
             value,
             float(info.mip_dual_bound) if self.whole else (value if told == "optimal" else -INFINITY),
             np.array(solution.row_dual) if has_point and solution.dual_valid else None,
-            np.array(solution.col_dual) if has_point and solution.dual_valid else None,
             max(int(info.simplex_iteration_count), 0),
             max(int(info.mip_node_count), 0) if self.whole else 0,
             status == self._highspy.HighsModelStatus.kTimeLimit,
@@ -197,7 +194,6 @@ class Program:
         self._set("mip_rel_gap", limits.gap)
         self._set("mip_max_nodes", whole if limits.nodes is None else limits.nodes)
         self._set("mip_max_stall_nodes", whole if limits.stall_nodes is None else limits.stall_nodes)
-        self._set("objective_bound", INFINITY if limits.cutoff is None else limits.cutoff)
 
     def _set(self, name: str, value: Any) -> None:
         self._check(self._h.setOptionValue(name, value), f"set {name}")

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.table import Table as Grid
 
-from ._console import show_selection, show_study
+from ._console import show_selection, show_study, show_suspects
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
@@ -205,6 +205,46 @@ def methods(
     for entry in entries:
         grid.add_row(*entry)
     Console().print(grid, markup=False)
+
+
+@app.command()
+def suspects(
+    table: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file, one row per sample.")],
+    target: Annotated[str, typer.Option(help="The column that holds the class.")],
+    groups: Annotated[
+        str | None, typer.Option(help="A column whose equal values are judged together, such as a patient.")
+    ] = None,
+    drop: Annotated[str, typer.Option(help="Columns that are no features, such as ids, separated by commas.")] = "",
+    clean_rate: Annotated[
+        float, typer.Option(help="At most this share of the correct labels is expected among the suspects.")
+    ] = 0.05,
+    resamples: Annotated[int, typer.Option(help="Subsamples of the rows.", min=1)] = 50,
+    out: Annotated[Path, typer.Option(help="The table of all samples (.csv).")] = Path("suspects.csv"),
+    seed: Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)] = 0,
+    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the samples as JSON and nothing else.")] = False,
+) -> None:
+    """Name the samples whose label is likely to be wrong, each with its probability."""
+    from . import files, study
+
+    _check_jobs(jobs)
+    found = study.suspects(
+        files.read_table(table),
+        target,
+        groups=groups,
+        drop=_names(drop),
+        clean_rate=clean_rate,
+        resamples=resamples,
+        random_state=seed,
+        n_jobs=jobs,
+    )
+    found.insert(0, "row", range(1, len(found) + 1))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    found.to_csv(out, index=False)
+    if as_json:
+        sys.stdout.write(found.to_json(orient="records", indent=2) + "\n")
+    else:
+        show_suspects(found, target, out)
 
 
 @app.command()

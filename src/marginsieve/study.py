@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
@@ -24,6 +25,7 @@ from .evaluation.store import Store, locked
 from .evaluation.suite import Data, fingerprint, key_of
 from .inputs import MOST_ROWS, read_target, read_training
 from .selector import SVMSelector
+from .suspects import find_suspects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,10 +179,12 @@ def select(
     X, y, group, dropped = _split(frame, target, groups, drop)
     _check_keep(keep, X, (target, groups, *drop))
     label = None if positive is None else _label(y, positive, target)
-    selector = recipes.get(method)(
+    recipe = recipes.get(method)
+    budgeted = features is not None and "budget" in inspect.signature(recipe).parameters  # the count is the budget
+    selector = recipe(
         standardize=True,
         class_weight="balanced",
-        n_features_to_select=features,
+        **{"budget" if budgeted else "n_features_to_select": features},
         keep=list(keep) or None,
         prefilter=prefilter,
         positive=label,
@@ -221,7 +225,7 @@ def select(
         "positive": positive,
     }
     return Selection(
-        method=recipes.get(method).__name__,
+        method=recipe.__name__,
         settings=settings,
         selector=selector,
         nested=nested,
@@ -232,6 +236,20 @@ def select(
         alarms=tuple(_alarms(X, y)),
         seconds=time.perf_counter() - since,
     )
+
+
+def suspects(
+    frame: Any, target: str, *, groups: str | None = None, drop: Sequence[str] = (), **settings: Any
+) -> pd.DataFrame:
+    """`find_suspects` on a table with its target: the table's own columns `target` and, where given, `groups` first."""
+    X, y, group, _ = _split(frame, target, groups, drop)
+    if X.shape[1] == 0:
+        raise InputError("no column is left to judge by")
+    found = find_suspects(X, y, groups=group, **settings)
+    found.insert(0, target, y.to_numpy())
+    if groups is not None:
+        found.insert(0, groups, group.to_numpy())
+    return found
 
 
 @contextmanager
@@ -274,7 +292,7 @@ def _check_table(selector: SVMSelector, X: Any, y: Any) -> None:
             "rows=5000) to train on every row of the rare class and a weighted sample of the others; the rest is scored"
         )
     _, table = read_training(clone(selector), X, y, None)
-    if sentence := refuses_table(selector.kernel, table):
+    if sentence := refuses_table(selector.kernel, table, selector.machine):
         raise InputError(sentence)
 
 

@@ -27,6 +27,7 @@ DROPS = 6  # and those that it tries to drop for each
 FALL = 1e-7  # of F: what counts as a fall
 ROUNDS = 500  # of swaps
 SHAKES = 10  # random changes after which swaps begin anew
+MANY = 200  # samples from which on there are fewer of them
 ACCEPTED = 1.1  # a point up to so much above the last is gone on from
 BACK = 15  # shakes after which the best point is gone on from
 HOPELESS = 1.3  # a descent that is so many times above the best after its first program is given up
@@ -211,7 +212,8 @@ def fast(
 ) -> tuple[Point, Point]:
     """(best point, the paper's start): swaps from several sets of features, then from shaken ones.
 
-    The points at which swaps ended are added to `seen`.
+    There are `rounds` random changes, fewer where there are many samples. The points at which swaps ended are added to
+    `seen`.
     """
     clock, seen = clock or Clock(), [] if seen is None else seen
     weight = l1_weights(ramp)
@@ -219,7 +221,8 @@ def fast(
     sets = [within(ramp, weight), eliminated(ramp, weight), within(ramp, apart(ramp))]
     points = [on(ramp, first.features, first.marked), *(on(ramp, chosen) for chosen in sets)]
     seen += [_while_lower(ramp, point, clock, (_swap,)) for point in _distinct(points)]
-    best = shaken(ramp, better([first, *seen]), rounds, rng, clock, seen)
+    fewer = min(1.0, MANY / len(ramp.data.y))
+    best = shaken(ramp, better([first, *seen]), int(np.ceil(rounds * fewer)), rng, clock, seen)
     return swapped(ramp, best, clock), first
 
 

@@ -44,7 +44,7 @@ class Budget(BaseEstimator):
     feature_costs : mapping of column to cost, sequence with a cost for each column, or None
         What the features cost; 1 each by default, and for columns that a mapping does not name.
     shakes : int
-        Random changes after which exchanges begin anew ("daks" adds its own).
+        Random changes after which exchanges begin anew; fewer above 200 samples ("daks" adds its own).
     time_limit : float or None
         Seconds after which the best point so far is taken, 60, 180 and 600 for fast, daks and exact by default. Work is
         bounded by counts first: only a result with status "limit" was cut, and may differ from run to run.
