@@ -65,7 +65,7 @@ def test_features_to_keep_are_paid_for_first(blobs):
     made = recipes.ramp_fs(budget=3, keep=["x11"], **FAST).fit(X, y)
     assert made.support_[11]
     assert made.n_features_ <= 3
-    with pytest.raises(InputError, match="budget is 1, less than the features to keep cost together"):
+    with pytest.raises(InputError, match="budget is 1, less than the 2 that the features to keep cost"):
         recipes.ramp_fs(budget=1, keep=["x11", "x10"], **FAST).fit(X, y)
 
 
@@ -87,7 +87,7 @@ def test_a_category_counts_once():
         ({"time_limit": -1}, "time_limit is -1; it must be a positive number"),
         ({"shakes": -1}, "shakes is -1; it must be a whole number of 0 or more"),
         ({"feature_costs": {"age": 1.0}}, "feature_costs names 'age', which the table does not have"),
-        ({"feature_costs": [1.0, 2.0]}, "feature_costs is 2 numbers; it must name columns or have 12 numbers"),
+        ({"feature_costs": [1.0, 2.0]}, "feature_costs is 2 numbers; it must name columns .* or have 12 numbers"),
         ({"feature_costs": {"x1": "dear"}}, "feature_costs of 'x1' is 'dear'; it must be a number of 0 or more"),
         ({"feature_costs": 3.0}, "feature_costs is 3.0; it must name columns"),
         ({"budget": 0.5}, "budget is 0.5 and no feature costs so little: the cheapest costs 1"),
@@ -106,7 +106,7 @@ def test_more_classes_are_refused(blobs):
 
 def test_a_price_at_which_nothing_pays_is_told(blobs):
     X, y = blobs
-    with pytest.warns(UserWarning, match="no feature is worth a weight at this C .* raise C"):
+    with pytest.warns(UserWarning, match="no feature was found worth a weight at this C .* raise C"):
         made = recipes.ramp_fs(C=1e-4, **FAST).fit(X, y)
     assert made.n_features_ == 1
     assert made.objective_ == pytest.approx(2e-4 * 15)
@@ -131,6 +131,59 @@ def test_linear_programs_have_a_proof_and_others_none(blobs):
         _ = recipes.svm_rfe(n_features_to_select=3, threshold="margin").fit(X, y).gap_
     with pytest.raises(AttributeError, match="has no status_: it is not fitted"):
         _ = recipes.svm_l1().status_
+
+
+@pytest.mark.parametrize("unit", [1e6, 1e-6, 1e11])
+def test_units_do_not_matter(unit):
+    rng = np.random.default_rng(11)
+    X, y = rng.normal(size=(18, 6)), np.where(rng.random(18) < 0.5, 1.0, -1.0)
+    plain, scaled = (
+        recipes.ramp_fs(3, "exact", C=2 / u, standardize=False, random_state=0).fit(X * u, y) for u in (1.0, unit)
+    )
+    assert scaled.status_ == plain.status_ == "optimal"
+    assert scaled.objective_ * unit == pytest.approx(plain.objective_, rel=1e-6)
+    assert scaled.bound_ * unit == pytest.approx(plain.objective_, rel=1e-4)
+    assert scaled.objective_ == pytest.approx(objective(scaled, X * unit, y, 2 / unit), rel=1e-9)
+
+
+def test_costs_may_be_tiny_or_a_series(blobs):
+    X, y = blobs
+    names = [f"x{j}" for j in range(12)]
+    tiny = recipes.ramp_fs(2e-10, "exact", feature_costs=[1e-10] * 12, random_state=0).fit(X, y)
+    assert tiny.n_features_ <= 2
+    frame = pd.DataFrame(X, columns=names)
+    series = pd.Series({name: 1.0 for name in reversed(names)})
+    series["x0"] = 5.0
+    made = recipes.ramp_fs(2, feature_costs=series, **FAST).fit(frame, y)
+    assert "x0" not in made.get_feature_names_out()
+    with pytest.raises(InputError, match="it must name columns"):
+        recipes.ramp_fs(2, feature_costs={1.0, 2.0}, **FAST).fit(X, y)
+    with pytest.raises(InputError, match="it must name columns"):
+        recipes.ramp_fs(2, feature_costs=np.array(1.0), **FAST).fit(X, y)
+
+
+def test_more_than_the_budget_is_told(blobs):
+    with pytest.warns(UserWarning, match="the 5 selected features cost 5, more than the budget of 2"):
+        recipes.ramp_fs(2, n_features_to_select=5, **FAST).fit(*blobs)
+
+
+def test_what_is_kept_where_nothing_pays_is_paid_for(blobs):
+    X, y = blobs
+    costs = {f"x{j}": 50.0 for j in range(3)}
+    with pytest.warns(UserWarning, match="was found worth a weight"):
+        made = recipes.ramp_fs(1, C=1e-4, feature_costs=costs, **FAST).fit(X, y)
+    assert not made.support_[:3].any()
+    X = X.copy()
+    X[:, 11] += 1000.0
+    with pytest.warns(UserWarning, match="was found worth a weight"):
+        made = recipes.ramp_fs(1, C=1e-6, standardize=False, **FAST).fit(X, y)
+    assert made.support_[:3].any()
+
+
+def test_suspects_of_an_earlier_fit_go(blobs):
+    made = recipes.ramp_fs(2, **FAST).fit(*blobs)
+    assert hasattr(made, "suspects_")
+    assert not hasattr(made.set_params(machine="hinge").fit(*blobs), "suspects_")
 
 
 # -- suspects ------------------------------------------------------------------------------------------------------
@@ -194,6 +247,25 @@ def test_noise_has_no_suspects():
     assert found.suspicion.mean() < 0.3
 
 
+@pytest.mark.parametrize("rare", [2, 5, 8])
+def test_a_rare_class_is_not_suspect_for_being_rare(rare):
+    flagged = 0
+    for seed in range(4):
+        X = np.random.default_rng(seed).normal(size=(100, 10))
+        y = (np.arange(100) < rare).astype(int)
+        found = marginsieve.find_suspects(X, y, resamples=20, random_state=0)
+        flagged += found.suspect[:rare].sum()
+        assert (found.margin[found.suspect] < 0).all()
+    assert flagged <= 0.25 * 4 * rare
+
+
+def test_columns_that_vary_in_few_rows():
+    X = np.zeros((60, 1))
+    X[:2] = 1.0
+    found = marginsieve.find_suspects(X, np.repeat([1, 0], 30), resamples=10, random_state=0)
+    assert not found.suspect.any()
+
+
 def test_more_classes_weights_groups_and_categories():
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 30)
@@ -244,7 +316,7 @@ def test_probabilities_are_calibrated():
 
 
 def test_the_cut_holds_its_share():
-    p = np.array([0.99, 0.9, 0.6, 0.3, 0.1, *[0.01] * 45])
+    p = np.array([0.99, 0.9, 0.6, 0.3, 0.05, *[0.01] * 45])
     chosen = suspected(p, 0.05)
     assert (1 - p[chosen]).sum() <= 0.05 * (1 - p).sum()
     assert chosen[:3].all()

@@ -283,3 +283,43 @@ def test_cohort_writes_a_table_and_its_truth(run, tmp_path):
     truth = json.loads((tmp_path / "sub" / "c.truth.json").read_text())
     assert frame.shape == (20, 31)
     assert set(truth["relevant"]) < set(frame.columns)
+
+
+def test_suspects_are_named_with_their_rows(run, tmp_path):
+    cohort = make_cohort(80, 60, n_relevant=10, effect=2.5, prevalence=0.5, random_state=1)
+    frame = cohort.frame()
+    wrong = [3, 40, 77]
+    frame.loc[wrong, "outcome"] = frame.loc[wrong, "outcome"].map({"case": "control", "control": "case"})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    file = tmp_path / "s.csv"
+    code, out, _ = run("suspects", tmp_path / "t.csv", "--target", "outcome", "--out", file, "--resamples", 20)
+    assert code == 0
+    assert "80 samples" in out
+    table = pd.read_csv(file)
+    assert list(table.columns) == ["row", "outcome", "suspicion", "margin", "frequency", "suspect"]
+    assert set(table["row"][table["suspect"]]) >= {row + 1 for row in wrong}
+    assert table["suspect"].sum() <= 7
+    code, out, _ = run("suspects", tmp_path / "t.csv", "--target", "outcome", "--out", file, "--json")
+    assert len(json.loads(out)) == 80
+    code, _, told = run("suspects", tmp_path / "t.csv", "--target", "outcom", "--out", file)
+    assert code == 2
+    assert "did you mean 'outcome'" in told
+
+
+def test_a_count_is_the_budget_of_methods_that_have_one(run, tmp_path, monkeypatch):
+    frame = make_cohort(60, 20, n_relevant=5, effect=2.0, random_state=0).frame()
+    frame["ward"] = np.where(np.arange(60) % 3, "north", "south")  # a category, which linear programs take
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.setitem(recipes.RECIPES, "ramp_fs", quick_ramp_fs)
+    words = ("--target", "outcome", "--method", "ramp-fs", "--features", 3, "--out", tmp_path / "o", *QUICK)
+    code, out, _ = run("select", tmp_path / "t.csv", *words)
+    assert code == 0
+    result = json.loads((tmp_path / "o" / "result.json").read_text())
+    assert result["own_number"]["budget"] == 3
+    assert result["n_features"] <= 3
+    assert isinstance(result["suspects"], list)
+    assert "of a budget of 3 spent" in out
+
+
+def quick_ramp_fs(budget=10, **settings):
+    return recipes.ramp_fs(budget, "fast", shakes=0, **settings)

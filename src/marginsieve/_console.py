@@ -54,6 +54,9 @@ def show_selection(selection: Selection, out: Path) -> None:
     console.print(grid, markup=False)
     if len(result["features"]) > SHOWN:
         say(f"... and {len(result['features']) - SHOWN} more in features.csv")
+    if result["suspects"]:
+        rows = listing([entry["sample"] for entry in result["suspects"]])
+        say(f"labels that the machine does not believe: sample {rows}; `marginsieve suspects` judges them all")
     for note in _doubts(result):
         say(f"note: {note}")
     say(f"\nresults: {out}/ (result.json, features.csv, predictions.csv); {result['seconds']:.1f} s")

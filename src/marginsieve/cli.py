@@ -47,7 +47,12 @@ def select(
     target: Annotated[str, typer.Option(help="The column that holds the class.")],
     positive: Annotated[str | None, typer.Option(help="The class of interest; the rarer one by default.")] = None,
     method: Annotated[str, typer.Option(help="One of those that `marginsieve methods` lists.")] = "svm-rfe",
-    features: Annotated[str, typer.Option(help="How many features, or auto: inner folds decide.")] = "auto",
+    features: Annotated[
+        str,
+        typer.Option(
+            help="How many features (a method with a budget: at most), or auto: inner folds decide, or the method."
+        ),
+    ] = "auto",
     groups: Annotated[
         str | None, typer.Option(help="A column whose equal values stay together, such as a patient.")
     ] = None,
@@ -283,6 +288,7 @@ def cohort(
 
 def main() -> None:
     """Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted."""
+    from ._highs import SolverError
     from .errors import InputError
 
     try:
@@ -290,6 +296,9 @@ def main() -> None:
     except InputError as error:
         _complain(str(error))
         sys.exit(2)
+    except SolverError as error:
+        _complain(str(error))
+        sys.exit(1)
     except KeyboardInterrupt:
         _complain("interrupted")
         sys.exit(130)

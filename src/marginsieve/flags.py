@@ -11,13 +11,14 @@ from joblib import Parallel, delayed
 
 from ._blas import one_thread
 from ._types import Array, IntArray
-from .fitting import Model, Part, Plan, left_out, prepare
+from .fitting import Model, Part, Plan, left_out, prepare, varying
 from .machines import RampSVC
 from .machines._expansion import Expansion
 
 LEFT_OUT = 0.3  # share of each class that a fit does not see
 CLIPPED = 2.0  # a decision value counts up to so much
 RESAMPLES = 50
+BEYOND = -1.0 - 1e-9  # a margin below this is beyond the opposite one
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,11 @@ def _once(
     rows = np.flatnonzero(out)
     labels = plan.labels(part.y)[:, rows]
     values, flagged, fits = np.zeros(labels.shape), np.zeros(labels.shape), np.zeros(len(labels))
+    seen = part.take(np.flatnonzero(~out))
+    if not varying(seen.table.Z).any():
+        return rows, values, flagged, fits  # nothing to fit on
     with one_thread():
-        ready = prepare(plan, part.take(np.flatnonzero(~out)), rng)
+        ready = prepare(plan, seen, rng)
         problem, Z = ready.problem, ready.rows(part.table.Z[rows])
         gram = problem.gram()
         columns = Expansion.of(gram)
@@ -71,7 +75,7 @@ def _once(
                 if solution.expanded.any():
                     f = np.asarray(X @ solution.expanded) + solution.intercept
                     values[k] += np.clip(f, -CLIPPED, CLIPPED)
-                    flagged[k] += labels[k] * f < -1.0
+                    flagged[k] += labels[k] * f < BEYOND
                     fits[k] += 1
     return rows, values, flagged, fits
 
@@ -90,7 +94,7 @@ def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, ind
     own = np.zeros(len(part.y), dtype=np.intp) if len(labels) == 1 else part.y
     every = np.arange(len(part.y))
     margin = (labels * model.decision(part.table.Z).T)[own, every]
-    chosen = np.flatnonzero(margin < -1.0)
+    chosen = np.flatnonzero(margin < BEYOND)
     frequency = np.full(len(chosen), np.nan)
     if len(chosen):
         small = replace(part, table=part.table.columns(model.features))

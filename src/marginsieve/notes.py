@@ -12,6 +12,7 @@ from .components import resolve
 from .errors import InputError, listing
 from .fitting import Part, Plan, Searched
 from .sampling import Smote
+from .searches import Budget
 from .settings import keep_places
 from .table import Table
 
@@ -62,6 +63,17 @@ def of_model(selector: SVMSelector, plan: Plan, part: Part) -> list[str]:
         return []
     label = selector.classes_[plan.positive if side[0] > 0 else 1 - plan.positive]
     return [f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"]
+
+
+def of_budget(selector: SVMSelector, plan: Plan) -> list[str]:
+    """Features that were asked for by number, or by an ensemble, may cost more than the budget."""
+    if not isinstance(plan.search, Budget):
+        return []
+    names = [name for name, taken in zip(selector.columns_.names, selector.support_, strict=True) if taken]
+    spent = float(plan.search.prices(names).sum())
+    if spent <= plan.search.budget * (1 + 1e-9):
+        return []
+    return [f"the {len(names)} selected features cost {spent:g}, more than the budget of {plan.search.budget:g}"]
 
 
 def unconverged(searched: Searched, names: Sequence[str]) -> str | None:

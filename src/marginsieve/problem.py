@@ -31,7 +31,7 @@ class Solution:
     expanded: Array | None = None  # the same where a category has a weight for each level
     iterations: int = 1  # machines solved on the way to this one
     bound: float = float("nan")  # no objective is below, where that is known
-    status: str = ""  # of machines that are programs: "optimal", "limit" (a limit cut the work) or "heuristic"
+    status: str = ""  # of programs: "optimal", "limit" (the gap was not closed, or the clock cut the work), "heuristic"
 
 
 class Machine(Protocol):
@@ -143,7 +143,8 @@ class Budgeted:
 
     def __str__(self) -> str:
         if self.emptied:
-            return f"no feature is worth a weight at this C ({self.size} kept): raise C"
+            found = "is" if self.status == "optimal" else "was found"
+            return f"no feature {found} worth a weight at this C ({self.size} kept): raise C"
         return f"{self.how}: objective {self.objective:.5g}, {self.spent:g} of a budget of {self.budget:g} spent"
 
 

@@ -11,7 +11,8 @@ class Proofs:
     """`objective_`, `bound_`, `gap_` and `status_` of the machine on the selected features, summed over the classes.
 
     The objective is recomputed from the weights. No objective is below the bound, which is nan where none is known; the
-    gap is their difference, of the objective. The status is "optimal", "limit" (a limit cut the work) or "heuristic".
+    gap is their difference, of the objective. The status is "optimal", "limit" (the gap was not closed, or the clock
+    cut the work) or "heuristic".
     """
 
     model_: Any

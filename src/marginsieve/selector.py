@@ -164,6 +164,7 @@ class SVMSelector(Proofs, ClassifierMixin, SelectorMixin, BaseEstimator):
         self.groups_ = self._groups(chosen)
         index = flags.sample_index(X, int(self.rows_.max()) + 1)
         suspects = flags.of_model(plan, chosen, self.model_, rng, index[self.rows_])
+        self.__dict__.pop("suspects_", None)
         if suspects is not None:
             self.suspects_ = suspects
         self._warn(searched)
@@ -173,7 +174,7 @@ class SVMSelector(Proofs, ClassifierMixin, SelectorMixin, BaseEstimator):
         """For each size a copy of this fitted selector with that many features of the same path, cut at the margin.
 
         X, y and sample_weight must be those of `fit`; the search is not run again, the machine is. Features to keep are
-        in every copy; copies have no probabilities and no `groups_`.
+        in every copy; copies have no probabilities, no `groups_` and no `suspects_`.
         """
         check_is_fitted(self)
         copy = clone(self)
@@ -339,7 +340,7 @@ class SVMSelector(Proofs, ClassifierMixin, SelectorMixin, BaseEstimator):
             path = path.scored(sizes, score, error, "AUC" if plan.n_classes == 2 else "balanced accuracy")
             size = cut.choose_size(sizes, score, error, rule) if rule else size
         self._adopt(fit_model(plan, searched, size), path)
-        self.notes_ += notes.of_model(self, plan, chosen)
+        self.notes_ += notes.of_model(self, plan, chosen) + notes.of_budget(self, plan)
         self._cut_and_calibrate(plan, part, held, size, threshold)
 
     def _adopt(self, model: Model, path: Path) -> None:

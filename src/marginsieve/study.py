@@ -24,6 +24,7 @@ from .evaluation.protocol import Fold
 from .evaluation.store import Store, locked
 from .evaluation.suite import Data, fingerprint, key_of
 from .inputs import MOST_ROWS, read_target, read_training
+from .searches import Budget
 from .selector import SVMSelector
 from .suspects import find_suspects
 
@@ -134,16 +135,27 @@ class Selection:
             "groups": [group.to_dict() for group in selector.groups_],
             "score_is": score_label(selector),
             "stop_reason": selector.path_.stop_reason,
+            "suspects": _suspects(selector),
             "own_number": None if selector.path_.own is None else selector.path_.own.to_dict(),
             "notes": self.notes,
             "seconds": round(self.seconds, 3),
         }
 
 
+def _suspects(selector: SVMSelector) -> list[dict[str, Any]] | None:
+    """The samples (1 is the first) that a machine with the ramp loss left out; None where it has another loss."""
+    if not hasattr(selector, "suspects_"):
+        return None
+    found = selector.suspects_.replace({np.nan: None})
+    return [{"sample": int(row) + 1, **values} for row, values in found.to_dict("index").items()]
+
+
 def score_label(selector: SVMSelector) -> str:
     """What the features' scores are."""
     if selector.ensemble:
         return "minus the mean of log(rank + 5) over the subsamples"
+    if isinstance(selector.search, Budget):
+        return "1 + the size of the weight; where there is none, how hard the feature presses for one, below 1"
     part = selector.search if selector.criterion is None else selector.criterion
     name = part if isinstance(part, str) else type(part).__name__
     return f"{name}, when the feature was last looked at"
@@ -176,7 +188,7 @@ def select(
     gives it. With a `folder`, finished folds are kept there, and the same call goes on where it was interrupted.
     """
     since = time.perf_counter()
-    X, y, group, dropped = _split(frame, target, groups, drop)
+    X, y, group, dropped = _split(frame.reset_index(drop=True), target, groups, drop)
     _check_keep(keep, X, (target, groups, *drop))
     label = None if positive is None else _label(y, positive, target)
     recipe = recipes.get(method)

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PRICES = (0.05, 0.2, 1.0)
-FLOOR = 0.2  # a sample that is less likely wrong than this is no suspect
-WRONG = (2.0, 30.0)  # Beta prior of the share of wrong labels: its mode is 1 in 30
+FLOOR = 0.1  # a sample that is less likely wrong than this is no suspect
+WRONG = (2.0, 20.0)  # Beta prior of the share of wrong labels: its mode is 1 in 20
 STEEP = (1.5, 2.0)  # normal prior of the logarithm of the sigmoid's slope, values scaled to 1
+SHIFT = 1.0  # and the spread of the prior of its shift, around 0
 
 
 def find_suspects(
@@ -42,6 +43,7 @@ def find_suspects(
     Each of `resamples` subsamples of 70 % of the rows gives a machine for each C; a sample is judged only by machines
     that did not see it. A sigmoid that allows for wrong labels turns their mean decision value into the probability
     that the label is wrong, given how well the classes can be told apart and how many labels look wrong altogether.
+    Only a sample on the wrong side can be a suspect.
 
     Parameters
     ----------
@@ -52,7 +54,8 @@ def find_suspects(
     resamples : int
         Subsamples of the rows.
     clean_rate : float
-        At most this share of the correctly labelled samples is expected among the suspects.
+        At most this share of the correctly labelled samples is expected among the suspects, by the probabilities
+        themselves: they are right as far as the sigmoid is, and not where columns have very long tails.
     class_weight, kinds, sample_weight, groups, n_jobs :
         As in SVMSelector and its `fit`; rows of one group are judged by machines that saw none of them.
     random_state : int, RandomState or None
@@ -81,12 +84,13 @@ def find_suspects(
     for k in range(len(labels)):
         mine = own == k
         suspicion[mine] = wrong_label(flags.value[k], labels[k], part.weight)[mine]
-    chosen = suspected(suspicion, clean_rate)
+    margin = (labels * flags.value)[own, every]
+    chosen = suspected(suspicion, clean_rate) & (margin < 0)
     index = sample_index(X, len(y))
     frame = pd.DataFrame(
         {
             "suspicion": suspicion,
-            "margin": (labels * flags.value)[own, every],
+            "margin": margin,
             "frequency": flags.frequency[own, every],
             "suspect": chosen,
         },
@@ -101,7 +105,8 @@ def find_suspects(
 
 
 def _prices(C: Any) -> tuple[float, ...]:
-    prices = tuple(C) if hasattr(C, "__iter__") and not isinstance(C, str) else (C,)
+    several = hasattr(C, "__iter__") and not isinstance(C, str) and getattr(C, "ndim", 1) > 0
+    prices = tuple(C) if several else (C.item() if hasattr(C, "item") else C,)
     for price in prices:
         positive_number("find_suspects", "C", price)
     if not prices:
@@ -112,12 +117,14 @@ def _prices(C: Any) -> tuple[float, ...]:
 def wrong_label(value: Array, label: Array, weight: Array) -> Array:
     """(m,) the probability that each label is wrong; label in {-1, +1}, values of machines that did not see it.
 
-    P(true class is +1 | f) = 1 / (1 + exp(-(a f + b))), and a share e of the labels is wrong whatever f is; a, b and e
-    by maximum likelihood with weak priors. A sample without a value gets e.
+    Of the samples with either label a share e is wrong, and belongs to the other class; the logarithm of the classes'
+    density ratio at a value f is a f + b. Both labels count the same, however rare one is. a, b and e by maximum
+    likelihood with weak priors; a sample without a value gets e.
     """
     known = np.isfinite(value)
     unit = max(float(np.abs(value[known]).max(initial=0.0)), 1e-12)
-    f, y, w = value[known] / unit, label[known], weight[known] / weight.mean()
+    f, y = value[known] / unit, label[known]
+    w = _even(y, weight[known])
 
     def parts(theta: Array) -> tuple[Array, float]:
         right = 1.0 / (1.0 + np.exp(-np.clip(y * (np.exp(theta[0]) * f + theta[1]), -30.0, 30.0)))
@@ -126,22 +133,30 @@ def wrong_label(value: Array, label: Array, weight: Array) -> Array:
     def loss(theta: Array) -> float:
         right, e = parts(theta)
         prior = (WRONG[0] - 1) * np.log(2 * e) + (WRONG[1] - 1) * np.log1p(-e)
-        steep = 0.5 * ((theta[0] - STEEP[0]) / STEEP[1]) ** 2
-        return float(-w @ np.log((1 - e) * right + e * (1 - right)) - prior + steep)
+        away = 0.5 * ((theta[0] - STEEP[0]) / STEEP[1]) ** 2 + 0.5 * (theta[1] / SHIFT) ** 2
+        return float(-w @ np.log((1 - e) * right + e * (1 - right)) - prior + away)
 
-    bounds = [(-4.0, 6.0), (-20.0, 20.0), (-12.0, 12.0)]
+    options: dict[str, Any] = {
+        "method": "Nelder-Mead",
+        "bounds": [(-4.0, 6.0), (-20.0, 20.0), (-12.0, 12.0)],
+        "options": {"maxiter": 2000},
+    }
     starts = ([0.5, 0.0, -2.0], [2.0, 0.0, -2.0])
-    found = min(
-        (
-            optimize.minimize(loss, start, method="Nelder-Mead", bounds=bounds, options={"maxiter": 2000})
-            for start in starts
-        ),
-        key=lambda answer: float(answer.fun),
-    )
+    found = min((optimize.minimize(loss, start, **options) for start in starts), key=lambda answer: float(answer.fun))
     right, e = parts(found.x)
     out = np.full(len(value), e)
     out[known] = e * (1 - right) / ((1 - e) * right + e * (1 - right))
     return out
+
+
+def _even(y: Array, weight: Array) -> Array:
+    """Weights with the same sum for both labels; together they count as many samples as the rarer label supports."""
+    counts = {side: float((y == side).sum()) for side in (1.0, -1.0)}
+    if not all(counts.values()):
+        return np.asarray(weight / max(float(weight.mean()), 1e-300))
+    total = 4.0 / (1.0 / counts[1.0] + 1.0 / counts[-1.0])
+    sums = {side: float(weight[y == side].sum()) for side in counts}
+    return np.asarray(0.5 * total * weight / np.where(y > 0, sums[1.0], sums[-1.0]))
 
 
 def suspected(suspicion: Array, clean_rate: float) -> BoolArray:

@@ -190,6 +190,8 @@ class _Kernels:
     def _take(self, features: IntArray, marked: BoolArray) -> None:
         """Polish an answer, keep it where it is better, and let the samples' states follow it."""
         ramp = self.ramp
+        if not ramp.fits(features):
+            return
         found = better([on(ramp, features, marked), on(ramp, features, self.best.marked)])
         self.answers = [*self.answers, found][-FORGOTTEN:]
         if self.best.F - FALL * max(1.0, self.best.F) > found.F:

@@ -24,7 +24,7 @@ from .._types import Array, BoolArray, IntArray
 from ._ramp import Point, Ramp, better, on
 
 SAFETY = 1e-6  # added to the value of a linear program before it is used as a bound
-GONE = 1e-5  # a feature whose weights cannot be larger is dropped
+GONE = 1e-6  # a feature whose weights cannot be larger is dropped; the bound allows for it
 FEW = 200  # features up to which each has a bound of its own
 PROGRESS = 0.01  # of the number of samples: what the logarithms of all bounds must fall by for another round
 ITERATIONS = 50_000  # of the simplex method in one of the tightening programs
@@ -234,8 +234,8 @@ def solve(
     limits, clock = limits or Limits(), clock or Clock()
     bounds = tightened(ramp, first_bounds(ramp, start.F), start.F, rounds, by_sample, clock.part(0.5))
     if bounds.norm <= GONE or not (bounds.U > GONE).any():
-        flat = better([ramp.flat(), start])
-        return Proved(flat, flat.F, 0.0, "optimal", 0, bounds, False)
+        best = better([ramp.flat(), start])
+        return _proved(ramp, bounds, best, ramp.flat().F, min(bounds.norm, GONE * len(bounds.U)), limits)
     whole = Whole(ramp, bounds)
     answer = whole.solve(start, replace(limits, seconds=clock.left()))
     if answer.status in ("infeasible", "unbounded"):
@@ -246,10 +246,21 @@ def solve(
     best = start
     if answer.x is not None:
         features, marked = whole.chosen(answer.x)
-        best = better([start, on(ramp, features, marked), on(ramp, features)])
-    bound = min(answer.bound, best.F)
+        if ramp.fits(features):
+            best = better([start, on(ramp, features, marked), on(ramp, features)])
+    small = GONE * int((bounds.U <= GONE).sum())
+    return _proved(ramp, bounds, best, answer.bound, small, limits, answer)
+
+
+def _proved(
+    ramp: Ramp, bounds: Bounds, best: Point, below: float, small: float, limits: Limits, answer: Answer | None = None
+) -> Proved:
+    """No point without the features that are gone is below `below`; their weights, `small` in all, change little."""
+    change = small * float(ramp.data.top @ np.abs(ramp.data.X).max(axis=1, initial=0.0))
+    bound = max(0.0, min(below - change, best.F))
     gap = (best.F - bound) / max(best.F, 1e-300)
-    return Proved(best, bound, gap, "optimal" if gap <= limits.gap else "limit", answer.nodes, bounds, answer.clock)
+    nodes, clock = (0, False) if answer is None else (answer.nodes, answer.clock)
+    return Proved(best, bound, gap, "optimal" if gap <= limits.gap else "limit", nodes, bounds, clock)
 
 
 class Whole:

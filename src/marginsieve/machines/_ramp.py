@@ -19,7 +19,7 @@ import numpy as np
 
 from .._clock import Clock
 from .._types import Array, BoolArray, IntArray
-from ._hinge import Data, Fit, HingeProgram, begin, finish, solve
+from ._hinge import Data, Fit, HingeProgram, balanced, begin, finish, solve
 
 EXCHANGED = 40  # features that are tried in the place of one that goes
 CANDIDATES = 60  # features that a round of swaps tries to add
@@ -69,7 +69,8 @@ class Ramp:
         outside = 1.0 - data.y * b
         none = np.empty(0, dtype=np.intp)
         marked = outside > 2.0 - 1e-12 if self.ramp else np.zeros(len(data.y), dtype=bool)
-        return Point(none, none, np.empty(0), b, marked, self.loss(outside), np.where(marked, 0.0, data.top))
+        alpha = np.abs(balanced(data.y, data.top))
+        return Point(none, none, np.empty(0), b, marked, self.loss(outside), alpha)
 
 
 @dataclass(frozen=True)

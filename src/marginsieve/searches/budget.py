@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,15 +75,19 @@ class Budget(BaseEstimator):
 
     def named(self, names: Sequence[str]) -> Budget:
         """The same with a cost by column name; refuses costs that do not fit the table."""
-        costs = self.feature_costs
+        costs: Any = self.feature_costs
         if costs is None:
             return self
-        if not isinstance(costs, Mapping):
-            given = list(costs) if hasattr(costs, "__iter__") and not isinstance(costs, str) else None
+        if hasattr(costs, "items"):  # a mapping, or a pandas Series
+            costs = {str(name): cost for name, cost in costs.items()}
+        else:
+            ordered = np.ndim(costs) == 1 and not isinstance(costs, (str, set, frozenset))
+            given = list(costs) if ordered else None
             if given is None or len(given) != len(names):
                 told = repr(costs) if given is None else f"{len(given)} numbers"
                 raise InputError(
-                    f"search: feature_costs is {told}; it must name columns or have {len(names)} numbers, one a column"
+                    f"search: feature_costs is {told}; it must name columns (x0, x1, ... where they have no names) or "
+                    f"have {len(names)} numbers, one a column"
                 )
             costs = dict(zip(names, given, strict=True))
         if unknown := [name for name in costs if name not in set(names)]:
@@ -99,16 +103,17 @@ class Budget(BaseEstimator):
         since = time.perf_counter()
         ramp, rows, columns = self.instance(problem)
         found, bound, status = self._solve(ramp, rng)
+        pull = _ramp.pulls(ramp, found)
+        found, bound = rows.in_units(found), bound / rows.unit
         weight = _ramp.by_feature(ramp, found.columns, np.abs(found.w))
         chosen = np.union1d(found.features, problem.keep).astype(np.intp)
         emptied = not len(chosen)
-        pull = _ramp.pulls(ramp, found)
         if emptied:
-            chosen = np.array([int(np.argmax(pull))], dtype=np.intp)
+            chosen = np.array([int(np.argmax(np.where(ramp.cost <= ramp.budget, pull, -1.0)))], dtype=np.intp)
         score = pull / (1.0 + pull.max(initial=0.0))
         score[chosen] = 1.0 + weight[chosen]
         order: IntArray = np.argsort(-score, kind="stable").astype(np.intp)
-        spent = float(self._of(problem)[chosen].sum()) if not emptied else 0.0
+        spent = float(self.prices(problem.table.names)[chosen].sum()) if not emptied else 0.0
         own = Budgeted(
             len(chosen), spent, float(self.budget), found.F, bound, status, f"{self.solver} ({status})", emptied
         )
@@ -125,24 +130,28 @@ class Budget(BaseEstimator):
         rows = Rows.of(_dense(columns.rows(gram.table.Z)), problem.y[0], problem.machine.C * problem.cost[0])
         return _ramp.Ramp(rows.data, columns.owner, cost, budget, isinstance(problem.machine, RampSVC)), rows, columns
 
-    def _of(self, problem: Problem) -> Array:
-        """(n,) what the features cost."""
+    def prices(self, names: Sequence[str]) -> Array:
+        """What columns cost, costs being by name."""
         costs = self.feature_costs or {}
         assert isinstance(costs, Mapping)
-        return np.array([float(costs.get(name, 1.0)) for name in problem.table.names])
+        return np.array([float(costs.get(name, 1.0)) for name in names])
 
     def _costs(self, problem: Problem) -> tuple[Array, float]:
         """Costs and budget; features to keep are paid for beforehand."""
-        cost = self._of(problem)
-        left = float(self.budget) - float(cost[problem.keep].sum())
+        cost = self.prices(problem.table.names)
+        kept = float(cost[problem.keep].sum())
+        left = float(self.budget) - kept
         if left < 0:
-            raise InputError(f"search: budget is {self.budget!r}, less than the features to keep cost together")
+            raise InputError(
+                f"search: budget is {self.budget!r}, less than the {kept:g} that the features to keep cost"
+            )
         cost[problem.keep] = 0.0
         if not (cost <= left).any():
             raise InputError(
                 f"search: budget is {self.budget!r} and no feature costs so little: the cheapest costs {cost.min():g}"
             )
-        return cost, left
+        unit = float(cost.max()) or 1.0  # the solver's tolerances are for numbers around 1
+        return cost / unit, left / unit
 
     def _solve(self, ramp: _ramp.Ramp, rng: np.random.Generator) -> tuple[_ramp.Point, float, str]:
         """(point, bound, status)."""
@@ -162,7 +171,9 @@ class Budget(BaseEstimator):
 class Rows:
     """The rows of a table, equal ones with equal labels as one, in an order that does not depend on the table's.
 
-    So a row with a weight of 2 is the row twice. `place` (m,) is where each row went.
+    So a row with a weight of 2 is the row twice. The program has the cells over the largest of them, `unit`, and prices
+    times it, so that its weights and its objective are `unit` times the table's, and tolerances mean the same whatever
+    the units are. `place` (m,) is where each row went.
     """
 
     data: Data
@@ -170,6 +181,7 @@ class Rows:
     y: Array
     top: Array
     place: IntArray
+    unit: float
 
     @classmethod
     def of(cls, X: Array, y: Array, top: Array) -> Rows:
@@ -179,13 +191,18 @@ class Rows:
             return_index=True,
             return_inverse=True,
         )
-        merged = Data(np.asfortranarray(X[first]), y[first], np.bincount(place, weights=top).astype(float))
-        return cls(merged, X, y, top, place.astype(np.intp))
+        unit = float(np.abs(X).max(initial=0.0)) or 1.0
+        price = unit * np.bincount(place, weights=top).astype(float)
+        return cls(Data(np.asfortranarray(X[first] / unit), y[first], price), X, y, top, place.astype(np.intp), unit)
 
     def alpha(self, alpha: Array) -> Array:
         """(m,) dual variables of all rows: equal rows share theirs by their price."""
         total = np.maximum(self.data.top[self.place], 1e-300)
         return np.asarray(alpha[self.place] * self.top / total)
+
+    def in_units(self, found: _ramp.Point) -> _ramp.Point:
+        """A point of the program as one of the table."""
+        return replace(found, w=found.w / self.unit, F=found.F / self.unit)
 
 
 def _dense(X: Any) -> Array:
