@@ -1,7 +1,7 @@
-"""The ramp loss within a budget: fast, DAKS and exact on the papers' tables
+"""The ramp loss within a budget: fast, DAKS and exact on the papers' tables.
 
-`make bench` runs a few instances; `python -m benchmarks.programs heuristics.csv` runs all of them, and
-`python -m benchmarks.programs --exact exact.csv` proves some for ten minutes each, beside the paper's constants; both go
+`make bench` runs a few instances. `python -m benchmarks.programs heuristics.csv` runs all of them;
+`python -m benchmarks.programs --exact exact.csv` proves some, ten minutes each, beside the paper's constants. Both go
 on where the file ends.
 """
 

@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from marginsieve import _highs, recipes
 from marginsieve._highs import Limits, Program, SolverError
+from marginsieve.errors import InputError
 from marginsieve.gram import Gram
 from marginsieve.kernels import Linear
 from marginsieve.machines import MKL, ConcaveSVC, HingeSVC, _hinge
@@ -193,6 +194,27 @@ def test_the_path_of_a_recipe_ranks_by_entry(blobs):
     assert set(np.flatnonzero(made.support_)) <= {0, 1, 2, 3}
     assert "features entered up to the largest C" in made.path_.stop_reason
     assert sorted(made.ranking_) == list(range(1, 13))
+
+
+@pytest.mark.parametrize("name", ["svm_l1", "fsv", "ramp_svm", "l1_cssvm"])
+def test_a_machine_as_it_is_at_its_own_price(name, blobs):
+    X, y = blobs
+    made = recipes.get(name)(stop="own", points=2, threshold="margin").fit(X, y)
+    weights = made.model_.solutions[0].weights
+    assert (np.abs(weights) > 0).all()
+    whole = recipes.get(name)(n_features_to_select=12, points=2, threshold="margin").fit(X, y)
+    np.testing.assert_array_equal(made.support_, np.abs(whole.model_.solutions[0].weights) > 0)
+    assert made.path_.own.to_dict() == {"size": made.n_features_}
+    kept = recipes.get(name)(stop="own", points=2, threshold="margin", keep=["x11"]).fit(X, y)
+    assert kept.support_[11]
+    with pytest.raises(InputError, match="stop is 'soon'; it must be one of 'ranking', 'own'"):
+        recipes.get(name)(stop="soon").fit(X, y)
+
+
+def test_no_weight_at_all_is_told(blobs):
+    with pytest.warns(UserWarning, match="no feature has a weight at this C .* raise C"):
+        made = recipes.svm_l1(C=1e-4, stop="own", points=2, threshold="margin").fit(*blobs)
+    assert made.n_features_ == 1
 
 
 # -- the layer over HiGHS ------------------------------------------------------------------------------------------

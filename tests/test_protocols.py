@@ -95,6 +95,24 @@ def test_outliers_are_those_furthest_on_their_own_side():
         PROTOCOLS["ramp-loss-outliers"].noisy(x, np.arange(100) % 3, np.random.default_rng(0))
 
 
+def test_outliers_of_a_table_with_categories():
+    level = np.where(Y == 1, "a", "b")
+    X = pd.DataFrame({"level": level, "n": np.random.default_rng(0).normal(size=len(Y))})
+    flipped = PROTOCOLS["ramp-loss-outliers"].noisy(X, Y, np.random.default_rng(0))
+    assert (flipped != Y).sum() == 6
+
+
+def test_every_method_learns_from_the_same_wrong_labels(tmp_path):
+    """A setting that plays no part changes nothing: the noise depends on the split alone."""
+    spec = {
+        "protocol": {"name": "ramp-loss-labels", "folds": 4, "noise_share": 0.3, "tuned": ""},
+        "data": [{"cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 3, "effect": 1.0}}],
+        "method": [{"name": "fisher", "label": f"cv {k}", "n_features_to_select": 3, "cv": k} for k in (3, 4)],
+    }
+    scores = run_suite(Suite.read(spec), tmp_path).scores("auc").set_index("method")["auc"]
+    assert scores["cv 3"] == scores["cv 4"]
+
+
 def test_noise_stays_in_the_training_parts(tmp_path):
     """Truth in the store is clean, and test labels are never flipped: a separable table still scores well."""
     spec = {
