@@ -1,9 +1,10 @@
-"""Planted label flips: find_suspects beside cleanlab's find_label_issues, `python -m benchmarks.suspects`.
+"""Planted label flips: find_suspects beside cleanlab's find_label_issues, `python -m benchmarks.suspects [table ...]`.
 
 Cleanlab (the extra "bench") judges by five-fold probabilities of a logistic regression on standardised columns, as its
 own documentation proposes, with the l2 and with the l1 penalty. The flips are the same for all.
 """
 
+import sys
 import warnings
 
 import numpy as np
@@ -31,10 +32,10 @@ def generated(effect):
     return cohort.X.to_numpy(dtype=float), (cohort.y == "case").to_numpy().astype(int)
 
 
-def tables():
-    for effect in (0.8, 1.2):
+def tables(names):
+    for effect in () if names else (0.8, 1.2):
         yield f"generated 100 x 1,000, effect {effect:g}", *generated(effect)
-    for name in datasets.present(SETS):
+    for name in datasets.present(names or SETS):
         data = datasets.load(name)
         y = np.asarray(data.y)
         yield f"{name} {data.X.shape[0]} x {data.X.shape[1]:,}", data.X.to_numpy(dtype=float), (y == y[0]).astype(int)
@@ -53,9 +54,9 @@ def judged(X, y, seed):
     return out
 
 
-def main():
+def main(names):
     rows = []
-    for name, X, y in tables():
+    for name, X, y in tables(names):
         for share in SHARES:
             for seed in range(REPEATS):
                 rng = np.random.default_rng(seed)
@@ -79,4 +80,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(tuple(sys.argv[1:]))
