@@ -90,7 +90,8 @@ class Budget(BaseEstimator):
                     f"have {len(names)} numbers, one a column"
                 )
             costs = dict(zip(names, given, strict=True))
-        if unknown := [name for name in costs if name not in set(names)]:
+        known = set(names)
+        if unknown := [name for name in costs if name not in known]:
             raise InputError(f"search: feature_costs names {listing(unknown)}, which the table does not have")
         for name, cost in costs.items():
             if isinstance(cost, bool) or not isinstance(cost, (int, float, np.number)) or not 0 <= cost < np.inf:
@@ -120,7 +121,7 @@ class Budget(BaseEstimator):
         solution = _solution(problem, columns, rows, found, chosen, bound, status)
         step = Step(len(chosen), found.F, solution.residual, time.perf_counter() - since)
         problem.solves += 1
-        return Path(order, score, (step,), str(own), nested=False, own=own, solutions=(solution,))
+        return Path(order, score, (step,), str(own), own=own, solutions=(solution,))
 
     def instance(self, problem: Problem) -> tuple[_ramp.Ramp, Rows, Expansion]:
         """The program, the rows it was made of, and what its columns are."""
