@@ -30,7 +30,9 @@ PASSES = 5  # of phases 2 and 3
 IDLE = 3  # of them without a better point: it ends
 GROWING = 1  # passes with a ranking and a phase 3
 BUCKETS = 1  # of phase 3 in a pass
-SHAKEN = 2000  # random changes after a pass, times samples
+SHAKES = 1000  # random changes after a pass, at most
+WORK = 20_000  # linear programs after which they end, fewer the more samples there are
+SAMPLES = 400  # half as many at so many
 GOOD = 1.3  # points up to so many times the best one propose features for the kernel
 LARGEST = 30  # features in a kernel that the points seen propose
 RANKED = 10  # and that the ranking does
@@ -38,20 +40,20 @@ RELAXED = 60  # features of the program without a whole budget
 GROWTH = 1.35  # of a bucket after an easy one
 EASY = 10  # nodes: a program that ends within them was easy
 FORGOTTEN = 2  # answers without a feature after which it leaves the kernel; with the same z, after which that is fixed
-WORK = 4e5  # nodes times cells of the program's matrix
+CELLS = 4e5  # nodes times cells of the program's matrix
 STRICT = 1e-6  # of the objective: what a better point must be better by
 
 
 def daks(ramp: Ramp, start: Point, seen: list[Point], rng: np.random.Generator, clock: Clock) -> Point:
     """A point that is no worse than the start; `seen` are the points met on the way to it."""
+    programs = WORK / (1.0 + len(ramp.data.y) / SAMPLES)
     search, idle = _Kernels(ramp, start, list(seen), clock), 0
     for _ in range(PASSES):
         if clock.out() or idle == IDLE:
             break
         before = search.best
         search.one_pass()
-        shakes = int(np.clip(SHAKEN / len(ramp.data.y), 8, 60))
-        search.best = shaken(ramp, search.best, shakes, rng, clock, search.seen)
+        search.best = shaken(ramp, search.best, SHAKES, rng, clock, search.seen, programs)
         if search.best is not before:
             search.best = swapped(ramp, search.best, clock)
         idle = idle + 1 if search.best is before else 0
@@ -167,7 +169,7 @@ class _Kernels:
             self._take(features[answer[0]], marked)
 
     def _run(self, program: Whole, start: Point | None, part: Ramp) -> tuple[IntArray, BoolArray] | None:
-        nodes = int(np.clip(WORK / (part.data.X.size + 1), 20, 1000))
+        nodes = int(np.clip(CELLS / (part.data.X.size + 1), 20, 1000))
         limits = Limits(nodes=nodes, stall_nodes=max(nodes // 4, 20), seconds=self.clock.left())
         try:
             answer = program.solve(start, limits)

@@ -12,7 +12,7 @@ asks for it. The first fall is taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class Ramp:
     cost: Array  # (n,) of the features
     budget: float
     ramp: bool = True  # else the plain hinge: no sample is ever left out
+    solved: list[int] = field(default_factory=lambda: [0], compare=False)  # linear programs so far
 
     @property
     def top(self) -> float:
@@ -88,6 +89,7 @@ class Point:
 
 def _point(ramp: Ramp, fit: Fit) -> Point:
     """A program's answer as a point, the samples that lie beyond the ramp marked."""
+    ramp.solved[0] += 1
     outside = ramp.data.outside(fit.w, fit.b, fit.columns)
     marked = outside > 2.0 if ramp.ramp else np.zeros(len(outside), dtype=bool)
     live = np.flatnonzero(fit.w)
@@ -242,11 +244,16 @@ def shaken(
     rng: np.random.Generator,
     clock: Clock | None = None,
     seen: list[Point] | None = None,
+    programs: float = np.inf,
 ) -> Point:
-    """Iterated swaps: some features go at random, others that pull come, samples near the ramp's edge change sides."""
+    """Iterated swaps: some features go at random, others that pull come, samples near the ramp's edge change sides.
+
+    No further round begins after so many linear programs.
+    """
     here, clock, seen = best, clock or Clock(), [] if seen is None else seen
+    last = ramp.solved[0] + programs
     for k in range(rounds):
-        if clock.out():
+        if clock.out() or ramp.solved[0] >= last:
             break
         there = _while_lower(ramp, _shake(ramp, here, rng), clock, (_swap,) if k % 2 else (_exchange,))
         seen.append(there)
