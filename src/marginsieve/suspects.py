@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import optimize
 
-from ._types import Array, BoolArray
+from ._types import Array, BoolArray, IntArray
 from .errors import InputError, positive_number, whole_number
 from .flags import RESAMPLES, resampled, sample_index
 from .inputs import seed_sequence
@@ -67,8 +67,6 @@ def find_suspects(
         not see the sample, below 0 on the wrong side; `frequency`: the share of these machines that put it beyond the
         opposite margin; `suspect`: whether it is one. Samples of weight 0 have no values.
     """
-    import pandas as pd
-
     prices = _prices(C)
     whole_number("find_suspects", "resamples", resamples)
     positive_number("find_suspects", "clean_rate", clean_rate, 1.0)
@@ -86,16 +84,20 @@ def find_suspects(
         suspicion[mine] = wrong_label(flags.value[k], labels[k], part.weight)[mine]
     margin = (labels * flags.value)[own, every]
     chosen = suspected(suspicion, clean_rate) & (margin < 0)
-    index = sample_index(X, len(y))
-    frame = pd.DataFrame(
-        {
-            "suspicion": suspicion,
-            "margin": margin,
-            "frequency": flags.frequency[own, every],
-            "suspect": chosen,
-        },
-        index=index[used],
-    )
+    columns = {
+        "suspicion": suspicion,
+        "margin": margin,
+        "frequency": flags.frequency[own, every],
+        "suspect": chosen,
+    }
+    return _frame(columns, sample_index(X, len(y)), used)
+
+
+def _frame(columns: Mapping[str, Any], index: Any, used: IntArray) -> pd.DataFrame:
+    """One row per sample; those that were not used have no values and are no suspects."""
+    import pandas as pd
+
+    frame = pd.DataFrame(columns, index=index[used])
     if len(used) == len(index):
         return frame
     whole = pd.DataFrame({name: np.nan for name in ("suspicion", "margin", "frequency")}, index=index)
