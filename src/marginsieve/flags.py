@@ -90,10 +90,8 @@ def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, ind
 
     if not isinstance(model.machine, RampSVC):
         return None
-    labels = plan.labels(part.y)
-    own = np.zeros(len(part.y), dtype=np.intp) if len(labels) == 1 else part.y
-    every = np.arange(len(part.y))
-    margin = (labels * model.decision(part.table.Z).T)[own, every]
+    labels, own = plan.labels(part.y), own_problem(plan, part)
+    margin = (labels * model.decision(part.table.Z).T)[own, np.arange(len(own))]
     chosen = np.flatnonzero(margin < BEYOND)
     frequency = np.full(len(chosen), np.nan)
     if len(chosen):
@@ -103,6 +101,11 @@ def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, ind
         frequency = found.frequency[own[chosen], chosen]
     frame = pd.DataFrame({"margin": margin[chosen], "frequency": frequency}, index=index[chosen])
     return frame.sort_values("margin", kind="stable")
+
+
+def own_problem(plan: Plan, part: Part) -> IntArray:
+    """(m,) the binary problem that judges each sample: that of its own class, or the only one."""
+    return np.zeros(len(part.y), dtype=np.intp) if plan.n_classes == 2 else part.y
 
 
 def sample_index(X: Any, count: int) -> Any:

@@ -10,7 +10,7 @@ from scipy import optimize
 
 from ._types import Array, BoolArray, IntArray
 from .errors import InputError, positive_number, whole_number
-from .flags import RESAMPLES, resampled, sample_index
+from .flags import RESAMPLES, own_problem, resampled, sample_index
 from .inputs import seed_sequence
 from .recipes import ramp_svm
 
@@ -75,9 +75,7 @@ def find_suspects(
     plan = selector._plan(part)
     rng = np.random.default_rng(seed_sequence(random_state))
     flags = resampled(plan, part, prices, rng, resamples, n_jobs)
-    labels = plan.labels(part.y)
-    own = np.zeros(len(part.y), dtype=np.intp) if len(labels) == 1 else part.y
-    every = np.arange(len(part.y))
+    labels, own, every = plan.labels(part.y), own_problem(plan, part), np.arange(len(part.y))
     suspicion = np.empty(len(part.y))
     for k in range(len(labels)):
         mine = own == k

@@ -23,7 +23,7 @@ from .._highs import Limits, SolverError
 from .._types import Array, BoolArray, IntArray
 from ._exact import GONE, Bounds, Whole, first_bounds, tightened
 from ._hinge import Data, begin, finish
-from ._ramp import FALL, Point, Ramp, better, by_feature, on, shaken, swapped
+from ._ramp import FALL, Point, Ramp, better, by_feature, on, pulls_at, shaken, swapped
 
 IN, OUT, DOUBTFUL = 0, 1, 2
 PASSES = 5  # of phases 2 and 3
@@ -114,14 +114,14 @@ class _Kernels:
         program.leave_out(marked)
         fit = finish(program)
         weight = by_feature(ramp, fit.columns, np.abs(fit.w))
-        pull = _pull(ramp, fit.alpha)
+        pull = pulls_at(ramp, fit.alpha)
         pull[ramp.cost > ramp.budget * (1 + 1e-12)] = 0.0
         order = np.lexsort((-pull, -weight)).astype(np.intp)
         return order[pull[order] > 0]
 
     def _relaxed(self) -> BoolArray:
         """The samples left out where the budget need not be whole, on the features that pull hardest."""
-        pull = _pull(self.ramp, self.best.alpha)
+        pull = pulls_at(self.ramp, self.best.alpha)
         pull[self.best.features] = np.inf
         small = self._restricted(np.sort(np.argsort(-pull, kind="stable")[:RELAXED]).astype(np.intp))
         marked = self.best.marked.copy()
@@ -222,8 +222,3 @@ class _Kernels:
             return kernel.astype(np.intp)
         seen = np.concatenate([answer.features for answer in self.answers] + [self.best.features])
         return kernel[np.isin(kernel, seen)].astype(np.intp)
-
-
-def _pull(ramp: Ramp, alpha: Array) -> Array:
-    """(n,) how hard each feature pulls at these dual variables."""
-    return by_feature(ramp, np.arange(len(ramp.owner)), np.abs((alpha * ramp.data.y) @ ramp.data.X))

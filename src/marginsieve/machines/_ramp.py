@@ -142,9 +142,14 @@ def by_feature(ramp: Ramp, columns: IntArray, value: Array) -> Array:
     return out
 
 
+def pulls_at(ramp: Ramp, alpha: Array) -> Array:
+    """(n,) how hard each feature pulls at these dual variables."""
+    return by_feature(ramp, np.arange(len(ramp.owner)), np.abs((alpha * ramp.data.y) @ ramp.data.X))
+
+
 def pulls(ramp: Ramp, here: Point) -> Array:
     """(n,) how hard the features without a weight press for one: at most 1 where none would lower the last program."""
-    pull = by_feature(ramp, np.arange(len(ramp.owner)), np.abs((here.alpha * ramp.data.y) @ ramp.data.X))
+    pull = pulls_at(ramp, here.alpha)
     pull[here.features] = 0.0
     return pull
 
