@@ -95,7 +95,7 @@ def test_every_search_is_listed_and_repeats_itself(blobs):
         np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("name", recipes.names())
+@pytest.mark.parametrize("name", [name for name in recipes.names() if name != "symon"])  # its bits are random by place
 def test_permuting_columns_permutes_the_ranking(name, blobs):
     X, y = blobs
     order = np.random.default_rng(1).permutation(X.shape[1])

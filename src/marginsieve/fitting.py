@@ -218,7 +218,7 @@ def varying(Z: Matrix) -> BoolArray:
 def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     """The path over all features of the part; features that do not vary come last, in the order of the table."""
     ready = prepare(plan, part, rng)
-    share = getattr(plan.criterion, "held_out", 0.0)
+    share = getattr(plan.search, "validation", 0.0) or getattr(plan.criterion, "held_out", 0.0)
     inner = _with_validation(plan, part, share, rng) if share else ready
     path = _prefiltered(plan, inner.problem, rng) if plan.prefilter else plan.search.run(inner.problem, rng)
     path = _over_all(path, inner.usable, part.table.shape[1])
@@ -230,12 +230,13 @@ def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
 
 
 def _with_validation(plan: Plan, part: Part, share: float, rng: np.random.Generator) -> Prepared:
-    """A share of the rows is held out for the criterion, everything else is fitted without them."""
+    """A share of the rows is held out for the criterion or the search, everything else is fitted without them."""
     held = left_out(part, share, rng, at_least=1, leave=0)
     if len(np.unique(part.y[held])) < len(np.unique(part.y)) or len(np.unique(part.y[~held])) < len(np.unique(part.y)):
+        whose = "search: validation" if getattr(plan.search, "validation", 0.0) else "criterion: held_out"
         raise InputError(
-            f"criterion: held_out is {share!r} and a class has too few rows (or groups) in a training part to be on "
-            "both sides: use held_out=0"
+            f"{whose} is {share!r} and a class has too few rows (or groups) in a training part to be on both sides: "
+            "use " + ("another search" if whose.startswith("search") else "held_out=0")
         )
     inner = prepare(plan, part.take(np.flatnonzero(~held)), rng)
     outside = part.take(np.flatnonzero(held))
@@ -308,9 +309,16 @@ def _over_all(path: Path, usable: IntArray, n: int) -> Path:
     if len(usable) == n:
         return path
     rest = np.setdiff1d(np.arange(n), usable)
+    return _placed(path, usable, rest, n)
+
+
+def _placed(path: Path, inside: IntArray, rest: IntArray, n: int) -> Path:
+    """A path over some of n features in the numbering of all, the rest after it without a score."""
     scores = np.full(n, np.nan)
-    scores[usable] = path.scores
-    return replace(path, order=np.concatenate([usable[path.order], rest]).astype(np.intp), scores=scores)
+    scores[inside] = path.scores
+    order = np.concatenate([inside[path.order], rest]).astype(np.intp)
+    tried = None if path.harmonies is None else path.harmonies.among(inside, n)
+    return replace(path, order=order, scores=scores, harmonies=tried)
 
 
 def _prefiltered(plan: Plan, problem: Problem, rng: np.random.Generator) -> Path:
@@ -327,9 +335,7 @@ def _prefiltered(plan: Plan, problem: Problem, rng: np.random.Generator) -> Path
     problem.scale[inside] = small.scale  # the machine on what is selected works at the width of the search
     path: Path = plan.search.run(small, rng)
     problem.count(small)
-    scores = np.full(len(value), np.nan)
-    scores[inside] = path.scores
-    return replace(path, order=np.concatenate([inside[path.order], outside]), scores=scores)
+    return _placed(path, inside, outside, len(value))
 
 
 def _oversampled(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path as File
 from typing import Any, NamedTuple, Protocol
@@ -149,6 +149,46 @@ class Budgeted:
 
 
 @dataclass(frozen=True)
+class Harmonised:
+    """A harmony search's number: the size of the best subset that it met, and what that was worth."""
+
+    size: int
+    fitness: tuple[float, ...]
+    metric: str
+    made: int  # subsets that were tried
+    emptied: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"size": self.size, "metric": self.metric, "validation": self.fitness[0], "harmonies": self.made}
+
+    def __str__(self) -> str:
+        return f"the best of {self.made} harmonies has {self.size} features, {self.metric} {self.fitness[0]:.3f} there"
+
+
+@dataclass(frozen=True)
+class Harmonies:
+    """Every subset that a harmony search made, in order: T of them over n features."""
+
+    bits: Any  # (T, n / 8) numpy.packbits
+    n: int
+    size: IntArray  # (T,)
+    fitness: Array  # (T, 3) compared from left to right
+    best: IntArray  # (T,) which was the best so far
+    memory: int  # so many were drawn at random before the first improvisation
+    metric: str
+
+    def support(self, t: int) -> IntArray:
+        """The features of harmony t."""
+        return np.flatnonzero(np.unpackbits(self.bits[t], count=self.n)).astype(np.intp)
+
+    def among(self, features: IntArray, n: int) -> Harmonies:
+        """The same in a table of n features, of which these were searched."""
+        spread = np.zeros((len(self.bits), n), dtype=bool)
+        spread[:, features] = np.unpackbits(self.bits, axis=1, count=self.n)
+        return replace(self, bits=np.packbits(spread, axis=1), n=n)
+
+
+@dataclass(frozen=True)
 class Path:
     """A full ranking of the features (best first, no ties) and the steps that led to it."""
 
@@ -162,6 +202,7 @@ class Path:
     solutions: tuple[Solution, ...] = ()  # on the features of that number, where the search found them itself
     cut: int | None = None  # how many features were selected
     scored_by: str = "score"  # what the scores of the steps are
+    harmonies: Harmonies | None = None  # what a harmony search tried
 
     def weights_at(self, size: int) -> Array | None:
         """(size,) learned kernel weights of the best features, with the sum that their step had; None without."""
@@ -176,7 +217,10 @@ class Path:
         return np.sort(self.order[:size])
 
     def plot(self, file: str | File | None = None) -> Any:
-        """A matplotlib figure: score against size with its interval, the cut marked; written to `file` where given."""
+        """A matplotlib figure, written to `file` where given.
+
+        Score against size with its interval, the cut marked; of a harmony search what it tried and the best so far.
+        """
         from ._path_plot import draw
 
         return draw(self, file)
@@ -207,6 +251,16 @@ class Rows(NamedTuple):
     Z: Matrix | None
     y: Array
     weight: Array
+
+
+Metric = Callable[[Array, Array, Array], tuple[float, ...]]  # decision (k, rows), y (k, rows), weight (rows,)
+
+
+class Valued(NamedTuple):
+    """A subset's fitness, compared from left to right, and the machine on it."""
+
+    fitness: tuple[float, ...]
+    solutions: tuple[Solution, ...]
 
 
 @dataclass
@@ -244,6 +298,15 @@ class Problem:
                 self.worst_residual = max(self.worst_residual, solution.residual)
             solutions.append(solution)
         return tuple(solutions)
+
+    def value(self, features: IntArray, metric: Metric, warm: Sequence[Solution] | None = None) -> Valued:
+        """What the machine on some features is worth on the rows that it is judged by, and its solutions there."""
+        gram = self.gram(features)
+        solutions = self.solve(gram, warm)
+        Z, y, weight = self.judged
+        rows = self.table.Z if Z is None else Z
+        decision = np.array([self.machine.decision(solution, gram, rows) for solution in solutions])
+        return Valued(metric(decision, y, weight), solutions)
 
     def root(self, live: int) -> float:
         """What turns the root of a kernel weight into a scale: not 1 where the kernel divides by the live features."""
@@ -287,3 +350,9 @@ class Problem:
         for solution in solutions:
             objective, residual = objective + solution.objective, max(residual, solution.residual)
         return Step(size, objective, residual, time.perf_counter() - since)
+
+
+def codes_of(problem: Problem) -> IntArray:
+    """(m,) class numbers of a problem's rows."""
+    y = problem.y
+    return np.asarray(y[0] > 0 if len(y) == 1 else y.argmax(axis=0), dtype=np.intp)

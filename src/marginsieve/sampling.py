@@ -15,15 +15,16 @@ class Smote(BaseEstimator):
 
     Parameters
     ----------
-    percent : float
-        New rows, in per cent of the rarest class: 400 makes it five times as large (Chawla et al. 2002).
+    percent : float or None
+        New rows, in per cent of the rarest class: 400 makes it five times as large (Chawla et al. 2002). None makes
+        every class as large as the largest.
     k_neighbors : int
         Neighbours to interpolate with; where the class has fewer, all of them.
     random_state : int or None
         None takes the selector's own.
     """
 
-    def __init__(self, percent: float = 400.0, k_neighbors: int = 5, random_state: int | None = None) -> None:
+    def __init__(self, percent: float | None = 400.0, k_neighbors: int = 5, random_state: int | None = None) -> None:
         self.percent = percent
         self.k_neighbors = k_neighbors
         self.random_state = random_state
@@ -32,7 +33,8 @@ class Smote(BaseEstimator):
         """The rows with the new ones after them."""
         from imblearn.over_sampling import SMOTE
 
-        positive_number("sampler", "percent", self.percent)
+        if self.percent is not None:
+            positive_number("sampler", "percent", self.percent)
         positive_number("sampler", "k_neighbors", self.k_neighbors)
         labels, counts = np.unique(y, return_counts=True)
         rarest = int(counts.argmin())
@@ -42,7 +44,9 @@ class Smote(BaseEstimator):
                 f"SMOTE interpolates between rows of the rarest class {labels[rarest]!s}, which has {count} in a "
                 "training part: it needs 2 or more"
             )
-        wanted = {labels[rarest]: count + round(self.percent / 100.0 * count)}
+        wanted: Any = "not majority"
+        if self.percent is not None:
+            wanted = {labels[rarest]: count + round(self.percent / 100.0 * count)}
         made = SMOTE(sampling_strategy=wanted, k_neighbors=self.neighbors(count), random_state=self.random_state)
         return made.fit_resample(X, y)  # type: ignore[no-any-return]
 

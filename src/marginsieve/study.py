@@ -192,11 +192,12 @@ def select(
     _check_keep(keep, X, (target, groups, *drop))
     label = None if positive is None else _label(y, positive, target)
     recipe = recipes.get(method)
-    budgeted = features is not None and "budget" in inspect.signature(recipe).parameters  # the count is the budget
+    known = inspect.signature(recipe).parameters
+    count = next((name for name in ("budget", "d") if name in known and features is not None), "n_features_to_select")
     selector = recipe(
         standardize=True,
         class_weight="balanced",
-        **{"budget" if budgeted else "n_features_to_select": features},
+        **{count: features},
         keep=list(keep) or None,
         prefilter=prefilter,
         positive=label,

@@ -4,10 +4,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from .density import Density
 from .filters import Fast, Fisher, KolmogorovSmirnov, ShrunkenFisher
+from .information import DecomposedHellinger, Hellinger, SymmetricalUncertainty
 from .learned import LearnedWeight
 from .loss import Loss
 from .margin import MarginChange
+from .principal import Principal
+from .relief import ReliefF
 from .significance import ChiSquare, FisherExact, MixedTest, TTest
 from .sphere import SphereChange
 
@@ -27,20 +31,32 @@ CRITERIA: dict[str, Callable[..., Any]] = {
     "chi_square": ChiSquare,
     "fisher_exact": FisherExact,
     "mixed_test": MixedTest,
+    "su": SymmetricalUncertainty,
+    "hellinger": Hellinger,
+    "d_hell": DecomposedHellinger,
+    "relieff": ReliefF,
+    "dbfs": Density,
+    "pca": Principal,
 }
 
 __all__ = [
     "CRITERIA",
     "ChiSquare",
+    "DecomposedHellinger",
+    "Density",
     "Fast",
     "Fisher",
     "FisherExact",
+    "Hellinger",
     "KolmogorovSmirnov",
     "LearnedWeight",
     "Loss",
     "MarginChange",
     "MixedTest",
+    "Principal",
+    "ReliefF",
     "ShrunkenFisher",
     "SphereChange",
+    "SymmetricalUncertainty",
     "TTest",
 ]

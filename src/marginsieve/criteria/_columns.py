@@ -5,7 +5,7 @@ Samples count by their weight: whole numbers are counts, any other weights are b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -46,16 +46,30 @@ def over_columns(problem: Problem, label: Array, of: Score) -> Array:
     return np.concatenate(pieces, axis=-1)
 
 
-def by_level(problem: Problem, features: IntArray, of: Callable[[Array], float]) -> Array:
-    """(k,): `of` the weights (levels, 2) of positives and negatives by category of some columns, added over classes."""
-    weight, out = as_counts(problem.sample_weight), np.zeros(len(features))
-    for k, j in enumerate(features):
+def by_class_and_kind(
+    problem: Problem, numbers: Score, categories: Callable[[Array], float], kinds: Sequence[str] = ("nominal",)
+) -> Array:
+    """(k, n): a score by class problem and column; one for columns of some kinds, another for the rest."""
+    other = np.array([kind in kinds for kind in problem.table.kind])
+    out = np.empty((len(problem.y), len(other)))
+    if not other.all():
+        part = problem if not other.any() else problem.part(np.flatnonzero(~other))
+        out[:, ~other] = [over_columns(part, label, numbers) for label in part.y]
+    out[:, other] = _by_level(problem, np.flatnonzero(other), categories)
+    return out
+
+
+def _by_level(problem: Problem, features: IntArray, of: Callable[[Array], float]) -> Array:
+    """(k, features): `of` the weights (levels, 2) of positives and negatives by category of some columns."""
+    weight, out = as_counts(problem.sample_weight), np.zeros((len(problem.y), len(features)))
+    for f, j in enumerate(features):
         z = column_of(problem.table.Z, j)
         seen = ~np.isnan(z)
         level = np.unique(z[seen], return_inverse=True)[1]
-        for label in problem.y:
+        for k, label in enumerate(problem.y):
             positive = np.where(label[seen] > 0, weight[seen], 0.0)
-            out[k] += of(np.column_stack([np.bincount(level, positive), np.bincount(level, weight[seen] - positive)]))
+            sides = np.bincount(level, positive), np.bincount(level, weight[seen] - positive)
+            out[k, f] = of(np.column_stack(sides))
     return out
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from scipy import special
 from sklearn.base import BaseEstimator
 
-from .._jit import jit
 from .._tent import CATEGORICAL
-from .._types import Array, IntArray
+from .._types import Array
 from ..errors import whole_number
 from ..gram import Gram
 from ..problem import Problem, Solution
-from ._columns import Score, by_block, by_level, moments, tied
+from . import _levels
+from ._columns import Score, by_block, by_class_and_kind, moments
 from ._exact import log_p
 
 LOG_10 = float(np.log(10.0))
@@ -88,20 +88,12 @@ class MixedTest(BaseEstimator):
     def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
         """(n,)."""
         numbers = lambda z, label, weight: _t_significance(*_welch(z, label, weight))  # noqa: E731
-        return _of_both(problem, numbers, _exact, CATEGORICAL)
+        return _of_both(problem, numbers, _exact, *CATEGORICAL)
 
 
-def _of_both(
-    problem: Problem, numbers: Score, categories: Callable[[Array], float], kinds: Sequence[str] = ("nominal",)
-) -> Array:
-    """(n,): one test for columns of some kinds, another for the rest."""
-    other = np.array([kind in kinds for kind in problem.table.kind])
-    out = np.empty(len(other))
-    if not other.all():
-        part = problem if not other.any() else problem.part(np.flatnonzero(~other))
-        out[~other] = by_block(part, numbers)
-    out[other] = by_level(problem, np.flatnonzero(other), categories)
-    return out
+def _of_both(problem: Problem, numbers: Score, categories: Callable[[Array], float], *kinds: str) -> Array:
+    """(n,): one test for columns of some kinds, another for the rest, added over the class problems."""
+    return np.asarray(by_class_and_kind(problem, numbers, categories, kinds or ("nominal",)).sum(axis=0))
 
 
 def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
@@ -134,26 +126,8 @@ def _t_significance(t: Array, freedom: Array) -> Array:
 
 
 def _counts(z: Array, label: Array, weight: Array, bins: int) -> Array:
-    """(p, bins, 2): the weight of the positives and of the negatives in each level of each row of z (p, m)."""
-    positive = np.where(label > 0, weight, 0.0)
-    out = np.zeros((len(z), bins, 2))
-    _fill_levels(z, np.argsort(z, axis=1), positive, weight - positive, out)
-    return out
-
-
-@jit
-def _fill_levels(z: Array, order: IntArray, positive: Array, negative: Array, out: Array) -> None:
-    """Equal values share a level; each has its own where there are no more than levels, else by their middle rank."""
-    bins, total = out.shape[1], positive.sum() + negative.sum()
-    plus, minus = np.empty(z.shape[1]), np.empty(z.shape[1])
-    for j in range(z.shape[0]):
-        below, distinct = 0.0, tied(z[j], order[j], positive, negative, plus, minus)
-        for k in range(distinct):
-            here = plus[k] + minus[k]
-            level = k if distinct <= bins else min(bins - 1, int(bins * (below + 0.5 * here) / total))
-            out[j, level, 0] += plus[k]
-            out[j, level, 1] += minus[k]
-            below += here
+    """(p, levels, 2): the weight of the positives and of the negatives in each level of each row of z (p, m)."""
+    return _levels.counts(_levels.equal_frequency(z, weight, bins), label, weight)
 
 
 def _chi_square(counts: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from .backward import Backward
 from .budget import Budget
+from .harmony import Harmony
 from .learned import LearnedPath
 from .merge import Merge
 from .scaling import PenalizedScaling
@@ -10,10 +11,11 @@ from .top_k import TopK
 SEARCHES = {
     "backward": Backward,
     "budget": Budget,
+    "harmony": Harmony,
     "learned": LearnedPath,
     "merge": Merge,
     "scaling": PenalizedScaling,
     "top_k": TopK,
 }
 
-__all__ = ["SEARCHES", "Backward", "Budget", "LearnedPath", "Merge", "PenalizedScaling", "TopK"]
+__all__ = ["SEARCHES", "Backward", "Budget", "Harmony", "LearnedPath", "Merge", "PenalizedScaling", "TopK"]

@@ -9,9 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from .._tent import CATEGORICAL
-from .._types import IntArray
 from ..errors import InputError, positive_number, whole_number
-from ..problem import Path, Problem
+from ..problem import Path, Problem, codes_of
 from ._judges import NaiveBayes, Neighbours, Rows
 from .backward import worst_first
 
@@ -94,9 +93,3 @@ class Merge(BaseEstimator):
         if self.judge == "naive_bayes":
             return NaiveBayes(rows, self.smoothing)
         return Neighbours(rows, int(self.neighbours))
-
-
-def codes_of(problem: Problem) -> IntArray:
-    """(m,) class numbers of a problem's rows."""
-    y = problem.y
-    return np.asarray(y[0] > 0 if len(y) == 1 else y.argmax(axis=0), dtype=np.intp)

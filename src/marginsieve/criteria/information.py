@@ -1,0 +1,188 @@
+"""Filters that compare distributions over the levels of a column: symmetrical uncertainty and Hellinger distances.
+
+With more than two classes the scores of the one-vs-rest problems are added. Missing cells are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._types import Array, IntArray
+from ..errors import InputError, listing, whole_number
+from ..gram import Gram
+from ..problem import Problem, Solution
+from . import _levels
+from ._clusters import coordinates, split
+from ._columns import Score, as_counts, by_class_and_kind
+
+DIGITS = 12  # scores that agree so far are equal: logarithms in another order differ behind that
+CUTS = ("equal_frequency", "mdl")
+ROUNDS = 100  # of moving rows between pseudo-classes
+
+
+class SymmetricalUncertainty(BaseEstimator):
+    """2 (H(f) + H(c) - H(f, c)) / (H(f) + H(c)) between a column's levels and a class label, H the entropy in bits.
+
+    The weight of a column is the sum over the labels of its share in that label's total over all columns.
+
+    Moayedikia, Ong, Boo, Yeoh and Jensen, Feature selection for high dimensional imbalanced class data using harmony
+    search, Engineering Applications of Artificial Intelligence 57 (2017) 38-49, eqs. 1-5.
+
+    Parameters
+    ----------
+    cuts : "equal_frequency" or "mdl"
+        How numbers become levels: by equal weight, or by class entropy where that pays for itself (Fayyad and Irani),
+        which leaves most columns of a wide table uncut and therefore without a weight.
+    bins : int
+        Levels of equal weight.
+    """
+
+    needs = frozenset({"labels"})
+    categories = True
+
+    def __init__(self, cuts: str = "equal_frequency", bins: int = 5) -> None:
+        self.cuts = cuts
+        self.bins = bins
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        _check(self.cuts, self.bins)
+
+    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
+        """(n,)."""
+        value = self.by_class(problem, gram, solutions)
+        total = value.sum(axis=1, keepdims=True)
+        return np.asarray(np.sum(value / np.where(total > 0, total, 1.0), axis=0))
+
+    def by_class(self, problem: Problem, gram: Gram | None = None, solutions: Sequence[Solution] = ()) -> Array:  # noqa: ARG002
+        """(k, n): the symmetrical uncertainty with each label of the problem, in [0, 1]."""
+        numbers = _of_levels(_uncertainty, self.cuts, self.bins)
+        return by_class_and_kind(problem, numbers, lambda counts: float(_uncertainty(counts[None])[0]))
+
+
+class Hellinger(BaseEstimator):
+    """sqrt(1 - sum_b sqrt(p_b q_b)) between the two classes' shares p, q over the levels of a column.
+
+    Class sizes do not enter. Cieslak and Chawla, Learning decision trees for unbalanced data, ECML PKDD 2008, 241-256.
+
+    Parameters
+    ----------
+    cuts : "equal_frequency" or "mdl"
+        How numbers become levels.
+    bins : int
+        Levels of equal weight.
+    """
+
+    needs = frozenset({"labels"})
+    categories = True
+
+    def __init__(self, cuts: str = "equal_frequency", bins: int = 5) -> None:
+        self.cuts = cuts
+        self.bins = bins
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        _check(self.cuts, self.bins)
+
+    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+        """(n,)."""
+        numbers = _of_levels(_distance, self.cuts, self.bins)
+        found = by_class_and_kind(problem, numbers, lambda counts: float(_distance(counts[None])[0]))
+        return np.asarray(found.sum(axis=0))
+
+
+class DecomposedHellinger(BaseEstimator):
+    """The mean of the Hellinger distances between the smaller class and each of k parts of the larger one (D-HELL).
+
+    The larger class is split by k-means, so that no part of it rules a column's score by its number alone; the parts
+    count by their weight. The means start where the part of largest spread is cut across its main direction, again and
+    again (no random start). Missing cells count as the column's mean there.
+
+    Yin, Ge, Xiao, Wang and Quan, Feature selection for high-dimensional imbalanced data, Neurocomputing 105 (2013)
+    3-11.
+
+    Parameters
+    ----------
+    k : int
+        Parts of the larger class, fewer where it has fewer rows.
+    bins : int
+        Levels of equal weight.
+    """
+
+    needs = frozenset({"labels"})
+
+    def __init__(self, k: int = 5, bins: int = 5) -> None:
+        self.k = k
+        self.bins = bins
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        whole_number("criterion", "k", self.k)
+        _check(CUTS[0], self.bins)
+
+    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
+        """(n,)."""
+        weight, total = as_counts(problem.sample_weight), np.zeros(problem.table.shape[1])
+        place = coordinates(problem.table.Z, weight)
+        for label in problem.y:
+            positive = float(weight[label > 0].sum())
+            larger = label > 0 if positive > 0.5 * weight.sum() else label < 0
+            part = np.full(len(label), -1)
+            part[larger] = split(place[larger], weight[larger], self.k, ROUNDS)
+            for k in range(int(part.max()) + 1):
+                rows = np.flatnonzero((part == k) | ~larger)
+                share = float(weight[part == k].sum() / weight[larger].sum())
+                total += share * Hellinger(bins=self.bins).score(_only(problem, rows, label), gram, solutions)
+        return np.round(total, DIGITS)
+
+
+def _only(problem: Problem, rows: IntArray, label: Array) -> Problem:
+    """One class problem over some rows."""
+    weight = problem.sample_weight[rows]
+    return problem.afresh(
+        table=problem.table.rows(rows), y=label[None, rows], cost=weight[None], sample_weight=weight, groups=None
+    )
+
+
+def _check(cuts: str, bins: int) -> None:
+    if cuts not in CUTS:
+        raise InputError(f"criterion: cuts is {cuts!r}; it must be one of {listing(CUTS)}")
+    whole_number("criterion", "bins", bins, 2)
+
+
+def _of_levels(of: Callable[[Array], Array], cuts: str, bins: int) -> Score:
+    """A score of blocks of numbers from one of counts (p, levels, 2)."""
+
+    def score(z: Array, label: Array, weight: Array) -> Array:
+        if cuts == "mdl":
+            levels = _levels.mdl(z, (label > 0).astype(np.intp), weight)
+        else:
+            levels = _levels.equal_frequency(z, weight, bins)
+        return of(_levels.counts(levels, label, weight))
+
+    return score
+
+
+def _bits(counts: Array) -> Array:
+    """The entropy over the last axis."""
+    share = counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1e-300)
+    return np.asarray(-np.sum(share * np.log2(np.where(share > 0, share, 1.0)), axis=-1))
+
+
+def _uncertainty(counts: Array) -> Array:
+    """Symmetrical uncertainty from counts (p, levels, 2)."""
+    of_level, of_class = _bits(counts.sum(axis=2)), _bits(counts.sum(axis=1))
+    both = _bits(counts.reshape(len(counts), -1))
+    alone = of_level + of_class
+    share = 2.0 * (alone - both) / np.where(alone > 0, alone, 1.0)
+    return np.asarray(np.round(np.where(of_level > 0, np.clip(share, 0.0, 1.0), 0.0), DIGITS), dtype=np.float64)
+
+
+def _distance(counts: Array) -> Array:
+    """Hellinger distance of the two classes from counts (p, levels, 2)."""
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+    alike = np.sum(np.sqrt(share[..., 0] * share[..., 1]), axis=1)
+    return np.asarray(np.round(np.sqrt(np.maximum(1.0 - alike, 0.0)), DIGITS))

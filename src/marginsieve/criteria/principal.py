@@ -1,0 +1,51 @@
+"""A filter that looks at no label: how much a column takes part in the main directions of the table."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._products import parts
+from .._types import Array
+from ..errors import InputError
+from ..gram import Gram
+from ..problem import Problem, Solution
+from ._clusters import centred, products
+from ._columns import as_counts
+
+
+class Principal(BaseEstimator):
+    """sum_k lambda_k |v_kj| over the first principal components of the columns, lambda their variances, v unit vectors.
+
+    Labels do not enter; what oversampling adds to the rare class does. Standardise first. Missing cells count as the
+    column's mean.
+
+    Parameters
+    ----------
+    explained : float in (0, 1]
+        As many components as explain this share of the variance.
+    """
+
+    needs = frozenset({"labels"})
+
+    def __init__(self, explained: float = 0.95) -> None:
+        self.explained = explained
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        share = self.explained
+        if not isinstance(share, numbers.Real) or isinstance(share, bool) or not 0.0 < float(share) <= 1.0:
+            raise InputError(f"criterion: explained is {share!r}; it must be a share above 0 and at most 1")
+
+    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+        """(n,)."""
+        Z, weight = problem.table.Z, as_counts(problem.sample_weight)
+        root, total = np.sqrt(weight), weight.sum()
+        value, vector = np.linalg.eigh(products(Z, weight) * np.outer(root, root) / total)
+        value, vector = np.maximum(value[::-1], 0.0), vector[:, ::-1]
+        most = int(np.searchsorted(np.cumsum(value), self.explained * value.sum() * (1.0 - 1e-12))) + 1
+        U = (root[:, None] * vector[:, :most]) * np.sqrt(value[:most] / total)
+        return np.concatenate([np.abs(centred(Z, part, weight) @ U).sum(axis=1) for part in parts(Z.shape[1])])

@@ -1,0 +1,175 @@
+"""ReliefF: a column is worth how much more it differs to near rows of other classes than to near rows of the own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._jit import jit
+from .._products import parts
+from .._tent import CATEGORICAL
+from .._types import Array, BoolArray, IntArray, is_sparse
+from ..errors import whole_number
+from ..gram import Gram
+from ..problem import Problem, Solution, codes_of
+from ._columns import as_counts
+
+
+class ReliefF(BaseEstimator):
+    """sum_i [ - mean of d_j(i, hits) + sum_c P(c) / (1 - P(c_i)) mean of d_j(i, misses of class c) ] / m, by column j.
+
+    Hits and misses of row i are its k nearest rows of each class by the sum of d over the columns (their mean where
+    cells are missing). d is |u - v| / range for numbers and [u != v] for categories; in tables with both, numbers that
+    differ by more than a standard deviation count as 1, as in scikit-rebate. Where a cell is missing, or no neighbour
+    on one side has one, the row counts 0. All classes are taken together. A weight of 2 is a row twice.
+
+    Kononenko, Estimating attributes: analysis and extensions of RELIEF, ECML 1994, 171-182; Robnik-Sikonja and
+    Kononenko, Theoretical and empirical analysis of ReliefF and RReliefF, Machine Learning 53 (2003) 23-69.
+
+    Parameters
+    ----------
+    k : int
+        Neighbours of each class.
+    """
+
+    needs = frozenset({"labels"})
+    categories = True
+
+    def __init__(self, k: int = 10) -> None:
+        self.k = k
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        whole_number("criterion", "k", self.k)
+
+    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+        """(n,)."""
+        codes, weight = codes_of(problem), as_counts(problem.sample_weight)
+        prior = np.bincount(codes, weight) / weight.sum()
+        start, near, share = _neighbours(_distances(problem, weight), codes, weight, int(self.k))
+        out = np.empty(problem.table.shape[1])
+        for part, z, nominal, limit in _blocks(problem, weight):
+            found = np.zeros(len(z))
+            _add_scores(z, nominal, limit, codes, weight / weight.sum(), prior, start, near, share, found)
+            out[part] = found
+        return out
+
+
+def _blocks(problem: Problem, weight: Array) -> Iterator[tuple[slice, Array, BoolArray, Array]]:
+    """Columns as rows: in units of their range, which are categories, and from which difference on one counts as 1."""
+    table = problem.table
+    kinds = np.array([kind in CATEGORICAL for kind in table.kind])
+    mixed = bool(kinds.any() and not kinds.all())
+    for part in parts(table.shape[1]):
+        block = table.Z[:, part]
+        z = np.ascontiguousarray((block.toarray() if is_sparse(block) else block).T)
+        nominal = kinds[part]
+        with np.errstate(all="ignore"):
+            low, high = np.fmin.reduce(z, axis=1), np.fmax.reduce(z, axis=1)
+        span = np.where(nominal | ~(high > low), 1.0, high - low)
+        z = (z - np.where(nominal, 0.0, low)[:, None]) / span[:, None]
+        yield part, z, nominal, _deviation(z, weight) if mixed else np.full(len(z), np.inf)
+
+
+def _deviation(z: Array, weight: Array) -> Array:
+    """(p,) the weighted standard deviation of each row over its observed cells."""
+    seen = ~np.isnan(z)
+    filled, total = np.where(seen, z, 0.0), np.maximum(seen @ weight, 1e-300)
+    mean = filled @ weight / total
+    return np.asarray(np.sqrt((np.where(seen, z - mean[:, None], 0.0) ** 2) @ weight / total))
+
+
+def _distances(problem: Problem, weight: Array) -> Array:
+    """(m, m): the sum of the differences, or their mean over the columns that both rows have where cells are missing.
+
+    Two rows without a common cell are infinitely far apart.
+    """
+    m = problem.table.shape[0]
+    D, shared, gaps = np.zeros((m, m)), np.zeros((m, m)), False
+    for _, z, nominal, _ in _blocks(problem, weight):
+        gaps = gaps or bool(np.isnan(z).any())
+        _add_distances(z, nominal, D)
+        seen = (~np.isnan(z)).astype(np.float64)
+        shared += seen.T @ seen
+    if gaps:
+        D = np.where(shared > 0, D / np.maximum(shared, 1.0), np.inf)
+    return np.asarray(D + D.T)
+
+
+def _neighbours(D: Array, codes: IntArray, weight: Array, k: int) -> tuple[IntArray, IntArray, Array]:
+    """Rows (start[i]:start[i + 1] of `near`) that row i is compared with, and how much of each: weight k per class.
+
+    A row of weight w has w - 1 copies of itself at distance 0.
+    """
+    start, near, share = [0], [], []
+    for i in range(len(D)):
+        order = np.argsort(D[i], kind="stable")
+        order = np.concatenate([[i], order[order != i]])
+        have = weight[order].copy()
+        have[0] = max(weight[i] - 1.0, 0.0)
+        for code in range(int(codes.max()) + 1):
+            own = codes[order] == code
+            w = have[own]
+            before = np.cumsum(w) - w
+            part = np.clip(k - before, 0.0, w)
+            near.append(order[own][part > 0])
+            share.append(part[part > 0])
+        start.append(start[-1] + sum(len(block) for block in near[-(int(codes.max()) + 1) :]))
+    return np.array(start, dtype=np.intp), np.concatenate(near).astype(np.intp), np.concatenate(share)
+
+
+@jit
+def _add_distances(z: Array, nominal: BoolArray, D: Array) -> None:
+    """The differences of each pair of rows i < j, above the diagonal."""
+    m = z.shape[1]
+    for f in range(z.shape[0]):
+        row, category = z[f], nominal[f]
+        for i in range(m):
+            u = row[i]
+            if np.isnan(u):
+                continue
+            for j in range(i + 1, m):
+                d = abs(u - row[j])
+                if d > 0.0:  # false where the other cell is missing
+                    D[i, j] += 1.0 if category else d
+
+
+@jit
+def _add_scores(
+    z: Array,
+    nominal: BoolArray,
+    limit: Array,
+    codes: IntArray,
+    weight: Array,
+    prior: Array,
+    start: IntArray,
+    near: IntArray,
+    share: Array,
+    out: Array,
+) -> None:
+    m, classes = z.shape[1], len(prior)
+    total, count = np.empty(classes), np.empty(classes)
+    for f in range(z.shape[0]):
+        row = z[f]
+        for i in range(m):
+            if np.isnan(row[i]):
+                continue
+            total[:], count[:] = 0.0, 0.0
+            for t in range(start[i], start[i + 1]):
+                v = row[near[t]]
+                if np.isnan(v):
+                    continue
+                d = abs(row[i] - v)
+                if d > limit[f] or (nominal[f] and d > 0.0):
+                    d = 1.0
+                total[codes[near[t]]] += share[t] * d
+                count[codes[near[t]]] += share[t]
+            own, miss, known = codes[i], 0.0, 0.0
+            for c in range(classes):
+                if c != own and count[c] > 0.0:
+                    miss += prior[c] * total[c] / count[c]
+                    known += prior[c]
+            if count[own] > 0.0 and known > 0.0:
+                out[f] += weight[i] * (miss / known - total[own] / count[own])

@@ -1,0 +1,130 @@
+"""Bringing a subset to its size: ripple-add and ripple-remove.
+
+ripple-add(r) adds the r heaviest features from outside, then removes the r - 1 lightest; ripple-remove(r) removes the r
+lightest, then adds the r - 1 heaviest. Where all weights differ, many of them in a row have a closed form: with S the
+subset and U the rest, q removals leave the heaviest |S| - q of S and the q (r - 1) heaviest of U, and q additions the
+heaviest |S| + q of S and the q r heaviest of U.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .._types import Array, BoolArray, IntArray
+
+Fitness = Callable[[BoolArray], tuple[float, ...]]
+
+
+class Ripple:
+    """Tuning of bit vectors (n,) by weights (n,); kept features are always in."""
+
+    def __init__(
+        self,
+        weight: Array,
+        kept: BoolArray,
+        factor: int,
+        batches: int,
+        fitness: Fitness,
+        rng: np.random.Generator,
+    ) -> None:
+        self.level = np.unique(weight, return_inverse=True)[1].astype(np.float64)  # equal weights share one
+        self.level[kept] += len(weight)
+        self.kept = kept
+        self.factor = factor
+        self.batches = batches
+        self.fitness = fitness
+        self.rng = rng
+
+    def tuned(self, bits: BoolArray, size: int) -> BoolArray:
+        """So many features; where only some of equal weight are wanted, the fittest of a few random choices."""
+        bits = bits | self.kept
+        found, loose = self._once(bits, size)
+        if not loose:
+            return found
+        best = self.fitness(found)
+        for _ in range(self.batches - 1):
+            other, _ = self._once(bits, size)
+            if (value := self.fitness(other)) > best:
+                found, best = other, value
+        return found
+
+    def _once(self, bits: BoolArray, size: int) -> tuple[BoolArray, bool]:
+        """The subset with equal weights in a random order, and whether that order mattered."""
+        key = self.level + self.rng.random(len(bits))
+        r, missing = self.factor, size - int(bits.sum())
+        if missing:
+            return self._heaviest(bits, key, abs(missing) * (r if missing > 0 else r - 1), size)
+        larger, first = self._heaviest(bits, key, r, size + 1)
+        smaller, second = self._heaviest(larger, key, r - 1, size)
+        return smaller, first or second
+
+    def _heaviest(self, bits: BoolArray, key: Array, most: int, size: int) -> tuple[BoolArray, bool]:
+        """The `size` heaviest of the subset and of the `most` heaviest outside; whether a tie was cut."""
+        inside, outside = np.flatnonzero(bits), np.flatnonzero(~bits)
+        entering, first = _top(outside, key, most)
+        chosen, second = _top(np.concatenate([inside, entering]), key, size)
+        out = np.zeros(len(bits), dtype=bool)
+        out[chosen] = True
+        return out, first or second
+
+
+def _top(features: IntArray, key: Array, count: int) -> tuple[IntArray, bool]:
+    """The features with the largest keys, and whether the last of them shares its level with the next one."""
+    if count >= len(features):
+        return features, False
+    if count <= 0:
+        return features[:0], False
+    place = np.argpartition(key[features], [len(features) - count - 1, len(features) - count])
+    cut = place[len(features) - count - 1 : len(features) - count + 1]
+    below, above = np.floor(key[features[cut]])
+    return features[place[len(features) - count :]], bool(below == above)
+
+
+def one_by_one(ripple: Ripple, bits: BoolArray, size: int) -> BoolArray:
+    """The same one feature at a time: those that share their weight first, the one by which the metric does best."""
+    bits, r = bits | ripple.kept, ripple.factor
+    if bits.sum() == size:
+        return _removed(ripple, _added(ripple, bits, r, r - 1), r, r - 1)
+    while bits.sum() > size:
+        bits = _removed(ripple, bits, r, r - 1)
+    while bits.sum() < size:
+        bits = _added(ripple, bits, r, r - 1)
+    return bits
+
+
+def _added(ripple: Ripple, bits: BoolArray, add: int, remove: int) -> BoolArray:
+    """ripple-add: so many in, then so many out."""
+    return _turned(ripple, _turned(ripple, bits, True, add), False, remove)
+
+
+def _removed(ripple: Ripple, bits: BoolArray, remove: int, add: int) -> BoolArray:
+    """ripple-remove: so many out, then so many in."""
+    return _turned(ripple, _turned(ripple, bits, False, remove), True, add)
+
+
+def _turned(ripple: Ripple, bits: BoolArray, on: bool, count: int) -> BoolArray:
+    """So many bits turned on or off: of equal weight the fittest change, then the heaviest or the lightest."""
+    for _ in range(count):
+        free = np.flatnonzero(~bits if on else bits & ~ripple.kept)
+        if not len(free) or (not on and bits.sum() == 1):
+            break
+        level = ripple.level[free]
+        _, group, sizes = np.unique(level, return_inverse=True, return_counts=True)
+        shared = free[sizes[group] > 1]
+        if len(shared):
+            bits = _fittest([_flipped(bits, j) for j in shared], ripple.fitness)
+        else:
+            bits = _flipped(bits, int(free[level.argmax() if on else level.argmin()]))
+    return bits
+
+
+def _flipped(bits: BoolArray, j: int) -> BoolArray:
+    out = bits.copy()
+    out[j] = not out[j]
+    return out
+
+
+def _fittest(candidates: Sequence[BoolArray], fitness: Fitness) -> BoolArray:
+    return max(candidates, key=fitness)

@@ -1,0 +1,248 @@
+"""Harmony search: a memory of subsets, new ones made of what it holds, the worst replaced."""
+
+from __future__ import annotations
+
+import numbers
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._types import BoolArray, IntArray
+from ..errors import InputError, listing, positive_number, whole_number
+from ..problem import Harmonies, Harmonised, Metric, Path, Problem, Solution
+from ._fitness import fitness_of
+from ._ripple import Ripple, one_by_one
+from .backward import told
+from .top_k import scored
+
+HMCR_READINGS = ("usual", "printed")
+PAR_READINGS = ("falling", "usual", "printed")
+TUNINGS = ("batches", "literal")
+MOST_LITERAL = 200  # features up to which the vectors may be tuned one feature at a time
+
+
+class Harmony(BaseEstimator):
+    """SYMON: subsets of d features, worth what the machine on them is worth on validation rows.
+
+    The criterion weighs the features once. Each new vector takes a bit from a random member of the memory or at random,
+    is brought to d features by their weights (ripple-add, ripple-remove), and takes the place of the worst member if it
+    is at least as fit. A share of the training rows is set aside for the fitness: neither weights nor machines see it.
+
+    Moayedikia, Ong, Boo, Yeoh and Jensen, Feature selection for high dimensional imbalanced class data using harmony
+    search, Engineering Applications of Artificial Intelligence 57 (2017) 38-49.
+
+    Parameters
+    ----------
+    d : int, float or pair
+        Features of a subset: a count, a share of the columns, or the smallest and the largest of either; of a pair the
+        size is searched for too.
+    ripple : int
+        Each step of tuning adds this many features and removes one less, or the other way round. From 2 on the vectors
+        soon are the d best features by weight.
+    pool : float or None
+        Search only among the d best features by weight and this share of the columns more (SYMON_k).
+    memory : int
+        Members of the memory (HMS).
+    improvisations : int
+        New vectors that are made (NI); it ends earlier when all members are one and the same.
+    hmcr : float
+        The memory consideration rate.
+    par : (float, float)
+        The smallest and the largest pitch adjustment rate.
+    hmcr_reading : "usual" or "printed"
+        A bit comes from the memory with chance hmcr, or, as the paper's line 6 prints it, with chance 1 - hmcr.
+    par_reading : "falling", "usual" or "printed"
+        A bit from the memory is turned over with chance 1 - PAR(t), PAR rising from its smallest to its largest
+        ("falling"), with chance PAR(t) as harmony search does elsewhere ("usual"), or with chance 1 - PAR(t) where
+        PAR(t) lacks its smallest value, as in the paper's equation 6 ("printed").
+    metric : "g_mean", "auc", "balanced_accuracy" or function(y, values)
+        The fitness; between equals the AUC decides (for "auc" the G-mean), then the mean hinge loss.
+    size_penalty : float
+        Taken off the metric for a subset of all features, proportionally less for fewer.
+    tuning : "batches" or "literal"
+        Features go by weight, and where only some of equal weight are wanted, the best of at most `batches` random
+        choices by the metric ("batches"); or one at a time, those of equal weight first and each tried, as the paper
+        has it ("literal", up to 200 features).
+    batches : int
+    validation : float
+        The share of the training rows (of each class, groups kept together) that is set aside.
+    """
+
+    def __init__(
+        self,
+        d: Any = 0.2,
+        ripple: int = 1,
+        pool: float | None = None,
+        memory: int = 35,
+        improvisations: int = 200,
+        hmcr: float = 0.75,
+        par: tuple[float, float] = (0.45, 0.9),
+        hmcr_reading: str = "usual",
+        par_reading: str = "falling",
+        metric: Any = "g_mean",
+        size_penalty: float = 0.0,
+        tuning: str = "batches",
+        batches: int = 8,
+        validation: float = 0.3,
+    ) -> None:
+        self.d = d
+        self.ripple = ripple
+        self.pool = pool
+        self.memory = memory
+        self.improvisations = improvisations
+        self.hmcr = hmcr
+        self.par = par
+        self.hmcr_reading = hmcr_reading
+        self.par_reading = par_reading
+        self.metric = metric
+        self.size_penalty = size_penalty
+        self.tuning = tuning
+        self.batches = batches
+        self.validation = validation
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        self._sizes(10**9)
+        whole_number("search", "ripple", self.ripple)
+        whole_number("search", "memory", self.memory, 2)
+        whole_number("search", "improvisations", self.improvisations)
+        whole_number("search", "batches", self.batches)
+        for name in ("hmcr", "pool", "size_penalty"):
+            value = getattr(self, name)
+            if value is not None and not _within(value, 0.0, 1.0):
+                raise InputError(f"search: {name} is {value!r}; it must be a number from 0 to 1")
+        par = self.par
+        pair = isinstance(par, (tuple, list)) and len(par) == 2 and all(_within(one, 0.0, 1.0) for one in par)
+        if not pair or par[0] > par[1]:
+            raise InputError(f"search: par is {par!r}; it must be two numbers from 0 to 1, the smaller one first")
+        for name, known in (("hmcr_reading", HMCR_READINGS), ("par_reading", PAR_READINGS), ("tuning", TUNINGS)):
+            if getattr(self, name) not in known:
+                raise InputError(f"search: {name} is {getattr(self, name)!r}; it must be one of {listing(known)}")
+        positive_number("search", "validation", self.validation, 0.5)
+        fitness_of(self.metric)
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Path:
+        """The best subset by weight first, then the others by weight; features to keep are in every subset."""
+        since = time.perf_counter()
+        weight, ties, _ = scored(problem)
+        n = len(weight)
+        low, high = self._sizes(n)
+        low, high = max(low, len(problem.keep)), max(high, len(problem.keep))
+        kept = np.isin(np.arange(n), problem.keep)
+        keys = [key for key in (ties, weight, kept) if key is not None]
+        by_weight = np.lexsort([-key.astype(np.float64) for key in keys]).astype(np.intp)
+        pool = np.sort(by_weight[: n if self.pool is None else min(n, high + round(float(self.pool) * n))])
+        if self.tuning == "literal" and len(pool) > MOST_LITERAL:
+            raise InputError(
+                f"search: tuning is 'literal' and {len(pool)} features are searched: that is for at most "
+                f"{MOST_LITERAL}; use tuning='batches', or a smaller pool"
+            )
+        metric, name = fitness_of(self.metric)
+        judge = Judge(problem, pool, metric, float(self.size_penalty) / n)
+        ripple = Ripple(weight[pool], kept[pool], int(self.ripple), int(self.batches), judge.fitness, rng)
+        tried, reason = self._improvise((low, high), ripple, name)
+        found = pool[tried.support(int(tried.best[-1]))]
+        chosen = np.isin(by_weight, found)
+        order = np.concatenate([by_weight[chosen], by_weight[~chosen]])
+        own = Harmonised(len(found), tuple(tried.fitness[tried.best[-1]].tolist()), name, len(tried.size))
+        steps = (problem.step(len(found), problem.value(found, metric).solutions, since),)
+        tried = tried.among(pool, n)
+        return Path(order, weight, steps, told(reason, problem), nested=False, own=own, harmonies=tried)
+
+    def _improvise(self, sizes: tuple[int, int], ripple: Ripple, name: str) -> tuple[Harmonies, str]:
+        """All harmonies, and why it ended."""
+        n, members, rng = len(ripple.level), int(self.memory), ripple.rng
+        tune = ripple.tuned if self.tuning == "batches" else partial(one_by_one, ripple)
+        made = np.zeros((members + int(self.improvisations), n), dtype=bool)
+        fitness: list[tuple[float, ...]] = []
+        best: list[int] = []
+        memory = np.arange(members)
+        reason, t = f"{self.improvisations} improvisations were made", 0
+        while t < len(made):
+            if t < members:
+                new, size = rng.random(n) < 0.5, int(rng.integers(sizes[0], sizes[1] + 1))
+            elif (made[memory] == made[memory[0]]).all():
+                reason = f"all members of the memory were equal after {t - members} improvisations"
+                break
+            else:
+                new = self._new(made[memory], t - members + 1, rng)
+                size = self._size(made[memory].sum(axis=1), sizes, rng)
+            made[t] = tune(new, size)
+            fitness.append(ripple.fitness(made[t]))
+            best.append(t if not best or fitness[t] > fitness[best[-1]] else best[-1])
+            if t >= members:
+                worst = min(range(members), key=lambda k: fitness[memory[k]])
+                memory[worst] = t if fitness[t] >= fitness[memory[worst]] else memory[worst]
+            t += 1
+        size_of, last = made[:t].sum(axis=1).astype(np.intp), np.array(best, dtype=np.intp)
+        return Harmonies(np.packbits(made[:t], axis=1), n, size_of, np.array(fitness), last, members, name), reason
+
+    def _new(self, memory: BoolArray, t: int, rng: np.random.Generator) -> BoolArray:
+        """(n,) improvisation t: each bit from a random member (and turned over by chance), or random."""
+        n, (least, most) = memory.shape[1], self.par
+        considered = rng.random(n) < (self.hmcr if self.hmcr_reading == "usual" else 1.0 - self.hmcr)
+        bits = memory[rng.integers(len(memory), size=n), np.arange(n)]
+        par = t / self.improvisations * (most - least) + (0.0 if self.par_reading == "printed" else least)
+        turned = rng.random(n) < (par if self.par_reading == "usual" else 1.0 - par)
+        return np.where(considered, bits ^ turned, rng.random(n) < 0.5)
+
+    def _size(self, known: IntArray, sizes: tuple[int, int], rng: np.random.Generator) -> int:
+        """The size of a new vector: a member's, a little changed, or random, where a range is searched."""
+        low, high = sizes
+        if low == high:
+            return low
+        if rng.random() >= self.hmcr:
+            return int(rng.integers(low, high + 1))
+        near = max(1, round(0.1 * (high - low)))
+        size = int(rng.choice(known)) + int(rng.integers(-near, near + 1))
+        return min(max(size, low), high)
+
+    def _sizes(self, n: int) -> tuple[int, int]:
+        """(smallest, largest) number of features among n columns."""
+        pair = self.d if isinstance(self.d, (tuple, list)) else (self.d, self.d)
+        if len(pair) != 2 or not all(_is_size(one) for one in pair):
+            raise InputError(
+                f"search: d is {self.d!r}; it must be a whole number of 1 or more, a share in (0, 1], or the smallest "
+                "and the largest of either"
+            )
+        low, high = (
+            int(one) if float(one) > 1.0 or isinstance(one, numbers.Integral) else round(one * n) for one in pair
+        )
+        if low > high:
+            raise InputError(f"search: d is {self.d!r}; the smaller size must come first")
+        return min(max(low, 1), n), min(max(high, 1), n)
+
+
+class Judge:
+    """Fitness of subsets of a pool, each worked out once; machines start from the last one's coefficients."""
+
+    def __init__(self, problem: Problem, pool: IntArray, metric: Metric, penalty: float) -> None:
+        self.problem = problem
+        self.pool = pool
+        self.metric = metric
+        self.penalty = penalty  # by feature
+        self._known: dict[bytes, tuple[float, ...]] = {}
+        self._last: tuple[Solution, ...] | None = None
+
+    def fitness(self, bits: BoolArray) -> tuple[float, ...]:
+        """Of the features whose bits are set."""
+        key = np.packbits(bits).tobytes()
+        if key not in self._known:
+            features = self.pool[bits]
+            found = self.problem.value(features, self.metric, self._last)
+            if all(one.weights is None and one.scale is None for one in found.solutions):
+                self._last = found.solutions
+            self._known[key] = (found.fitness[0] - self.penalty * len(features), *found.fitness[1:])
+        return self._known[key]
+
+
+def _within(value: Any, low: float, high: float) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and low <= float(value) <= high
+
+
+def _is_size(value: Any) -> bool:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return number and (0.0 < float(value) <= 1.0 or (float(value) > 1.0 and float(value).is_integer()))
