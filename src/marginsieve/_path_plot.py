@@ -11,12 +11,17 @@ from ._figure import COLOURS, new_figure, save
 from .errors import InputError
 
 if TYPE_CHECKING:
-    from .problem import Path
+    from .problem import Harmonies, Path
 
 
 def draw(path: Path, file: str | File | None = None) -> Any:
-    """The scores of the path's sizes with one standard error to each side; the cut is marked."""
+    """The scores of the path's sizes with one standard error to each side; the cut is marked.
+
+    A harmony search without such scores shows every harmony and the best so far.
+    """
     steps = sorted((step for step in path.steps if np.isfinite(step.score)), key=lambda step: step.size)
+    if len(steps) < 2 and path.harmonies is not None:
+        return _draw_harmonies(path.harmonies, file)
     if len(steps) < 2:
         raise InputError(
             f"the path has scores at {len(steps)} of its sizes and a curve needs two: use "
@@ -38,6 +43,20 @@ def draw(path: Path, file: str | File | None = None) -> Any:
     axes.minorticks_off()
     axes.set_xlabel("number of features")
     axes.set_ylabel(path.scored_by)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    return save(figure, file)
+
+
+def _draw_harmonies(tried: Harmonies, file: str | File | None) -> Any:
+    """The fitness of every harmony in order, and of the best so far."""
+    value, place = tried.fitness[:, 0], np.arange(1, len(tried.size) + 1)
+    figure, axes = new_figure(7.0, 4.0)
+    axes.axvspan(0.5, tried.memory + 0.5, color=COLOURS[1], alpha=0.12, lw=0, label="the first memory")
+    axes.plot(place, value, color=COLOURS[0], marker="o", ms=3, ls="", alpha=0.6, label="each harmony")
+    axes.step(place, value[tried.best], where="post", color=COLOURS[1], lw=1.5, label="best so far")
+    axes.set_xlabel("harmony")
+    axes.set_ylabel(f"{tried.metric} on the validation rows")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
     return save(figure, file)

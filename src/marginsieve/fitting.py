@@ -348,7 +348,8 @@ def _oversampled(
     if getattr(sampler, "random_state", 0) is None:
         sampler.set_params(random_state=int(rng.integers(2**31)))
     try:
-        Z, codes = sampler.fit_resample(np.ascontiguousarray(table.Z), y)
+        rows = sparse.csr_array(table.Z) if table.is_sparse else np.ascontiguousarray(table.Z)
+        Z, codes = sampler.fit_resample(rows, y)
     except InputError:
         raise
     except ValueError as error:
@@ -363,4 +364,4 @@ def _oversampled(
         weights = weight[sampler.sample_indices_]
     elif len(codes) >= len(y) and np.array_equal(codes[: len(y)], y):
         weights[: len(y)] = weight
-    return replace(table, Z=np.asfortranarray(Z)), codes, weights
+    return replace(table, Z=sparse.csc_array(Z) if is_sparse(Z) else np.asfortranarray(Z)), codes, weights

@@ -84,24 +84,18 @@ def _top(features: IntArray, key: Array, count: int) -> tuple[IntArray, bool]:
 
 def one_by_one(ripple: Ripple, bits: BoolArray, size: int) -> BoolArray:
     """The same one feature at a time: those that share their weight first, the one by which the metric does best."""
-    bits, r = bits | ripple.kept, ripple.factor
+    bits = bits | ripple.kept
     if bits.sum() == size:
-        return _removed(ripple, _added(ripple, bits, r, r - 1), r, r - 1)
-    while bits.sum() > size:
-        bits = _removed(ripple, bits, r, r - 1)
-    while bits.sum() < size:
-        bits = _added(ripple, bits, r, r - 1)
+        return _rippled(ripple, _rippled(ripple, bits, on=True), on=False) if size < len(bits) else bits
+    while bits.sum() != size:
+        bits = _rippled(ripple, bits, on=bool(bits.sum() < size))
     return bits
 
 
-def _added(ripple: Ripple, bits: BoolArray, add: int, remove: int) -> BoolArray:
-    """ripple-add: so many in, then so many out."""
-    return _turned(ripple, _turned(ripple, bits, True, add), False, remove)
-
-
-def _removed(ripple: Ripple, bits: BoolArray, remove: int, add: int) -> BoolArray:
-    """ripple-remove: so many out, then so many in."""
-    return _turned(ripple, _turned(ripple, bits, False, remove), True, add)
+def _rippled(ripple: Ripple, bits: BoolArray, on: bool) -> BoolArray:
+    """ripple-add or ripple-remove: the factor one way (or as many as there are), one less the other way."""
+    there = _turned(ripple, bits, on, ripple.factor)
+    return _turned(ripple, there, not on, abs(int(there.sum()) - int(bits.sum())) - 1)
 
 
 def _turned(ripple: Ripple, bits: BoolArray, on: bool, count: int) -> BoolArray:
