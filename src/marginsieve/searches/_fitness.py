@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._types import Array, BoolArray
+from .._jit import jit
+from .._types import Array
 from ..errors import InputError, listing
 from ..problem import Metric
 
@@ -31,10 +32,9 @@ def fitness_of(metric: Any) -> tuple[Metric, str]:
 
 def _named(metric: str) -> Metric:
     def fitness(decision: Array, y: Array, weight: Array) -> tuple[float, ...]:
-        recall = _recalls(decision, y, weight)
+        recall, auc, hinge = _measured(decision, y, weight)
         g_mean = float(np.prod(recall) ** (1.0 / len(recall)))
-        auc, hinge = _auc(decision, y, weight), _hinge(decision, y, weight)
-        first = {"g_mean": g_mean, "auc": auc, "balanced_accuracy": float(np.mean(recall))}[metric]
+        first = {"g_mean": g_mean, "auc": auc, "balanced_accuracy": float(recall.mean())}[metric]
         return first, g_mean if metric == "auc" else auc, -hinge
 
     return fitness
@@ -46,33 +46,39 @@ def _given(function: Callable[[Any, Any], float]) -> Metric:
         value = float(function(*pair))
         if not np.isfinite(value):
             raise InputError(f"search: metric returned {value!r}; it must return a finite number")
-        return value, _auc(decision, y, weight), -_hinge(decision, y, weight)
+        _, auc, hinge = _measured(decision, y, weight)
+        return value, auc, -hinge
 
     return fitness
 
 
-def _recalls(decision: Array, y: Array, weight: Array) -> Array:
-    """The share of each class that is called right: by sign for two classes, by the largest value for more."""
-    if len(y) == 1:
-        right, sides = y[0] * decision[0] > 0, (y[0] > 0, y[0] < 0)
-        return np.array([_share(right, side, weight) for side in sides])
-    right = decision.argmax(axis=0) == y.argmax(axis=0)
-    return np.array([_share(right, row > 0, weight) for row in y])
+@jit
+def _measured(decision: Array, y: Array, weight: Array) -> tuple[Array, float, float]:
+    """The share of each class that is called right, the ranking AUC and the mean hinge loss.
 
-
-def _share(right: BoolArray, side: BoolArray, weight: Array) -> float:
-    return float(weight[right & side].sum() / weight[side].sum())
-
-
-def _auc(decision: Array, y: Array, weight: Array) -> float:
-    """The chance that a positive ranks above a negative, ties counting half; the mean over the class problems."""
-    total = 0.0
-    for value, label in zip(decision, y, strict=True):
-        _, place = np.unique(value, return_inverse=True)
-        ours, others = np.bincount(place, weight * (label > 0)), np.bincount(place, weight * (label < 0))
-        total += float(ours @ (np.cumsum(others) - 0.5 * others) / (ours.sum() * others.sum()))
-    return total / len(y)
-
-
-def _hinge(decision: Array, y: Array, weight: Array) -> float:
-    return float(np.mean(np.maximum(0.0, 1.0 - y * decision) @ weight) / weight.sum())
+    Two classes are called by sign, more by the largest value; of more the last two are means over the class problems.
+    In the AUC ties count half.
+    """
+    k, m = y.shape
+    right, whole = np.zeros(max(k, 2)), np.zeros(max(k, 2))
+    for i in range(m):
+        side = (0 if y[0, i] > 0.0 else 1) if k == 1 else int(y[:, i].argmax())
+        hit = y[0, i] * decision[0, i] > 0.0 if k == 1 else int(decision[:, i].argmax()) == side
+        whole[side] += weight[i]
+        right[side] += weight[i] if hit else 0.0
+    auc, hinge = 0.0, 0.0
+    for j in range(k):
+        order = np.argsort(decision[j])
+        won, below, positive, negative, start = 0.0, 0.0, 0.0, 0.0, 0
+        while start < m:
+            end, plus, minus = start, 0.0, 0.0
+            while end < m and decision[j, order[end]] == decision[j, order[start]]:
+                i = order[end]
+                plus += weight[i] if y[j, i] > 0.0 else 0.0
+                minus += 0.0 if y[j, i] > 0.0 else weight[i]
+                hinge += weight[i] * max(0.0, 1.0 - y[j, i] * decision[j, i])
+                end += 1
+            won += plus * (below + 0.5 * minus)
+            below, positive, negative, start = below + minus, positive + plus, negative + minus, end
+        auc += won / (positive * negative)
+    return right / whole, auc / k, hinge / (k * weight.sum())

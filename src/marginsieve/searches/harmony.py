@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator
 
 from .._types import BoolArray, IntArray
 from ..errors import InputError, listing, positive_number, whole_number
-from ..problem import Harmonies, Harmonised, Metric, Path, Problem, Solution
+from ..problem import Harmonies, Harmonised, Path, Problem
 from ._fitness import fitness_of
 from ._ripple import Ripple, one_by_one
+from ._subsets import Subsets
 from .backward import told
 from .top_k import scored
 
@@ -141,7 +142,7 @@ class Harmony(BaseEstimator):
                 f"{MOST_LITERAL}; use tuning='batches', or a smaller pool"
             )
         metric, name = fitness_of(self.metric)
-        judge = Judge(problem, pool, metric, float(self.size_penalty) / n)
+        judge = Subsets(problem, pool, metric, float(self.size_penalty) / n)
         ripple = Ripple(weight[pool], kept[pool], int(self.ripple), int(self.batches), judge.fitness, rng)
         tried, reason = self._improvise((low, high), ripple, name)
         found = pool[tried.support(int(tried.best[-1]))]
@@ -214,29 +215,6 @@ class Harmony(BaseEstimator):
         if low > high:
             raise InputError(f"search: d is {self.d!r}; the smaller size must come first")
         return min(max(low, 1), n), min(max(high, 1), n)
-
-
-class Judge:
-    """Fitness of subsets of a pool, each worked out once; machines start from the last one's coefficients."""
-
-    def __init__(self, problem: Problem, pool: IntArray, metric: Metric, penalty: float) -> None:
-        self.problem = problem
-        self.pool = pool
-        self.metric = metric
-        self.penalty = penalty  # by feature
-        self._known: dict[bytes, tuple[float, ...]] = {}
-        self._last: tuple[Solution, ...] | None = None
-
-    def fitness(self, bits: BoolArray) -> tuple[float, ...]:
-        """Of the features whose bits are set."""
-        key = np.packbits(bits).tobytes()
-        if key not in self._known:
-            features = self.pool[bits]
-            found = self.problem.value(features, self.metric, self._last)
-            if all(one.weights is None and one.scale is None for one in found.solutions):
-                self._last = found.solutions
-            self._known[key] = (found.fitness[0] - self.penalty * len(features), *found.fitness[1:])
-        return self._known[key]
 
 
 def _within(value: Any, low: float, high: float) -> bool:
