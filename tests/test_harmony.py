@@ -290,7 +290,7 @@ def test_features_to_keep_are_in_every_harmony(cohort):
 
 
 def test_a_literal_run(cohort):
-    made = fitted(cohort, tuning="literal", criterion=recipes.su(cuts="mdl").criterion, memory=3, improvisations=3)
+    made = fitted(cohort, tuning="literal", cuts="mdl", memory=3, improvisations=3)
     assert made.n_features_ == 8
     wide = make_cohort(40, 300, random_state=0)
     with pytest.raises(InputError, match=r"tuning is 'literal' and 300 features are searched: .* at most 200; use"):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
-
-from .mixed import FamilyComparison
-from .parameters import ConvergenceStudy, ParameterStudy
-from .steps import StepTimes
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +30,7 @@ class Job:
     methods: Mapping[str, tuple[str, Mapping[str, Any]]]
     quantities: Mapping[str, tuple[str, str]]
     note: str = ""  # printed rows must carry this in their note
+    size: str = ""  # printed rows must be of this size
     nested: bool = True  # also run with tuning inside the training parts, to show the optimism
     grids: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)  # by method: what is tuned for it
     variants: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
@@ -62,13 +60,23 @@ class Claim:
     why_not: str = ""  # a claim that no figure of ours can decide
 
 
+class Part(Protocol):
+    """A piece of a study that is not a suite with printed figures; one with `long` is left out of a quick run."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def data(self) -> tuple[str, ...]: ...
+    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]: ...
+
+
 @dataclass(frozen=True)
 class Paper:
     name: str
     title: str
     jobs: tuple[Job, ...]
     claims: tuple[Claim, ...]
-    studies: tuple[ParameterStudy | ConvergenceStudy | StepTimes | FamilyComparison, ...] = ()
+    studies: tuple[Part, ...] = ()
 
     def printed(self) -> pd.DataFrame:
         """The printed figures: table, dataset, method, quantity, size, value, note."""

@@ -10,6 +10,7 @@ from .mixed import FamilyComparison
 from .paper import Claim, Job, Paper
 from .parameters import KP_SVM_STUDIES
 from .steps import StepTimes
+from .symon import SYMON
 
 ELEVEN = ("GORDON", "GLIOMA", "SRBCT", "BHAT1", "BHAT2", "BHAT3", "BHAT4", "CAR1", "CAR2", "CAR3", "CAR4")
 ALL: dict[str, Any] = {"n_features_to_select": 1.0}
@@ -246,41 +247,6 @@ MIXED = Paper(
         ),
     ),
     tuple(FamilyComparison(job, MIXED_SETS, ELIMINATION, HYBRID) for job in ("curves", "curves-c10")),
-)
-
-SYMON = Paper(
-    "symon",
-    "SYMON: symmetrical uncertainty and harmony search for high-dimensional imbalanced data",
-    (
-        Job(
-            "tables-4-5",
-            ("4", "5"),
-            {"name": "symon", "repeats": 30},
-            ("COLON", "SRBCT", "OLIVETTI", "DLBCL", "LEUKEMIA", "CAR4", "GORDON"),
-            ("COLON", "SRBCT"),
-            {
-                "symon_r1": ("symon", NONE),
-                "symon": ("symon", NONE),
-                "smote_relieff": ("smote_relieff", NONE),
-                "smote_pca": ("smote_pca", NONE),
-                "svm_rfe": ("svm_rfe", NONE),
-                "svm_bfe": ("svm_bfe", NONE),
-                "d_hell": ("d_hell", NONE),
-            },
-            {"g_mean": ("g_mean", "mean"), "auc": ("auc", "max")},
-            nested=False,
-            quick_protocol={"repeats": 5},
-        ),
-    ),
-    (
-        Claim(
-            "SYMON has the best G-mean",
-            "section 4.3, table 4",
-            best="symon_r1",
-            among=("symon_r1", "smote_relieff", "smote_pca", "svm_rfe", "svm_bfe", "d_hell"),
-            quantity="g_mean",
-        ),
-    ),
 )
 
 RAMP_SETS = ("LEUKEMIA", "COLON", "SONAR", "WDBC", "DLBCL", "IONOSPHERE")

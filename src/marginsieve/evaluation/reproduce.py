@@ -71,7 +71,7 @@ def reproduce(
         ours.append(table.assign(job=job.name))
         sections.append(_section(job, table, studies, printed, out))
     for part in paper.studies:
-        if datasets.present(part.data):
+        if datasets.present(part.data) and not (quick and getattr(part, "long", False)):
             watch = None if progress is None else partial(progress, part.name)
             sections.append("\n".join(part.run(out, n_jobs, fresh, watch)))
     report = out / "report.md"
@@ -153,6 +153,7 @@ def _beside(job: Job, printed: pd.DataFrame, found: list[pd.DataFrame]) -> pd.Da
 
     theirs = printed[printed["table"].isin(job.tables) & printed["quantity"].isin(list(job.quantities))]
     theirs = theirs[theirs["method"].isin(list(job.methods)) & theirs["note"].str.contains(job.note, regex=False)]
+    theirs = theirs[theirs["size"] == job.size] if job.size else theirs
     asked = theirs["dataset"].isin(job.data) | ~theirs["dataset"].isin(datasets.names())
     theirs, keys = theirs[asked], ["dataset", "method", "quantity"]
     means = theirs[theirs["dataset"] != ""].groupby(keys, sort=False)["value"].mean()
@@ -327,9 +328,10 @@ def _judge(claim: Claim, table: pd.DataFrame) -> str:
         told = f"{weakest} {means[weakest]:.2f}, {strongest} {means[strongest]:.2f}"
         return f"{'reproduced' if holds else 'worse'}: {told}"
     best = str(means.idxmax())
-    if best == claim.best:
+    if means[best] - means[claim.best] < 1e-9:
         return "reproduced"
-    return f"worse: {best} is best ({means[best]:.2f} against {means[claim.best]:.2f})"
+    ours, highest = _number(means[claim.best], means[best]), _number(means[best], means[best])
+    return f"worse: {best} is best ({highest} against {ours})"
 
 
 def _properties(paper: Paper, out: Path) -> list[str]:

@@ -151,11 +151,15 @@ def symon(
     C: float = 1.0,
     kernel: Any = "linear",
     machine: Any = None,
-    criterion: Any = "su",
+    criterion: Any = None,
+    cuts: str = "equal_frequency",
+    bins: int = 5,
     standardize: bool = True,
     **settings: Any,
 ) -> SVMSelector:
     """Harmony search over subsets of d features, weighed by symmetrical uncertainty, judged on validation rows.
+
+    Another criterion, kernel or machine may take the place of each.
 
     Moayedikia, Ong, Boo, Yeoh and Jensen, Feature selection for high dimensional imbalanced class data using harmony
     search, Engineering Applications of Artificial Intelligence 57 (2017) 38-49.
@@ -165,7 +169,7 @@ def symon(
     return SVMSelector(
         kernel=resolve("kernel", kernel),
         machine=CSVC(C=C) if machine is None else resolve("machine", machine),
-        criterion=resolve("criterion", criterion),
+        criterion=SymmetricalUncertainty(cuts, bins) if criterion is None else resolve("criterion", criterion),
         search=Harmony(d, ripple, pool, **told),
         standardize=standardize,
         **settings,

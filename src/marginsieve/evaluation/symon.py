@@ -1,0 +1,272 @@
+"""SYMON's study: its tables at each size, what one split hides, and the plain top d of its weights beside it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import datasets, recipes
+from .metrics import point_metrics
+from .paper import Claim, Job, Paper
+from .protocols import protocol_of
+from .results import Study
+from .statistics import wilcoxon_p
+from .store import FILE
+from .suite import Data, Suite
+from .symon_parts import (
+    BOTH,
+    DATA,
+    HELD,
+    PLAIN,
+    RIPPLES,
+    RIVALS,
+    SHARES,
+    SPLITS,
+    Imbalance,
+    Settings,
+    Times,
+    grid,
+    methods_at,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def _job(size: str, d: float) -> Job:
+    return Job(
+        f"d-{d:g}",
+        ("4",),
+        SPLITS,
+        DATA,
+        ("COLON", "SRBCT"),
+        methods_at(d),
+        {"g_mean": ("g_mean", "value")},
+        size=size,
+        nested=False,
+        quick_protocol={"repeats": 3},
+    )
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All jobs together: both metrics with intervals, best sizes, Wilcoxon, SYMON against the top d of its weights."""
+
+    name: str = "tables"
+    data: tuple[str, ...] = DATA
+
+    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:  # noqa: ARG002
+        """Lines of the report, and the table by split as CSV beside it. The jobs were run before."""
+        frame = _measured(out)
+        if frame.empty:
+            return []
+        frame.to_csv(out / "splits.csv", index=False)
+        lines = ["## tables 4 and 5 over all splits", ""]
+        lines += [
+            "The paper has one split. Here are means over the splits with a 95 % interval of the mean (1.96 standard",
+            "errors; splits of one table overlap, so it is too narrow) and the range of the single splits:",
+            "",
+        ]
+        for metric in BOTH:
+            lines += grid(f"{metric}, mean over the sizes:", _cells(frame, metric))
+        lines += _best_sizes(frame) + _hidden(frame) + _wilcoxon(frame) + _against_plain(frame)
+        return lines + _training(out, frame)
+
+
+def _measured(out: Path) -> pd.DataFrame:
+    """By data set, method, share and split: both metrics."""
+    import pandas as pd
+
+    pieces = []
+    for d in SHARES.values():
+        folder = out / f"d-{d:g}-paper"
+        if (folder / FILE).exists():
+            frame = Study(folder).to_pandas()
+            pieces.append(frame[frame["status"] == "done"].assign(d=d))
+    if not pieces:
+        return pd.DataFrame()
+    columns = ["data", "method", "d", "split", *BOTH, "seconds"]
+    return pd.concat(pieces, ignore_index=True)[columns].dropna(subset=list(BOTH))
+
+
+def _cells(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Mean, half its interval and range of the splits, by data set and method; sizes averaged first."""
+    one = frame[~frame["method"].str.startswith("symon_k")]
+    by_split = (
+        one.groupby(["data", "method", "split"], sort=False)[metric].mean().groupby(["data", "method"], sort=False)
+    )
+
+    def cell(values: pd.Series[float]) -> str:
+        half = 1.96 * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+        return f"{values.mean():.3f} ± {half:.3f} ({values.min():.2f} to {values.max():.2f})"
+
+    return by_split.agg(cell).unstack("method")
+
+
+def _best_sizes(frame: pd.DataFrame) -> list[str]:
+    """Table 5: the best mean AUC of each method over the sizes, and that size."""
+    means = frame.groupby(["data", "method", "d"], sort=False)["auc"].mean()
+    best = means.groupby(["data", "method"], sort=False).idxmax()
+    cells = best.map(lambda key: f"{means[key]:.3f} ({key[2]:g})")
+    return grid(
+        "Table 5: the best mean AUC over the sizes, and the share of the features there:", cells.unstack("method")
+    )
+
+
+def _hidden(frame: pd.DataFrame) -> list[str]:
+    """In how many single splits SYMON is ahead of, level with or behind each other method."""
+    wide = frame.pivot_table(index=["data", "d", "split"], columns="method", values="g_mean")
+    lines = ["What one split hides: the share of all splits (data sets and sizes together) in which SYMON (r = 1) is"]
+    lines += ["ahead / level / behind by G-mean:", "", "| against | ahead | level | behind |", "|---|---|---|---|"]
+    for other in (*RIVALS, PLAIN):
+        if {"symon_r1", other} <= set(wide):
+            change = (wide["symon_r1"] - wide[other]).dropna()
+            shares = [float(np.mean(test)) for test in (change > 1e-9, change.abs() <= 1e-9, change < -1e-9)]
+            lines.append(f"| {other} | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
+    return [*lines, ""]
+
+
+def _wilcoxon(frame: pd.DataFrame) -> list[str]:
+    """Table 6: over data sets and sizes as in the paper, and over data sets alone."""
+    means = frame.groupby(["data", "d", "method"], sort=False)["g_mean"].mean().unstack("method")
+    lines = [
+        "Table 6, Wilcoxon's signed-rank p by G-mean on test rows: over data sets and sizes, as in the paper (the same"
+    ]
+    lines += ["data four times) / over data sets, sizes averaged; in brackets SYMON's mean difference:", ""]
+    shown = [name for name in (*RIVALS, PLAIN) if name in means]
+    lines += ["| | " + " | ".join(shown) + " |", "|---" * (len(shown) + 1) + "|"]
+    for r in RIPPLES:
+        first, cells = f"symon_r{r}", []
+        for other in shown if first in means else ():
+            pair = means[[first, other]].dropna()
+            alone = pair.groupby("data").mean()
+            p = [wilcoxon_p(part[first].to_numpy(), part[other].to_numpy()) for part in (pair, alone)]
+            cells.append(f"{p[0]:.2g} / {p[1]:.2g} ({(pair[first] - pair[other]).mean():+.3f})")
+        lines += [f"| {first} | " + " | ".join(cells) + " |"] if cells else []
+    return [*lines, ""]
+
+
+def _against_plain(frame: pd.DataFrame) -> list[str]:
+    """Whether the search is worth anything: SYMON less the plain top d of the same weights, by split."""
+    lines = [
+        "Harmony search against the plain top d of the same weights (`su`), mean difference over the splits with a 95 %"
+    ]
+    lines += ["interval over the data sets (bootstrap), and on how many data sets it is ahead:", ""]
+    lines += ["| | G-mean | ahead | AUC | ahead |", "|---|---|---|---|---|"]
+    verdicts = []
+    for name in [name for name in frame["method"].unique() if str(name).startswith("symon")]:
+        cells = []
+        for metric in BOTH:
+            wide = frame.pivot_table(index=["data", "d", "split"], columns="method", values=metric)
+            change = (wide[name] - wide[PLAIN]).dropna().groupby("data").mean()
+            draws = np.random.default_rng(0).choice(change.to_numpy(), (4000, len(change))).mean(axis=1)
+            low, high = np.percentile(draws, [2.5, 97.5])
+            cells += [
+                f"{change.mean():+.4f} ({low:+.4f} to {high:+.4f})",
+                f"{int((change > 0).sum())} of {len(change)}",
+            ]
+            verdicts += [(low > 0, high < 0)] if name == "symon_r1" else []
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    if any(better for better, _ in verdicts):
+        told = "In these runs harmony search (r = 1) is ahead of the plain top d by " + " and ".join(
+            metric for metric, (better, _) in zip(("G-mean", "AUC"), verdicts, strict=True) if better
+        )
+    else:
+        told = "In these runs harmony search (r = 1) is not ahead of the plain top d of the same weights"
+    return [*lines, "", f"{told}.", ""]
+
+
+def _training(out: Path, frame: pd.DataFrame) -> list[str]:
+    """Table 7: G-mean on the training rows, of the first split at a fifth of the features."""
+    rows = {}
+    for name in datasets.present(tuple(frame["data"].unique())):
+        data = Suite.read({"protocol": SPLITS, "data": [{"name": name}], "method": [{"name": "su"}]}).tables()[0]
+        rows[name] = {
+            label: _on_training_rows(recipes.get(recipe)(**settings), data)
+            for label, (recipe, settings) in methods_at(SHARES["F/5"]).items()
+            if not label.startswith("symon_k")
+        }
+    import pandas as pd
+
+    table = pd.DataFrame(rows).T
+    table.to_csv(out / "training.csv")
+    told = "Table 7, G-mean on the training rows themselves (first split, a fifth of the features): where every method"
+    return grid(f"{told} separates them there is nothing to test.", table)
+
+
+def _on_training_rows(selector: Any, data: Data) -> float:
+    """G-mean of a method on the rows of the first split that it was fitted on."""
+    split = protocol_of(SPLITS).splits(data.y, None, 0)[0]
+    assert split.validation is not None
+    rows = np.sort(np.concatenate([split.train, split.validation]))
+    X, y = data.X.to_numpy(dtype=np.float64)[rows], data.y[rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = selector.set_params(threshold="margin", random_state=0, similar=None, positive=data.positive).fit(X, y)
+    value = made.decision_function(X)[None]
+    return point_metrics(y, made.predict(X)[None], value, data.positive)["g_mean"]
+
+
+def _readings() -> dict[str, dict[str, Any]]:
+    made = {
+        f"HMCR {hmcr}, PAR {par}": {"hmcr_reading": hmcr, "par_reading": par, "validation": HELD}
+        for hmcr in ("usual", "printed")
+        for par in ("falling", "usual", "printed")
+    }
+    made["weights by MDL cuts"] = {"cuts": "mdl", "validation": HELD}
+    return made
+
+
+SMALL = {"memory": 5, "validation": HELD}  # table 3 of the paper
+SYMON = Paper(
+    "symon",
+    "Moayedikia, Ong, Boo, Yeoh and Jensen, Engineering Applications of Artificial Intelligence 57 (2017) 38-49",
+    tuple(_job(size, d) for size, d in SHARES.items()),
+    tuple(
+        Claim(
+            f"SYMON has the best G-mean at d = {size}",
+            "section 4.3, table 4",
+            best="symon_r1",
+            among=("symon_r1", *RIVALS),
+            quantity="g_mean",
+            job=f"d-{d:g}",
+        )
+        for size, d in SHARES.items()
+    ),
+    (
+        Tables(),
+        Settings(
+            "readings",
+            "Readings of the paper's algorithm, and MDL instead of equal frequency.",
+            _readings(),
+            DATA[:1] + DATA[3:5],
+            30,
+        ),
+        Settings(
+            "figure-1",
+            "PAR (smallest, largest), HMS = 5, HMCR = 0.5. The paper: best at the higher ends; it takes 0.45 and 0.9.",
+            {
+                f"{low:g}, {high:g}": {**SMALL, "hmcr": 0.5, "par": (low, high)}
+                for low in (0.05, 0.25, 0.45)
+                for high in (0.55, 0.75, 0.9)
+            },
+        ),
+        Settings(
+            "figure-2",
+            "HMCR, HMS = 5, PAR from 0.45 to 0.9. The paper: best at 0.75.",
+            {f"{rate:g}": {**SMALL, "hmcr": rate} for rate in (0.05, 0.25, 0.5, 0.75, 0.95)},
+        ),
+        Settings(
+            "figure-3",
+            "HMS, PAR from 0.45 to 0.9, HMCR 0.75. The paper: best at 35.",
+            {f"{members}": {**SMALL, "memory": members} for members in (5, 15, 25, 35, 50)},
+        ),
+        Imbalance(),
+        Times(),
+    ),
+)
