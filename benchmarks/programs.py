@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from marginsieve import datasets, recipes
 from marginsieve._clock import Clock
@@ -34,7 +35,7 @@ SECONDS = 600.0
 def instance(name, C, budget, rows=None, columns=None, seed=0):
     """One program on a table, or on random rows and columns of it."""
     data = datasets.load(name)
-    X, y = imputed(data.X, data.X), np.asarray(data.y)
+    X, y = pd.DataFrame(imputed(data.X, data.X)), np.asarray(data.y)
     if rows is not None:
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(len(y), rows, replace=False))

@@ -192,6 +192,10 @@ def test_missing_numbers_become_the_means_of_the_training_part():
     training, rows = np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([[np.nan, np.nan]])
     np.testing.assert_array_equal(imputed(rows, training), [[2.0, 4.0]])
     np.testing.assert_array_equal(imputed(training, training), [[1.0, 4.0], [3.0, 4.0]])
+    mixed = pd.DataFrame({"number": [1.0, np.nan, 3.0], "word": ["x", None, "y"]})
+    filled = imputed(mixed.iloc[[1]], mixed)
+    assert filled["number"].tolist() == [2.0]
+    assert filled["word"].isna().all()
 
 
 def test_families_are_compared_by_score_and_by_stability(tmp_path):

@@ -345,8 +345,12 @@ def equal_columns(Z: Matrix) -> list[IntArray]:
     return sorted(groups, key=lambda group: int(group[0]))
 
 
-def imputed(rows: Any, training: Any) -> Array:
-    """Rows of numbers with the training part's column means where they are missing."""
+def imputed(rows: Any, training: Any) -> Any:
+    """Rows with the training part's column means where numbers are missing; a table with text keeps that as it is."""
+    if hasattr(training, "select_dtypes"):
+        numbers = training.select_dtypes("number")
+        if numbers.shape[1] < training.shape[1]:
+            return rows.fillna(numbers.mean().fillna(0.0))
     rows, training = np.asarray(rows, dtype=np.float64), np.asarray(training, dtype=np.float64)
     seen = ~np.isnan(training)
     mean = np.where(seen, training, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)

@@ -27,6 +27,7 @@ DROPS = 6  # and those that it tries to drop for each
 FALL = 1e-7  # of F: what counts as a fall
 ROUNDS = 500  # of swaps
 SHAKES = 10  # random changes after which swaps begin anew
+WORK = 15_000  # linear programs after which none of them begins
 MANY = 200  # samples from which on there are fewer of them
 ACCEPTED = 1.1  # a point up to so much above the last is gone on from
 BACK = 15  # shakes after which the best point is gone on from
@@ -230,7 +231,8 @@ def fast(
     points = [on(ramp, first.features, first.marked), *(on(ramp, chosen) for chosen in sets)]
     seen += [_while_lower(ramp, point, clock, (_swap,)) for point in _distinct(points)]
     fewer = min(1.0, MANY / len(ramp.data.y))
-    best = shaken(ramp, better([first, *seen]), int(np.ceil(rounds * fewer)), rng, clock, seen)
+    left, times = WORK - ramp.solved[0], int(np.ceil(rounds * fewer))
+    best = shaken(ramp, better([first, *seen]), times, rng, clock, seen, left)
     return swapped(ramp, best, clock), first
 
 
