@@ -306,6 +306,12 @@ def test_relieff_is_its_definition(kind, rng):
         np.testing.assert_allclose(found, slow_relieff(plain, y, nominal, k), atol=1e-12)
 
 
+def test_the_order_of_rows_does_not_matter_where_neighbours_tie(rng):
+    X, y = (rng.random((50, 10)) < 0.5) * 1.0, np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
+    order = rng.permutation(50)
+    np.testing.assert_allclose(score(X[order], y[order], ReliefF()), score(X, y, ReliefF()), atol=1e-12)
+
+
 def test_relieff_takes_all_classes_at_once(rng):
     y = rng.permutation(np.arange(36) % 3)
     X = rng.normal(size=(36, 5)) + y[:, None] * (np.arange(5) < 1)
@@ -348,7 +354,7 @@ def test_a_column_that_splits_the_classes_overlaps_nowhere(rng):
 # -- principal components ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(20, 60), (50, 8)])
+@pytest.mark.parametrize("shape", [(20, 60), (50, 8), (30, 30)])
 def test_parts_in_principal_components_are_scikit_learns(shape, rng):
     X = rng.normal(size=shape) @ np.diag(np.linspace(0.5, 3.0, shape[1]))
     y = np.where(np.arange(len(X)) % 2, 1.0, -1.0)
@@ -387,6 +393,22 @@ def test_planted_columns_are_found(name):
 def test_bad_parameters_are_refused(wrong):
     with pytest.raises(InputError, match=r"criterion: .* is .*; it must be"):
         wrong.check()
+
+
+@pytest.mark.parametrize("name", ["su", "hellinger", "relieff", "dbfs"])
+def test_a_category_that_one_class_never_has_proves_nothing(name, rng):
+    import pandas as pd
+
+    y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
+    word = pd.Series(rng.choice(list("xyz"), 40), dtype=object).where(y < 0, None)
+    X = pd.DataFrame({"a": rng.normal(size=40) + y, "b": rng.normal(size=40), "word": word})
+    assert score(X, y, CRITERIA[name]())[2] == 0.0
+
+
+def test_scores_of_nothing_but_zeros_are_told(rng):
+    X, y = np.tile(rng.normal(size=(10, 1)), (2, 6)), np.repeat([0, 1], 10)
+    with pytest.warns(UserWarning, match="every column has a SymmetricalUncertainty score of 0"):
+        recipes.su(cuts="mdl", n_features_to_select=2, threshold="margin", class_weight="balanced").fit(X, y)
 
 
 def test_the_new_filters_are_listed():

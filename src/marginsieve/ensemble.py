@@ -79,4 +79,5 @@ def agreed(plan: Plan, whole: Searched, found: list[Member]) -> Searched:
     if whole.path.own is None:
         reason = f"{whole.path.stop_reason}; {reason}"
     path: Path = replace(whole.path, order=order, scores=-mean, stop_reason=reason, weights=(), own=None, solutions=())
+    path = replace(path, harmonies=None)
     return replace(whole, path=path)

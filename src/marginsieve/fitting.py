@@ -225,7 +225,8 @@ def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     if share:  # columns that vary, but not among the rows that were searched, rank before those that never do
         ready.problem.count(inner.problem)
         ready.problem.scale[np.searchsorted(ready.usable, inner.usable)] = inner.problem.scale
-        path = replace(path, order=path.order[np.argsort(~np.isin(path.order, ready.usable), kind="stable")])
+        kept = np.isin(path.order, plan.keep) & np.isin(path.order, ready.usable)
+        path = replace(path, order=path.order[np.lexsort((~np.isin(path.order, ready.usable), ~kept))])
     return with_path(ready, path)
 
 
@@ -234,9 +235,10 @@ def _with_validation(plan: Plan, part: Part, share: float, rng: np.random.Genera
     held = left_out(part, share, rng, at_least=1, leave=0)
     if len(np.unique(part.y[held])) < len(np.unique(part.y)) or len(np.unique(part.y[~held])) < len(np.unique(part.y)):
         whose = "search: validation" if getattr(plan.search, "validation", 0.0) else "criterion: held_out"
+        fewest = int(np.bincount(part.y).min())
         raise InputError(
-            f"{whose} is {share!r} and a class has too few rows (or groups) in a training part to be on both sides: "
-            "use " + ("another search" if whose.startswith("search") else "held_out=0")
+            f"{whose} is {share!r} and a class has too few rows (or groups) to be on both sides ({fewest} in a training"
+            " part): use " + ("another search" if whose.startswith("search") else "held_out=0")
         )
     inner = prepare(plan, part.take(np.flatnonzero(~held)), rng)
     outside = part.take(np.flatnonzero(held))

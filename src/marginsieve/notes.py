@@ -76,6 +76,16 @@ def of_budget(selector: SVMSelector, plan: Plan) -> list[str]:
     return [f"the {len(names)} selected features cost {spent:g}, more than the budget of {plan.search.budget:g}"]
 
 
+def of_filter(selector: SVMSelector, plan: Plan) -> list[str]:
+    """A filter that found nothing ranks by the place in the table alone."""
+    if plan.criterion is None or "labels" not in plan.criterion.needs or plan.ensemble:
+        return []
+    score = selector.scores_[np.isfinite(selector.scores_)]
+    if len(score) < 2 or score.any():
+        return []
+    return [f"every column has a {type(plan.criterion).__name__} score of 0: their order is that of the table"]
+
+
 def unconverged(searched: Searched, names: Sequence[str]) -> str | None:
     """How many machines stopped short of their tolerance, and what may help."""
     problem = searched.problem

@@ -156,6 +156,7 @@ class Harmonised:
     fitness: tuple[float, ...]
     metric: str
     made: int  # subsets that were tried
+    given: bool = True  # the size was asked for, not searched for
     emptied: bool = False
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .errors import InputError, positive_number
+from .errors import InputError, positive_number, whole_number
 
 
 class Smote(BaseEstimator):
@@ -35,7 +35,7 @@ class Smote(BaseEstimator):
 
         if self.percent is not None:
             positive_number("sampler", "percent", self.percent)
-        positive_number("sampler", "k_neighbors", self.k_neighbors)
+        whole_number("sampler", "k_neighbors", self.k_neighbors)
         labels, counts = np.unique(y, return_counts=True)
         rarest = int(counts.argmin())
         count = int(counts[rarest])

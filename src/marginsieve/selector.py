@@ -36,6 +36,7 @@ from .problem import Budgeted, Path
 from .proofs import Proofs
 from .searches import Budget
 from .settings import (
+    asked_count,
     check_settings,
     keep_places,
     read_prefilter,
@@ -264,6 +265,8 @@ class SVMSelector(Proofs, ClassifierMixin, SelectorMixin, BaseEstimator):
                 component.check()
         if hasattr(parts["search"], "named"):
             parts["search"] = parts["search"].named(self.columns_.names)
+        if hasattr(parts["search"], "sized") and (count := asked_count(self)) is not None:
+            parts["search"] = parts["search"].sized(count)
         prefilter = None if self.prefilter is None else read_prefilter(self.prefilter)
         for sentence in (
             refuses(**parts),
@@ -316,7 +319,8 @@ class SVMSelector(Proofs, ClassifierMixin, SelectorMixin, BaseEstimator):
         )  # one class may be all that counts
         if path.own is not None and path.own.emptied and self.n_features_to_select is None and not told:
             self.notes_.append(str(path.own))
-        size, rule = wanted_size(self, searched, None if plan.ensemble else path.own)
+        own = None if plan.ensemble and not getattr(path.own, "given", False) else path.own
+        size, rule = wanted_size(self, searched, own)
         threshold = threshold_rule(self)
         held, sizes = None, tuple[int, ...]()
         if rule or threshold == "balanced" or isinstance(threshold, tuple) or self.probability:
@@ -340,7 +344,7 @@ class SVMSelector(Proofs, ClassifierMixin, SelectorMixin, BaseEstimator):
             path = path.scored(sizes, score, error, "AUC" if plan.n_classes == 2 else "balanced accuracy")
             size = cut.choose_size(sizes, score, error, rule) if rule else size
         self._adopt(fit_model(plan, searched, size), path)
-        self.notes_ += notes.of_model(self, plan, chosen) + notes.of_budget(self, plan)
+        self.notes_ += notes.of_model(self, plan, chosen) + notes.of_budget(self, plan) + notes.of_filter(self, plan)
         self._cut_and_calibrate(plan, part, held, size, threshold)
 
     def _adopt(self, model: Model, path: Path) -> None:

@@ -86,23 +86,28 @@ def wanted_size(selector: SVMSelector, searched: Searched, own: Own | None) -> t
     asked, kept, most = selector.n_features_to_select, len(searched.problem.keep), searched.most
     if asked is None and own is not None:
         return max(own.size, kept), ""
-    if asked is None or asked == "one-se":
-        return 0, "one-se"
-    if asked == "best":
-        return 0, "best"
-    if isinstance(asked, (int, np.integer)) and not isinstance(asked, bool) and asked >= 1:
-        count = int(asked)
-    elif isinstance(asked, (float, np.floating)) and 0 < asked <= 1:
-        count = max(1, round(float(asked) * selector.n_features_in_))
-    else:
-        raise InputError(
-            f"n_features_to_select is {asked!r}; it must be a whole number of 1 or more, a share in (0, 1], "
-            '"one-se", "best" or None'
-        )
+    count = asked_count(selector)
+    if count is None:
+        return 0, "best" if asked == "best" else "one-se"
     if count > most and not (isinstance(asked, (float, np.floating)) and selector.prefilter is None):
         left = "vary" if most == len(searched.usable) else "are left by the prefilter"
         selector.notes_.append(f"{count} features were asked for and {most} {left}: all of them are selected")
     return min(max(count, kept), most), ""
+
+
+def asked_count(selector: SVMSelector) -> int | None:
+    """The number of features that was asked for, as a count; None where a rule or the method decides."""
+    asked: Any = selector.n_features_to_select
+    if asked is None or (isinstance(asked, str) and asked in ("one-se", "best")):
+        return None
+    if isinstance(asked, (int, np.integer)) and not isinstance(asked, bool) and asked >= 1:
+        return int(asked)
+    if isinstance(asked, (float, np.floating)) and 0 < asked <= 1:
+        return max(1, round(float(asked) * int(selector.n_features_in_)))
+    raise InputError(
+        f"n_features_to_select is {asked!r}; it must be a whole number of 1 or more, a share in (0, 1], "
+        '"one-se", "best" or None'
+    )
 
 
 def threshold_rule(selector: SVMSelector) -> Any:

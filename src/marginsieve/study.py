@@ -192,12 +192,11 @@ def select(
     _check_keep(keep, X, (target, groups, *drop))
     label = None if positive is None else _label(y, positive, target)
     recipe = recipes.get(method)
-    known = inspect.signature(recipe).parameters
-    count = next((name for name in ("budget", "d") if name in known and features is not None), "n_features_to_select")
+    budgeted = features is not None and "budget" in inspect.signature(recipe).parameters  # the count is the budget
     selector = recipe(
         standardize=True,
         class_weight="balanced",
-        **{count: features},
+        **{"budget" if budgeted else "n_features_to_select": features},
         keep=list(keep) or None,
         prefilter=prefilter,
         positive=label,

@@ -40,8 +40,7 @@ def over_columns(problem: Problem, label: Array, of: Score) -> Array:
         for k in gaps:
             seen = ~np.isnan(z[k])
             counts = [float(weight[seen & (label == side)].sum()) for side in (1.0, -1.0)]
-            enough = min(counts) > 0 and max(counts) > 1
-            found[..., k] = of(z[[k]][:, seen], label[seen], weight[seen])[..., 0] if enough else 0.0
+            found[..., k] = of(z[[k]][:, seen], label[seen], weight[seen])[..., 0] if _enough(*counts) else 0.0
         pieces.append(found)
     return np.concatenate(pieces, axis=-1)
 
@@ -69,8 +68,14 @@ def _by_level(problem: Problem, features: IntArray, of: Callable[[Array], float]
         for k, label in enumerate(problem.y):
             positive = np.where(label[seen] > 0, weight[seen], 0.0)
             sides = np.bincount(level, positive), np.bincount(level, weight[seen] - positive)
-            out[k, f] = of(np.column_stack(sides))
+            counts = sides[0].sum(), sides[1].sum()
+            out[k, f] = of(np.column_stack(sides)) if _enough(*counts) else 0.0
     return out
+
+
+def _enough(positive: float, negative: float) -> bool:
+    """Whether a column is observed in both classes, and more than once in one."""
+    return min(positive, negative) > 0 and max(positive, negative) > 1
 
 
 def as_counts(weight: Array) -> Array:

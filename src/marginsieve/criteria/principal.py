@@ -44,8 +44,18 @@ class Principal(BaseEstimator):
         """(n,)."""
         Z, weight = problem.table.Z, as_counts(problem.sample_weight)
         root, total = np.sqrt(weight), weight.sum()
-        value, vector = np.linalg.eigh(products(Z, weight) * np.outer(root, root) / total)
-        value, vector = np.maximum(value[::-1], 0.0), vector[:, ::-1]
-        most = int(np.searchsorted(np.cumsum(value), self.explained * value.sum() * (1.0 - 1e-12))) + 1
-        U = (root[:, None] * vector[:, :most]) * np.sqrt(value[:most] / total)
+        if Z.shape[1] <= Z.shape[0]:
+            z = centred(Z, slice(None), weight)
+            value, vector = _largest((z * weight) @ z.T / total, self.explained)
+            return np.asarray(np.abs(vector) @ value)
+        value, vector = _largest(products(Z, weight) * np.outer(root, root) / total, self.explained)
+        U = (root[:, None] * vector) * np.sqrt(value / total)
         return np.concatenate([np.abs(centred(Z, part, weight) @ U).sum(axis=1) for part in parts(Z.shape[1])])
+
+
+def _largest(G: Array, explained: float) -> tuple[Array, Array]:
+    """The largest eigenvalues of a matrix that make up this share of their sum, and their vectors."""
+    value, vector = np.linalg.eigh(G)
+    value, vector = np.maximum(value[::-1], 0.0), vector[:, ::-1]
+    most = int(np.searchsorted(np.cumsum(value), explained * value.sum() * (1.0 - 1e-12))) + 1
+    return value[:most], vector[:, :most]

@@ -16,6 +16,8 @@ from ..gram import Gram
 from ..problem import Problem, Solution, codes_of
 from ._columns import as_counts
 
+DIGITS = 12  # of the largest distance: rows that agree so far are equally near
+
 
 class ReliefF(BaseEstimator):
     """sum_i [ - mean of d_j(i, hits) + sum_c P(c) / (1 - P(c_i)) mean of d_j(i, misses of class c) ] / m, by column j.
@@ -23,7 +25,8 @@ class ReliefF(BaseEstimator):
     Hits and misses of row i are its k nearest rows of each class by the sum of d over the columns (their mean where
     cells are missing). d is |u - v| / range for numbers and [u != v] for categories; in tables with both, numbers that
     differ by more than a standard deviation count as 1, as in scikit-rebate. Where a cell is missing, or no neighbour
-    on one side has one, the row counts 0. All classes are taken together. A weight of 2 is a row twice.
+    on one side has one, the row counts 0. All classes are taken together. A weight of 2 is a row twice; rows that are
+    equally near share their place.
 
     Kononenko, Estimating attributes: analysis and extensions of RELIEF, ECML 1994, 171-182; Robnik-Sikonja and
     Kononenko, Theoretical and empirical analysis of ReliefF and RReliefF, Machine Learning 53 (2003) 23-69.
@@ -101,22 +104,21 @@ def _distances(problem: Problem, weight: Array) -> Array:
 def _neighbours(D: Array, codes: IntArray, weight: Array, k: int) -> tuple[IntArray, IntArray, Array]:
     """Rows (start[i]:start[i + 1] of `near`) that row i is compared with, and how much of each: weight k per class.
 
-    A row of weight w has w - 1 copies of itself at distance 0.
+    A row of weight w has w - 1 copies of itself at distance 0. Of rows that are equally far all count, by their share.
     """
     start, near, share = [0], [], []
+    D = np.round(D / max(float(D[np.isfinite(D)].max(initial=0.0)), 1e-300), DIGITS)
+    members = [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)]
     for i in range(len(D)):
-        order = np.argsort(D[i], kind="stable")
-        order = np.concatenate([[i], order[order != i]])
-        have = weight[order].copy()
-        have[0] = max(weight[i] - 1.0, 0.0)
-        for code in range(int(codes.max()) + 1):
-            own = codes[order] == code
-            w = have[own]
-            before = np.cumsum(w) - w
-            part = np.clip(k - before, 0.0, w)
-            near.append(order[own][part > 0])
+        for rows in members:
+            have = np.where(rows == i, max(weight[i] - 1.0, 0.0), weight[rows])
+            _, place = np.unique(D[i, rows], return_inverse=True)
+            together = np.bincount(place, have)
+            taken = np.clip(k - (np.cumsum(together) - together), 0.0, together)
+            part = have * (taken / np.where(together > 0, together, 1.0))[place]
+            near.append(rows[part > 0])
             share.append(part[part > 0])
-        start.append(start[-1] + sum(len(block) for block in near[-(int(codes.max()) + 1) :]))
+        start.append(start[-1] + sum(len(block) for block in near[-len(members) :]))
     return np.array(start, dtype=np.intp), np.concatenate(near).astype(np.intp), np.concatenate(share)
 
 

@@ -193,10 +193,9 @@ def _verdict(job: Job, row: Mapping[Any, Any]) -> str:
 
 def _section(job: Job, table: pd.DataFrame, studies: dict[str, Study], printed: pd.DataFrame, out: Path) -> str:
     """Tables of one job as Markdown (and CSV, LaTeX beside it), its plots, and the failures of its units."""
-    stem = out / job.name
-    table.to_csv(stem.with_suffix(".csv"), index=False)
+    table.to_csv(out / f"{job.name}.csv", index=False)
     shown = table[table["verdict"] != "missing: the method does not exist yet"]
-    shown.to_latex(stem.with_suffix(".tex"), index=False, float_format="%.1f", na_rep="-")
+    shown.to_latex(out / f"{job.name}.tex", index=False, float_format="%.1f", na_rep="-")
     lines = [f"## {job.name} (table {', '.join(job.tables)})", ""]
     missing = sorted(set(table["method"]) - set(shown["method"]))
     if missing:
@@ -328,8 +327,9 @@ def _judge(claim: Claim, table: pd.DataFrame) -> str:
         told = f"{weakest} {means[weakest]:.2f}, {strongest} {means[strongest]:.2f}"
         return f"{'reproduced' if holds else 'worse'}: {told}"
     best = str(means.idxmax())
+    level = [str(name) for name in means.index if name != claim.best and abs(means[name] - means[best]) < 1e-9]
     if means[best] - means[claim.best] < 1e-9:
-        return "reproduced"
+        return f"level with {', '.join(level)}" if level else "reproduced"
     ours, highest = _number(means[claim.best], means[best]), _number(means[best], means[best])
     return f"worse: {best} is best ({highest} against {ours})"
 

@@ -159,8 +159,6 @@ def symon(
 ) -> SVMSelector:
     """Harmony search over subsets of d features, weighed by symmetrical uncertainty, judged on validation rows.
 
-    Another criterion, kernel or machine may take the place of each.
-
     Moayedikia, Ong, Boo, Yeoh and Jensen, Feature selection for high dimensional imbalanced class data using harmony
     search, Engineering Applications of Artificial Intelligence 57 (2017) 38-49.
     """

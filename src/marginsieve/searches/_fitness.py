@@ -14,6 +14,8 @@ from ..problem import Metric
 
 NAMES = {"g_mean": "G-mean", "auc": "AUC", "balanced_accuracy": "balanced accuracy"}
 
+STEP, DIGITS = 1e-3, 4  # of decision values, in their middle size; of the loss
+
 
 def fitness_of(metric: Any) -> tuple[Metric, str]:
     """(metric, AUC, minus the mean hinge loss) as a function, and what the first is called.
@@ -32,24 +34,38 @@ def fitness_of(metric: Any) -> tuple[Metric, str]:
 
 def _named(metric: str) -> Metric:
     def fitness(decision: Array, y: Array, weight: Array) -> tuple[float, ...]:
-        recall, auc, hinge = _measured(decision, y, weight)
+        recall, auc, hinge = _measured(_rounded(decision), y, weight)
         g_mean = float(np.prod(recall) ** (1.0 / len(recall)))
         first = {"g_mean": g_mean, "auc": auc, "balanced_accuracy": float(recall.mean())}[metric]
-        return first, g_mean if metric == "auc" else auc, -hinge
+        return first, g_mean if metric == "auc" else auc, -round(hinge, DIGITS)
 
     return fitness
 
 
 def _given(function: Callable[[Any, Any], float]) -> Metric:
     def fitness(decision: Array, y: Array, weight: Array) -> tuple[float, ...]:
+        decision = _rounded(decision)
         pair = (y[0], decision[0]) if len(y) == 1 else (y.argmax(axis=0), decision.T)
-        value = float(function(*pair))
+        try:
+            value = float(function(*pair))
+        except Exception as error:
+            name = getattr(function, "__name__", function)
+            raise InputError(
+                f"search: metric is {name} and failed ({type(error).__name__}: {error}); it must take the labels and "
+                "the decision values and return a number"
+            ) from error
         if not np.isfinite(value):
             raise InputError(f"search: metric returned {value!r}; it must return a finite number")
         _, auc, hinge = _measured(decision, y, weight)
-        return value, auc, -hinge
+        return value, auc, -round(hinge, DIGITS)
 
     return fitness
+
+
+def _rounded(decision: Array) -> Array:
+    """Decision values to a thousandth of their middle size: what a solver leaves open orders no samples."""
+    unit = STEP * float(np.median(np.abs(decision)))
+    return np.asarray(np.rint(decision / unit) * unit) if unit > 0 else decision
 
 
 @jit

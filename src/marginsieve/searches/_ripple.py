@@ -102,7 +102,7 @@ def _turned(ripple: Ripple, bits: BoolArray, on: bool, count: int) -> BoolArray:
     """So many bits turned on or off: of equal weight the fittest change, then the heaviest or the lightest."""
     for _ in range(count):
         free = np.flatnonzero(~bits if on else bits & ~ripple.kept)
-        if not len(free) or (not on and bits.sum() == 1):
+        if not len(free):
             break
         level = ripple.level[free]
         _, group, sizes = np.unique(level, return_inverse=True, return_counts=True)

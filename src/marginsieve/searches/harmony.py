@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numbers
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from .._types import BoolArray, IntArray
 from ..errors import InputError, listing, positive_number, whole_number
@@ -44,7 +45,7 @@ class Harmony(BaseEstimator):
         Each step of tuning adds this many features and removes one less, or the other way round. From 2 on the vectors
         soon are the d best features by weight.
     pool : float or None
-        Search only among the d best features by weight and this share of the columns more (SYMON_k).
+        Search only among the d best features by weight and this share of the searched columns more (SYMON_k).
     memory : int
         Members of the memory (HMS).
     improvisations : int
@@ -106,24 +107,41 @@ class Harmony(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        self._sizes(10**9)
+        pair = self.d if isinstance(self.d, (tuple, list)) else (self.d, self.d)
+        if len(pair) != 2 or not all(_is_size(one) for one in pair):
+            raise InputError(
+                f"search: d is {self.d!r}; it must be a whole number of 1 or more, a share in (0, 1], or the smallest "
+                "and the largest of either"
+            )
+        if pair[0] > pair[1] and (pair[0] <= 1) == (pair[1] <= 1):
+            raise InputError(f"search: d is {self.d!r}; the smaller size must come first")
         whole_number("search", "ripple", self.ripple)
         whole_number("search", "memory", self.memory, 2)
         whole_number("search", "improvisations", self.improvisations)
         whole_number("search", "batches", self.batches)
         for name in ("hmcr", "pool", "size_penalty"):
             value = getattr(self, name)
-            if value is not None and not _within(value, 0.0, 1.0):
+            if not (_within(value, 0.0, 1.0) or (value is None and name == "pool")):
                 raise InputError(f"search: {name} is {value!r}; it must be a number from 0 to 1")
         par = self.par
-        pair = isinstance(par, (tuple, list)) and len(par) == 2 and all(_within(one, 0.0, 1.0) for one in par)
-        if not pair or par[0] > par[1]:
+        two = isinstance(par, (tuple, list)) and len(par) == 2 and all(_within(one, 0.0, 1.0) for one in par)
+        if not two or par[0] > par[1]:
             raise InputError(f"search: par is {par!r}; it must be two numbers from 0 to 1, the smaller one first")
         for name, known in (("hmcr_reading", HMCR_READINGS), ("par_reading", PAR_READINGS), ("tuning", TUNINGS)):
             if getattr(self, name) not in known:
                 raise InputError(f"search: {name} is {getattr(self, name)!r}; it must be one of {listing(known)}")
         positive_number("search", "validation", self.validation, 0.5)
         fitness_of(self.metric)
+
+    def named(self, names: Sequence[str]) -> Harmony:
+        """The same with counts in the place of shares of all the table's columns."""
+        made: Harmony = clone(self).set_params(d=self._sizes(len(names)))
+        return made
+
+    def sized(self, count: int) -> Harmony:
+        """The same for subsets of this size."""
+        made: Harmony = clone(self).set_params(d=count)
+        return made
 
     def run(self, problem: Problem, rng: np.random.Generator) -> Path:
         """The best subset by weight first, then the others by weight; features to keep are in every subset."""
@@ -148,10 +166,11 @@ class Harmony(BaseEstimator):
         found = pool[tried.support(int(tried.best[-1]))]
         chosen = np.isin(by_weight, found)
         order = np.concatenate([by_weight[chosen], by_weight[~chosen]])
-        own = Harmonised(len(found), tuple(tried.fitness[tried.best[-1]].tolist()), name, len(tried.size))
+        best = tuple(tried.fitness[tried.best[-1]].tolist())
+        own = Harmonised(len(found), best, name, len(tried.size), given=low == high)
         steps = (problem.step(len(found), problem.value(found, metric).solutions, since),)
         tried = tried.among(pool, n)
-        return Path(order, weight, steps, told(reason, problem), nested=False, own=own, harmonies=tried)
+        return Path(order, weight, steps, told(f"{own}; {reason}", problem), nested=False, own=own, harmonies=tried)
 
     def _improvise(self, sizes: tuple[int, int], ripple: Ripple, name: str) -> tuple[Harmonies, str]:
         """All harmonies, and why it ended."""
@@ -204,11 +223,6 @@ class Harmony(BaseEstimator):
     def _sizes(self, n: int) -> tuple[int, int]:
         """(smallest, largest) number of features among n columns."""
         pair = self.d if isinstance(self.d, (tuple, list)) else (self.d, self.d)
-        if len(pair) != 2 or not all(_is_size(one) for one in pair):
-            raise InputError(
-                f"search: d is {self.d!r}; it must be a whole number of 1 or more, a share in (0, 1], or the smallest "
-                "and the largest of either"
-            )
         low, high = (
             int(one) if float(one) > 1.0 or isinstance(one, numbers.Integral) else round(one * n) for one in pair
         )
