@@ -43,7 +43,7 @@ def root(
 
 @app.command()
 def select(
-    table: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file, one row per sample.")],
+    table: Annotated[Path, typer.Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
     target: Annotated[str, typer.Option(help="The column that holds the class.")],
     positive: Annotated[str | None, typer.Option(help="The class of interest; the rarer one by default.")] = None,
     method: Annotated[str, typer.Option(help="One of those that `marginsieve methods` lists.")] = "svm-rfe",
@@ -74,6 +74,11 @@ def select(
     out: Annotated[Path, typer.Option(help="The folder for the results.")] = Path("marginsieve-result"),
     seed: Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
+    separator: Annotated[
+        str | None, typer.Option(help="Between the fields of a text file; found out by default.")
+    ] = None,
+    decimal: Annotated[str | None, typer.Option(help="A point or a comma in numbers; found out by default.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a text file; found out by default.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json and nothing else.")] = False,
@@ -81,10 +86,11 @@ def select(
     """Select features and score the whole procedure by nested cross-validation; the same command resumes."""
     from . import files, study
     from .evaluation.store import begin
+    from .reading import read_table
 
     count, filtered = _features(features), _prefilter(prefilter)
     _check_jobs(jobs)
-    frame = files.read_table(table)
+    frame = read_table(table, separator=separator, decimal=decimal, encoding=encoding, target=target)
     files.check_folder(out)
     _say_deleted(begin(out, resume, fresh))
     with _progress() as bar:
@@ -214,7 +220,7 @@ def methods(
 
 @app.command()
 def suspects(
-    table: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file, one row per sample.")],
+    table: Annotated[Path, typer.Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
     target: Annotated[str, typer.Option(help="The column that holds the class.")],
     groups: Annotated[
         str | None, typer.Option(help="A column whose equal values are judged together, such as a patient.")
@@ -230,11 +236,12 @@ def suspects(
     as_json: Annotated[bool, typer.Option("--json", help="Print the samples as JSON and nothing else.")] = False,
 ) -> None:
     """Name the samples whose label is likely to be wrong, each with its probability."""
-    from . import files, study
+    from . import study
+    from .reading import read_table
 
     _check_jobs(jobs)
     found = study.suspects(
-        files.read_table(table),
+        read_table(table, target=target),
         target,
         groups=groups,
         drop=_names(drop),

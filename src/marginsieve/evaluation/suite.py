@@ -177,10 +177,10 @@ def _load(entry: dict[str, Any]) -> Data:
         name = str(entry.get("name", "cohort"))
         return _data(name, made.X, made.y, "case")
     if "file" in entry:
-        from ..files import read_table
+        from ..reading import read_table
 
-        frame = read_table(Path(entry["file"]))
         target = str(entry.get("target", ""))
+        frame = read_table(Path(entry["file"]), target=target)
         if target not in frame.columns:
             raise InputError(f"target is {target!r}, which {entry['file']} does not have")
         y = frame.pop(target)

@@ -1,0 +1,103 @@
+"""Tables from files: what a file is written in is found out, and the table is the same."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marginsieve.errors import InputError
+from marginsieve.reading import dialect_of, read_table
+
+FRAME = pd.DataFrame(
+    {"weight": [60.5, 71.25, 80.0], "größe": [1.6, 1.75, 1.9], "name": ["Zoë", "a;b", "c,d"], "y": ["u", "v", "u"]}
+)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_text_in_any_dialect_is_the_same_table(separator, decimal, encoding, packed, tmp_path):
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    FRAME.to_csv(path, sep=separator, decimal=decimal, encoding=encoding, index=False)
+    pd.testing.assert_frame_equal(read_table(path), FRAME, check_dtype=False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.integers(1, 8),
+    columns=st.integers(2, 6),
+    separator=st.sampled_from([",", ";", "\t", "|"]),
+    decimal=st.sampled_from([".", ","]),
+    seed=st.integers(0, 10**6),
+)
+def test_numbers_survive(rows, columns, separator, decimal, seed, tmp_path_factory):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(np.round(rng.normal(size=(rows, columns)) * 100, 3) + 0.0005)
+    frame.columns = [f"c {j}" for j in range(columns)]
+    path = tmp_path_factory.mktemp("t") / "t.txt"
+    frame.to_csv(path, sep=separator, decimal=decimal, index=False)
+    pd.testing.assert_frame_equal(read_table(path), frame)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_columnar_files(kind, tmp_path):
+    path = tmp_path / f"t.{kind}"
+    getattr(FRAME, f"to_{kind}")(path)
+    pd.testing.assert_frame_equal(read_table(path), FRAME, check_dtype=False)
+
+
+def test_what_is_given_is_not_guessed(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b,y\n1;5,u\n2;6,v\n")
+    assert read_table(path, separator=",").columns.tolist() == ["a;b", "y"]
+    assert read_table(path, separator=";").columns.tolist() == ["a", "b,y"]
+    assert dialect_of(path, separator=";", decimal=".").decimal == "."
+
+
+def test_a_stray_byte_far_down_does_not_stop_the_reading(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,y\n" + b"1.5,u\n" * 60_000 + b"2.5,caf\xe9\n")
+    assert len(read_table(path)) == 60_001
+    with pytest.raises(InputError, match=r"'t.csv' is not written in utf-8"):
+        read_table(path, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "sentence"),
+    [
+        ("a,b\n1,2\n", {"decimal": ";"}, "decimal is ';'; it must be '.' or ','"),
+        ("a,b\n1,2\n", {"separator": "::"}, "separator is '::'; it must be one character"),
+        ("a,b\n1,2\n", {"encoding": "klingon"}, "could not be read with encoding 'klingon'"),
+        ("a,b\n", {}, "0 rows"),
+        ("a;b;c\n1#2#3\n", {}, "has one column|has 3 fields"),
+        ("\n\n", {}, "is empty"),
+    ],
+)
+def test_what_cannot_be_read_is_told(text, given, sentence, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        read_table(path, **given)
+
+
+def test_a_truncated_archive_is_told(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 5000)[:60])
+    with pytest.raises(InputError, match=r"'t.csv.gz' could not be read as CSV"):
+        read_table(path)
+
+
+def test_annotated_data(tmp_path):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    data = anndata.AnnData(np.arange(6.0).reshape(3, 2), obs=pd.DataFrame({"y": list("uvu")}, index=list("abc")))
+    data.var_names = ["g1", "g2"]
+    data.write_h5ad(tmp_path / "t.h5ad")
+    frame = read_table(tmp_path / "t.h5ad", target="y")
+    assert frame.columns.tolist() == ["g1", "g2", "y"]
+    assert frame["y"].tolist() == list("uvu")
+    with pytest.raises(InputError, match=r"target is 'z'; the obs of 't.h5ad' has the columns 'y'"):
+        read_table(tmp_path / "t.h5ad", target="z")
