@@ -44,6 +44,29 @@ def run(monkeypatch, capsys):
 QUICK = ("--folds", 3, "--repeats", 1)
 
 
+def test_a_saved_model_predicts_new_samples(folder, run, tmp_path):
+    asked = ("--target", "outcome", "--drop", "patient", "--features", 4, "--out", tmp_path / "r")
+    assert run("select", folder / "t.csv", *asked, *QUICK)[0] == 0
+    chosen = [entry["name"] for entry in json.loads((tmp_path / "r" / "result.json").read_text())["features"]]
+    frame = pd.read_csv(folder / "t.csv")
+    new = frame[[*chosen, "patient"]].head(9)
+    new.to_csv(tmp_path / "new.csv", sep=";", decimal=",", index=False)
+    code, out, _ = run("predict", tmp_path / "r" / "model.skops", tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    assert code == 0
+    assert "9 samples: 9 case (model of 4 features)" in out
+    assert "columns that the model does not know were not used: 'patient'" in out
+    found = pd.read_csv(tmp_path / "p.csv")
+    assert list(found.columns) == ["row", "predicted", "score", "far"]
+    assert (found["predicted"] == "case").all()
+    code, out, _ = run(
+        "predict", tmp_path / "r" / "model.skops", tmp_path / "new.csv", "--json", "--out", tmp_path / "p.csv"
+    )
+    assert len(json.loads(out)["rows"]) == 9
+    code, _, err = run("predict", folder / "t.csv", tmp_path / "new.csv")
+    assert code == 2
+    assert "is not a model of marginsieve" in " ".join(err.split())
+
+
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
 def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     code, out, _ = run(

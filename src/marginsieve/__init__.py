@@ -7,6 +7,8 @@ from .errors import InputError
 from .evaluation.describe import describe
 from .evaluation.tuning import tune
 from .mkl import MKLClassifier
+from .persistence import load, save
+from .prediction import Prediction, predict
 from .selector import SVMSelector
 from .suspects import find_suspects
 from .svdd import SVDD
@@ -16,10 +18,14 @@ __all__ = [
     "SVDD",
     "InputError",
     "MKLClassifier",
+    "Prediction",
     "SVMSelector",
     "__version__",
     "describe",
     "find_suspects",
+    "load",
+    "predict",
     "recipes",
+    "save",
     "tune",
 ]

@@ -14,6 +14,8 @@ from .errors import listing
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .prediction import Prediction
+    from .selector import SVMSelector
     from .study import Selection
 
 SHOWN = 20  # features in the printed table
@@ -59,7 +61,7 @@ def show_selection(selection: Selection, out: Path) -> None:
         say(f"labels that the machine does not believe: sample {rows}; `marginsieve suspects` judges them all")
     for note in _doubts(result):
         say(f"note: {note}")
-    say(f"\nresults: {out}/ (result.json, features.csv, predictions.csv); {result['seconds']:.1f} s")
+    say(f"\nresults: {out}/ (result.json, features.csv, predictions.csv, model.skops); {result['seconds']:.1f} s")
 
 
 def show_suspects(found: pd.DataFrame, target: str, out: Path) -> None:
@@ -132,3 +134,14 @@ def show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) -
             highlight=False,
         )
     console.print(f"study: {out}/results.sqlite", markup=False, highlight=False)
+
+
+def show_prediction(found: Prediction, model: SVMSelector, out: Path) -> None:
+    """How many samples each class gets, and what to know about them."""
+    console, frame = Console(), found.table
+    say: Any = lambda text="": console.print(text, markup=False, highlight=False)  # noqa: E731
+    counts = ", ".join(f"{count} {label}" for label, count in frame["predicted"].value_counts().items())
+    say(f"{_many(len(frame), 'sample')}: {counts} (model of {_many(model.n_features_, 'feature')})")
+    for note in found.notes:
+        say(f"note: {note}")
+    say(f"predictions: {out}")

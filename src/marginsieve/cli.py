@@ -19,7 +19,8 @@ from rich.progress import (
 )
 from rich.table import Table as Grid
 
-from ._console import show_selection, show_study, show_suspects
+from ._console import show_prediction, show_selection, show_study, show_suspects
+from ._options import check_jobs, features_of, names_of, prefilter_of, say_deleted
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
@@ -88,11 +89,11 @@ def select(
     from .evaluation.store import begin
     from .reading import read_table
 
-    count, filtered = _features(features), _prefilter(prefilter)
-    _check_jobs(jobs)
+    count, filtered = features_of(features), prefilter_of(prefilter)
+    check_jobs(jobs)
     frame = read_table(table, separator=separator, decimal=decimal, encoding=encoding, target=target)
     files.check_folder(out)
-    _say_deleted(begin(out, resume, fresh))
+    say_deleted(begin(out, resume, fresh))
     with _progress() as bar:
         task = bar.add_task("nested folds", total=folds * repeats + 1)
         selection = study.select(
@@ -102,8 +103,8 @@ def select(
             positive=positive,
             features=count,
             groups=groups,
-            keep=_names(keep),
-            drop=_names(drop),
+            keep=names_of(keep),
+            drop=names_of(drop),
             prefilter=filtered,
             ensemble=ensemble,
             rows=rows,
@@ -122,6 +123,30 @@ def select(
 
 
 @app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="The model.skops of a result folder.")],
+    table: Annotated[Path, typer.Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
+    out: Annotated[Path, typer.Option(help="The predictions (.csv).")] = Path("predicted.csv"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
+) -> None:
+    """Predict new samples with a saved model; columns are matched by name."""
+    from . import files
+    from .persistence import load
+    from .prediction import predict as say
+    from .reading import read_table
+
+    fitted = load(model)
+    found = say(fitted, read_table(table))
+    frame = found.table.reset_index(drop=True)
+    frame.insert(0, "row", range(1, len(frame) + 1))
+    files.write_csv(frame, out)
+    if as_json:
+        sys.stdout.write(json.dumps({"notes": found.notes, "rows": frame.to_dict("records")}, default=str) + "\n")
+    else:
+        show_prediction(found, fitted, out)
+
+
+@app.command()
 def bench(
     suite: Annotated[Path, typer.Argument(help="A TOML file: [[data]], [[method]], protocol.")],
     out: Annotated[Path, typer.Option(help="The folder of the study; the same folder resumes.")],
@@ -137,9 +162,9 @@ def bench(
     from .evaluation.store import begin
     from .evaluation.suite import Suite
 
-    _check_jobs(jobs)
+    check_jobs(jobs)
     asked = Suite.read(suite)
-    _say_deleted(begin(out, resume, fresh))
+    say_deleted(begin(out, resume, fresh))
     with _progress() as bar:
         task = bar.add_task(asked.name, total=None)
         study = run_suite(
@@ -180,7 +205,7 @@ def reproduce(
     from .evaluation.papers import paper_of
     from .evaluation.reproduce import reproduce as run
 
-    _check_jobs(jobs)
+    check_jobs(jobs)
     folder = out or Path(f"reproduction-{paper_of(paper).name}")
     if data is not None:
         os.environ["MARGINSIEVE_DATA"] = str(data)
@@ -236,23 +261,22 @@ def suspects(
     as_json: Annotated[bool, typer.Option("--json", help="Print the samples as JSON and nothing else.")] = False,
 ) -> None:
     """Name the samples whose label is likely to be wrong, each with its probability."""
-    from . import study
+    from . import files, study
     from .reading import read_table
 
-    _check_jobs(jobs)
+    check_jobs(jobs)
     found = study.suspects(
         read_table(table, target=target),
         target,
         groups=groups,
-        drop=_names(drop),
+        drop=names_of(drop),
         clean_rate=clean_rate,
         resamples=resamples,
         random_state=seed,
         n_jobs=jobs,
     )
     found.insert(0, "row", range(1, len(found) + 1))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    found.to_csv(out, index=False)
+    files.write_csv(found, out)
     if as_json:
         sys.stdout.write(found.to_json(orient="records", indent=2) + "\n")
     else:
@@ -328,42 +352,3 @@ def _progress() -> Progress:
         console=Console(stderr=True),
         transient=True,
     )
-
-
-def _features(text: str) -> int | None:
-    from .errors import InputError
-
-    if text == "auto":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"--features is {text!r}; it must be auto or a whole number of 1 or more")
-    return int(text)
-
-
-def _prefilter(text: str) -> tuple[str, int] | None:
-    from .errors import InputError
-    from .settings import read_prefilter
-
-    name, _, count = text.partition(":")
-    if text and not count.isdecimal():
-        raise InputError(f"--prefilter is {text!r}; it must be a filter and a count, like fast:2000")
-    wanted = (name.strip(), int(count)) if text else None
-    if wanted is not None:
-        read_prefilter(wanted)
-    return wanted
-
-
-def _say_deleted(paths: list[Path]) -> None:
-    for path in paths:
-        Console(stderr=True).print(f"deleted {path}", markup=False, highlight=False)
-
-
-def _check_jobs(jobs: int) -> None:
-    from .errors import InputError
-
-    if jobs == 0:
-        raise InputError("--jobs is 0; it must be 1 or more, or -1 for one per core")
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]

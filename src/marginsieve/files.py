@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
+from .persistence import save
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .study import Selection
+
+
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def check_folder(out: Path) -> None:
@@ -25,12 +31,26 @@ def check_folder(out: Path) -> None:
 
 
 def write_selection(selection: Selection, out: Path) -> list[Path]:
-    """result.json, features.csv and predictions.csv in the folder."""
+    """result.json, features.csv, predictions.csv and model.skops in the folder."""
     written = [out / "result.json", out / "features.csv", out / "predictions.csv"]
     _write(written[0], json.dumps(selection.to_dict(), indent=2, allow_nan=False, default=_plain) + "\n")
-    _write(written[1], selection.features().to_csv(index=False))
-    _write(written[2], selection.predictions().to_csv(index=False))
-    return written
+    write_csv(selection.features(), written[1])
+    write_csv(selection.predictions(), written[2])
+    return [*written, save(selection.selector, out / "model.skops")]
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """A table as CSV in which no cell is a formula: text that a spreadsheet would run gets an apostrophe in front."""
+    safe = frame.rename(columns=_harmless)
+    for name, column in safe.items():
+        if column.dtype.kind not in "biufc":
+            safe[name] = column.map(_harmless)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(path, safe.to_csv(index=False))
+
+
+def _harmless(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
 
 
 def _plain(value: Any) -> Any:

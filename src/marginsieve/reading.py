@@ -46,7 +46,8 @@ def read_table(
 ) -> pd.DataFrame:
     """A file as a pandas table; what is not given about a text file is found out from its first rows.
 
-    AnnData (.h5ad, the extra `marginsieve[anndata]`) becomes its matrix and the column of `obs` that is the target.
+    AnnData (.h5ad, the extra `marginsieve[anndata]`) becomes its matrix and, where one is named, the column of `obs`
+    that is the target.
     """
     import pandas as pd
 
@@ -174,17 +175,17 @@ def _check_header(path: Path, rows: Sequence[Sequence[str]], separator: str) -> 
 def _annotated(path: Path, target: str | None) -> pd.DataFrame:
     """The matrix of an AnnData file with its variables' names, and the target from `obs`."""
     try:
-        import anndata  # type: ignore[import-not-found,unused-ignore]
+        import anndata  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError as error:
         raise InputError(f"{path.name!r} is AnnData: install the extra, pip install 'marginsieve[anndata]'") from error
     import pandas as pd
 
     data = anndata.read_h5ad(path)
-    if target is None or target not in data.obs.columns:
+    if target is not None and target not in data.obs.columns:
         known = listing([str(name) for name in data.obs.columns], most=10)
         raise InputError(f"target is {target!r}; the obs of {path.name!r} has the columns {known}")
-    if target in set(map(str, data.var_names)):
+    if target is not None and target in set(map(str, data.var_names)):
         raise InputError(f"target is {target!r}, which is also the name of a variable of {path.name!r}: rename one")
     matrix = data.X.toarray() if hasattr(data.X, "toarray") else data.X
     frame = pd.DataFrame(matrix, columns=[str(name) for name in data.var_names]).astype("float64")
-    return frame.assign(**{target: data.obs[target].to_numpy()})
+    return frame if target is None else frame.assign(**{target: data.obs[target].to_numpy()})

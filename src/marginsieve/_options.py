@@ -1,0 +1,43 @@
+"""What words on the command line mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from .errors import InputError
+
+
+def features_of(text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"--features is {text!r}; it must be auto or a whole number of 1 or more")
+    return int(text)
+
+
+def prefilter_of(text: str) -> tuple[str, int] | None:
+    from .settings import read_prefilter
+
+    name, _, count = text.partition(":")
+    if text and not count.isdecimal():
+        raise InputError(f"--prefilter is {text!r}; it must be a filter and a count, like fast:2000")
+    wanted = (name.strip(), int(count)) if text else None
+    if wanted is not None:
+        read_prefilter(wanted)
+    return wanted
+
+
+def say_deleted(paths: list[Path]) -> None:
+    for path in paths:
+        Console(stderr=True).print(f"deleted {path}", markup=False, highlight=False)
+
+
+def check_jobs(jobs: int) -> None:
+    if jobs == 0:
+        raise InputError("--jobs is 0; it must be 1 or more, or -1 for one per core")
+
+
+def names_of(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
