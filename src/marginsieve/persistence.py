@@ -29,6 +29,7 @@ PARTS = (
     "problem",
     "sampling",
     "selector",
+    "similar",
     "table",
 )
 OTHERS = ("numpy.random.bit_generator.SeedSequence",)
@@ -86,8 +87,8 @@ def load(path: str | Path) -> SVMSelector:
         raise InputError(f"there is no model {str(path)!r}")
     if not zipfile.is_zipfile(path):
         raise InputError(
-            f"{path.name!r} is not a model of marginsieve (it is no archive): a pickle, for one, is never loaded, since "
-            "it can run any code"
+            f"{path.name!r} is not a model of marginsieve (it is no archive): a pickle, for one, is never loaded, "
+            "since it can run any code"
         )
     try:
         types = io.get_untrusted_types(file=path)
