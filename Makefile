@@ -12,7 +12,7 @@ demo: $(VENV)/.installed
 	@echo "What was planted: demo/cohort.truth.json. What was found: demo/result/."
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check .
