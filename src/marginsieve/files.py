@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._whole import write_whole
 from .errors import InputError
 from .persistence import save
 
@@ -45,7 +45,6 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     for name, column in safe.items():
         if column.dtype.kind not in "biufc":
             safe[name] = column.map(_harmless)
-    path.parent.mkdir(parents=True, exist_ok=True)
     _write(path, safe.to_csv(index=False))
 
 
@@ -59,6 +58,4 @@ def _plain(value: Any) -> Any:
 
 
 def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    write_whole(path, text.encode("utf-8"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import os
 import sys
 import zipfile
 from functools import cache
@@ -15,6 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ._whole import write_whole
 from .errors import InputError, listing
 from .selector import SVMSelector
 
@@ -70,10 +70,7 @@ def save(model: SVMSelector, path: str | Path) -> Path:
         raise InputError(
             f"the model holds {listing(foreign)}, which no file is read back with: replace these parameters"
         )
-    temporary = path.with_name(path.name + ".part")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary.write_bytes(content)
-    os.replace(temporary, path)
+    write_whole(path, content)
     return path
 
 

@@ -304,10 +304,13 @@ class Problem:
         """What the machine on some features is worth on the rows that it is judged by, and its solutions there."""
         gram = self.gram(features)
         solutions = self.solve(gram, warm)
+        return Valued(self.judge(gram, solutions, metric), solutions)
+
+    def judge(self, gram: Gram, solutions: Sequence[Solution], metric: Metric) -> tuple[float, ...]:
+        """What solutions are worth on the rows that the machine is judged by."""
         Z, y, weight = self.judged
         rows = self.table.Z if Z is None else Z
-        decision = np.array([self.machine.decision(solution, gram, rows) for solution in solutions])
-        return Valued(metric(decision, y, weight), solutions)
+        return metric(np.array([self.machine.decision(one, gram, rows) for one in solutions]), y, weight)
 
     def root(self, live: int) -> float:
         """What turns the root of a kernel weight into a scale: not 1 where the kernel divides by the live features."""

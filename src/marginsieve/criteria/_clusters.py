@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from .._products import parts
-from .._types import Array, IntArray, Matrix, is_sparse
+from .._types import Array, IntArray, Matrix
+from ._columns import as_rows
 
 FLAT = 1e-10  # of the largest eigenvalue: what counts as no direction
 
 
 def centred(Z: Matrix, part: slice, weight: Array) -> Array:
     """(p, m): some columns as rows, their weighted mean taken off, missing cells at the mean."""
-    block = Z[:, part]
-    z = np.ascontiguousarray((block.toarray() if is_sparse(block) else block).T)
+    z = as_rows(Z, part)
     seen = ~np.isnan(z)
     z = np.where(seen, z, 0.0)
     z -= ((z @ weight) / np.maximum(seen @ weight, 1e-300))[:, None]

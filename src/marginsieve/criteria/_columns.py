@@ -11,13 +11,19 @@ import numpy as np
 
 from .._jit import jit
 from .._products import parts
-from .._types import Array, IntArray, is_sparse
+from .._types import Array, IntArray, Matrix, is_sparse
 from ..problem import Problem
 from ..table import column_of
 
 TINY = 1e-12  # of the variance of a column: what counts as no variance inside the classes
 
 Score = Callable[[Array, Array, Array], Array]  # columns as rows (p, m), labels (m,), weights (m,) -> (p,) or (r, p)
+
+
+def as_rows(Z: Matrix, part: slice) -> Array:
+    """(p, m): some columns of a table as rows, unpacked where it is sparse."""
+    block = Z[:, part]
+    return np.ascontiguousarray((block.toarray() if is_sparse(block) else block).T)
 
 
 def by_block(problem: Problem, of: Score) -> Array:
@@ -33,8 +39,7 @@ def over_columns(problem: Problem, label: Array, of: Score) -> Array:
     Z, n, weight = problem.table.Z, problem.table.shape[1], as_counts(problem.sample_weight)
     pieces = []
     for part in parts(n):
-        block = Z[:, part]
-        z = np.ascontiguousarray((block.toarray() if is_sparse(block) else block).T)
+        z = as_rows(Z, part)
         gaps = np.flatnonzero(np.isnan(z).any(axis=1))
         found = of(np.nan_to_num(z, nan=0.0) if len(gaps) else z, label, weight)
         for k in gaps:

@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator
 from .._jit import jit
 from .._products import parts
 from .._tent import CATEGORICAL
-from .._types import Array, BoolArray, IntArray, is_sparse
+from .._types import Array, BoolArray, IntArray
 from ..errors import whole_number
 from ..gram import Gram
 from ..problem import Problem, Solution, codes_of
-from ._columns import as_counts
+from ._columns import as_counts, as_rows
 
 DIGITS = 12  # of the largest distance: rows that agree so far are equally near
 
@@ -66,8 +66,7 @@ def _blocks(problem: Problem, weight: Array) -> Iterator[tuple[slice, Array, Boo
     kinds = np.array([kind in CATEGORICAL for kind in table.kind])
     mixed = bool(kinds.any() and not kinds.all())
     for part in parts(table.shape[1]):
-        block = table.Z[:, part]
-        z = np.ascontiguousarray((block.toarray() if is_sparse(block) else block).T)
+        z = as_rows(table.Z, part)
         nominal = kinds[part]
         with np.errstate(all="ignore"):
             low, high = np.fmin.reduce(z, axis=1), np.fmax.reduce(z, axis=1)

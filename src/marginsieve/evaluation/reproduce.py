@@ -12,6 +12,7 @@ from .. import datasets, recipes
 from ..errors import InputError
 from .describe import describe
 from .engine import run_suite
+from .markdown import grid
 from .paper import Claim, Job, Paper
 from .papers import paper_of
 from .plots import curves
@@ -144,7 +145,7 @@ def _variants(job: Job, study: Study) -> list[str]:
     own = (scores["size"] == OWN).all()
     table = (value["mean"].astype(str) + " / " + (sizes if own else value["max"]).astype(str)).unstack("method")
     what = "value / mean number of features" if own else "mean / maximum over the sizes"
-    return _grid(f"Variants, {what}:", table)
+    return grid(f"Variants, {what}:", table, digits=2)
 
 
 def _beside(job: Job, printed: pd.DataFrame, found: list[pd.DataFrame]) -> pd.DataFrame:
@@ -236,7 +237,7 @@ def _times(job: Job, study: Study, printed: pd.DataFrame) -> list[str]:
         return []
     by_unit = frame.drop_duplicates(["data", "method", "split"])
     means = by_unit.pivot_table(index="data", columns="method", values="seconds")
-    lines = _grid("Our seconds for one split, on this machine:", means)
+    lines = grid("Our seconds for one split, on this machine:", means, digits=2)
     theirs = printed[printed["quantity"].isin(TIMES) & printed["method"].isin(list(job.methods))]
     theirs = theirs[theirs["dataset"].isin(job.data)]
     if len(theirs):
@@ -244,17 +245,8 @@ def _times(job: Job, study: Study, printed: pd.DataFrame) -> list[str]:
         title = (
             f"Printed seconds (table {where}; another machine, and for one step or for all of it as the paper says):"
         )
-        lines += _grid(title, theirs.pivot_table(index="dataset", columns="method", values="value"))
+        lines += grid(title, theirs.pivot_table(index="dataset", columns="method", values="value"), digits=2)
     return lines
-
-
-def _grid(title: str, table: pd.DataFrame) -> list[str]:
-    lines = [title, "", "| data set | " + " | ".join(map(str, table.columns)) + " |"]
-    lines.append("|---" * (table.shape[1] + 1) + "|")
-    for data, row in table.iterrows():
-        cells = (v if isinstance(v, str) else "-" if v != v else f"{v:.2g}" for v in row)
-        lines.append(f"| {data} | " + " | ".join(cells) + " |")
-    return [*lines, ""]
 
 
 def _plots(job: Job, study: Study, out: Path) -> list[str]:

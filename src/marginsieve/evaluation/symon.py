@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import datasets, recipes
+from .markdown import grid
 from .metrics import point_metrics
 from .paper import Claim, Job, Paper
 from .protocols import protocol_of
@@ -30,7 +31,6 @@ from .symon_parts import (
     Imbalance,
     Settings,
     Times,
-    grid,
     methods_at,
 )
 

@@ -14,6 +14,7 @@ from .. import datasets, recipes
 from ..datasets import make_cohort
 from ..fitting import prepare
 from .engine import run_suite
+from .markdown import grid
 from .suite import Suite
 
 if TYPE_CHECKING:
@@ -190,16 +191,3 @@ def _timed(selector: Any, X: Any, y: Any) -> tuple[float, float]:
     since = time.perf_counter()
     selector.fit(X, y)
     return weighing, time.perf_counter() - since
-
-
-def grid(title: str, table: pd.DataFrame, corner: str = "data set") -> list[str]:
-    lines = [
-        title,
-        "",
-        f"| {corner} | " + " | ".join(map(str, table.columns)) + " |",
-        "|---" * (table.shape[1] + 1) + "|",
-    ]
-    for name, row in table.iterrows():
-        cells = (value if isinstance(value, str) else "-" if value != value else f"{value:.3g}" for value in row)
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return [*lines, ""]

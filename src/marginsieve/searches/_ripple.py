@@ -8,7 +8,7 @@ heaviest |S| + q of S and the q r heaviest of U.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -108,7 +108,7 @@ def _turned(ripple: Ripple, bits: BoolArray, on: bool, count: int) -> BoolArray:
         _, group, sizes = np.unique(level, return_inverse=True, return_counts=True)
         shared = free[sizes[group] > 1]
         if len(shared):
-            bits = _fittest([_flipped(bits, j) for j in shared], ripple.fitness)
+            bits = max([_flipped(bits, j) for j in shared], key=ripple.fitness)
         else:
             bits = _flipped(bits, int(free[level.argmax() if on else level.argmin()]))
     return bits
@@ -118,7 +118,3 @@ def _flipped(bits: BoolArray, j: int) -> BoolArray:
     out = bits.copy()
     out[j] = not out[j]
     return out
-
-
-def _fittest(candidates: Sequence[BoolArray], fitness: Fitness) -> BoolArray:
-    return max(candidates, key=fitness)

@@ -59,10 +59,7 @@ class Subsets:
         solutions = problem.solve(gram, self._warm)
         self._keep(solutions)
         if any(one.weights is not None or one.scale is not None for one in solutions):
-            Z, y, weight = problem.judged
-            rows = problem.table.Z if Z is None else Z
-            decision = np.array([problem.machine.decision(one, gram, rows) for one in solutions])
-            return self.metric(decision, y, weight)
+            return problem.judge(gram, solutions, self.metric)
         K, own = self._kernel(gram, A[m:], squares, m)
         decision = np.array([K @ one.coef + one.diagonal * own + one.intercept for one in solutions])
         return self.metric(decision, problem.judged.y, problem.judged.weight)

@@ -107,7 +107,7 @@ class Harmony(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        pair = self.d if isinstance(self.d, (tuple, list)) else (self.d, self.d)
+        pair = self._pair()
         if len(pair) != 2 or not all(_is_size(one) for one in pair):
             raise InputError(
                 f"search: d is {self.d!r}; it must be a whole number of 1 or more, a share in (0, 1], or the smallest "
@@ -220,11 +220,15 @@ class Harmony(BaseEstimator):
         size = int(rng.choice(known)) + int(rng.integers(-near, near + 1))
         return min(max(size, low), high)
 
+    def _pair(self) -> Sequence[Any]:
+        """The smallest and the largest size, as they were given."""
+        return self.d if isinstance(self.d, (tuple, list)) else (self.d, self.d)
+
     def _sizes(self, n: int) -> tuple[int, int]:
         """(smallest, largest) number of features among n columns."""
-        pair = self.d if isinstance(self.d, (tuple, list)) else (self.d, self.d)
         low, high = (
-            int(one) if float(one) > 1.0 or isinstance(one, numbers.Integral) else round(one * n) for one in pair
+            int(one) if float(one) > 1.0 or isinstance(one, numbers.Integral) else round(one * n)
+            for one in self._pair()
         )
         if low > high:
             raise InputError(f"search: d is {self.d!r}; the smaller size must come first")
