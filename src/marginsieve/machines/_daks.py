@@ -5,7 +5,8 @@ Phase 1 is a good point and the other points at which swaps ended on the way. Ph
 budget for the doubtful samples, ranks the features by weight and then by pull, and solves the program on a kernel:
 the features of the points seen, which local optima share in part and an exact program recombines, and the best ranked.
 Phase 3 adds the next features of the ranking, bucket by bucket, and asks for a better point that uses one of them.
-After each answer the samples' states follow it, a descent and swaps polish it, and random changes find further points.
+After each answer the samples' states follow it, and a descent and swaps polish it. Before each pass random changes find
+further points: where a program is dear, a pass may be all that there is time for.
 
 What a program does not have is not in it: features outside the kernel, samples that are out. The constants M and U are
 tightened on the small program itself, which is why it is solved in a second where the whole one is not in an hour.
@@ -30,7 +31,7 @@ PASSES = 5  # of phases 2 and 3
 IDLE = 3  # of them without a better point: it ends
 GROWING = 1  # passes with a ranking and a phase 3
 BUCKETS = 1  # of phase 3 in a pass
-SHAKES = 60  # random changes after a pass, at most
+SHAKES = 60  # random changes before a pass, at most
 WORK = 17_000  # linear programs after which they end, fewer the more samples there are
 SAMPLES = 400  # half as many at so many
 GOOD = 1.3  # points up to so many times the best one propose features for the kernel
@@ -52,8 +53,8 @@ def daks(ramp: Ramp, start: Point, seen: list[Point], rng: np.random.Generator, 
         if clock.out() or idle == IDLE:
             break
         before = search.best
-        search.one_pass()
         search.best = shaken(ramp, search.best, SHAKES, rng, clock, search.seen, programs)
+        search.one_pass()
         if search.best is not before:
             search.best = swapped(ramp, search.best, clock)
         idle = idle + 1 if search.best is before else 0
