@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from marginsieve import cli, recipes, study
+from marginsieve import cli, recipes
 from marginsieve.datasets import make_cohort
+from marginsieve.evaluation import protocol
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +42,13 @@ def run(monkeypatch, capsys):
     return call
 
 
-QUICK = ("--folds", 3, "--repeats", 1)
+QUICK = ("--folds", 3, "--repeats", 1, "--no-suspects")
+ONE = (*QUICK, "--method", "svm-rfe")
 
 
 def test_a_saved_model_predicts_new_samples(folder, run, tmp_path):
     asked = ("--target", "outcome", "--drop", "patient", "--features", 4, "--out", tmp_path / "r")
-    assert run("select", folder / "t.csv", *asked, *QUICK)[0] == 0
+    assert run("select", folder / "t.csv", *asked, *ONE)[0] == 0
     chosen = [entry["name"] for entry in json.loads((tmp_path / "r" / "result.json").read_text())["features"]]
     frame = pd.read_csv(folder / "t.csv")
     new = frame[[*chosen, "patient"]].head(9)
@@ -56,7 +58,7 @@ def test_a_saved_model_predicts_new_samples(folder, run, tmp_path):
     assert "9 samples: 9 case (model of 4 features)" in out
     assert "columns that the model does not know were not used: 'patient'" in out
     found = pd.read_csv(tmp_path / "p.csv")
-    assert list(found.columns) == ["row", "predicted", "score", "far"]
+    assert list(found.columns) == ["row", "predicted", "score", "probability", "far"]
     assert (found["predicted"] == "case").all()
     code, out, _ = run(
         "predict", tmp_path / "r" / "model.skops", tmp_path / "new.csv", "--json", "--out", tmp_path / "p.csv"
@@ -70,11 +72,11 @@ def test_a_saved_model_predicts_new_samples(folder, run, tmp_path):
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
 def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     code, out, _ = run(
-        "select", folder / f"t.{kind}", "--target", "outcome", "--groups", "patient", "--out", tmp_path, *QUICK
+        "select", folder / f"t.{kind}", "--target", "outcome", "--groups", "patient", "--out", tmp_path, *ONE
     )
     assert code == 0
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["schema"] == 1
+    assert result["schema"] == 2
     assert result["method"] == "svm_rfe"
     assert result["table"]["classes"] == {"case": 20, "control": 40}
     assert result["table"]["positive"] == "case"
@@ -88,7 +90,7 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     assert features["selected"].sum() == result["n_features"] == len(result["features"])
     assert features["frequency"].between(0, 1).all()
     predictions = pd.read_csv(tmp_path / "predictions.csv")
-    assert list(predictions.columns) == ["row", "repeat", "truth", "predicted", "decision"]
+    assert list(predictions.columns) == ["row", "repeat", "truth", "predicted", "decision", "probability"]
     assert len(predictions) == 60
     right = ((predictions["decision"] > 0) == (predictions["predicted"] == "case")).all()
     assert right
@@ -137,46 +139,47 @@ def test_a_filter_may_come_first_and_near_duplicates_are_named(tmp_path, run):
 def test_same_seed_same_result_for_every_number_of_jobs(folder, run, tmp_path):
     def result(jobs, name):
         words = ("select", folder / "t.csv", "--target", "outcome", "--jobs", jobs, "--out", tmp_path / name)
-        assert run(*words, "--method", "svm_rfe", *QUICK)[0] == 0
-        made = json.loads((tmp_path / name / "result.json").read_text())
-        del made["seconds"]
-        return made, (tmp_path / name / "predictions.csv").read_text()
+        assert run(*words, *ONE)[0] == 0
+        return settled(tmp_path / name), (tmp_path / name / "predictions.csv").read_text()
 
     assert result(1, "one") == result(2, "two")
 
 
-def test_an_interrupted_selection_goes_on_where_it_was(folder, run, tmp_path, monkeypatch):
-    words = ("select", folder / "t.csv", "--target", "outcome", "--folds", 3, "--repeats", 2, "--out")
-    whole = tmp_path / "whole"
-    assert run(*words, whole)[0] == 0
-    cut = tmp_path / "cut"
-    genuine, seen = study.select, []
+@pytest.mark.parametrize("moment", [1, 4, 7, 11])
+def test_an_interrupted_study_goes_on_where_it_was(moment, folder, run, tmp_path, monkeypatch):
+    words = ("select", folder / "t.csv", "--target", "outcome", "--method", "fisher,svm-rfe", "--folds", 2)
+    words = (*words, "--repeats", 2, "--features", 5, "--no-suspects", "--out")
+    whole, cut, genuine, runs = tmp_path / "whole", tmp_path / "cut", protocol._run, []
 
-    def interrupted(*arguments, progress, **settings):
-        def stop(done, total):
-            if done == 4:
-                raise KeyboardInterrupt
+    def counted(*arguments):
+        runs.append(1)
+        if len(runs) == moment:
+            raise KeyboardInterrupt
+        return genuine(*arguments)
 
-        return genuine(*arguments, progress=stop, **settings)
-
-    def watched(*arguments, progress, **settings):
-        return genuine(*arguments, progress=lambda *state: seen.append(state), **settings)
-
-    monkeypatch.setattr(study, "select", interrupted)
+    monkeypatch.setattr(protocol, "_run", counted)
     assert run(*words, cut)[0] == 130
     assert not (cut / "result.json").exists()
-    monkeypatch.setattr(study, "select", watched)
     assert run(*words, cut, "--resume")[0] == 0
-    assert seen == [(5, 7), (6, 7), (7, 7)]
-    results = [json.loads((place / "result.json").read_text()) for place in (whole, cut)]
-    for result in results:
-        del result["seconds"]
+    assert len(runs) == 3 * 4 + 1  # two methods and all features, four folds each, and the one that was broken off
+    monkeypatch.setattr(protocol, "_run", genuine)
+    assert run(*words, whole)[0] == 0
+    results = [settled(place) for place in (whole, cut)]
     assert results[0] == results[1]
     assert (whole / "predictions.csv").read_text() == (cut / "predictions.csv").read_text()
     assert run(*words, tmp_path / "new", "--resume")[0] == 2
     code, _, err = run(*words, cut, "--fresh")
     assert code == 0
     assert "deleted" in err
+
+
+def settled(folder):
+    """A result without what differs from run to run."""
+    result = json.loads((folder / "result.json").read_text())
+    del result["seconds"], result["how"]["command"]
+    for method in result["methods"]:
+        del method["seconds"]
+    return result
 
 
 def test_names_with_dashes_and_underscores_and_the_list_of_methods(run):
@@ -197,7 +200,7 @@ def mistakes(folder):
         (("select", folder / "none.csv", *target), "there is no file"),
         (("select", folder, *target), "is a folder"),
         (("select", table, "--target", "outcom"), "did you mean 'outcome'?"),
-        (("select", table, *target, "--groups", "nobody"), "groups is 'nobody'"),
+        (("select", table, *target, "--groups", "nobody"), "groups names 'nobody'"),
         (("select", table, *target, "--method", "magic"), "there is no method 'magic'; the methods are 'svm_rfe'"),
         (("select", table, *target, "--features", "few"), "--features is 'few'; it must be auto"),
         (("select", table, *target, "--features", "0"), "--features is '0'"),
@@ -238,28 +241,29 @@ def test_mistakes_get_a_sentence_and_exit_code_2(case, folder, run):
         (
             "words.csv",
             "a,b,y\n" + "1,red,u\n2,blue,v\n" * 10,
-            "text or categories where the Linear kernel needs numbers",
+            "svm-rfe: text or categories where the Linear kernel needs numbers",
         ),
         (
             "nan.csv",
             "a,b,y\n" + "1,2,u\n,4,v\n3,3,v\n7,1,u\n" * 5,
-            "5 cells that are missing (NaN) in 1 columns: a (5)",
+            "svm-rfe: Input X contains 5 cells that are missing (NaN) in 1 columns: a (5)",
         ),
     ],
 )
 def test_bad_files_get_a_sentence(name, text, sentence, run, tmp_path):
     (tmp_path / name).write_text(text)
-    code, _, err = run("select", tmp_path / name, "--target", "y", "--out", tmp_path / "out", *QUICK)
+    words = ("--target", "y", "--kernel", "linear", "--out", tmp_path / "out")
+    code, _, err = run("select", tmp_path / name, *words, *ONE)
     assert code == 2
     assert sentence in " ".join(err.split())
-    assert not list((tmp_path / "out").glob("*"))
+    assert not list((tmp_path / "out").glob("*.json"))
 
 
 def test_an_interrupt_ends_with_130(folder, run, monkeypatch, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(study, "select", interrupted)
+    monkeypatch.setattr(protocol, "_run", interrupted)
     assert run("select", folder / "t.csv", "--target", "outcome", "--out", tmp_path)[0] == 130
 
 
@@ -269,9 +273,7 @@ def test_numeric_targets_and_hostile_names(run, tmp_path):
     frame = pd.DataFrame(rng.normal(size=(30, 4)), columns=["[bold]x[/bold]", "b", "=cmd()", "ü"])
     frame["[bold]x[/bold]"] += 3 * y
     frame.assign(y=y, flat=1.0, twin=frame["b"]).to_csv(tmp_path / "t.csv", index=False)
-    code, out, _ = run(
-        "select", tmp_path / "t.csv", "--target", "y", "--positive", "1", "--out", tmp_path / "r", *QUICK
-    )
+    code, out, _ = run("select", tmp_path / "t.csv", "--target", "y", "--positive", "1", "--out", tmp_path / "r", *ONE)
     assert code == 0
     assert "[bold]x[/bold]" in out
     assert "1 constant column left out" in out
@@ -283,19 +285,22 @@ def test_row_numbers_are_no_features(run, tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=list("abc")).assign(y=np.repeat(["u", "v"], 15))
     frame.to_csv(tmp_path / "indexed.csv")  # a nameless first column
-    _, out, _ = run("select", tmp_path / "indexed.csv", "--target", "y", "--out", tmp_path / "r", *QUICK)
+    _, out, _ = run("select", tmp_path / "indexed.csv", "--target", "y", "--out", tmp_path / "r", *ONE)
     assert "3 features" in out
     frame.assign(id=np.arange(30)).to_csv(tmp_path / "id.csv", index=False)
-    _, out, _ = run("select", tmp_path / "id.csv", "--target", "y", "--out", tmp_path / "r", *QUICK)
-    assert "note: 'id' numbers the rows: if it is an id, leave it out with --drop" in " ".join(out.split())
+    _, out, _ = run("select", tmp_path / "id.csv", "--target", "y", "--out", tmp_path / "r", *ONE)
+    assert "3 features" in out
+    assert "note: 'id' tells rows apart: taken as an id and not used as a feature" in " ".join(out.split())
+    _, out, _ = run("select", tmp_path / "id.csv", "--target", "y", "--ids", "none", "--out", tmp_path / "n", *ONE)
+    assert "4 features" in out
 
 
 def test_noise_is_called_noise(run, tmp_path):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.normal(size=(40, 30))).assign(y=np.tile(["u", "v"], 20))
     frame.to_csv(tmp_path / "t.csv", index=False)
-    _, out, _ = run("select", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "r", *QUICK)
-    assert "no evidence that these features predict" in " ".join(out.split())
+    _, out, _ = run("select", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "r", *ONE)
+    assert "No evidence that these features predict y" in " ".join(out.split())
 
 
 def test_cohort_writes_a_table_and_its_truth(run, tmp_path):
@@ -340,7 +345,7 @@ def test_a_count_is_the_budget_of_methods_that_have_one(run, tmp_path, monkeypat
     result = json.loads((tmp_path / "o" / "result.json").read_text())
     assert result["own_number"]["budget"] == 3
     assert result["n_features"] <= 3
-    assert isinstance(result["suspects"], list)
+    assert isinstance(result["methods"][0]["left_out"], list)
     assert "of a budget of 3 spent" in out
 
 

@@ -10,6 +10,7 @@ from .mkl import MKLClassifier
 from .persistence import load, save
 from .prediction import Prediction, predict
 from .selector import SVMSelector
+from .studies import Study, study
 from .suspects import find_suspects
 from .svdd import SVDD
 
@@ -20,6 +21,7 @@ __all__ = [
     "MKLClassifier",
     "Prediction",
     "SVMSelector",
+    "Study",
     "__version__",
     "describe",
     "find_suspects",
@@ -27,5 +29,6 @@ __all__ = [
     "predict",
     "recipes",
     "save",
+    "study",
     "tune",
 ]

@@ -16,52 +16,60 @@ if TYPE_CHECKING:
 
     from .prediction import Prediction
     from .selector import SVMSelector
-    from .study import Selection
 
 SHOWN = 20  # features in the printed table
 NAMED = 3  # groups of near-duplicates that a note names
 
 
-def show_selection(selection: Selection, out: Path) -> None:
+def show_result(result: dict[str, Any], out: Path) -> None:
+    """The answer in words, the methods compared, the first features, what to doubt."""
     from .evaluation import METRICS
 
     console = Console()
-    result = selection.to_dict()
     say: Any = lambda text="": console.print(text, markup=False, highlight=False)  # noqa: E731
-    table, scores = result["table"], result["scores"]
+    table = result["table"]
     classes = ", ".join(f"{count} {label}" for label, count in table["classes"].items())
     about = f"; positive class: {table['positive']}" if len(table["classes"]) == 2 else ""
     say(f"{table['rows']} rows ({classes}), {table['features']} features{about}")
-    sizes = result["n_features_over_folds"]
-    say(
-        f"{result['method'].replace('_', '-')} selects {_many(result['n_features'], 'feature')} "
-        f"(over the outer folds: median {sizes['median']:g}, {sizes['smallest']} to {sizes['largest']})"
-    )
+    say(result["answer"]["headline"])
+    for sentence in result["answer"]["sentences"]:
+        say(sentence)
     if result["own_number"]:
         say(f"its own number: {result['stop_reason']}")
     say()
+    shown = [name for name in ("balanced_accuracy", "auc") if name in result["scores"]]
     grid = Grid(box=None, pad_edge=False)
-    for heading in ("nested score", "value", "95 % interval"):
-        grid.add_column(heading, justify="left" if heading == "nested score" else "right")
-    for name, score in scores.items():
-        grid.add_row(METRICS[name], f"{score['value']:.3f}", f"{score['low']:.3f} to {score['high']:.3f}")
+    for heading in ("method", "features", *(METRICS[name] for name in shown), "stability"):
+        grid.add_column(heading, justify="left" if heading == "method" else "right")
+    for method in result["methods"]:
+        cells = [
+            f"{method['scores'][name]['value']:.3f} ({method['scores'][name]['low']:.2f} to "
+            f"{method['scores'][name]['high']:.2f})"
+            for name in shown
+        ]
+        stable = "" if method["stability"] is None else f"{method['stability']['value']:.2f}"
+        grid.add_row(method["title"], f"{method['n_features']:,}", *cells, stable)
     console.print(grid, markup=False)
     say()
-    grid = Grid(box=None, pad_edge=False)
-    for heading in ("rank", "feature", "score", "selected in"):
-        grid.add_column(heading, justify="left" if heading == "feature" else "right", overflow="fold")
-    for feature in result["features"][:SHOWN]:
-        share = f"{feature['frequency']:.0%} of folds"
-        grid.add_row(str(feature["rank"]), _plain(feature["name"]), f"{feature['score']:.3g}", share)
-    console.print(grid, markup=False)
-    if len(result["features"]) > SHOWN:
-        say(f"... and {len(result['features']) - SHOWN} more in features.csv")
-    if result["suspects"]:
-        rows = listing([entry["sample"] for entry in result["suspects"]])
-        say(f"labels that the machine does not believe: sample {rows}; `marginsieve suspects` judges them all")
+    _show_features(console, result)
     for note in _doubts(result):
         say(f"note: {note}")
-    say(f"\nresults: {out}/ (result.json, features.csv, predictions.csv, model.skops); {result['seconds']:.1f} s")
+    where = f"\nreport: {out / 'report.html'}; everything: {out}/ ({result['seconds']:.1f} s)"
+    console.print(where, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_features(console: Console, result: dict[str, Any]) -> None:
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("rank", "feature", "selected in", "effect", "direction"):
+        grid.add_column(heading, justify="right" if heading in ("rank", "effect") else "left", overflow="fold")
+    for feature in result["features"][:SHOWN]:
+        share = "" if feature["frequency"] is None else f"{feature['frequency']:.0%} of folds"
+        effect = f"{feature['effect']['value']:.2f}" if "effect" in feature else ""
+        direction = _plain(feature.get("direction", ""))
+        grid.add_row(str(feature["rank"]), _plain(feature["name"]), share, effect, direction)
+    console.print(grid, markup=False)
+    if result["n_features"] > SHOWN:
+        console.print(f"... and {result['n_features'] - SHOWN} more in features.csv", markup=False, highlight=False)
 
 
 def show_suspects(found: pd.DataFrame, target: str, out: Path) -> None:
@@ -96,10 +104,8 @@ def _many(count: int, thing: str) -> str:
 
 def _doubts(result: dict[str, Any]) -> list[str]:
     """What a reader should know before believing the numbers."""
-    doubts = list(result["notes"])
-    table, balanced = result["table"], result["scores"]["balanced_accuracy"]
-    if balanced["low"] <= 1 / len(table["classes"]):
-        doubts.append("the interval of the balanced accuracy reaches chance: no evidence that these features predict")
+    doubts, table = list(result["answer"]["doubts"]), result["table"]
+    doubts += [finding["text"] for finding in result["findings"] if finding["level"] != "alarm"]
     if count := len(table["constant_columns"]):
         doubts.append(f"{_many(count, 'constant column')} left out")
     if count := len(table["equal_columns"]):

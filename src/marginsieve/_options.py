@@ -41,3 +41,8 @@ def check_jobs(jobs: int) -> None:
 
 def names_of(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def ids_of(text: str) -> list[str] | None:
+    """None: they are to be found."""
+    return None if text == "auto" else [] if text == "none" else names_of(text)

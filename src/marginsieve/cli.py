@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as Grid
 
-from ._console import show_prediction, show_selection, show_study, show_suspects
-from ._options import check_jobs, features_of, names_of, prefilter_of, say_deleted
+from ._console import show_prediction, show_result, show_study, show_suspects
+from ._options import check_jobs, features_of, ids_of, names_of, prefilter_of, say_deleted
+from ._progress import shown
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
@@ -47,7 +42,16 @@ def select(
     table: Annotated[Path, typer.Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
     target: Annotated[str, typer.Option(help="The column that holds the class.")],
     positive: Annotated[str | None, typer.Option(help="The class of interest; the rarer one by default.")] = None,
-    method: Annotated[str, typer.Option(help="One of those that `marginsieve methods` lists.")] = "svm-rfe",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="One or several of those that `marginsieve methods` lists, separated by commas, the one to present "
+            "first; auto chooses by the shape of the table. All features are always run beside them."
+        ),
+    ] = "auto",
+    minutes: Annotated[
+        float | None, typer.Option(help="About how long it may take: decides how many methods and repeats are run.")
+    ] = None,
     features: Annotated[
         str,
         typer.Option(
@@ -57,21 +61,28 @@ def select(
     groups: Annotated[
         str | None, typer.Option(help="A column whose equal values stay together, such as a patient.")
     ] = None,
+    ids: Annotated[
+        str,
+        typer.Option(help="Columns that tell rows apart, separated by commas; auto finds them, none: there are none."),
+    ] = "auto",
     keep: Annotated[str, typer.Option(help="Columns that are always selected, separated by commas.")] = "",
-    drop: Annotated[str, typer.Option(help="Columns that are no features, such as ids, separated by commas.")] = "",
+    drop: Annotated[str, typer.Option(help="Columns that are no features, separated by commas.")] = "",
     prefilter: Annotated[
         str,
-        typer.Option(
-            help="Search among the best columns of a filter only, such as fast:2000; the filters are fisher, fast, "
-            "shrunken-fisher, t-test, kolmogorov-smirnov, chi-square, fisher-exact, mixed-test (categories too)."
-        ),
+        typer.Option(help="Search among the best columns of a filter only, such as fast:2000 or su:500; see the docs."),
     ] = "",
     ensemble: Annotated[
         int | None, typer.Option(help="Average the ranking over this many subsamples: slower, more stable.", min=1)
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="Train on at most this many rows; needed above 10,000.")] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="linear, gaussian, polynomial or clinical, for methods that take one.")
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="Train on at most this many rows; 5,000 above 10,000.")] = None,
     folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
-    repeats: Annotated[int, typer.Option(help="How often the outer folds are drawn anew.", min=1)] = 3,
+    repeats: Annotated[
+        int | None, typer.Option(help="How often the outer folds are drawn anew; 3, or by --minutes.", min=1)
+    ] = None,
+    judge: Annotated[bool, typer.Option("--suspects/--no-suspects", help="Judge every label.")] = True,
     out: Annotated[Path, typer.Option(help="The folder for the results.")] = Path("marginsieve-result"),
     seed: Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
@@ -84,42 +95,56 @@ def select(
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json and nothing else.")] = False,
 ) -> None:
-    """Select features and score the whole procedure by nested cross-validation; the same command resumes."""
-    from . import files, study
+    """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
+    from . import files
     from .evaluation.store import begin
-    from .reading import read_table
+    from .reading import read_table, write_back
+    from .studies.conducting import conduct
+    from .studies.material import from_frame, label_of
+    from .studies.selection import Wishes
 
     count, filtered = features_of(features), prefilter_of(prefilter)
     check_jobs(jobs)
     frame = read_table(table, separator=separator, decimal=decimal, encoding=encoding, target=target)
+    kept = tuple(names_of(keep))
+    material = from_frame(frame, target, groups=groups, drop=names_of(drop), ids=ids_of(ids), keep=kept)
+    label = None if positive is None else label_of(material, positive)
+    wishes = Wishes(label, count, kept, filtered, ensemble, seed, jobs)
+    settings = {"methods": method, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
     files.check_folder(out)
     say_deleted(begin(out, resume, fresh))
-    with _progress() as bar:
-        task = bar.add_task("nested folds", total=folds * repeats + 1)
-        selection = study.select(
-            frame,
-            target,
-            method=method,
-            positive=positive,
-            features=count,
-            groups=groups,
-            keep=names_of(keep),
-            drop=names_of(drop),
-            prefilter=filtered,
-            ensemble=ensemble,
-            rows=rows,
-            folds=folds,
-            repeats=repeats,
-            seed=seed,
-            n_jobs=jobs,
-            progress=lambda done, _: bar.update(task, completed=done),
-            folder=out,
+    with shown() as progress:
+        study = conduct(
+            material,
+            wishes,
+            {**settings, "repeats": repeats, "suspects": judge},
+            progress,
+            out,
+            shlex.join(["marginsieve", *sys.argv[1:]]),
         )
-    written = files.write_selection(selection, out)
+        progress("writing", 1.0, 1.0)
+        written = study.save(out)
+        if table.suffix == ".h5ad":
+            written.append(write_back(table, out, study))
     if as_json:
-        sys.stdout.write(written[0].read_text(encoding="utf-8"))
+        sys.stdout.write((out / "result.json").read_text(encoding="utf-8"))
     else:
-        show_selection(selection, out)
+        show_result(study.result, out)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that `marginsieve select` wrote.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write the page; report.html in the folder.")] = None,
+) -> None:
+    """Draw the report of a result folder again, from its result.json alone."""
+    from . import files
+    from .report import render
+
+    page = render(files.read_result(folder))
+    path = out or folder / "report.html"
+    files.write_text(path, page)
+    typer.echo(f"report: {path}")
 
 
 @app.command()
@@ -261,11 +286,12 @@ def suspects(
     as_json: Annotated[bool, typer.Option("--json", help="Print the samples as JSON and nothing else.")] = False,
 ) -> None:
     """Name the samples whose label is likely to be wrong, each with its probability."""
-    from . import files, study
+    from . import files
     from .reading import read_table
+    from .studies.material import suspects_of
 
     check_jobs(jobs)
-    found = study.suspects(
+    found = suspects_of(
         read_table(table, target=target),
         target,
         groups=groups,

@@ -14,7 +14,7 @@ from .persistence import save
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .study import Selection
+    from .studies import Study
 
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -30,13 +30,36 @@ def check_folder(out: Path) -> None:
         raise InputError(f"the folder {str(out)!r} cannot be written to: {error.strerror}") from error
 
 
-def write_selection(selection: Selection, out: Path) -> list[Path]:
-    """result.json, features.csv, predictions.csv and model.skops in the folder."""
-    written = [out / "result.json", out / "features.csv", out / "predictions.csv"]
-    _write(written[0], json.dumps(selection.to_dict(), indent=2, allow_nan=False, default=_plain) + "\n")
-    write_csv(selection.features(), written[1])
-    write_csv(selection.predictions(), written[2])
-    return [*written, save(selection.selector, out / "model.skops")]
+def write_study(study: Study, out: Path) -> list[Path]:
+    """report.html, result.json, the tables, the model and the paragraph for a paper in the folder."""
+    result = study.result
+    texts = {
+        "result.json": json.dumps(result, indent=2, allow_nan=False) + "\n",
+        "methods.txt": f"{result['methods_text']}\n\n{result['bibtex']}",
+        "report.html": study.html(),
+    }
+    tables = {"features.csv": study.features, "predictions.csv": study.predictions}
+    if study.suspects is not None:
+        tables["suspects.csv"] = study.suspects
+    for name, text in texts.items():
+        write_text(out / name, text)
+    for name, table in tables.items():
+        write_csv(table, out / name)
+    return [*(out / name for name in (*texts, *tables)), save(study.model, out / "model.skops")]
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """The result.json of a folder."""
+    path = folder / "result.json" if folder.is_dir() else folder
+    if not path.is_file():
+        raise InputError(f"there is no result.json in {str(folder)!r}: name a folder that `marginsieve select` wrote")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{str(path)!r} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{str(path)!r} is no result of a study")
+    return found
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
@@ -45,17 +68,13 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     for name, column in safe.items():
         if column.dtype.kind not in "biufc":
             safe[name] = column.map(_harmless)
-    _write(path, safe.to_csv(index=False))
+    write_text(path, safe.to_csv(index=False))
 
 
 def _harmless(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
 
 
-def _plain(value: Any) -> Any:
-    """A numpy scalar as a Python one."""
-    return value.item()
-
-
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """A text file, whole or not at all."""
     write_whole(path, text.encode("utf-8"))

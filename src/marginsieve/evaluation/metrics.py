@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -55,13 +56,44 @@ def score_predictions(
     None where there are more than two classes (then accuracy and balanced accuracy are all there is). Classes are drawn
     separately, so that no draw loses one.
     """
-    points = point_metrics(truth, predicted, decision, positive)
+    metrics = partial(_all_metrics, truth, predicted, decision, positive)
+    return _with_intervals(metrics, truth, groups, draws, level, seed)
+
+
+def score_difference(
+    truth: IntArray,
+    ours: tuple[IntArray, Array | None],
+    theirs: tuple[IntArray, Array | None],
+    positive: int,
+    groups: IntArray | None = None,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Scores:
+    """Each metric of one (predicted, decision) less that of another, both on the same draws of the samples."""
+
+    def difference(weights: Array) -> dict[str, Array]:
+        a, b = (_all_metrics(truth, predicted, decision, positive, weights) for predicted, decision in (ours, theirs))
+        return {name: a[name] - b[name] for name in a if name in b}
+
+    return _with_intervals(difference, truth, groups, draws, level, seed)
+
+
+def _with_intervals(
+    metrics: Callable[[Array], dict[str, Array]],
+    truth: IntArray,
+    groups: IntArray | None,
+    draws: int,
+    level: float,
+    seed: int,
+) -> Scores:
+    """What metrics of weights (B, m) are with every sample once, and between which values the draws lie."""
+    points = {name: float(value[0]) for name, value in metrics(np.ones((1, len(truth)))).items()}
     rng = np.random.default_rng(seed)
     batch = max(1, CELLS_AT_ONCE // max(len(truth), 1))
     drawn: dict[str, list[Array]] = {name: [] for name in points}
     for start in range(0, draws, batch):
-        weights = _draw(truth, groups, min(batch, draws - start), rng)
-        for name, values in _all_metrics(truth, predicted, decision, positive, weights).items():
+        for name, values in metrics(_draw(truth, groups, min(batch, draws - start), rng)).items():
             drawn[name].append(values)
     tail = 100 * (1 - level) / 2
     low, high = {}, {}

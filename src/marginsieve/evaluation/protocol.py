@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -34,6 +34,7 @@ class Fold:
     support: IntArray | None  # None: the estimator does not tell
     seconds: float
     notes: tuple[str, ...]
+    probability: Array | None = None  # (test rows,) of the positive class, where the estimator tells
 
     @property
     def repeat(self) -> int:
@@ -42,18 +43,25 @@ class Fold:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         out = asdict(self)
-        for key in ("test", "predicted", "decision", "support"):
+        for key in ("test", "predicted", "decision", "support", "probability"):
             out[key] = None if out[key] is None else out[key].tolist()
         return out
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Fold:
         """What `to_dict` gave."""
-        codes = {key: np.asarray(values[key], dtype=np.intp) for key in ("test", "predicted")}
-        decision = None if values["decision"] is None else np.asarray(values["decision"], dtype=float)
-        support = None if values["support"] is None else np.asarray(values["support"], dtype=np.intp)
-        notes = tuple(values["notes"])
-        return cls(values["name"], **codes, decision=decision, support=support, seconds=values["seconds"], notes=notes)
+        whole: Any = lambda key: None if values.get(key) is None else np.asarray(values[key], dtype=np.intp)  # noqa: E731
+        real: Any = lambda key: None if values.get(key) is None else np.asarray(values[key], dtype=float)  # noqa: E731
+        return cls(
+            values["name"],
+            whole("test"),
+            whole("predicted"),
+            real("decision"),
+            whole("support"),
+            values["seconds"],
+            tuple(values["notes"]),
+            real("probability"),
+        )
 
 
 @dataclass(frozen=True)
@@ -83,11 +91,20 @@ class Nested:
     @cached_property
     def decision(self) -> Array | None:
         """(repeats, m) decision values, higher for the positive class."""
-        if self.folds[0].decision is None:
-            return None
+        return self._spread([fold.decision for fold in self.folds])
+
+    @cached_property
+    def probability(self) -> Array | None:
+        """(repeats, m) probabilities of the positive class, where the estimator tells."""
+        return self._spread([fold.probability for fold in self.folds])
+
+    def _spread(self, values: Sequence[Array | None]) -> Array | None:
+        """(repeats, m) from what the folds say of their test rows; None where one says nothing."""
         out = np.empty((self.repeats, len(self.truth)))
-        for fold in self.folds:
-            out[fold.repeat, fold.test] = fold.decision
+        for fold, value in zip(self.folds, values, strict=True):
+            if value is None:
+                return None
+            out[fold.repeat, fold.test] = value
         return out
 
     @cached_property
@@ -194,9 +211,11 @@ def _run(
         estimator.fit(_safe_indexing(X, train), _safe_indexing(y, train), **extra)
         rows = _safe_indexing(X, test)
         predicted = np.searchsorted(classes, estimator.predict(rows))
-        decision = None
+        decision = probability = None
         if len(classes) == 2:
             decision = _decision(estimator, rows) * (1.0 if positive == 1 else -1.0)
+            if hasattr(estimator, "predict_proba"):
+                probability = np.asarray(estimator.predict_proba(rows), dtype=float)[:, positive]
     return Fold(
         name,
         test,
@@ -205,6 +224,7 @@ def _run(
         _selected(estimator, int(X.shape[1])),
         time.perf_counter() - since,
         tuple(dict.fromkeys(str(item.message) for item in caught)),
+        probability,
     )
 
 

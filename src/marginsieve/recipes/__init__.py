@@ -59,12 +59,17 @@ def names() -> list[str]:
     return list(RECIPES)
 
 
-def get(name: str) -> Callable[..., SVMSelector]:
-    """The recipe of this name; svm-rfe and svm_rfe are the same."""
-    key = name.strip().lower().replace("-", "_")
-    if key not in RECIPES:
+def key(name: str) -> str:
+    """The recipe's name as it is listed here; svm-rfe and svm_rfe are the same."""
+    plain = name.strip().lower().replace("-", "_")
+    if plain not in RECIPES:
         raise InputError(f"there is no method {name!r}; the methods are {listing(names(), most=50)}")
-    return RECIPES[key]
+    return plain
+
+
+def get(name: str) -> Callable[..., SVMSelector]:
+    """The recipe of this name."""
+    return RECIPES[key(name)]
 
 
 def summary(name: str) -> tuple[str, str]:
@@ -85,6 +90,7 @@ __all__ = [
     "hellinger",
     "hfs_5nn",
     "hfs_nb",
+    "key",
     "kp_cssvm",
     "kp_svdd",
     "kp_svm",

@@ -1,0 +1,109 @@
+"""What a feature looks like by class: effect size, direction, and the numbers of a small plot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._types import Array, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POINTS = 40  # values of a class that a small plot shows, evenly spread over its order
+LEVELS = 6  # levels that it names; the others are one
+
+
+def evidence(column: pd.Series, kind: str, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
+    """Effect size with its name, the direction in words, values by class."""
+    if kind in ("nominal", "boolean") or column.dtype.kind not in "iufb":
+        return _of_levels(column, codes, classes, positive)
+    return _of_numbers(column.to_numpy(dtype=np.float64), codes, classes, positive)
+
+
+def _of_numbers(value: Array, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
+    known = np.isfinite(value)
+    parts = [np.sort(value[known & (codes == code)]) for code in range(len(classes))]
+    shown = {
+        "type": "numbers",
+        "classes": [
+            {
+                "class": classes[code],
+                "count": len(part),
+                "quartiles": [] if not len(part) else np.quantile(part, [0, 0.25, 0.5, 0.75, 1]).tolist(),
+                "points": part[np.unique(np.linspace(0, len(part) - 1, POINTS).round().astype(int))].tolist()
+                if len(part)
+                else [],
+            }
+            for code, part in enumerate(parts)
+        ],
+    }
+    if len(classes) == 2:
+        g = hedges_g(parts[positive], parts[1 - positive])
+        side = "higher" if g > 0 else "lower"
+        return {
+            "effect": {"name": "Hedges' g", "value": g},
+            "direction": f"{side} in {classes[positive]}",
+            "plot": shown,
+        }
+    means = [part.mean() if len(part) else -np.inf for part in parts]
+    effect = {"name": "eta squared", "value": eta_squared(parts)}
+    return {"effect": effect, "direction": f"highest in {classes[int(np.argmax(means))]}", "plot": shown}
+
+
+def _of_levels(column: pd.Series, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
+    known = column.notna().to_numpy()
+    levels, which = np.unique(column[known].astype(str), return_inverse=True)
+    table = np.zeros((len(classes), len(levels)))
+    np.add.at(table, (codes[known], which), 1.0)
+    share = table / np.maximum(table.sum(axis=1, keepdims=True), 1.0)
+    others = np.delete(table, positive, axis=0).sum(axis=0)
+    ahead = share[positive] - others / max(others.sum(), 1.0)
+    order = np.argsort(-table.sum(axis=0), kind="stable")
+    named, rest = order[:LEVELS], order[LEVELS:]
+    shown = {
+        "type": "levels",
+        "levels": [*levels[named].tolist(), *(["other"] if len(rest) else [])],
+        "classes": [
+            {
+                "class": classes[code],
+                "count": int(table[code].sum()),
+                "shares": [*share[code, named].tolist(), *([float(share[code, rest].sum())] if len(rest) else [])],
+            }
+            for code in range(len(classes))
+        ],
+    }
+    most = f"more often {levels[int(np.argmax(ahead))]!s} in {classes[positive]}" if len(levels) else "empty"
+    return {"effect": {"name": "Cramér's V", "value": cramers_v(table)}, "direction": most, "plot": shown}
+
+
+def hedges_g(ours: Array, others: Array) -> float:
+    """(mean - mean) / pooled standard deviation, times 1 - 3 / (4 (n1 + n2) - 9)."""
+    n1, n2 = len(ours), len(others)
+    if n1 < 1 or n2 < 1 or n1 + n2 < 3:
+        return 0.0
+    pooled = ((ours - ours.mean()) ** 2).sum() + ((others - others.mean()) ** 2).sum()
+    spread = np.sqrt(pooled / (n1 + n2 - 2))
+    if spread == 0:
+        return 0.0 if ours.mean() == others.mean() else float(np.sign(ours.mean() - others.mean()) * 1e6)
+    return float((ours.mean() - others.mean()) / spread * (1 - 3 / (4 * (n1 + n2) - 9)))
+
+
+def eta_squared(parts: list[Array]) -> float:
+    """The share of the variance that lies between the classes."""
+    every = np.concatenate(parts)
+    total = ((every - every.mean()) ** 2).sum()
+    between = sum(len(part) * (part.mean() - every.mean()) ** 2 for part in parts if len(part))
+    return float(between / total) if total > 0 else 0.0
+
+
+def cramers_v(table: Array) -> float:
+    """sqrt(chi^2 / (N (min(rows, columns) - 1))) of a table of counts."""
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    least = min(table.shape) - 1
+    if least < 1:
+        return 0.0
+    total = table.sum()
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / total
+    return float(np.sqrt(((table - expected) ** 2 / expected).sum() / (total * least)))

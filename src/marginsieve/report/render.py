@@ -1,0 +1,183 @@
+"""JSON in, one page out: nothing else is needed, and nothing of the user's is ever markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from ..errors import InputError
+from ..evaluation.metrics import METRICS
+from . import svg
+
+SCHEMA = 2
+NEEDED = ("answer", "table", "methods", "features", "scores", "protocol", "how", "suspects", "findings")
+
+
+def render(result: dict[str, Any]) -> str:
+    """The page of a result.json."""
+    if result.get("schema") != SCHEMA:
+        raise InputError(f"this result has schema {result.get('schema')!r}; this version draws schema {SCHEMA}")
+    if lacking := [key for key in NEEDED if key not in result]:
+        raise InputError(f"this result lacks {', '.join(lacking)}: it is no result of a study")
+    script = _part("report.js")
+    told = {
+        "r": result,
+        "style": Markup(_part("report.css")),
+        "script": Markup(script),
+        "digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "metrics": METRICS,
+        "styles": {method["title"]: _style(k, method) for k, method in enumerate(result["methods"])},
+        "sizes_chart": sizes_chart(result),
+        "roc_chart": _two_lines(result, "roc", "false positive rate", "true positive rate"),
+        "pr_chart": _two_lines(result, "precision_recall", "recall", "precision"),
+        "calibration_chart": _calibration_chart(result),
+        "metric": "auc" if "auc" in result["scores"] else "balanced_accuracy",
+        "small": svg.values_by_class,
+        "bar": svg.interval_bar,
+        "key": svg.legend_mark,
+        "floor": _floor(result),
+        "reach": _reach(result),
+    }
+    return str(_environment().get_template("report.html").render(told))
+
+
+def render_in_notebook(result: dict[str, Any]) -> str:
+    """The page inside a frame of its own, so that its style does not touch the notebook's."""
+    page = escape(render(result))
+    style = "width:100%;height:48em;border:1px solid #8888;border-radius:6px"
+    return f'<iframe title="marginsieve report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["num"] = _number
+    made.filters["span"] = lambda score: f"{score['low']:.2f} to {score['high']:.2f}"
+    made.filters["signed"] = lambda value: f"{value:+.2f}"
+    made.filters["percent"] = lambda value: f"{value:.0%}"
+    made.filters["thousands"] = lambda value: f"{value:,}"
+    made.filters["duration"] = _duration
+    return made
+
+
+@cache
+def _part(name: str) -> str:
+    return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _number(value: float | None) -> str:
+    """Three digits, no exponent where it can be helped."""
+    if value is None:
+        return ""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:.2e}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _style(k: int, method: dict[str, Any]) -> tuple[str, str]:
+    """(colour class, shape) of a method in every chart."""
+    return ("all", "cross") if method["baseline"] else (f"s{k % 6}", svg.MARKS[k % 5])
+
+
+def _floor(result: dict[str, Any]) -> float:
+    """Where the axis of the scores begins."""
+    lowest = min(score["low"] for method in result["methods"] for score in method["scores"].values())
+    return max(0.0, min(0.5, int(lowest * 10) / 10))
+
+
+def _reach(result: dict[str, Any]) -> float:
+    """How far the axis of the differences goes to each side."""
+    changes = [method["difference"]["balanced_accuracy"] for method in result["methods"]]
+    return float(max(0.05, *(abs(change[side]) for change in changes for side in ("low", "high"))))
+
+
+def sizes_chart(result: dict[str, Any]) -> Markup:
+    """Scores of the inner folds by size with a standard error, the cut, and the nested score with its interval."""
+    metric = "auc" if "auc" in result["scores"] else "balanced_accuracy"
+    methods = result["methods"]
+    values = [p["score"] - p["error"] for m in methods for p in m["curve"]] + [
+        m["scores"][metric]["low"] for m in methods
+    ]
+    floor = max(0.0, min(0.5, min(values) // 0.1 / 10)) if values else 0.0
+    top = max([result["table"]["features"], 2])
+    chart = svg.Chart(
+        "Score against the number of features", (1, top), (floor, 1.0), "number of features", METRICS[metric], True
+    )
+    for k, method in enumerate(methods):
+        style, shape = _style(k, method)
+        points, score = method["curve"], method["scores"][metric]
+        if len(points) > 1:
+            sizes, level = [p["size"] for p in points], [p["score"] for p in points]
+            error = [p["error"] for p in points]
+            low = [v - e for v, e in zip(level, error, strict=True)]
+            high = [v + e for v, e in zip(level, error, strict=True)]
+            chart.band(sizes, low, high, style)
+            chart.line(sizes, level, style, f"{method['title']}: inner folds")
+            for p in points[:: max(1, len(points) // 20)]:
+                told = f"{method['title']}, {p['size']:,} features: {p['score']:.3f} (standard error {p['error']:.3f})"
+                chart.mark(p["size"], p["score"], style, shape, told, 2.5)
+        at = max(method["n_features"], 1)
+        if k == 0:
+            chart.upright(at, style, f"cut: {at:,} features")
+        chart.interval(at, max(score["low"], floor), score["high"], style)
+        span = f"{score['value']:.3f} ({score['low']:.3f} to {score['high']:.3f})"
+        told = f"{method['title']}, {at:,} features, nested: {span}"
+        chart.mark(at, max(score["value"], floor), style, shape, told, 5.5)
+    return chart.svg()
+
+
+def _two_lines(result: dict[str, Any], what: str, x: str, y: str) -> Markup | None:
+    """A curve of the main method and of all features."""
+    if result["curves"]["main"] is None:
+        return None
+    chart = svg.Chart(f"{y} against {x}", (0, 1), (0, 1), x, y, width=420, height=340)
+    chance = result["curves"]["main"][what].get("chance")
+    chart.line([0, 1], [0, 1] if chance is None else [chance, chance], "chance", "chance")
+    for name, style, title in (("all", "all", "all features"), ("main", "s0", result["methods"][0]["title"])):
+        curve = result["curves"][name]
+        if curve is not None:
+            chart.line(curve[what]["x"], curve[what]["y"], style, title)
+    return chart.svg()
+
+
+def _calibration_chart(result: dict[str, Any]) -> Markup | None:
+    """Observed shares by predicted probability."""
+    curve = result["curves"]["main"]
+    if curve is None or curve["calibration"] is None:
+        return None
+    chart = svg.Chart(
+        "Observed share against predicted probability",
+        (0, 1),
+        (0, 1),
+        "predicted probability",
+        "observed share",
+        width=420,
+        height=340,
+    )
+    chart.line([0, 1], [0, 1], "chance", "perfect calibration")
+    bins = curve["calibration"]
+    chart.line([b["predicted"] for b in bins], [b["observed"] for b in bins], "s0")
+    for b in bins:
+        chart.interval(b["predicted"], b["low"], b["high"], "s0")
+        told = f"predicted {b['predicted']:.2f}, observed {b['observed']:.2f} ({b['low']:.2f} to {b['high']:.2f})"
+        chart.mark(b["predicted"], b["observed"], "s0", "circle", told)
+    return chart.svg()

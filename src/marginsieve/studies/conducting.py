@@ -1,0 +1,329 @@
+"""The user's study: a table in; what to believe about its features out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._highs import SolverError
+from ..errors import InputError, positive_number, whole_number
+from ..evaluation.metrics import Scores, score_difference
+from ..inputs import MOST_ROWS, read_target
+from ..suspects import find_suspects
+from .chance import Chance, above_chance
+from .choosing import Choice, choose, seconds_of
+from .findings import Finding
+from .material import Material, from_arrays
+from .selection import Selection, Wishes, configured, run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_JUDGED = 3000  # rows up to which every label is judged
+CLEAN_RATE = 0.02  # at most this share of the correct labels is expected among the suspects
+
+Progress = Callable[[str, float, float], None]  # what is being done, work done, all work
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study found.
+
+    `features`, `suspects` and `predictions` are pandas tables, `result` is the whole as plain JSON. `report(file)`
+    writes the page; in a notebook the study shows itself.
+    """
+
+    material: Material
+    choice: Choice
+    wishes: Wishes
+    selections: tuple[Selection, ...]  # the main method first, all features last
+    chance: Chance
+    judged: pd.DataFrame | None  # what find_suspects says of every sample
+    failures: tuple[Finding, ...]
+    seconds: float
+    command: str | None = None
+
+    @property
+    def main(self) -> Selection:
+        """The method whose features are presented; chosen before anything was run."""
+        return self.selections[0]
+
+    @property
+    def baseline(self) -> Selection:
+        """All features with the same kind of machine and threshold."""
+        return self.selections[-1]
+
+    @property
+    def model(self) -> Any:
+        """The main method's selector, fitted on all rows."""
+        return self.main.selector
+
+    @cached_property
+    def features(self) -> pd.DataFrame:
+        """Every feature by rank."""
+        return self.main.features()
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """The main method's out-of-fold predictions."""
+        return self.main.predictions(self.material.labels)
+
+    @cached_property
+    def suspects(self) -> pd.DataFrame | None:
+        """Every sample, the most suspicious label first; None where labels were not judged."""
+        if self.judged is None:
+            return None
+        frame = self.judged.reset_index(drop=True)
+        frame.insert(0, "row", np.arange(1, len(frame) + 1))
+        if self.material.labels is not None:
+            frame.insert(1, "label", np.asarray(self.material.labels))
+        frame.insert(list(frame.columns).index("suspicion"), "truth", np.asarray(self.material.y))
+        nested = self.main.nested
+        frame["missed"] = (nested.predicted != nested.truth).mean(axis=0)
+        return frame.sort_values("suspicion", ascending=False, kind="stable", ignore_index=True)
+
+    def difference(self, selection: Selection) -> Scores:
+        """A method's metrics less those of all features, on the same draws of the samples."""
+        ours, theirs = selection.nested, self.baseline.nested
+        return score_difference(
+            ours.truth,
+            (ours.predicted, ours.decision),
+            (theirs.predicted, theirs.decision),
+            ours.positive,
+            ours.groups,
+            seed=ours.seed,
+        )
+
+    @cached_property
+    def result(self) -> dict[str, Any]:
+        """The whole study as plain JSON: what result.json holds and the report shows."""
+        from ..report.summarize import summarize
+
+        return summarize(self)
+
+    def html(self) -> str:
+        """The report as one page without links to anywhere."""
+        from ..report.render import render
+
+        return render(self.result)
+
+    def report(self, file: str | Path) -> Path:
+        """Write the report to a file."""
+        from .._whole import write_whole
+
+        write_whole(Path(file), self.html().encode("utf-8"))
+        return Path(file)
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write the whole result folder: report, result.json, tables, model, the paragraph for a paper."""
+        from ..files import check_folder, write_study
+
+        check_folder(Path(folder))
+        return write_study(self, Path(folder))
+
+    def _repr_html_(self) -> str:
+        from ..report.render import render_in_notebook
+
+        return render_in_notebook(self.result)
+
+    def __repr__(self) -> str:
+        return f"<Study: {self.result['answer']['headline']}>"
+
+    def plot_sizes(self, file: str | Path | None = None) -> Any:
+        """Score against the number of features, a line per method (matplotlib, the extra `marginsieve[plot]`)."""
+        from ..report import plots
+
+        return plots.sizes(self.result, file)
+
+    def plot_roc(self, file: str | Path | None = None) -> Any:
+        """True against false positives, out of fold, of the main method and of all features."""
+        from ..report import plots
+
+        return plots.roc(self.result, file)
+
+    def plot_precision_recall(self, file: str | Path | None = None) -> Any:
+        """Precision against recall, out of fold."""
+        from ..report import plots
+
+        return plots.precision_recall(self.result, file)
+
+    def plot_calibration(self, file: str | Path | None = None) -> Any:
+        """Observed shares against predicted probabilities, out of fold."""
+        from ..report import plots
+
+        return plots.calibration(self.result, file)
+
+    def plot_features(self, file: str | Path | None = None) -> Any:
+        """How often each selected feature was selected over the outer folds."""
+        from ..report import plots
+
+        return plots.frequencies(self.result, file)
+
+
+def study(
+    X: Any,
+    y: Any,
+    *,
+    methods: str | Sequence[str] = "auto",
+    minutes: float | None = None,
+    positive: Any = None,
+    features: int | None = None,
+    groups: Any = None,
+    ids: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+    prefilter: tuple[str, int] | None = None,
+    ensemble: int | None = None,
+    kernel: str | None = None,
+    rows: int | None = None,
+    folds: int | None = None,
+    repeats: int | None = None,
+    suspects: bool = True,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    folder: str | Path | None = None,
+) -> Study:
+    """Select features of a table, score the whole procedure by nested cross-validation, and say what to believe.
+
+    Parameters
+    ----------
+    X, y : table and classes
+        pandas, polars, arrow or an array; numbers, categories, empty cells. y has two classes or more.
+    methods : "auto", or names as `marginsieve methods` lists them
+        The first is the one whose features are presented. "auto" chooses by the shape of the table. All features with
+        the same threshold are always run beside them.
+    minutes : float or None
+        How long it may take, by a table of costs: decides beforehand how many methods and repeats are run.
+    positive : label or None
+        The class of interest; the rarer one by default.
+    features : int or None
+        How many features; None lets inner folds (or the method) decide.
+    groups : one value per row, or None
+        Rows with equal values never sit on both sides of a split.
+    ids : column names, or None
+        Columns that tell rows apart and are no features; None finds them, () means there are none.
+    keep, prefilter, ensemble, kernel, rows :
+        As in SVMSelector, for every method.
+    folds, repeats : int or None
+        Outer folds (5) and how often they are drawn anew (3, or what the minutes allow).
+    suspects : bool
+        Judge every label by machines that did not see it.
+    seed, n_jobs :
+        The same seed gives the same result, whatever the number of workers.
+    progress : callable or None
+        Called as progress(what, done, total).
+    folder : path or None
+        Finished folds are kept there: the same call goes on where it was interrupted.
+    """
+    material = from_arrays(X, y, groups, ids, keep)
+    wishes = Wishes(positive, features, tuple(keep), prefilter, ensemble, seed, n_jobs)
+    settings = {"methods": methods, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
+    return conduct(
+        material,
+        wishes,
+        {**settings, "repeats": repeats, "suspects": suspects},
+        progress,
+        None if folder is None else Path(folder),
+    )
+
+
+def conduct(
+    material: Material,
+    wishes: Wishes,
+    settings: dict[str, Any],
+    progress: Progress | None = None,
+    folder: Path | None = None,
+    command: str | None = None,
+) -> Study:
+    """Choose what to run on the material and run it."""
+    since = time.perf_counter()
+    _check(settings)
+    classes, codes, _, _ = read_target(material.X, material.y, None, None)
+    counts = np.bincount(codes)
+    choice = choose(
+        *material.X.shape,
+        mixed=material.mixed or material.gaps,
+        prevalence=float(counts.min() / counts.sum()),
+        classes=len(classes),
+        most_rows=MOST_ROWS,
+        n_jobs=wishes.n_jobs,
+        **settings,
+    )
+    for method in choice.methods:
+        configured(method, material, wishes, choice.rows)
+    clock = _Work(choice, len(material.X), material.X.shape[1], progress)
+    done, failures = [], []
+    for method in choice.methods:
+        with clock.part(method.label) as tick:
+            try:
+                done.append(run(method, material, choice, wishes, folder, tick))
+            except SolverError as error:
+                if method is choice.methods[0] or method.baseline:
+                    raise
+                failures.append(Finding("method", "alarm", f"{method.label.replace('_', '-')} failed: {error}"))
+    chance, judged = above_chance(done[0], material, choice, wishes), None
+    if choice.suspects:
+        with clock.part("judging labels"):
+            judged, said = _judged(material, wishes)
+            failures += said
+    return Study(
+        material, choice, wishes, tuple(done), chance, judged, tuple(failures), time.perf_counter() - since, command
+    )
+
+
+def _check(settings: dict[str, Any]) -> None:
+    if settings["minutes"] is not None:
+        positive_number("study", "minutes", settings["minutes"])
+    for name, lowest in (("folds", 2), ("repeats", 1), ("rows", 1)):
+        if settings[name] is not None:
+            whole_number("study", name, settings[name], lowest)
+
+
+def _judged(material: Material, wishes: Wishes) -> tuple[pd.DataFrame | None, list[Finding]]:
+    """What is suspect about the labels; empty cells are filled for this alone, without a look at the labels."""
+    if len(material.X) > MOST_JUDGED:
+        text = f"labels were not judged: {len(material.X)} rows, more than the {MOST_JUDGED} that this is done for"
+        return None, [Finding("suspects", "note", text)]
+    X = material.X
+    if material.gaps:
+        X = X.copy()
+        for name in X.columns[X.isna().any()]:
+            column = X[name]
+            X[name] = column.fillna(column.median()) if column.dtype.kind == "f" else column.astype(object).fillna("")
+    try:
+        told: dict[str, Any] = {"groups": material.groups, "n_jobs": wishes.n_jobs, "random_state": wishes.seed}
+        found = find_suspects(X, material.y, clean_rate=CLEAN_RATE, **told)
+    except (InputError, SolverError) as error:
+        return None, [Finding("suspects", "note", f"labels were not judged: {error}")]
+    return found, []
+
+
+class _Work:
+    """Work done of all work, in expected seconds, passed on as parts of it finish."""
+
+    def __init__(self, choice: Choice, m: int, n: int, progress: Progress | None) -> None:
+        self.fits = choice.folds * choice.repeats + 1
+        used = round(min(m, choice.rows or m) * (1 - 1 / choice.folds))
+        self.cost = {method.label: seconds_of(method.label, used, n) for method in choice.methods}
+        self.suspects = seconds_of("suspects", used, n) if choice.suspects else 0.0
+        self.total = sum(self.cost.values()) * self.fits + self.suspects
+        self.done, self.progress = 0.0, progress
+
+    @contextmanager
+    def part(self, label: str) -> Iterator[Callable[[int], None]]:
+        """While a method is run, or the labels are judged; gives what is called with the number of folds done."""
+        step = self.cost.get(label, self.suspects)
+        whole = step * self.fits if label in self.cost else step
+        say, before = self.progress or (lambda *_: None), self.done
+        name = label.replace("_", "-")
+        say(name, before, self.total)
+        yield lambda count: say(name, before + count * step, self.total)
+        self.done = before + whole
+        say(name, self.done, self.total)

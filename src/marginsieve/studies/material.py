@@ -1,0 +1,195 @@
+"""A table as a study needs it: features, target, groups, what the rows are called, and what to know beforehand."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError, listing
+from ..suspects import find_suspects
+from ..table import as_frame
+from .findings import Finding, findings_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST = 10  # rows from which on a column of text can be an id
+NAMED = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|barcode|accession|mrn|ssn|patient|subject|sample|participant)$", re.I)
+MOST_DISTINCT = 0.9  # a column that is called an id and has more different values than this share of rows is one
+GROUP = 2.0  # and one whose values come this many times on average tells groups
+
+
+@dataclass(frozen=True)
+class Material:
+    """Features X, classes y, groups of rows that belong together, names of the rows; columns left out; findings."""
+
+    X: pd.DataFrame
+    y: Any
+    groups: Any
+    labels: Any  # what the rows are called, or None
+    target: str
+    group_column: str | None
+    ids: tuple[str, ...]
+    left_out: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether there are categories."""
+        return any(dtype.kind not in "biuf" for dtype in set(self.X.dtypes))
+
+    @property
+    def gaps(self) -> bool:
+        return bool(self.X.isna().to_numpy().any())
+
+
+def from_frame(
+    frame: Any,
+    target: str,
+    *,
+    groups: str | None = None,
+    drop: Sequence[str] = (),
+    ids: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+) -> Material:
+    """A table with its target; `ids` names the columns that tell rows apart, None finds them, except among `keep`."""
+    _check_names(frame, target, groups, drop, ids or (), keep)
+    y = frame[target]
+    if str(y.dtype) in ("category", "str", "string", "object"):
+        y = y.astype(str).astype(object)
+    left_out = [name for name in (groups, *drop) if name is not None]
+    X = frame.drop(columns=[target, *left_out])
+    names = list(ids) if ids is not None else [name for name in recognised(X) if name not in keep]
+    names = [name for name in names if name in X.columns]
+    labels = frame[names[0]] if names else None
+    X = X.drop(columns=names)
+    if X.shape[1] == 0:
+        raise InputError("no column is left to select from")
+    found = _of_ids(names, ids is None) + findings_of(X, y) + (_of_groups(X) if groups is None else [])
+    group = None if groups is None else frame[groups]
+    return Material(X, y, group, labels, target, groups, tuple(names), (*left_out, *names), tuple(found))
+
+
+def _check_names(
+    frame: Any, target: str, groups: str | None, drop: Sequence[str], ids: Sequence[str], keep: Sequence[str]
+) -> None:
+    """Every column that is named is there and has one role; target and groups are whole."""
+    roles = [("target", target), ("groups", groups), *(("ids", name) for name in ids)]
+    for role, name in [*roles, *(("drop", name) for name in drop), *(("keep", name) for name in keep)]:
+        if name is not None and name not in frame.columns:
+            close = difflib.get_close_matches(str(name), [str(c) for c in frame.columns], n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"its columns are {listing(list(frame.columns))}"
+            raise InputError(f"{role} names {name!r}, which the table does not have; {hint}")
+    if target in (groups, *drop, *ids):
+        raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, nor tell groups")
+    if both := [name for name in keep if name in (target, groups, *drop, *ids)]:
+        raise InputError(f"keep names {both[0]!r}, which is the target, the group column, an id or dropped")
+    for role, name in (("target", target), ("group column", groups)):
+        if name is not None and (missing := int(frame[name].isna().sum())):
+            raise InputError(
+                f"the {role} {name!r} is empty in {missing} of {len(frame)} rows; fill or remove these rows"
+            )
+
+
+def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Sequence[Any] = ()) -> Material:
+    """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
+    import pandas as pd
+
+    table = as_frame(X)
+    if table is None:
+        values = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        if values.ndim != 2:
+            raise InputError(f"X has {values.ndim} dimensions; it must be a table of rows and columns")
+        frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+    else:
+        frame = table.to_pandas()
+        frame.columns = [str(name) for name in frame.columns]
+    if len(np.asarray(y)) != len(frame):
+        raise InputError(f"X has {len(frame)} rows and y {len(np.asarray(y))}; they must be as many")
+    target = str(getattr(y, "name", None) or "target")
+    while target in frame.columns:
+        target += "_"
+    labels = None if isinstance(frame.index, pd.RangeIndex) else frame.index
+    frame = frame.reset_index(drop=True).assign(**{target: np.asarray(y)})
+    made = from_frame(frame, target, ids=ids, keep=keep)
+    if groups is not None:
+        groups = pd.Series(np.asarray(groups), name="groups")
+    findings = made.findings if groups is None else tuple(f for f in made.findings if f.kind != "groups")
+    return Material(
+        made.X,
+        made.y,
+        groups,
+        made.labels if labels is None else pd.Series(labels, name=labels.name or "row"),
+        made.target,
+        None if groups is None else "groups",
+        made.ids,
+        made.left_out,
+        findings,
+    )
+
+
+def recognised(X: pd.DataFrame) -> list[str]:
+    """Columns that tell rows apart: text that never repeats, numbers that count the rows, ids by name."""
+    m = len(X)
+    if m < FEWEST:
+        return []
+    counts = X.select_dtypes("integer")
+    steps = np.sign(np.diff(counts.to_numpy(), axis=0)) if counts.shape[1] else np.zeros((1, 0))
+    counting = dict(zip(map(str, counts.columns), (np.abs(steps.sum(axis=0)) == m - 1).tolist(), strict=True))
+    found = []
+    for name, dtype in X.dtypes.items():
+        if dtype.kind == "f" or dtype.kind == "b":
+            continue
+        if counting.get(str(name), False):
+            found.append(name)
+        elif dtype.kind not in "iu" or NAMED.search(str(name)):
+            column = X[name].dropna()
+            distinct = column.nunique() if dtype.kind in "iu" else column.astype(str).nunique()
+            called = bool(NAMED.search(str(name)))
+            if len(column) >= FEWEST and (distinct == len(column) or (called and distinct > MOST_DISTINCT * m)):
+                found.append(name)
+    return [str(name) for name in found]
+
+
+def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
+    if not names:
+        return []
+    how = f"{listing(names)} tells rows apart: taken as an id and not used as a feature"
+    return [Finding("id", "note", how + ("; ids = none uses it" if guessed else ""), tuple(names))]
+
+
+def _of_groups(X: pd.DataFrame) -> list[Finding]:
+    """Columns that are called an id and repeat: rows of one patient on both sides of a split would leak."""
+    found = [
+        str(name)
+        for name, dtype in X.dtypes.items()
+        if dtype.kind != "f" and NAMED.search(str(name)) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
+    ]
+    text = "{} looks like an id whose rows belong together: name it as groups, or the scores are too good"
+    return [Finding("groups", "alarm", text.format(repr(name)), (name,)) for name in found]
+
+
+def label_of(material: Material, positive: str) -> Any:
+    """The class that the text `positive` names."""
+    for label in material.y.unique():
+        if str(label) == positive:
+            return label
+    known = listing([str(label) for label in material.y.unique()])
+    raise InputError(f"positive is {positive!r}; the target {material.target!r} has {known}")
+
+
+def suspects_of(
+    frame: Any, target: str, *, groups: str | None = None, drop: Sequence[str] = (), **settings: Any
+) -> pd.DataFrame:
+    """`find_suspects` on a table with its target: the table's own columns `target` and, where given, `groups` first."""
+    material = from_frame(frame, target, groups=groups, drop=drop)
+    found = find_suspects(material.X, material.y, groups=material.groups, **settings)
+    found.insert(0, target, material.y.to_numpy())
+    if groups is not None:
+        found.insert(0, groups, material.groups.to_numpy())
+    return found

@@ -1,0 +1,246 @@
+"""The report in a real browser with the network off, and its parts against formulas."""
+
+import copy
+import json
+import shutil
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn import metrics
+
+from marginsieve import InputError, cli, study
+from marginsieve.datasets import make_cohort
+from marginsieve.report import render, svg
+from marginsieve.report.curves import confusion, curves, wilson
+from marginsieve.report.evidence import cramers_v, eta_squared, evidence, hedges_g
+
+HOSTILE = (
+    "<script>window.pwned=1</script>",
+    '"><img src=x onerror="window.pwned=1">',
+    "</style><script>window.pwned=1</script>",
+    "{{ 7 * 7 }}",
+    "javascript:window.pwned=1",
+    "' onmouseover='window.pwned=1",
+)
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Hostile names everywhere: columns, classes, levels, target, row labels."""
+    cohort = make_cohort(90, 40, n_relevant=6, effect=2.0, flip=0.04, prevalence=0.4, random_state=2)
+    names = dict(zip(cohort.truth.relevant, HOSTILE, strict=False))
+    X = cohort.X.rename(columns=names)
+    X["<b>level</b>"] = np.where(cohort.y == "case", "<i>x</i>", np.tile(["<u>y</u>", "z"], 45))
+    X.index = pd.Index([f"<script>window.pwned={k}</script>" for k in range(90)], name="<who>")
+    y = pd.Series(np.where(cohort.y == "case", "<em>sick</em>", "well & fine"), name="<script>window.pwned=2</script>")
+    return study(X, y, methods="clinical-rfe,su", features=8, keep=list(HOSTILE), folds=3, repeats=2)
+
+
+@pytest.fixture(scope="module")
+def page_of(found, tmp_path_factory):
+    """A page of the report in Chromium, the network off; what it complained about."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("there is no Chromium on PATH")
+    from playwright.sync_api import sync_playwright
+
+    file = found.report(tmp_path_factory.mktemp("report") / "report.html")
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
+
+        def opened(width=1280, scripts=True, **settings):
+            context = running.new_context(
+                offline=True, viewport={"width": width, "height": 900}, java_script_enabled=scripts, **settings
+            )
+            page, said = context.new_page(), []
+            page.on("console", lambda message: said.append(message.text))
+            page.on("pageerror", lambda error: said.append(str(error)))
+            page.on("request", lambda request: said.append(request.url) if request.url[:5] != "file:" else None)
+            page.goto(file.as_uri())
+            return page, said
+
+        yield opened
+        running.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_opens_offline_without_a_complaint_and_fits(width, page_of):
+    page, said = page_of(width)
+    assert said == []
+    assert page.locator("h1").inner_text().startswith("8 of 41 features predict")
+    assert page.locator("svg.chart").count() == 4
+    for part in ("sizes", "features", "predictions", "methods", "suspects", "data", "how"):
+        assert page.locator(f"h2#{part}").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_hostile_names_stay_inert_and_show_as_text(page_of, found):
+    page, said = page_of()
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("img, script[src], link, iframe, em, u").count() == 0
+    text = page.locator("body").inner_text()
+    for feature in found.result["features"]:
+        assert feature["name"] in text
+    assert "<em>sick</em>" in text
+    assert "49" not in page.locator("td", has_text="7 * 7").first.inner_text()
+    assert said == []
+
+
+def test_tables_sort_and_filter_by_keyboard(page_of):
+    page, said = page_of()
+    names = page.locator("#features ~ .scroll table tbody").first.locator("tr td:nth-child(1)")
+    ranks = lambda: [int(text) for text in names.all_inner_texts()]  # noqa: E731
+    assert ranks() == list(range(1, 9))
+    button = page.get_by_role("button", name="rank")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("th[aria-sort=ascending]").count() == 1
+    page.keyboard.press("Enter")
+    assert ranks() == list(range(8, 0, -1))
+    page.get_by_role("button", name="effect").first.click()
+    cells = page.locator("#features ~ .scroll table tbody").first.locator("tr td:nth-child(4)")
+    sizes = [float(cell.get_attribute("data-value")) for cell in cells.all()]
+    assert sizes == sorted(sizes)
+    page.get_by_label("Filter features").fill("level")
+    assert page.locator("#features ~ .scroll table tbody").first.locator("tr:visible").count() == 1
+    assert said == []
+
+
+def test_it_is_complete_without_scripts_in_the_dark_and_in_print(page_of, found):
+    page, _ = page_of(scripts=False, color_scheme="dark")
+    assert page.locator("#features ~ .scroll table tbody").first.locator("tr:visible").count() == 8
+    assert page.locator("input.filter").count() == 0
+    assert page.get_by_text(found.result["answer"]["headline"]).is_visible()
+    assert len(page.pdf()) > 10_000
+
+
+def test_dark_and_light_have_enough_contrast(page_of):
+    for scheme in ("light", "dark"):
+        page, _ = page_of(color_scheme=scheme)
+        body, dim = page.locator("body"), page.locator(".dim").first
+        paper = colour(page, body, "backgroundColor")
+        assert contrast(colour(page, body, "color"), paper) >= 7
+        assert contrast(colour(page, dim, "color"), paper) >= 4.5
+
+
+def colour(page, locator, name):
+    text = locator.evaluate(f"node => getComputedStyle(node).{name}")
+    return [float(part) / 255 for part in text[text.index("(") + 1 : -1].split(",")[:3]]
+
+
+def contrast(one, other):
+    """WCAG's ratio."""
+
+    def light(rgb):
+        return np.dot(
+            [0.2126, 0.7152, 0.0722], [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+        )
+
+    low, high = sorted([light(one), light(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+# -- data -> JSON -> page -------------------------------------------------------------------------------------------
+
+
+def test_the_page_is_drawn_again_from_the_folder(found, tmp_path, monkeypatch, capsys):
+    found.save(tmp_path)
+    first = (tmp_path / "report.html").read_text()
+    (tmp_path / "report.html").unlink()
+    monkeypatch.setattr(sys, "argv", ["marginsieve", "report", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "report.html" in capsys.readouterr().out
+    assert (tmp_path / "report.html").read_text() == first
+    for text, sentence in (("{", "is no JSON"), ("[]", "is no result"), ('{"schema": 1}', "schema 1")):
+        (tmp_path / "result.json").write_text(text)
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        assert stop.value.code == 2
+        assert sentence in " ".join(capsys.readouterr().err.split())
+    monkeypatch.setattr(sys, "argv", ["marginsieve", "report", str(tmp_path / "nowhere")])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "there is no result.json" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_json_is_plain_and_holds_what_the_docs_say(found):
+    assert json.loads(json.dumps(found.result, allow_nan=False)) == found.result
+    with pytest.raises(InputError, match="lacks answer"):
+        render({key: value for key, value in found.result.items() if key != "answer"})
+
+
+def test_a_thousand_features_stay_below_three_megabytes(found):
+    result = copy.deepcopy(found.result)
+    result["features"] = [{**result["features"][k % 8], "name": f"gene-{k:05}"} for k in range(100)]
+    bare = {k: v for k, v in result["features"][0].items() if k not in ("plot", "effect", "direction")}
+    result["features"] += [{**bare, "name": f"gene-{k:05}"} for k in range(900)]
+    result["table"]["constant_columns"] = [f"flat-{k}" for k in range(20_000)]
+    assert len(render(result).encode()) < 3e6
+
+
+def test_a_null_result_says_so_first(found):
+    result = copy.deepcopy(found.result)
+    result["answer"] |= {"evidence": False, "headline": "No evidence that these features predict y."}
+    assert "Read it as noise" in render(result)
+    assert "Read it as noise" not in render(found.result)
+
+
+# -- curves and evidence against formulas -----------------------------------------------------------------------------
+
+
+def test_curves_agree_with_scikit_learn(found):
+    nested = found.main.nested
+    positive = nested.truth == nested.positive
+    drawn = curves(nested)
+    area = np.mean([metrics.roc_auc_score(positive, row) for row in nested.decision])
+    assert np.trapezoid(drawn["roc"]["y"], drawn["roc"]["x"]) == pytest.approx(area, abs=0.02)
+    precise = np.mean([metrics.average_precision_score(positive, row) for row in nested.decision])
+    assert np.mean(drawn["precision_recall"]["y"]) == pytest.approx(precise, abs=0.03)
+    brier = np.mean([metrics.brier_score_loss(positive, row) for row in nested.probability])
+    assert drawn["brier"] == pytest.approx(brier)
+    table = np.mean([metrics.confusion_matrix(nested.truth, row) for row in nested.predicted], axis=0)
+    assert np.allclose(confusion(nested)["counts"], table)
+    weights = [b["n"] for b in drawn["calibration"]]
+    assert np.average([b["observed"] for b in drawn["calibration"]], weights=weights) == pytest.approx(positive.mean())
+
+
+def test_wilson_is_that_of_scipy():
+    for hits, count in ((0, 8), (3, 8), (40, 41)):
+        told = stats.binomtest(hits, count).proportion_ci(method="wilson")
+        assert wilson(hits / count, count) == pytest.approx((told.low, told.high), abs=1e-6)
+
+
+def test_effect_sizes():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(1, 1, 30), rng.normal(0, 1, 20)
+    t = stats.ttest_ind(a, b).statistic * np.sqrt(1 / 30 + 1 / 20)  # Cohen's d
+    assert hedges_g(a, b) == pytest.approx(t * (1 - 3 / (4 * 50 - 9)))
+    f = stats.f_oneway(a, b).statistic
+    assert eta_squared([a, b]) == pytest.approx(f / (f + 48))
+    table = np.array([[10.0, 5, 3], [2, 8, 9]])
+    assert cramers_v(table) == pytest.approx(stats.contingency.association(table.astype(int), method="cramer"))
+    assert hedges_g(np.ones(4), np.zeros(4)) > 1e3
+    assert cramers_v(np.array([[3.0], [4.0]])) == 0.0
+
+
+def test_evidence_says_the_direction():
+    codes = np.repeat([0, 1], 10)
+    up = evidence(pd.Series(np.arange(20.0)), "real", codes, ["no", "yes"], 1)
+    assert up["direction"] == "higher in yes"
+    levels = pd.Series(np.repeat(["p", "q"], 10)).where(np.arange(20) != 3)
+    told = evidence(levels, "nominal", codes, ["no", "yes"], 1)
+    assert told["direction"] == "more often q in yes"
+    assert told["effect"]["value"] == pytest.approx(1.0)
+    assert told["plot"]["classes"][0]["count"] == 9
+
+
+def test_ticks_are_round_and_inside():
+    for low, high in ((0.0, 1.0), (0.5, 1.0), (0.83, 0.97), (0.0, 7.0)):
+        ticks = svg._ticks(low, high)
+        assert 3 <= len(ticks) <= 8
+        assert all(low - 1e-9 <= tick <= high + 1e-9 for tick in ticks)
+    assert svg._decades(1, 20_000) == [1, 10, 100, 1000, 10_000]

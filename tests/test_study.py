@@ -1,0 +1,288 @@
+"""The study: which methods it runs, what it says of a table with a known truth, what it remarks beforehand."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars
+import pytest
+
+import marginsieve
+from marginsieve import InputError, recipes, study
+from marginsieve.datasets import make_cohort
+from marginsieve.evaluation.metrics import point_metrics, score_difference
+from marginsieve.report.wording import CITED, references
+from marginsieve.studies import choosing
+from marginsieve.studies.findings import findings_of
+from marginsieve.studies.material import from_arrays, from_frame, recognised
+
+QUICK = {"folds": 3, "repeats": 1, "suspects": False}
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    return make_cohort(160, 60, n_relevant=8, effect=1.6, flip=0.04, prevalence=0.4, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def found(cohort):
+    return study(cohort.X, cohort.y, methods="stable-fisher,svm-rfe", folds=3, repeats=2, seed=0)
+
+
+# -- the answer ---------------------------------------------------------------------------------------------------
+
+
+def test_planted_features_are_recovered_and_flipped_labels_flagged(cohort, found):
+    result = found.result
+    assert result["answer"]["evidence"]
+    assert result["answer"]["headline"].startswith(f"{result['n_features']} of 60 features predict outcome")
+    chosen = {feature["name"] for feature in result["features"]}
+    assert len(chosen & set(cohort.truth.relevant)) >= 4
+    assert len(chosen - set(cohort.truth.relevant)) <= 2
+    flagged = {row["sample"] - 1 for row in result["suspects"]["rows"]}
+    flipped = set(cohort.truth.flipped)
+    assert len(flagged & flipped) >= 0.75 * len(flipped)
+    assert len(flagged - flipped) <= 4
+    assert result["suspects"]["count"] == len(flagged)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_null_tables_are_called_null(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(80, 200)), np.repeat(["a", "b"], [30, 50])
+    answer = study(X, y, methods="fisher", folds=5, repeats=2, suspects=False, seed=seed).result["answer"]
+    assert not answer["evidence"]
+    assert answer["headline"].startswith("No evidence that these features predict")
+
+
+def test_all_features_are_run_beside_and_the_difference_is_paired(found):
+    methods = found.result["methods"]
+    assert [method["title"] for method in methods] == ["stable-fisher", "svm-rfe", "all features"]
+    assert methods[-1]["n_features"] == 60
+    assert methods[-1]["baseline"]
+    for method in methods:
+        change, score = method["difference"], method["scores"]
+        for name in score:
+            assert change[name]["value"] == pytest.approx(score[name]["value"] - methods[-1]["scores"][name]["value"])
+    assert methods[-1]["difference"]["auc"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+
+
+def test_the_paired_interval_is_narrower_than_two_single_ones():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], 60)
+    first = truth + rng.normal(0, 1, (2, 120))
+    second = first + rng.normal(0, 0.05, (2, 120))
+    ours, theirs = ((v > 0.5).astype(int) for v in (first, second))
+    change = score_difference(truth, (ours, first), (theirs, second), 1, draws=500)
+    a, b = point_metrics(truth, ours, first, 1), point_metrics(truth, theirs, second, 1)
+    assert change.value["auc"] == pytest.approx(a["auc"] - b["auc"])
+    assert change.high["auc"] - change.low["auc"] < 0.05
+
+
+def test_the_object_has_what_the_report_has(found, tmp_path):
+    assert list(found.features["name"][found.features["selected"]]) == [f["name"] for f in found.result["features"]]
+    assert {"row", "truth", "suspicion", "suspect", "missed"} <= set(found.suspects.columns)
+    assert found.suspects["suspicion"].is_monotonic_decreasing
+    assert found.report(tmp_path / "r.html").read_text().startswith("<!doctype html>")
+    assert "<iframe" in found._repr_html_()
+    assert "srcdoc=" in found._repr_html_()
+    assert "predict outcome" in repr(found)
+    for name in ("sizes", "roc", "precision_recall", "calibration", "features"):
+        assert getattr(found, f"plot_{name}")().axes
+    written = {path.name for path in found.save(tmp_path / "out")}
+    assert written == {
+        "report.html",
+        "result.json",
+        "methods.txt",
+        "features.csv",
+        "predictions.csv",
+        "suspects.csv",
+        "model.skops",
+    }
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == found.result
+    model = marginsieve.load(tmp_path / "out" / "model.skops")
+    assert (model.support_ == found.model.support_).all()
+
+
+def test_the_same_seed_gives_the_same_study(cohort, found):
+    again = study(
+        polars.from_pandas(cohort.X), np.asarray(cohort.y), methods=["stable_fisher", "svm_rfe"], folds=3, repeats=2
+    )
+    for key in ("scores", "features", "suspects"):
+        assert again.result[key] == found.result[key]
+
+
+def test_three_classes():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], 20)
+    X = pd.DataFrame(rng.normal(size=(60, 15)))
+    X[3] += np.select([y == "a", y == "b"], [3.0, -3.0])
+    result = study(X, y, methods="svm-rfe", **QUICK).result
+    assert result["curves"]["main"] is None
+    assert result["answer"]["evidence"]
+    assert result["features"][0]["effect"]["name"] == "eta squared"
+    assert result["features"][0]["direction"] == "highest in a"
+    with pytest.raises(InputError, match="has 3 classes"):
+        study(X, y, methods="fisher", features=3, **QUICK).plot_roc()
+
+
+def test_mixed_tables_get_the_clinical_kernel():
+    made = make_cohort(
+        90, 10, n_relevant=4, n_categorical=6, n_categorical_relevant=3, effect=2.0, missing=0.05, random_state=0
+    )
+    result = study(made.X, made.y, methods=["clinical-rfe", "su"], **QUICK).result
+    assert [method["kernel"] for method in result["methods"]] == ["clinical"] * 3
+    assert {feature["effect"]["name"] for feature in result["features"]} <= {"Hedges' g", "Cramér's V"}
+    assert any(finding["kind"] == "gaps" for finding in result["findings"])
+    with pytest.raises(InputError, match="svm-rfe: "):
+        study(made.X, made.y, methods="svm-rfe", kernel="linear", **QUICK)
+
+
+# -- the choice ---------------------------------------------------------------------------------------------------
+
+
+def chosen(m=100, n=1000, **settings):
+    return choosing.choose(m, n, **{"mixed": False, "prevalence": 0.3, **settings})
+
+
+@pytest.mark.parametrize(
+    ("shape", "names"),
+    [
+        ({}, choosing.NUMBERS),
+        ({"prevalence": 0.03}, choosing.RARELY),
+        ({"mixed": True, "prevalence": 0.03}, choosing.MIXED),
+    ],
+)
+def test_methods_follow_the_shape(shape, names):
+    choice = chosen(**shape)
+    assert [method.recipe for method in choice.methods[:-1]] == list(names)
+    assert choice.methods[-1].baseline
+    assert (choice.folds, choice.repeats) == (5, 3)
+
+
+def test_minutes_decide_beforehand_and_more_give_more():
+    counts = [(len(c.methods), c.repeats) for c in (chosen(200, 20_000, minutes=t) for t in (0.1, 1, 5, 20, 60, 600))]
+    assert counts[0] == (2, 1)  # never without the first method and all features
+    assert counts == sorted(counts)
+    assert counts[-1] == (4, choosing.MOST_REPEATS)
+    within = chosen(200, 20_000, minutes=20)
+    assert within.seconds <= 20 * 60
+    assert within == chosen(200, 20_000, minutes=20)
+    assert chosen(minutes=0.01, methods="svm-rfe,fisher").methods[:-1] == chosen(methods="svm_rfe,fisher").methods[:-1]
+    assert chosen(minutes=600, repeats=2).repeats == 2
+
+
+def test_many_rows_are_sampled():
+    assert chosen(50_000, 30).rows == choosing.ROWS
+    assert chosen(5_000, 30).rows is None
+    assert chosen(50_000, 30, rows=777).rows == 777
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"methods": "magic"}, "there is no method 'magic'"),
+        ({"minutes": -1}, "minutes is -1"),
+        ({"folds": 1}, "folds is 1"),
+        ({"repeats": 0}, "repeats is 0"),
+        ({"keep": ["nobody"]}, "keep names 'nobody'"),
+        ({"positive": "maybe"}, "positive"),
+        ({"folds": 90}, "fewer than the 90 outer folds"),
+    ],
+)
+def test_wrong_settings_get_a_sentence(settings, sentence, cohort):
+    with pytest.raises(InputError, match=sentence):
+        study(cohort.X, cohort.y, **{"methods": "fisher", **QUICK, **settings})
+
+
+# -- the table ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    return made.assign(y=np.tile(["u", "v", "v"], 20))
+
+
+def test_ids_are_recognised_and_never_features(frame):
+    rng = np.random.default_rng(1)
+    frame = frame.assign(
+        nr=np.arange(60),
+        sample_id=[f"S{k}" for k in rng.permutation(60)],
+        counts=rng.permutation(60),  # different in every row, but no id by name or order
+        patient=np.arange(60) // 3,
+        ward=np.tile(["n", "s"], 30),
+    )
+    assert recognised(frame.drop(columns="y")) == ["nr", "sample_id"]
+    material = from_frame(frame, "y")
+    assert list(material.X.columns) == ["a", "b", "c", "counts", "patient", "ward"]
+    assert list(material.labels) == list(range(60))
+    assert [finding.kind for finding in material.findings] == ["id", "groups"]
+    assert from_frame(frame, "y", groups="patient").groups.nunique() == 20
+    assert "nr" in from_frame(frame, "y", ids=()).X
+    assert "nr" in from_frame(frame, "y", keep=["nr"]).X
+    assert list(from_frame(frame, "y", ids=["sample_id"]).left_out) == ["sample_id"]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (lambda y: np.where(y == "u", "sick", "well"), "copy"),
+        (lambda y: (y == "u").astype(int), "copy"),
+        (lambda y: np.where(y == "u", np.tile(["p", "q"], 30), "r"), "leak"),
+        (lambda y: np.where(y == "u", 5.0, 0.0) + np.linspace(0, 1, 60), "leak"),
+        (lambda y: np.where(y == "u", np.nan, np.linspace(0, 1, 60)), "copy"),
+    ],
+)
+def test_leaks_raise_an_alarm(column, kind, frame):
+    assert findings_of(frame.drop(columns="y"), frame["y"]) == []
+    (finding,) = findings_of(frame.drop(columns="y").assign(x=column(frame["y"])), frame["y"])[:1]
+    assert (finding.kind, finding.level, finding.columns) == (kind, "alarm", ("x",))
+
+
+def test_chance_separation_is_no_alarm():
+    """With 3 samples of 12 in a class, one column in 110 separates the classes by chance."""
+    rng = np.random.default_rng(0)
+    y = pd.Series(np.repeat(["u", "v"], [3, 9]))
+    X = pd.DataFrame(rng.normal(size=(12, 2000)))
+    assert [finding.kind for finding in findings_of(X, y)] == ["few"]
+
+
+def test_equal_rows_gaps_and_numbers_as_text_are_told(frame):
+    X = frame.drop(columns="y")
+    X.loc[1] = X.loc[0]
+    X.loc[3, "b"] = np.nan
+    X["t"] = [*map(str, range(59)), "n/a"]
+    kinds = [finding.kind for finding in findings_of(X.drop(columns="t"), frame["y"])]
+    assert kinds == ["equal rows", "torn rows", "gaps"]  # rows 0 and 1 are of different classes
+    assert "text" in [finding.kind for finding in findings_of(X, frame["y"])]
+
+
+def test_arrays_become_material():
+    material = from_arrays(np.eye(12), np.tile([0, 1], 6), groups=np.arange(12) // 2)
+    assert list(material.X.columns[:2]) == ["x0", "x1"]
+    assert material.target == "target"
+    with pytest.raises(InputError, match="12 rows and y 3"):
+        from_arrays(np.eye(12), [0, 1, 1])
+
+
+# -- the paragraph --------------------------------------------------------------------------------------------------
+
+
+def test_every_recipe_is_cited():
+    assert set(CITED) == set(recipes.names())
+    assert {key for keys in CITED.values() for key in keys} <= set(references())
+    for name, entry in references().items():
+        assert entry.startswith("@")
+        assert entry.count("{") == entry.count("}"), name
+        assert "title = {" in entry
+
+
+def test_the_paragraph_cites_what_was_run(found):
+    text, bib = found.result["methods_text"], found.result["bibtex"]
+    assert "[guyon2002]" in text
+    assert "2 times repeated 3-fold stratified nested cross-validation" in text
+    for key in ("guyon2002", "nogueira2018", "varma2006", "baldomero2021"):
+        assert f"{{{key}," in bib
+    assert "labbe2019" not in bib
