@@ -60,8 +60,8 @@ def test_what_is_given_is_not_guessed(tmp_path):
 
 def test_a_stray_byte_far_down_does_not_stop_the_reading(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_bytes(b"a,y\n" + b"1.5,u\n" * 60_000 + b"2.5,caf\xe9\n")
-    assert len(read_table(path)) == 60_001
+    path.write_bytes(b"a,y\n" + b"1.5,u\n" * 800_000 + b"2.5,caf\xe9\n")
+    assert len(read_table(path)) == 800_001
     with pytest.raises(InputError, match=r"'t.csv' is not written in utf-8"):
         read_table(path, encoding="utf-8")
 
@@ -101,3 +101,10 @@ def test_annotated_data(tmp_path):
     assert frame["y"].tolist() == list("uvu")
     with pytest.raises(InputError, match=r"target is 'z'; the obs of 't.h5ad' has the columns 'y'"):
         read_table(tmp_path / "t.h5ad", target="z")
+
+
+@pytest.mark.parametrize(("separator", "decimal"), [(",", "."), (";", ",")])
+def test_rows_longer_than_a_field_may_be(separator, decimal, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 20_000))).rename(columns=lambda j: f"gene{j:05}")
+    frame.to_csv(tmp_path / "wide.csv", sep=separator, decimal=decimal, index=False)
+    assert np.allclose(read_table(tmp_path / "wide.csv"), frame)

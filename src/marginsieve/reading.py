@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SEPARATORS = (",", "\t", ";", "|")
 TEXT = {".csv": ",", ".tsv": "\t", ".txt": "\t"}  # and the separator that is tried first
 ENDINGS = ".csv, .tsv, .txt (each also .gz), .parquet, .feather or .h5ad"
-PEEK = 1 << 18  # bytes that are looked at
+PEEK = 1 << 22  # bytes that are looked at: several rows of a wide table
 ROWS = 50  # rows that are looked at
 MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
@@ -142,7 +142,10 @@ def _separator(lines: Sequence[str], first: str) -> str:
     """The one that cuts the header and the first rows into the same number of fields, the most; else `first`."""
 
     def fields(mark: str) -> tuple[int, bool]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
+        try:
+            counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
+        except csv.Error:  # one field as long as a whole wide row
+            return 1, False
         even = len(counts) > 0 and counts.count(counts[0]) == len(counts)
         return (counts[0] if even else 1), mark == first
 

@@ -41,7 +41,7 @@ class SVDD(OutlierMixin, BaseEstimator):
     Attributes
     ----------
     radius_ : the sphere's radius
-    offset_ : minus its square; decision_function = score_samples - offset_
+    offset_ : minus its square; ``decision_function = score_samples - offset_``
     support_ : numbers of the rows that carry the centre; `dual_coef_` are their weights in it
     residual_ : the KKT violation at which the solver stopped
     """

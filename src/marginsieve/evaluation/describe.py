@@ -18,7 +18,7 @@ def describe(X: Any, y: Any) -> pd.Series:
     """Features, samples, shares of the rarest and the most frequent class in per cent, imbalance ratio, GFR.
 
     GFR is the generalised Fisher ratio of the numeric columns (Euclidean distances, missing cells left out):
-    sum_k n_k |m - m_k| / sum_k sum_i |x_i - m_k|, m the mean, m_k the mean of class k. Low means overlap.
+    ``sum_k n_k |m - m_k| / sum_k sum_i |x_i - m_k|``, m the mean, m_k the mean of class k. Low means overlap.
     """
     import pandas as pd
 

@@ -63,7 +63,7 @@ def nogueira(sets: Iterable[IntArray | Sequence[int]], n_features: int, level: f
 
 
 def kuncheva(sets: Iterable[IntArray | Sequence[int]], n_features: int) -> float:
-    """Mean over pairs of (|A and B| - k^2/d) / (k - k^2/d); sets of one size only."""
+    """Mean over pairs of ``(|A and B| - k^2/d) / (k - k^2/d)``; sets of one size only."""
     Z = as_matrix(sets, n_features)
     sizes = np.unique(Z.sum(axis=1))
     if len(sizes) > 1:
@@ -79,7 +79,7 @@ def kuncheva(sets: Iterable[IntArray | Sequence[int]], n_features: int) -> float
 
 
 def jaccard(sets: Iterable[IntArray | Sequence[int]], n_features: int) -> float:
-    """Mean over pairs of |A and B| / |A or B|; two empty sets count as equal."""
+    """Mean over pairs of ``|A and B| / |A or B|``; two empty sets count as equal."""
     Z = as_matrix(sets, n_features)
     common, k = Z @ Z.T, Z.sum(axis=1)
     union = k[:, None] + k[None, :] - common

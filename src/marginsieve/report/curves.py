@@ -91,4 +91,4 @@ def wilson(share: float, count: float) -> tuple[float, float]:
     """Wilson's 95 % interval of a share among `count` samples."""
     middle = (share + Z * Z / (2 * count)) / (1 + Z * Z / count)
     reach = Z / (1 + Z * Z / count) * np.sqrt(share * (1 - share) / count + Z * Z / (4 * count * count))
-    return float(max(middle - reach, 0.0)), float(min(middle + reach, 1.0))
+    return float(np.clip(middle - reach, 0.0, share)), float(np.clip(middle + reach, share, 1.0))

@@ -160,7 +160,7 @@ def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
     if not names:
         return []
     how = f"{listing(names)} tells rows apart: taken as an id and not used as a feature"
-    return [Finding("id", "note", how + ("; ids = none uses it" if guessed else ""), tuple(names))]
+    return [Finding("id", "note", how + ("; --ids none uses it" if guessed else ""), tuple(names))]
 
 
 def _of_groups(X: pd.DataFrame) -> list[Finding]:
