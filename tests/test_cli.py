@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from marginsieve import cli, recipes
+from marginsieve import _progress, cli, recipes
 from marginsieve.datasets import make_cohort
 from marginsieve.evaluation import protocol
 
@@ -351,3 +351,39 @@ def test_a_count_is_the_budget_of_methods_that_have_one(run, tmp_path, monkeypat
 
 def quick_ramp_fs(budget=10, **settings):
     return recipes.ramp_fs(budget, "fast", shakes=0, **settings)
+
+
+def test_several_methods_a_budget_of_minutes_and_a_report(run, tmp_path):
+    cohort = make_cohort(60, 30, n_relevant=4, effect=2.0, random_state=0)
+    cohort.frame().assign(sample=[f"S{k:03}" for k in range(60)]).to_csv(tmp_path / "t.csv", index=False)
+    words = ("select", tmp_path / "t.csv", "--target", "outcome", "--method", "fisher,su", "--out", tmp_path / "r")
+    code, out, _ = run(*words, "--minutes", "0.01", "--folds", 2)
+    assert code == 0
+    result = json.loads((tmp_path / "r" / "result.json").read_text())
+    assert [method["title"] for method in result["methods"]] == ["fisher", "su", "all features"]
+    assert result["protocol"]["repeats"] == 1
+    assert "by the budget of minutes" in result["protocol"]["chosen"][1]
+    assert result["table"]["id_columns"] == ["sample"]
+    assert result["how"]["command"].startswith("marginsieve select ")
+    assert "report.html" in out
+    suspects = pd.read_csv(tmp_path / "r" / "suspects.csv")
+    assert set(suspects["label"]) == {f"S{k:03}" for k in range(60)}
+    assert "@article" in (tmp_path / "r" / "methods.txt").read_text()
+    assert "label" in pd.read_csv(tmp_path / "r" / "predictions.csv").columns
+
+
+def test_progress_without_a_terminal_is_lines(monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "EVERY", 0.01)
+    with _progress.shown() as progress:
+        progress("svm-rfe", 3.0, 4.0)
+        while "svm-rfe" not in (said := capsys.readouterr().err):
+            pass
+    assert "svm-rfe: 75% done, about 0 s left" in said
+
+
+def test_no_color_is_obeyed(folder, run, tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("FORCE_COLOR", "")
+    _, out, err = run("select", folder / "t.csv", "--target", "outcom", "--out", tmp_path)
+    assert "\x1b[3" not in out + err
+    assert "did you mean" in err

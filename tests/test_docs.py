@@ -1,11 +1,14 @@
 """What the docs show runs."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+import typer
 
 from marginsieve import recipes
+from marginsieve.cli import app
 from marginsieve.evaluation.suite import Suite
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +36,28 @@ def test_links_between_pages_lead_somewhere(page):
         assert (ROOT / "docs" / target).exists(), target
 
 
-@pytest.mark.parametrize("page", ["mixed.md"])
+def commands():
+    """Every command line of the pages: in blocks of shell, or as code in the text with something after its name."""
+    found = set()
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"):
+        if "_build" in page.parts or "gallery" in page.parts:
+            continue
+        text = page.read_text(encoding="utf-8")
+        for block in re.findall(r"```sh\n(.*?)```", text, re.S):
+            found |= {line.split("#")[0].strip() for line in block.splitlines() if line.startswith("marginsieve ")}
+        found |= set(re.findall(r"`(marginsieve [a-z][^`|\n]*)`", text))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("line", commands())
+def test_every_command_of_the_pages_is_one(line):
+    _, name, *words = shlex.split(line)
+    command = typer.main.get_command(app).commands[name]
+    if words and "--help" not in words:
+        assert command.make_context(name, words).params
+
+
+@pytest.mark.parametrize("page", ["mixed.md", "index.md"])
 def test_the_python_of_a_page_runs(page, capsys):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.S)
     assert blocks

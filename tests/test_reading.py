@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marginsieve import study
+from marginsieve.datasets import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.reading import dialect_of, read_table
+from marginsieve.reading import dialect_of, read_table, write_back
 
 FRAME = pd.DataFrame(
     {"weight": [60.5, 71.25, 80.0], "größe": [1.6, 1.75, 1.9], "name": ["Zoë", "a;b", "c,d"], "y": ["u", "v", "u"]}
@@ -108,3 +110,21 @@ def test_rows_longer_than_a_field_may_be(separator, decimal, tmp_path):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 20_000))).rename(columns=lambda j: f"gene{j:05}")
     frame.to_csv(tmp_path / "wide.csv", sep=separator, decimal=decimal, index=False)
     assert np.allclose(read_table(tmp_path / "wide.csv"), frame)
+
+
+def test_an_annotated_file_comes_back_with_what_was_found(tmp_path):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    cohort = make_cohort(60, 30, n_relevant=3, effect=2.5, random_state=0)
+    obs = pd.DataFrame({"state": np.asarray(cohort.y)}, index=[f"cell{k}" for k in range(60)])
+    path = tmp_path / "t.h5ad"
+    anndata.AnnData(cohort.X.to_numpy(), obs=obs, var=pd.DataFrame(index=list(cohort.X.columns))).write_h5ad(path)
+    frame = read_table(path, target="state")
+    found = study(frame.drop(columns="state"), frame["state"], methods="fisher", folds=2, repeats=1, suspects=False)
+    (tmp_path / "r").mkdir()
+    for folder, name in ((tmp_path / "r", "t.h5ad"), (tmp_path, "t-selected.h5ad")):
+        written = write_back(path, folder, found)
+        assert written.name == name
+        back = anndata.read_h5ad(written)
+        assert list(back.var_names[back.var["marginsieve_selected"]]) == list(found.model.get_feature_names_out())
+        assert back.uns["marginsieve"]["method"] == "fisher"
+        assert back.uns["marginsieve"]["auc_value"] == pytest.approx(found.result["scores"]["auc"]["value"])
