@@ -223,7 +223,7 @@ def test_effect_sizes():
     assert eta_squared([a, b]) == pytest.approx(f / (f + 48))
     table = np.array([[10.0, 5, 3], [2, 8, 9]])
     assert cramers_v(table) == pytest.approx(stats.contingency.association(table.astype(int), method="cramer"))
-    assert hedges_g(np.ones(4), np.zeros(4)) > 1e3
+    assert hedges_g(np.ones(4), np.zeros(4)) == np.inf
     assert cramers_v(np.array([[3.0], [4.0]])) == 0.0
 
 

@@ -1,6 +1,7 @@
 """The study: which methods it runs, what it says of a table with a known truth, what it remarks beforehand."""
 
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from marginsieve.datasets import make_cohort
 from marginsieve.evaluation.metrics import point_metrics, score_difference
 from marginsieve.report.wording import CITED, references
 from marginsieve.studies import choosing
+from marginsieve.studies.chance import shuffled
 from marginsieve.studies.findings import findings_of
 from marginsieve.studies.material import from_arrays, from_frame, recognised
 
@@ -117,7 +119,9 @@ def test_three_classes():
     y = np.repeat(["a", "b", "c"], 20)
     X = pd.DataFrame(rng.normal(size=(60, 15)))
     X[3] += np.select([y == "a", y == "b"], [3.0, -3.0])
-    result = study(X, y, methods="svm-rfe", **QUICK).result
+    found = study(X, y, methods="svm-rfe", **QUICK)
+    assert "highest in a" in found.html()
+    result = found.result
     assert result["curves"]["main"] is None
     assert result["answer"]["evidence"]
     assert result["features"][0]["effect"]["name"] == "eta squared"
@@ -215,6 +219,17 @@ def test_ids_are_recognised_and_never_features(frame):
         ward=np.tile(["n", "s"], 30),
     )
     assert recognised(frame.drop(columns="y")) == ["nr", "sample_id"]
+    others = pd.DataFrame(
+        {
+            "crp": [*map(str, rng.normal(size=59)), "<0.01"],  # numbers but for one cell
+            "reads_per_sample": rng.permutation(60),
+            "income": np.sort(rng.choice(10_000, 60, replace=False)),  # the table may be sorted by it
+            "u": rng.choice(60_000, 60, replace=False).astype("uint16"),
+            "when": pd.date_range("2020-01-01", periods=60),
+            "PatientID": rng.permutation(60),
+        }
+    )
+    assert recognised(others) == ["PatientID"]
     material = from_frame(frame, "y")
     assert list(material.X.columns) == ["a", "b", "c", "counts", "patient", "ward"]
     assert list(material.labels) == list(range(60))
@@ -233,6 +248,8 @@ def test_ids_are_recognised_and_never_features(frame):
         (lambda y: np.where(y == "u", np.tile(["p", "q"], 30), "r"), "leak"),
         (lambda y: np.where(y == "u", 5.0, 0.0) + np.linspace(0, 1, 60), "leak"),
         (lambda y: np.where(y == "u", np.nan, np.linspace(0, 1, 60)), "copy"),
+        (lambda y: np.where(np.arange(60) == 7, np.nan, np.where(y == "u", 5.0, 0.0) + np.linspace(0, 1, 60)), "leak"),
+        (lambda y: pd.array(np.where(np.arange(60) < 2, None, y == "u"), dtype="boolean"), "copy"),
     ],
 )
 def test_leaks_raise_an_alarm(column, kind, frame):
@@ -247,6 +264,9 @@ def test_chance_separation_is_no_alarm():
     y = pd.Series(np.repeat(["u", "v"], [3, 9]))
     X = pd.DataFrame(rng.normal(size=(12, 2000)))
     assert [finding.kind for finding in findings_of(X, y)] == ["few"]
+    rare, binary = pd.Series(np.repeat(["u", "v"], [3, 57])), np.zeros((60, 5000), dtype=int)
+    binary[rng.permuted(np.tile(np.arange(60), (5000, 1)), axis=1)[:, :3].T, np.arange(5000)] = 1
+    assert "copy" not in [finding.kind for finding in findings_of(pd.DataFrame(binary), rare)]
 
 
 def test_equal_rows_gaps_and_numbers_as_text_are_told(frame):
@@ -257,6 +277,80 @@ def test_equal_rows_gaps_and_numbers_as_text_are_told(frame):
     kinds = [finding.kind for finding in findings_of(X.drop(columns="t"), frame["y"])]
     assert kinds == ["equal rows", "torn rows", "gaps"]  # rows 0 and 1 are of different classes
     assert "text" in [finding.kind for finding in findings_of(X, frame["y"])]
+
+
+def test_groups_are_what_counts_where_there_are_groups():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(12), 10)
+    y = pd.Series(np.repeat(["u", "v"], 60))
+    assert [f.kind for f in findings_of(pd.DataFrame(rng.normal(size=(120, 3))), y, groups)] == ["few"]
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_shuffled_labels_of_groups_tell_a_signal_from_none(pure):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), 2)
+    label = np.repeat(np.tile([0, 1], 15), 2)
+    label[0] = label[0] if pure else 1 - label[0]
+    signal, noise = rng.normal(size=(60, 4)), rng.normal(size=(60, 4))
+    signal[:, 0] += 1.6 * label
+    for X, found in ((signal, True), (noise, False)):
+        done = study(X, np.where(label, "a", "b"), groups=groups, methods="fisher", **QUICK)
+        p = shuffled(done.main, done.material, done.choice, done.wishes, 60)
+        assert (p < 0.05) == found
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"y": None}, "y is NoneType"),
+        ({"y": pd.DataFrame({"a": range(40), "b": range(40)})}, "of 2 dimensions"),
+        ({"groups": np.arange(7)}, "40 rows and groups 7"),
+        ({"groups": np.where(np.arange(40) < 3, np.nan, 1.0)}, "is empty in 3 of 40 rows"),
+        ({"X": np.ma.masked_array(np.ones((40, 3)))}, "X is a masked array"),
+        ({"X": pd.DataFrame({"a": np.arange(40.0) % 7, "b": [[1]] * 40})}, "column 'b' holds a list"),
+        ({"seed": -1}, "seed is -1"),
+        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"features": 0}, "features is 0"),
+    ],
+)
+def test_odd_arguments_get_a_sentence(change, sentence):
+    rng = np.random.default_rng(0)
+    told = {"X": rng.normal(size=(40, 3)), "y": np.tile([0, 1], 20), "methods": "fisher", **QUICK, **change}
+    with pytest.raises(InputError, match=sentence):
+        study(told.pop("X"), told.pop("y"), **told)
+
+
+def test_odd_tables_are_read_and_the_users_own_is_left_alone():
+    rng = np.random.default_rng(0)
+    y = np.tile(["u", "v"], 30)
+    X = pd.DataFrame({0: rng.normal(size=60) + 2 * (y == "u"), 1: [Decimal(k) / 7 for k in range(60)]})
+    X[2] = pd.to_timedelta(rng.integers(0, 9, 60), unit="D")
+    X[3] = pd.cut(rng.normal(size=60), 3)
+    X[4] = np.nan
+    X.index = pd.MultiIndex.from_product([range(6), range(10)])
+    before = X.copy()
+    result = study(X, y, methods="clinical-rfe", folds=2, repeats=1)
+    pd.testing.assert_frame_equal(X, before)
+    assert result.result["table"]["features"] == 5
+    assert result.result["suspects"]["judged"] == 60
+    assert result.material.labels.iloc[0] == (0, 0)
+    assert study(X[[0, 1]].to_numpy(), y, methods="fisher", **QUICK).result["table"]["features"] == 2
+
+
+def test_sentences_fit_small_lists(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.tile(["u", "v"], 30)
+    X = pd.DataFrame({"a": rng.normal(size=60) + 3 * (y == "u"), "b": (y == "u").astype(int)})
+    one = study(X[["a"]], y, methods="fisher", **QUICK)
+    assert one.result["answer"]["headline"].startswith("The only feature predicts target")
+    assert not any("short list" in sentence for sentence in one.result["answer"]["sentences"])
+    two = study(X, y, methods="fisher", features=1, **QUICK)
+    assert not any("not exact" in sentence for sentence in two.result["answer"]["sentences"])
+    assert "no spread" in two.html() or two.result["features"][0]["name"] == "a"
+    (tmp_path / "suspects.csv").write_text("of an earlier run")
+    two.save(tmp_path)
+    assert not (tmp_path / "suspects.csv").exists()
 
 
 def test_arrays_become_material():

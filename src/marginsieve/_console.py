@@ -64,7 +64,8 @@ def _show_features(console: Console, result: dict[str, Any]) -> None:
         grid.add_column(heading, justify="right" if heading in ("rank", "effect") else "left", overflow="fold")
     for feature in result["features"][:SHOWN]:
         share = "" if feature["frequency"] is None else f"{feature['frequency']:.0%} of folds"
-        effect = f"{feature['effect']['value']:.2f}" if "effect" in feature else ""
+        value = feature.get("effect", {}).get("value")
+        effect = "" if value is None else f"{value:.2f}"
         direction = _plain(feature.get("direction", ""))
         grid.add_row(str(feature["rank"]), _plain(feature["name"]), share, effect, direction)
     console.print(grid, markup=False)

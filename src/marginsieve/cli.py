@@ -105,7 +105,7 @@ def select(
 
     count, filtered = features_of(features), prefilter_of(prefilter)
     check_jobs(jobs)
-    frame = read_table(table, separator=separator, decimal=decimal, encoding=encoding, target=target)
+    frame = read_table(table, separator=separator, decimal=decimal, encoding=encoding, target=target, groups=groups)
     kept = tuple(names_of(keep))
     material = from_frame(frame, target, groups=groups, drop=names_of(drop), ids=ids_of(ids), keep=kept)
     label = None if positive is None else label_of(material, positive)
@@ -124,7 +124,7 @@ def select(
         )
         progress("writing", 1.0, 1.0)
         written = study.save(out)
-        if table.suffix == ".h5ad":
+        if table.suffix.lower() == ".h5ad":
             written.append(write_back(table, out, study))
     if as_json:
         sys.stdout.write((out / "result.json").read_text(encoding="utf-8"))
@@ -292,7 +292,7 @@ def suspects(
 
     check_jobs(jobs)
     found = suspects_of(
-        read_table(table, target=target),
+        read_table(table, target=target, groups=groups),
         target,
         groups=groups,
         drop=names_of(drop),

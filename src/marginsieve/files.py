@@ -33,19 +33,18 @@ def check_folder(out: Path) -> None:
 def write_study(study: Study, out: Path) -> list[Path]:
     """report.html, result.json, the tables, the model and the paragraph for a paper in the folder."""
     result = study.result
-    texts = {
-        "result.json": json.dumps(result, indent=2, allow_nan=False) + "\n",
-        "methods.txt": f"{result['methods_text']}\n\n{result['bibtex']}",
-        "report.html": study.html(),
-    }
-    tables = {"features.csv": study.features, "predictions.csv": study.predictions}
-    if study.suspects is not None:
-        tables["suspects.csv"] = study.suspects
-    for name, text in texts.items():
-        write_text(out / name, text)
+    write_text(out / "result.json", json.dumps(result, indent=2, allow_nan=False) + "\n")
+    tables = {"features.csv": study.features, "predictions.csv": study.predictions, "suspects.csv": study.suspects}
     for name, table in tables.items():
-        write_csv(table, out / name)
-    return [*(out / name for name in (*texts, *tables)), save(study.model, out / "model.skops")]
+        if table is None:
+            (out / name).unlink(missing_ok=True)  # an earlier run's would not belong to this result
+        else:
+            write_csv(table, out / name)
+    save(study.model, out / "model.skops")
+    write_text(out / "methods.txt", f"{result['methods_text']}\n\n{result['bibtex']}")
+    write_text(out / "report.html", study.html())
+    names = ("result.json", *tables, "model.skops", "methods.txt", "report.html")
+    return [out / name for name in names if (out / name).exists()]
 
 
 def read_result(folder: Path) -> dict[str, Any]:
@@ -77,4 +76,9 @@ def _harmless(value: Any) -> Any:
 
 def write_text(path: Path, text: str) -> None:
     """A text file, whole or not at all."""
-    write_whole(path, text.encode("utf-8"))
+    try:
+        if path.is_dir():
+            raise InputError(f"{str(path)!r} is a folder; name a file")
+        write_whole(path, text.encode("utf-8"))
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from error

@@ -24,6 +24,7 @@ TEXT = {".csv": ",", ".tsv": "\t", ".txt": "\t"}  # and the separator that is tr
 ENDINGS = ".csv, .tsv, .txt (each also .gz), .parquet, .feather or .h5ad"
 PEEK = 1 << 22  # bytes that are looked at: several rows of a wide table
 ROWS = 50  # rows that are looked at
+EMPTY = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]  # "None" may be a class
 MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
@@ -45,11 +46,12 @@ def read_table(
     decimal: str | None = None,
     encoding: str | None = None,
     target: str | None = None,
+    groups: str | None = None,
 ) -> pd.DataFrame:
     """A file as a pandas table; what is not given about a text file is found out from its first rows.
 
-    AnnData (.h5ad, the extra `marginsieve[anndata]`) becomes its matrix and, where one is named, the column of `obs`
-    that is the target.
+    AnnData (.h5ad, the extra `marginsieve[anndata]`) becomes its matrix, with the columns of `obs` that are the target
+    and tell groups, and its cells' names as the index.
     """
     import pandas as pd
 
@@ -64,7 +66,7 @@ def read_table(
         elif kind in (".feather", ".arrow"):
             frame = pd.read_feather(path)
         elif kind == ".h5ad":
-            frame = _annotated(path, target)
+            frame = _annotated(path, {"target": target, "groups": groups})
         elif kind in TEXT:
             frame = _text(path, kind, separator, decimal, encoding)
         else:
@@ -87,6 +89,7 @@ def _text(path: Path, kind: str, separator: str | None, decimal: str | None, enc
     found = dialect_of(path, TEXT[kind], separator, decimal, encoding)
     packed = "gzip" if path.suffix.lower() == ".gz" else None
     how: dict[str, Any] = {"sep": found.separator, "decimal": found.decimal, "low_memory": False, "compression": packed}
+    how |= {"keep_default_na": False, "na_values": EMPTY}
     frame: pd.DataFrame
     try:
         frame = pd.read_csv(path, encoding=found.encoding, **how)
@@ -177,8 +180,8 @@ def _check_header(path: Path, rows: Sequence[Sequence[str]], separator: str) -> 
         raise InputError(f"{path.name!r} has columns of the same name: {listing(twice)}; rename them")
 
 
-def _annotated(path: Path, target: str | None) -> pd.DataFrame:
-    """The matrix of an AnnData file with its variables' names, and the target from `obs`."""
+def _annotated(path: Path, roles: dict[str, str | None]) -> pd.DataFrame:
+    """The matrix of an AnnData file with its variables' names, and the columns of `obs` that have a role."""
     try:
         import anndata  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError as error:
@@ -186,14 +189,17 @@ def _annotated(path: Path, target: str | None) -> pd.DataFrame:
     import pandas as pd
 
     data = anndata.read_h5ad(path)
-    if target is not None and target not in data.obs.columns:
-        known = listing([str(name) for name in data.obs.columns], most=10)
-        raise InputError(f"target is {target!r}; the obs of {path.name!r} has the columns {known}")
-    if target is not None and target in set(map(str, data.var_names)):
-        raise InputError(f"target is {target!r}, which is also the name of a variable of {path.name!r}: rename one")
+    named = {role: name for role, name in roles.items() if name is not None}
+    for role, name in named.items():
+        if name not in data.obs.columns:
+            known = listing([str(name) for name in data.obs.columns], most=10)
+            raise InputError(f"{role} is {name!r}; the obs of {path.name!r} has the columns {known}")
+        if name in set(map(str, data.var_names)):
+            raise InputError(f"{role} is {name!r}, which is also the name of a variable of {path.name!r}: rename one")
     matrix = data.X.toarray() if hasattr(data.X, "toarray") else data.X
     frame = pd.DataFrame(matrix, columns=[str(name) for name in data.var_names]).astype("float64")
-    return frame if target is None else frame.assign(**{target: data.obs[target].to_numpy()})
+    frame = frame.assign(**{name: data.obs[name].to_numpy() for name in named.values()})
+    return frame.set_index(pd.Index(data.obs_names.astype(str), name="cell"))
 
 
 def write_back(path: Path, folder: Path, study: Study) -> Path:

@@ -32,7 +32,9 @@ def _headline(result: dict[str, Any], found: bool) -> str:
         )
         return f"No evidence that these features predict {target}: {span}, where chance gives {chance:.2f}{also}."
     count = result["n_features"]
-    what = f"{count:,} of {table['features']:,} features" if count < table["features"] else f"All {count:,} features"
+    what = f"{count:,} of {table['features']:,} features"
+    if count == table["features"]:
+        what = f"All {count:,} features" if count > 1 else "The only feature"
     verb = "predicts" if count == 1 else "predict"
     return f"{what} {verb} {target}: {span}; chance gives {chance:.2f}."
 
@@ -43,17 +45,21 @@ def _list(result: dict[str, Any]) -> str:
     how = f"the outer folds chose {spread}, median {sizes['median']:g}"
     if sizes["smallest"] == sizes["largest"]:
         how = f"every outer fold chose {sizes['smallest']:,}"
-    text = f"The number of features is not exact: {how}."
+    given = result["methods"][0]["size_rule"] == "given"
+    text = "" if given else f"The number of features is not exact: {how}."
     if auc := result["scores"].get("auc"):
         span = f"AUC {auc['value']:.2f}, {auc['low']:.2f} to {auc['high']:.2f}"
         positive = result["table"]["positive"]
-        text += f" A random {positive} ranks above a random other sample in {auc['value']:.0%} of pairs ({span})."
+        text += f"{' ' if text else ''}A random {positive} ranks above a random other sample in "
+        text += f"{auc['value']:.0%} of pairs ({span})."
     return text
 
 
 def _price(result: dict[str, Any]) -> str:
     """What the short list costs or gains against all features."""
     baseline = result["methods"][-1]
+    if result["n_features"] == result["table"]["features"]:
+        return ""
     change = result["methods"][0]["difference"]["balanced_accuracy"]
     span = f"{change['value']:+.2f}, {change['low']:+.2f} to {change['high']:+.2f}"
     if change["low"] > 0:
@@ -82,7 +88,7 @@ def _stability(result: dict[str, Any]) -> str:
         word = "The list is unstable: other samples would have given another"
     return (
         f"{word} ({value:.2f}, where 0 is a random choice and 1 always the same); "
-        f"{always:,} of {result['n_features']:,} features were selected in every outer fold."
+        f"of {len(result['features']):,} features in the list {always:,} were selected in every outer fold."
     )
 
 
@@ -96,7 +102,8 @@ def _labels(result: dict[str, Any]) -> str:
         return "No label looks wrong."
     worst = listing([entry["label"] for entry in judged["rows"]], 5)
     many = "1 label looks" if judged["count"] == 1 else f"{judged['count']} labels look"
-    return f"{many} wrong (sample {worst}): check them by hand before the list is used."
+    them = "it" if judged["count"] == 1 else "them"
+    return f"{many} wrong (sample {worst}): check {them} by hand before the list is used."
 
 
 def _doubts(result: dict[str, Any], found: bool) -> list[str]:

@@ -58,8 +58,10 @@ def _of_levels(column: pd.Series, codes: IntArray, classes: list[str], positive:
     table = np.zeros((len(classes), len(levels)))
     np.add.at(table, (codes[known], which), 1.0)
     share = table / np.maximum(table.sum(axis=1, keepdims=True), 1.0)
-    others = np.delete(table, positive, axis=0).sum(axis=0)
-    ahead = share[positive] - others / max(others.sum(), 1.0)
+    others = table.sum(axis=0) - table
+    ahead = share - others / np.maximum(others.sum(axis=1, keepdims=True), 1.0)
+    if len(classes) > 2 and ahead.size:
+        positive = int(np.unravel_index(np.argmax(ahead), ahead.shape)[0])
     order = np.argsort(-table.sum(axis=0), kind="stable")
     named, rest = order[:LEVELS], order[LEVELS:]
     shown = {
@@ -74,7 +76,7 @@ def _of_levels(column: pd.Series, codes: IntArray, classes: list[str], positive:
             for code in range(len(classes))
         ],
     }
-    most = f"more often {levels[int(np.argmax(ahead))]!s} in {classes[positive]}" if len(levels) else "empty"
+    most = f"more often {levels[int(np.argmax(ahead[positive]))]!s} in {classes[positive]}" if len(levels) else "empty"
     return {"effect": {"name": "Cramér's V", "value": cramers_v(table)}, "direction": most, "plot": shown}
 
 
@@ -86,7 +88,7 @@ def hedges_g(ours: Array, others: Array) -> float:
     pooled = ((ours - ours.mean()) ** 2).sum() + ((others - others.mean()) ** 2).sum()
     spread = np.sqrt(pooled / (n1 + n2 - 2))
     if spread == 0:
-        return 0.0 if ours.mean() == others.mean() else float(np.sign(ours.mean() - others.mean()) * 1e6)
+        return 0.0 if ours.mean() == others.mean() else float(np.sign(ours.mean() - others.mean()) * np.inf)
     return float((ours.mean() - others.mean()) / spread * (1 - 3 / (4 * (n1 + n2) - 9)))
 
 

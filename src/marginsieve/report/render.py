@@ -15,7 +15,10 @@ from ..evaluation.metrics import METRICS
 from . import svg
 
 SCHEMA = 2
-NEEDED = ("answer", "table", "methods", "features", "scores", "protocol", "how", "suspects", "findings")
+NEEDED = (
+    *("answer", "table", "methods", "features", "scores", "protocol", "how", "suspects", "findings", "curves"),
+    *("confusion", "n_features", "n_features_over_folds", "stability", "groups", "methods_text", "bibtex", "seconds"),
+)
 
 
 def render(result: dict[str, Any]) -> str:

@@ -71,15 +71,16 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     )
     grouped = ", keeping the rows of a group together" if result["settings"]["groups"] else ""
     size = f"The number of features was {SIZE_RULES[main['size_rule']]}"
+    times = f"{protocol['repeats']} times repeated " if protocol["repeats"] > 1 else ""
     sentences = [
         f"Features that predict {table['target']} were selected among {table['features']:,} in {table['rows']:,} "
         f"samples ({counts}) with {main['title']}{cite(*CITED[main['name']])} as implemented in marginsieve "
         f"{result['version']}.",
-        f"{prepared}; both classes were given the same weight.",
+        f"{prepared}; all classes were given the same weight.",
         f"{size}; the decision threshold was set on inner folds in which the selection was run anew."
         if len(table["classes"]) == 2
         else f"{size}.",
-        f"The whole procedure was scored by {protocol['repeats']} times repeated {protocol['folds']}-fold stratified "
+        f"The whole procedure was scored by {times}{protocol['folds']}-fold stratified "
         f"nested cross-validation{grouped}{cite('varma2006')}: no test sample was seen by scaling, selection, choice "
         f"of size, threshold or machine. Intervals are {protocol['interval']} ({protocol['draws']:,} draws).",
     ]

@@ -20,7 +20,7 @@ from ..evaluation import Scores
 from ..fitting import Part, Plan, search_once
 from ..inputs import choose_rows
 from .choosing import SECONDS, Choice
-from .findings import FEW
+from .findings import FEW, fewest_units
 from .material import Material
 from .selection import Selection, Wishes, configured
 
@@ -47,7 +47,7 @@ def above_chance(selection: Selection, material: Material, choice: Choice, wishe
     told = {"balanced_accuracy": 1.0 / classes} | ({"auc": 0.5} if "auc" in scores.value else {})
     if not all(scores.low[name] > level for name, level in told.items()):
         return Chance(False)
-    fewest = int(np.bincount(selection.nested.truth).min())
+    fewest = fewest_units(selection.nested.truth, selection.nested.groups)
     if fewest >= FEW and all(_errors(scores, name, level) >= FAR for name, level in told.items()):
         return Chance(True)
     p = shuffled(selection, material, choice, wishes)
@@ -81,17 +81,15 @@ def shuffled(
 
 
 def _order(part: Part, rng: np.random.Generator) -> IntArray:
-    """Which row each row's label comes from; labels that belong to whole groups move as such."""
+    """Which row each row's label comes from; the labels of a group move together."""
     m = len(part.y)
     if part.groups is None:
         return np.asarray(rng.permutation(m), dtype=np.intp)
-    _, first, place = np.unique(part.groups, return_index=True, return_inverse=True)
-    if (part.y == part.y[first][place]).all():
-        return np.asarray(first[rng.permutation(len(first))][place], dtype=np.intp)
-    order = np.arange(m, dtype=np.intp)
-    for k in range(len(first)):
-        inside = np.flatnonzero(place == k)
-        order[inside] = rng.permutation(inside)
+    _, place = np.unique(part.groups, return_inverse=True)
+    members = [np.flatnonzero(place == k) for k in range(place.max() + 1)]
+    order = np.empty(m, dtype=np.intp)
+    for rows, source in zip(members, rng.permutation(len(members)), strict=True):
+        order[rows] = np.resize(rng.permutation(members[source]), len(rows))
     return order
 
 

@@ -38,9 +38,9 @@ SECONDS = {
     "mkl_rfe": (0.7, 15.0, 9.6),
     "l1_cssvm": (1.5, 2.0, 0.9),
     "svm_l1": (2.0, 5.2, 2.9),
+    "suspects": (5.0, 15.0, 6.0),
 }
 OTHERS = (3.0, 30.0, 15.0)  # what we have not measured
-SUSPECTS = (5.0, 15.0, 6.0)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def choose(
         why.append(reason)
     else:
         asked = methods.split(",") if isinstance(methods, str) else methods
-        names = tuple(dict.fromkeys(recipes.key(name) for name in asked))
+        names = tuple(dict.fromkeys(recipes.key(name) for name in asked if name.strip()))
         if not names:
             raise InputError("methods is empty; it must be 'auto' or names that `marginsieve methods` lists")
         why.append(f"{'method' if len(names) == 1 else 'methods'} as asked for")

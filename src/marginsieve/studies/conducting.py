@@ -222,7 +222,8 @@ def study(
     folder : path or None
         Finished folds are kept there: the same call goes on where it was interrupted.
     """
-    material = from_arrays(X, y, groups, ids, keep)
+    keep = [keep] if isinstance(keep, str) else keep
+    material = from_arrays(X, y, groups, [ids] if isinstance(ids, str) else ids, keep)
     wishes = Wishes(positive, features, tuple(keep), prefilter, ensemble, seed, n_jobs)
     settings = {"methods": methods, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
     return conduct(
@@ -244,7 +245,7 @@ def conduct(
 ) -> Study:
     """Choose what to run on the material and run it."""
     since = time.perf_counter()
-    _check(settings)
+    _check(settings, wishes)
     classes, codes, _, _ = read_target(material.X, material.y, None, None)
     counts = np.bincount(codes)
     choice = choose(
@@ -278,7 +279,12 @@ def conduct(
     )
 
 
-def _check(settings: dict[str, Any]) -> None:
+def _check(settings: dict[str, Any], wishes: Wishes) -> None:
+    whole_number("study", "seed", wishes.seed, 0)
+    if wishes.n_jobs == 0:
+        raise InputError("study: n_jobs is 0; it must be 1 or more, or -1 for one per core")
+    if wishes.features is not None:
+        whole_number("study", "features", wishes.features)
     if settings["minutes"] is not None:
         positive_number("study", "minutes", settings["minutes"])
     for name, lowest in (("folds", 2), ("repeats", 1), ("rows", 1)):
@@ -291,12 +297,13 @@ def _judged(material: Material, wishes: Wishes) -> tuple[pd.DataFrame | None, li
     if len(material.X) > MOST_JUDGED:
         text = f"labels were not judged: {len(material.X)} rows, more than the {MOST_JUDGED} that this is done for"
         return None, [Finding("suspects", "note", text)]
-    X = material.X
+    X = material.X.loc[:, material.X.notna().any()]
     if material.gaps:
         X = X.copy()
         for name in X.columns[X.isna().any()]:
             column = X[name]
-            X[name] = column.fillna(column.median()) if column.dtype.kind == "f" else column.astype(object).fillna("")
+            number = column.dtype.kind in "iuf"
+            X[name] = column.astype(float).fillna(column.median()) if number else column.astype(object).fillna("")
     try:
         told: dict[str, Any] = {"groups": material.groups, "n_jobs": wishes.n_jobs, "random_state": wishes.seed}
         found = find_suspects(X, material.y, clean_rate=CLEAN_RATE, **told)

@@ -33,26 +33,30 @@ class Finding:
         return {"kind": self.kind, "level": self.level, "text": self.text, "columns": list(self.columns)}
 
 
-def findings_of(X: pd.DataFrame, y: Any) -> list[Finding]:
+def findings_of(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]:
     """All findings, alarms first."""
     import pandas as pd
 
     codes = np.asarray(pd.factorize(y)[0], dtype=np.intp)
-    found = [*_leaks(X, codes), *_few(y), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
+    found = [*_leaks(X, codes), *_few(y, groups), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
     return sorted(found, key=lambda finding: finding.level != "alarm")
 
 
 def _leaks(X: pd.DataFrame, codes: IntArray) -> list[Finding]:
-    """Columns that tell the class without an error."""
-    copies, tells = [], []
+    """Columns that tell the class without an error, where chance would hardly make one among so many."""
+    copies: list[str] = []
+    tells: list[str] = []
     for name, levels in _levels(X):
-        pairs = np.unique(np.stack([levels, codes]), axis=1)
-        if len(np.unique(pairs[0])) == pairs.shape[1] and levels.max() > 0:  # each level has one class
-            one_to_one = pairs.shape[1] == len(np.unique(codes))
-            if one_to_one:
-                copies.append(name)
-            elif levels.max() + 1 <= len(codes) / 3:
-                tells.append(name)
+        known = levels >= 0
+        if 2 * known.sum() < len(codes):
+            continue
+        pairs = np.unique(np.stack([levels[known], codes[known]]), axis=1)
+        counts = np.bincount(codes[known], minlength=codes.max() + 1)
+        if len(np.unique(pairs[0])) < pairs.shape[1] or (counts == 0).any():
+            continue  # a level with two classes, or a class without a level
+        ways = pairs.shape[1] * np.log(len(counts))  # each level has one of the classes: so many ways at most
+        if np.log(X.shape[1]) + ways + _mixings(counts[:, None])[0] < np.log(LIKELY):
+            (copies if pairs.shape[1] == len(counts) else tells).append(name)
     told = {*copies, *tells}
     tells += [name for name in _separating(X, codes) if name not in told]
     found = []
@@ -65,8 +69,13 @@ def _leaks(X: pd.DataFrame, codes: IntArray) -> list[Finding]:
     return found
 
 
+def _mixings(counts: Any) -> Any:
+    """(n,) minus the logarithm of the number of ways to mix classes of these sizes, counts (k, n)."""
+    return gammaln(counts + 1.0).sum(axis=0) - gammaln(counts.sum(axis=0) + 1.0)
+
+
 def _levels(X: pd.DataFrame) -> list[tuple[str, IntArray]]:
-    """Columns of few values as codes, an empty cell being a value of its own."""
+    """Columns of few values as codes, -1 where a cell is empty; then which cells of a column are empty."""
     import pandas as pd
 
     whole = X.select_dtypes("integer")
@@ -74,7 +83,7 @@ def _levels(X: pd.DataFrame) -> list[tuple[str, IntArray]]:
     out = []
     for name, dtype in X.dtypes.items():
         if dtype.kind != "f" and name not in wide:
-            out.append((str(name), np.asarray(pd.factorize(X[name], use_na_sentinel=False)[0], dtype=np.intp)))
+            out.append((str(name), np.asarray(pd.factorize(X[name])[0], dtype=np.intp)))
     empty = X.isna()
     out += [(str(name), empty[name].to_numpy().astype(np.intp)) for name in X.columns[empty.any()]]
     return out
@@ -83,27 +92,35 @@ def _levels(X: pd.DataFrame) -> list[tuple[str, IntArray]]:
 def _separating(X: pd.DataFrame, codes: IntArray) -> list[str]:
     """Columns of numbers on which the classes lie beside each other; none where chance would find some."""
     numbers = X.select_dtypes("number")
-    counts = np.bincount(codes)
-    # the classes of a column without meaning lie beside each other in k! of the m! / (m1! m2! ...) ways to mix them
-    chance = gammaln(len(counts) + 1) + gammaln(counts + 1).sum() - gammaln(len(codes) + 1)
-    if not numbers.shape[1] or np.log(numbers.shape[1]) + chance > np.log(LIKELY):
+    if not numbers.shape[1]:
         return []
-    values = numbers.to_numpy(dtype=np.float64)
-    whole = ~np.isnan(values).any(axis=0)
-    parts = [values[codes == code][:, whole] for code in range(len(counts))]
-    low, high = (np.array([edge(part, axis=0) for part in parts]) for edge in (np.min, np.max))
+    values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    parts = [values[codes == code] for code in range(codes.max() + 1)]
+    counts = np.array([(~np.isnan(part)).sum(axis=0) for part in parts])
+    usable = (counts > 0).all(axis=0) & (2 * counts.sum(axis=0) >= len(codes))
+    low, high = (np.array([edge.reduce(part, axis=0) for part in parts])[:, usable] for edge in (np.fmin, np.fmax))
     order = np.argsort(low, axis=0)
     low, high = np.take_along_axis(low, order, axis=0), np.take_along_axis(high, order, axis=0)
-    apart = (high[:-1] < low[1:]).all(axis=0)
-    return [str(name) for name in numbers.columns[whole][apart]]
+    # a column without meaning has its classes beside each other in k! of all the ways to mix them
+    chance = np.log(numbers.shape[1]) + gammaln(len(parts) + 1) + _mixings(counts[:, usable])
+    apart = (high[:-1] < low[1:]).all(axis=0) & (chance < np.log(LIKELY))
+    return [str(name) for name in numbers.columns[usable][apart]]
 
 
-def _few(y: Any) -> list[Finding]:
-    counts = y.value_counts()
-    fewest = int(counts.min())
+def fewest_units(codes: IntArray, groups: Any = None) -> int:
+    """How many samples, or groups where there are any, the rarest class has."""
+    units = np.arange(len(codes)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    return min(len(np.unique(units[codes == code])) for code in np.unique(codes))
+
+
+def _few(y: Any, groups: Any) -> list[Finding]:
+    import pandas as pd
+
+    fewest = fewest_units(np.asarray(pd.factorize(y)[0], dtype=np.intp), groups)
     if fewest >= FEW:
         return []
-    text = f"the rarest class has {fewest} samples: the intervals are rough, and 1.000 to 1.000 proves little"
+    what = "samples" if groups is None else "groups"
+    text = f"the rarest class has {fewest} {what}: the intervals are rough, and 1.000 to 1.000 proves little"
     return [Finding("few", "alarm", text)]
 
 

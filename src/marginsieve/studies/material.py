@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 10  # rows from which on a column of text can be an id
-NAMED = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|barcode|accession|mrn|ssn|patient|subject|sample|participant)$", re.I)
+NAMED = re.compile(
+    r"(?<!per)(?<!in)(?<!of)(^|[^a-z])(id|ids|uuid|guid|barcode|accession|mrn|ssn|patient|subject|sample|participant)$"
+)
 MOST_DISTINCT = 0.9  # a column that is called an id and has more different values than this share of rows is one
 GROUP = 2.0  # and one whose values come this many times on average tells groups
+NUMBERS = 0.9  # share of cells that are numbers from which on text is no id
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ def from_frame(
     keep: Sequence[str] = (),
 ) -> Material:
     """A table with its target; `ids` names the columns that tell rows apart, None finds them, except among `keep`."""
+    labels = None if _numbered(frame) else frame.index.to_flat_index().to_series(index=range(len(frame)))
+    frame = _tidied(frame.reset_index(drop=True))
     _check_names(frame, target, groups, drop, ids or (), keep)
     y = frame[target]
     if str(y.dtype) in ("category", "str", "string", "object"):
@@ -66,12 +72,12 @@ def from_frame(
     X = frame.drop(columns=[target, *left_out])
     names = list(ids) if ids is not None else [name for name in recognised(X) if name not in keep]
     names = [name for name in names if name in X.columns]
-    labels = frame[names[0]] if names else None
+    labels = frame[names[0]] if names else labels
     X = X.drop(columns=names)
     if X.shape[1] == 0:
         raise InputError("no column is left to select from")
-    found = _of_ids(names, ids is None) + findings_of(X, y) + (_of_groups(X) if groups is None else [])
     group = None if groups is None else frame[groups]
+    found = _of_ids(names, ids is None) + findings_of(X, y, group) + (_of_groups(X) if groups is None else [])
     return Material(X, y, group, labels, target, groups, tuple(names), (*left_out, *names), tuple(found))
 
 
@@ -100,37 +106,72 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
     import pandas as pd
 
+    for name, given in (("X", X), ("y", y), ("groups", groups)):
+        if isinstance(given, np.ma.MaskedArray):
+            raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
     table = as_frame(X)
     if table is None:
         values = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if values.ndim != 2:
             raise InputError(f"X has {values.ndim} dimensions; it must be a table of rows and columns")
-        frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+        frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])]).infer_objects()
     else:
         frame = table.to_pandas()
-        frame.columns = [str(name) for name in frame.columns]
-    if len(np.asarray(y)) != len(frame):
-        raise InputError(f"X has {len(frame)} rows and y {len(np.asarray(y))}; they must be as many")
+        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     target = str(getattr(y, "name", None) or "target")
     while target in frame.columns:
         target += "_"
-    labels = None if isinstance(frame.index, pd.RangeIndex) else frame.index
-    frame = frame.reset_index(drop=True).assign(**{target: np.asarray(y)})
-    made = from_frame(frame, target, ids=ids, keep=keep)
-    if groups is not None:
-        groups = pd.Series(np.asarray(groups), name="groups")
-    findings = made.findings if groups is None else tuple(f for f in made.findings if f.kind != "groups")
-    return Material(
-        made.X,
-        made.y,
-        groups,
-        made.labels if labels is None else pd.Series(labels, name=labels.name or "row"),
-        made.target,
-        None if groups is None else "groups",
-        made.ids,
-        made.left_out,
-        findings,
-    )
+    frame = frame.assign(**{target: _as_column("y", y, len(frame))})
+    if groups is None:
+        return from_frame(frame, target, ids=ids, keep=keep)
+    told = "groups"
+    while told in frame.columns:
+        told += "_"
+    frame[told] = _as_column("groups", groups, len(frame))
+    return from_frame(frame, target, groups=told, ids=ids, keep=keep)
+
+
+def _as_column(name: str, given: Any, m: int) -> Any:
+    """One value per row."""
+    values = np.asarray(given)
+    if given is None or values.ndim != 1:
+        raise InputError(
+            f"{name} is {type(given).__name__} of {values.ndim} dimensions; it must hold one value per row"
+        )
+    if len(values) != m:
+        raise InputError(f"X has {m} rows and {name} {len(values)}; they must be as many")
+    return values
+
+
+def _numbered(frame: pd.DataFrame) -> bool:
+    import pandas as pd
+
+    return isinstance(frame.index, pd.RangeIndex)
+
+
+def _tidied(frame: pd.DataFrame) -> pd.DataFrame:
+    """Decimal numbers and durations as floats, levels of intervals as text; cells that are lists are refused."""
+    import pandas as pd
+
+    changed: dict[Any, Any] = {}
+    for name, dtype in frame.dtypes.items():
+        column = frame[name]
+        if dtype.kind == "m":
+            changed[name] = column.dt.total_seconds()
+        elif isinstance(dtype, pd.CategoricalDtype) and isinstance(dtype.categories.dtype, pd.IntervalDtype):
+            changed[name] = column.cat.rename_categories(str)
+        elif dtype.kind == "O" and not isinstance(dtype, pd.CategoricalDtype):
+            known = column.dropna()
+            if len(known) and known.map(lambda cell: isinstance(cell, Decimal)).all():
+                changed[name] = column.astype(float)
+            elif wrong := next((cell for cell in known if isinstance(cell, (list, dict, set, np.ndarray))), None):
+                raise InputError(f"column {name!r} holds a {type(wrong).__name__}; a cell must be one value: drop it")
+    return frame.assign(**changed) if changed else frame
+
+
+def _called(name: Any) -> bool:
+    """Whether a column is named like an id; PatientID is patient_id."""
+    return bool(NAMED.search(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", str(name)).lower()))
 
 
 def recognised(X: pd.DataFrame) -> list[str]:
@@ -139,28 +180,38 @@ def recognised(X: pd.DataFrame) -> list[str]:
     if m < FEWEST:
         return []
     counts = X.select_dtypes("integer")
-    steps = np.sign(np.diff(counts.to_numpy(), axis=0)) if counts.shape[1] else np.zeros((1, 0))
-    counting = dict(zip(map(str, counts.columns), (np.abs(steps.sum(axis=0)) == m - 1).tolist(), strict=True))
-    found = []
-    for name, dtype in X.dtypes.items():
-        if dtype.kind == "f" or dtype.kind == "b":
-            continue
-        if counting.get(str(name), False):
-            found.append(name)
-        elif dtype.kind not in "iu" or NAMED.search(str(name)):
-            column = X[name].dropna()
-            distinct = column.nunique() if dtype.kind in "iu" else column.astype(str).nunique()
-            called = bool(NAMED.search(str(name)))
-            if len(column) >= FEWEST and (distinct == len(column) or (called and distinct > MOST_DISTINCT * m)):
-                found.append(name)
-    return [str(name) for name in found]
+    values = counts.to_numpy(dtype=float, na_value=np.nan)
+    steps = np.diff(values, axis=0)
+    even = ((steps == steps[:1]) & (steps != 0)).all(axis=0)
+    counting = dict(zip(map(str, counts.columns), even.tolist(), strict=True))
+    return [
+        str(name) for name, dtype in X.dtypes.items() if _tells_rows(X, name, dtype, counting.get(str(name), False))
+    ]
+
+
+def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bool:
+    import pandas as pd
+
+    if dtype.kind in "fbcmM":
+        return False
+    called = _called(name)
+    if counts_rows or (dtype.kind in "iu" and not called):
+        return counts_rows
+    column = X[name].dropna()
+    distinct = column.nunique() if dtype.kind in "iu" else column.astype(str).nunique()
+    if len(column) < FEWEST or not (distinct == len(column) or (called and distinct > MOST_DISTINCT * len(X))):
+        return False
+    if dtype.kind in "iu" or called:
+        return True
+    return bool(pd.to_numeric(column.astype(str), errors="coerce").notna().mean() < NUMBERS)
 
 
 def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
     if not names:
         return []
-    how = f"{listing(names)} tells rows apart: taken as an id and not used as a feature"
-    return [Finding("id", "note", how + ("; --ids none uses it" if guessed else ""), tuple(names))]
+    tell, taken = ("tells", "an id") if len(names) == 1 else ("tell", "ids")
+    text = f"{listing(names)} {tell} rows apart: taken as {taken} and not used as a feature"
+    return [Finding("id", "note", text + (" (--ids none, ids=() use it)" if guessed else ""), tuple(names))]
 
 
 def _of_groups(X: pd.DataFrame) -> list[Finding]:
@@ -168,7 +219,7 @@ def _of_groups(X: pd.DataFrame) -> list[Finding]:
     found = [
         str(name)
         for name, dtype in X.dtypes.items()
-        if dtype.kind != "f" and NAMED.search(str(name)) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
+        if dtype.kind != "f" and _called(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
     ]
     text = "{} looks like an id whose rows belong together: name it as groups, or the scores are too good"
     return [Finding("groups", "alarm", text.format(repr(name)), (name,)) for name in found]
