@@ -158,7 +158,9 @@ def test_an_interrupted_study_goes_on_where_it_was(moment, folder, run, tmp_path
         return genuine(*arguments)
 
     monkeypatch.setattr(protocol, "_run", counted)
-    assert run(*words, cut)[0] == 130
+    code, _, err = run(*words, cut)
+    assert code == 130
+    assert "the same command goes on where it was" in " ".join(err.split())
     assert not (cut / "result.json").exists()
     assert run(*words, cut, "--resume")[0] == 0
     assert len(runs) == 3 * 4 + 1  # two methods and all features, four folds each, and the one that was broken off

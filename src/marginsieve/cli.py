@@ -113,19 +113,23 @@ def select(
     settings = {"methods": method, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
     files.check_folder(out)
     say_deleted(begin(out, resume, fresh))
-    with shown() as progress:
-        study = conduct(
-            material,
-            wishes,
-            {**settings, "repeats": repeats, "suspects": judge},
-            progress,
-            out,
-            shlex.join(["marginsieve", *sys.argv[1:]]),
-        )
-        progress("writing", 1.0, 1.0)
-        written = study.save(out)
-        if table.suffix.lower() == ".h5ad":
-            written.append(write_back(table, out, study))
+    try:
+        with shown() as progress:
+            study = conduct(
+                material,
+                wishes,
+                {**settings, "repeats": repeats, "suspects": judge},
+                progress,
+                out,
+                shlex.join(["marginsieve", *sys.argv[1:]]),
+            )
+            progress("writing", 1.0, 1.0)
+            study.save(out)
+            if table.suffix.lower() == ".h5ad":
+                write_back(table, out, study)
+    except KeyboardInterrupt:
+        _complain("interrupted; the same command goes on where it was")
+        raise typer.Exit(130) from None
     if as_json:
         sys.stdout.write((out / "result.json").read_text(encoding="utf-8"))
     else:
