@@ -33,7 +33,6 @@ def summarize(study: Study) -> dict[str, Any]:
 
     main, nested, material = study.main, study.main.nested, study.material
     selector = main.selector
-    counts = np.bincount(nested.truth, minlength=len(nested.classes))
     methods = [_method(study, selection) for selection in study.selections]
     result: dict[str, Any] = {
         "schema": SCHEMA,
@@ -49,29 +48,8 @@ def summarize(study: Study) -> dict[str, Any]:
             "rows": study.choice.rows,
             "positive": None if study.wishes.positive is None else str(study.wishes.positive),
         },
-        "table": {
-            "target": material.target,
-            "rows": len(nested.truth),
-            "features": material.X.shape[1],
-            "classes": {str(label): int(count) for label, count in zip(nested.classes, counts, strict=True)},
-            "positive": str(nested.classes[nested.positive]),
-            "kinds": _counted(selector.columns_.kind),
-            "missing_cells": float(material.X.isna().to_numpy().mean()),
-            "id_columns": list(material.ids),
-            "dropped_columns": list(material.left_out),
-            "constant_columns": selector.constant_,
-            "equal_columns": [list(group) for group in selector.duplicates_],
-        },
-        "protocol": {
-            "outer": "repeated stratified cross-validation" + (", grouped" if nested.groups is not None else ""),
-            "folds": study.choice.folds,
-            "repeats": nested.repeats,
-            "seed": nested.seed,
-            "interval": f"{main.scores.level:.0%} percentile bootstrap over "
-            + ("groups" if nested.groups is not None else "samples"),
-            "draws": main.scores.draws,
-            "chosen": list(study.choice.why),
-        },
+        "table": _table(study),
+        "protocol": _protocol(study),
         "scores": methods[0]["scores"],
         "chance": {"evident": study.chance.evident, "p": study.chance.p, "shuffles": study.chance.shuffles},
         "stability": methods[0]["stability"],
@@ -101,6 +79,38 @@ def summarize(study: Study) -> dict[str, Any]:
     result["answer"] = answer(result)
     result["methods_text"], result["bibtex"] = paragraph(result)
     return dict(_plain(result))
+
+
+def _table(study: Study) -> dict[str, Any]:
+    material, nested, selector = study.material, study.main.nested, study.main.selector
+    counts = np.bincount(nested.truth, minlength=len(nested.classes))
+    return {
+        "target": material.target,
+        "rows": len(nested.truth),
+        "features": material.X.shape[1],
+        "classes": {str(label): int(count) for label, count in zip(nested.classes, counts, strict=True)},
+        "positive": str(nested.classes[nested.positive]),
+        "kinds": _counted(selector.columns_.kind),
+        "missing_cells": float(material.X.isna().to_numpy().mean()),
+        "id_columns": list(material.ids),
+        "dropped_columns": list(material.left_out),
+        "constant_columns": selector.constant_,
+        "equal_columns": [list(group) for group in selector.duplicates_],
+    }
+
+
+def _protocol(study: Study) -> dict[str, Any]:
+    nested, scores = study.main.nested, study.main.scores
+    return {
+        "outer": "repeated stratified cross-validation" + (", grouped" if nested.groups is not None else ""),
+        "folds": study.choice.folds,
+        "repeats": nested.repeats,
+        "seed": nested.seed,
+        "interval": f"{scores.level:.0%} percentile bootstrap over "
+        + ("groups" if nested.groups is not None else "samples"),
+        "draws": scores.draws,
+        "chosen": list(study.choice.why),
+    }
 
 
 def _method(study: Study, selection: Selection) -> dict[str, Any]:
