@@ -105,16 +105,18 @@ def select(
 
     count, filtered = features_of(features), prefilter_of(prefilter)
     check_jobs(jobs)
-    frame = read_table(table, separator=separator, decimal=decimal, encoding=encoding, target=target, groups=groups)
-    kept = tuple(names_of(keep))
-    material = from_frame(frame, target, groups=groups, drop=names_of(drop), ids=ids_of(ids), keep=kept)
-    label = None if positive is None else label_of(material, positive)
-    wishes = Wishes(label, count, kept, filtered, ensemble, seed, jobs)
-    settings = {"methods": method, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
-    files.check_folder(out)
-    say_deleted(begin(out, resume, fresh))
     try:
         with shown() as progress:
+            frame = read_table(
+                table, separator=separator, decimal=decimal, encoding=encoding, target=target, groups=groups
+            )
+            kept = tuple(names_of(keep))
+            material = from_frame(frame, target, groups=groups, drop=names_of(drop), ids=ids_of(ids), keep=kept)
+            label = None if positive is None else label_of(material, positive)
+            wishes = Wishes(label, count, kept, filtered, ensemble, seed, jobs)
+            settings = {"methods": method, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
+            files.check_folder(out)
+            say_deleted(begin(out, resume, fresh))
             study = conduct(
                 material,
                 wishes,
