@@ -39,7 +39,6 @@ def render(result: dict[str, Any]) -> str:
         "roc_chart": _two_lines(result, "roc", "false positive rate", "true positive rate"),
         "pr_chart": _two_lines(result, "precision_recall", "recall", "precision"),
         "calibration_chart": _calibration_chart(result),
-        "metric": "auc" if "auc" in result["scores"] else "balanced_accuracy",
         "small": svg.values_by_class,
         "bar": svg.interval_bar,
         "key": svg.legend_mark,

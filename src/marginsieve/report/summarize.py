@@ -15,13 +15,13 @@ from ..studies.selection import score_label
 from .answer import answer
 from .curves import confusion, curves
 from .evidence import evidence
+from .render import SCHEMA
 from .wording import paragraph
 
 if TYPE_CHECKING:
     from ..studies.conducting import Study
     from ..studies.selection import Selection
 
-SCHEMA = 2
 DETAILED = 100  # selected features with evidence and a small plot
 LISTED = 1000  # selected features in the JSON; features.csv has them all
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas")
@@ -121,7 +121,7 @@ def _method(study: Study, selection: Selection) -> dict[str, Any]:
     steps = sorted((step for step in path.steps if np.isfinite(step.score)), key=lambda step: step.size)
     return {
         "name": selection.method.recipe,
-        "title": selection.method.label.replace("_", "-"),
+        "title": selection.method.title,
         "baseline": baseline,
         "does": "All features with the same kind of machine and the same threshold." if baseline else does,
         "source": "" if baseline else source,
@@ -180,7 +180,7 @@ def _features(study: Study) -> list[dict[str, Any]]:
     """The selected features of the main method, by rank."""
     frame = study.features.query("selected").head(LISTED)
     others = [s for s in study.selections[1:] if not s.method.baseline]
-    chosen = {s.method.label.replace("_", "-"): set(s.selector.get_feature_names_out()) for s in others}
+    chosen = {s.method.title: set(s.selector.get_feature_names_out()) for s in others}
     classes, codes, _, _ = read_target(study.material.X, study.material.y, None, None)
     labels = [str(label) for label in classes]
     groups = {

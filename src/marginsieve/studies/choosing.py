@@ -55,6 +55,11 @@ class Method:
     def baseline(self) -> bool:
         return self.label == ALL
 
+    @property
+    def title(self) -> str:
+        """As commands and reports write it."""
+        return self.label.replace("_", "-")
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -66,7 +71,9 @@ class Choice:
     rows: int | None
     suspects: bool
     why: tuple[str, ...]
-    seconds: float  # expected, all workers together
+    cost: dict[str, float]  # expected seconds of one fit, by label
+    judging: float  # and of judging the labels
+    seconds: float  # of the whole with all workers
 
 
 def seconds_of(name: str, rows: int, columns: int) -> float:
@@ -133,7 +140,7 @@ def choose(
         )
         why.append(said)
     total = judging + sum(cost[method.label] for method in chosen) * (folds * count + 1)
-    return Choice(tuple(chosen), folds, count, rows, suspects, tuple(why), total / workers)
+    return Choice(tuple(chosen), folds, count, rows, suspects, tuple(why), cost, judging, total / workers)
 
 
 def _within(

@@ -18,7 +18,7 @@ from ..evaluation.metrics import Scores, score_difference
 from ..inputs import MOST_ROWS, read_target
 from ..suspects import find_suspects
 from .chance import Chance, above_chance
-from .choosing import Choice, choose, seconds_of
+from .choosing import Choice, choose
 from .findings import Finding
 from .material import Material, from_arrays
 from .selection import Selection, Wishes, configured, run
@@ -116,9 +116,9 @@ class Study:
 
     def report(self, file: str | Path) -> Path:
         """Write the report to a file."""
-        from .._whole import write_whole
+        from ..files import write_text
 
-        write_whole(Path(file), self.html().encode("utf-8"))
+        write_text(Path(file), self.html())
         return Path(file)
 
     def save(self, folder: str | Path) -> list[Path]:
@@ -257,18 +257,17 @@ def conduct(
         n_jobs=wishes.n_jobs,
         **settings,
     )
-    for method in choice.methods:
-        configured(method, material, wishes, choice.rows)
-    clock = _Work(choice, len(material.X), material.X.shape[1], progress)
+    selectors = [configured(method, material, wishes, choice.rows) for method in choice.methods]
+    clock = _Work(choice, progress)
     done, failures = [], []
-    for method in choice.methods:
+    for method, selector in zip(choice.methods, selectors, strict=True):
         with clock.part(method.label) as tick:
             try:
-                done.append(run(method, material, choice, wishes, folder, tick))
+                done.append(run(method, selector, material, choice, wishes, folder, tick))
             except SolverError as error:
                 if method is choice.methods[0] or method.baseline:
                     raise
-                failures.append(Finding("method", "alarm", f"{method.label.replace('_', '-')} failed: {error}"))
+                failures.append(Finding("method", "alarm", f"{method.title} failed: {error}"))
     chance, judged = above_chance(done[0], material, choice, wishes), None
     if choice.suspects:
         with clock.part("judging labels"):
@@ -315,18 +314,16 @@ def _judged(material: Material, wishes: Wishes) -> tuple[pd.DataFrame | None, li
 class _Work:
     """Work done of all work, in expected seconds, passed on as parts of it finish."""
 
-    def __init__(self, choice: Choice, m: int, n: int, progress: Progress | None) -> None:
+    def __init__(self, choice: Choice, progress: Progress | None) -> None:
         self.fits = choice.folds * choice.repeats + 1
-        used = round(min(m, choice.rows or m) * (1 - 1 / choice.folds))
-        self.cost = {method.label: seconds_of(method.label, used, n) for method in choice.methods}
-        self.suspects = seconds_of("suspects", used, n) if choice.suspects else 0.0
-        self.total = sum(self.cost.values()) * self.fits + self.suspects
+        self.cost, self.judging = choice.cost, choice.judging
+        self.total = sum(self.cost[method.label] for method in choice.methods) * self.fits + self.judging
         self.done, self.progress = 0.0, progress
 
     @contextmanager
     def part(self, label: str) -> Iterator[Callable[[int], None]]:
         """While a method is run, or the labels are judged; gives what is called with the number of folds done."""
-        step = self.cost.get(label, self.suspects)
+        step = self.cost.get(label, self.judging)
         whole = step * self.fits if label in self.cost else step
         say, before = self.progress or (lambda *_: None), self.done
         name = label.replace("_", "-")

@@ -155,16 +155,21 @@ def _gaps(X: pd.DataFrame) -> list[Finding]:
     return [Finding("gaps", "note", text, tuple(map(str, some.index[:20])))]
 
 
-def _text(X: pd.DataFrame) -> list[Finding]:
-    """Columns of text that are numbers but for a few cells."""
+def are_numbers(cells: Any) -> Any:
+    """Which cells of a column of text are numbers."""
     import pandas as pd
 
+    return pd.to_numeric(cells, errors="coerce").notna()
+
+
+def _text(X: pd.DataFrame) -> list[Finding]:
+    """Columns of text that are numbers but for a few cells."""
     found = []
     for name, dtype in X.dtypes.items():
         if dtype.kind in "biuf" or str(dtype) == "category":
             continue
         cells = X[name].dropna().astype(str)
-        numbers = pd.to_numeric(cells, errors="coerce").notna()
+        numbers = are_numbers(cells)
         if NUMBERS <= numbers.mean() < 1:
             found.append((str(name), cells[~numbers].iloc[0]))
     return [

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InputError, listing
 from ..suspects import find_suspects
 from ..table import as_frame
-from .findings import Finding, findings_of
+from .findings import NUMBERS, Finding, are_numbers, findings_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,6 @@ NAMED = re.compile(
 )
 MOST_DISTINCT = 0.9  # a column that is called an id and has more different values than this share of rows is one
 GROUP = 2.0  # and one whose values come this many times on average tells groups
-NUMBERS = 0.9  # share of cells that are numbers from which on text is no id
 
 
 @dataclass(frozen=True)
@@ -190,8 +189,6 @@ def recognised(X: pd.DataFrame) -> list[str]:
 
 
 def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bool:
-    import pandas as pd
-
     if dtype.kind in "fbcmM":
         return False
     called = _called(name)
@@ -203,7 +200,7 @@ def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bo
         return False
     if dtype.kind in "iu" or called:
         return True
-    return bool(pd.to_numeric(column.astype(str), errors="coerce").notna().mean() < NUMBERS)
+    return bool(are_numbers(column.astype(str)).mean() < NUMBERS)
 
 
 def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:

@@ -149,7 +149,7 @@ def configured(method: Method, material: Material, wishes: Wishes, rows: int | N
         if not _refusal(other, material):
             return other
     if sentence:
-        raise InputError(f"{method.label.replace('_', '-')}: {sentence}")
+        raise InputError(f"{method.title}: {sentence}")
     return selector
 
 
@@ -163,7 +163,7 @@ def _made(recipe: Callable[..., SVMSelector], method: Method, told: dict[str, An
     try:
         return recipe(**told)
     except TypeError as error:
-        raise InputError(f"{method.label.replace('_', '-')} does not take this setting: {error}") from error
+        raise InputError(f"{method.title} does not take this setting: {error}") from error
 
 
 def _refusal(selector: SVMSelector, material: Material) -> str | None:
@@ -179,6 +179,7 @@ def _refusal(selector: SVMSelector, material: Material) -> str | None:
 
 def run(
     method: Method,
+    selector: SVMSelector,
     material: Material,
     choice: Choice,
     wishes: Wishes,
@@ -188,7 +189,6 @@ def run(
     """The nested score of a method, then its fit on all rows; finished folds are kept in the folder."""
     since = time.perf_counter()
     X, y, groups = material.X, material.y, material.groups
-    selector = configured(method, material, wishes, choice.rows)
     outer = f"{choice.folds} {choice.repeats} {wishes.seed}"
     with _memory(folder, selector, X, y, groups, method.label, outer) as memory:
         nested = nested_cv(
