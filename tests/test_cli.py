@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from marginsieve import _progress, cli, recipes
+from marginsieve import _options, _progress, cli, recipes
 from marginsieve.datasets import make_cohort
 from marginsieve.evaluation import protocol
 
@@ -377,10 +377,50 @@ def test_several_methods_a_budget_of_minutes_and_a_report(run, tmp_path):
 def test_progress_without_a_terminal_is_lines(monkeypatch, capsys):
     monkeypatch.setattr(_progress, "EVERY", 0.01)
     with _progress.shown() as progress:
+        progress("reading", 0.0, 4.0)
         progress("svm-rfe", 3.0, 4.0)
         while "svm-rfe" not in (said := capsys.readouterr().err):
             pass
     assert "svm-rfe: 75% done, about 0 s left" in said
+
+
+def test_the_time_left_starts_anew_with_other_work(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+    pace = _progress._Pace()
+    pace.set("first, 300 of 400", 300, 400)  # an earlier run did these
+    assert "not known" in pace.left()
+    now[0] = 10.0
+    pace.set("first, 350 of 400", 350, 400)
+    assert pace.left() == "about 10 s left"
+    pace.set("second, 0 of 400", 0, 400)
+    assert "not known" in pace.left()
+    now[0] = 110.0
+    pace.set("second, 100 of 400", 100, 400)
+    assert pace.left() == "about 5 min 00 s left"
+
+
+def test_bench_runs_a_suite_says_how_far_it_is_and_resumes(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "SELDOM", 0.001)
+    (tmp_path / "small.toml").write_text(
+        'name = "small"\n[protocol]\nname = "nested"\nfolds = 2\nrepeats = 2\n'
+        '[[data]]\nname = "A"\ncohort = {n_samples = 40, n_features = 30, n_relevant = 4, effect = 1.5}\n'
+        '[[method]]\nname = "fisher"\nn_features_to_select = 4\n[[method]]\nname = "su"\nn_features_to_select = 4\n'
+    )
+    words = ("bench", tmp_path / "small.toml", "--out", tmp_path / "b")
+    code, out, err = run(*words)
+    assert code == 0
+    assert "of 8: " in err
+    assert "% done" in err
+    assert "fisher" in out
+    code, out, _ = run(*words, "--resume", "--json", "--metric", "auc")
+    assert code == 0
+    assert {row["method"] for row in json.loads(out)} == {"fisher", "su"}
+
+
+def test_names_with_commas_stand_in_quotes():
+    assert _options.names_of('a, "b, c" ,d,,') == ["a", "b, c", "d"]
+    assert _options.names_of("") == []
 
 
 def test_no_color_is_obeyed(folder, run, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 from rich.console import Console
@@ -40,7 +41,8 @@ def check_jobs(jobs: int) -> None:
 
 
 def names_of(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Names between commas; one that holds a comma itself stands in double quotes."""
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
 
 
 def ids_of(text: str) -> list[str] | None:

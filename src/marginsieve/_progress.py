@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from ._types import Progress
 
 EVERY = 4.0  # seconds between two lines
 
 
 @contextmanager
-def shown() -> Iterator[Callable[[str, float, float], None]]:
-    """Gives progress(what, done, total); the time left is by the speed since the start."""
+def shown(every: float | None = None) -> Iterator[Progress]:
+    """Gives progress(what, done, total); the time left is by the speed since the start, or since `done` last fell."""
     console = Console(stderr=True)
-    with (_bar if console.is_terminal else _lines)(console) as progress:
+    with _bar(console) if console.is_terminal else _lines(console, EVERY if every is None else every) as progress:
         yield progress
 
 
@@ -26,9 +29,11 @@ class _Pace:
 
     def __init__(self) -> None:
         self.what, self.done, self.total = "reading", 0.0, 1.0
-        self.since = time.monotonic()
+        self.since, self.first = time.monotonic(), 0.0
 
     def set(self, what: str, done: float, total: float) -> None:
+        if total != self.total or done < self.done:  # other work
+            self.since, self.first = time.monotonic(), done
         self.what, self.done, self.total = what, done, max(total, 1e-9)
 
     @property
@@ -36,17 +41,17 @@ class _Pace:
         return min(self.done / self.total, 1.0)
 
     def left(self) -> str:
-        elapsed = time.monotonic() - self.since
-        if self.share < 0.02:
+        gained = self.done - self.first
+        if gained < 0.02 * self.total:
             return "time left: not known yet"
-        return f"about {_clock(elapsed * (1 - self.share) / self.share)} left"
+        return f"about {_clock((time.monotonic() - self.since) * (self.total - self.done) / gained)} left"
 
 
 @contextmanager
-def _bar(console: Console) -> Iterator[Callable[[str, float, float], None]]:
+def _bar(console: Console) -> Iterator[Progress]:
     pace = _Pace()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    bar = Progress(*columns, TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=console, transient=True)
+    bar = Bar(*columns, TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=console, transient=True)
     with bar:
         task = bar.add_task("reading", total=1.0, left="")
 
@@ -58,12 +63,12 @@ def _bar(console: Console) -> Iterator[Callable[[str, float, float], None]]:
 
 
 @contextmanager
-def _lines(console: Console) -> Iterator[Callable[[str, float, float], None]]:
+def _lines(console: Console, every: float) -> Iterator[Progress]:
     """A line every few seconds from a thread of its own."""
     pace, over = _Pace(), threading.Event()
 
     def talk() -> None:
-        while not over.wait(EVERY):
+        while not over.wait(every):
             console.print(f"{pace.what}: {pace.share:.0%} done, {pace.left()}", markup=False, highlight=False)
 
     speaker = threading.Thread(target=talk, daemon=True)

@@ -1,5 +1,6 @@
-"""Array types used all over."""
+"""Types used all over."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ Array = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 Matrix = Any  # a dense Array or a scipy.sparse array
+Progress = Callable[[str, float, float], None]  # what is being done, work done, all work
 
 
 def is_sparse(Z: Matrix) -> bool:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as Grid
 
 from ._console import show_prediction, show_result, show_study, show_suspects
 from ._options import check_jobs, features_of, ids_of, names_of, prefilter_of, say_deleted
 from ._progress import shown
+from ._types import Progress
+
+SELDOM = 30.0  # seconds between two lines of what may take days
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
@@ -65,7 +68,12 @@ def select(
         str,
         typer.Option(help="Columns that tell rows apart, separated by commas; auto finds them, none: there are none."),
     ] = "auto",
-    keep: Annotated[str, typer.Option(help="Columns that are always selected, separated by commas.")] = "",
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="Columns that are always selected, separated by commas (a name with a comma in double quotes)."
+        ),
+    ] = "",
     drop: Annotated[str, typer.Option(help="Columns that are no features, separated by commas.")] = "",
     prefilter: Annotated[
         str,
@@ -196,20 +204,8 @@ def bench(
     check_jobs(jobs)
     asked = Suite.read(suite)
     say_deleted(begin(out, resume, fresh))
-    with _progress() as bar:
-        task = bar.add_task(asked.name, total=None)
-        study = run_suite(
-            asked,
-            out,
-            n_jobs=jobs,
-            cluster=cluster,
-            progress=lambda done, total, failed: bar.update(
-                task,
-                completed=done,
-                total=total,
-                description=f"{asked.name}, {failed} failed" if failed else asked.name,
-            ),
-        )
+    with shown(SELDOM) as progress:
+        study = run_suite(asked, out, n_jobs=jobs, cluster=cluster, progress=partial(_counted, progress, asked.name))
     scores, failures = study.scores(metric), study.failures()
     if as_json:
         sys.stdout.write(scores.to_json(orient="records", indent=2) + "\n")
@@ -240,17 +236,16 @@ def reproduce(
     folder = out or Path(f"reproduction-{paper_of(paper).name}")
     if data is not None:
         os.environ["MARGINSIEVE_DATA"] = str(data)
-    with _progress() as bar:
-        tasks: dict[str, Any] = {}
-
-        def progress(label: str, done: int, total: int, failed: int) -> None:
-            if label not in tasks:
-                tasks[label] = bar.add_task(label, total=total)
-            text = f"{label}, {failed} failed" if failed else label
-            bar.update(tasks[label], completed=done, total=total, description=text)
-
+    with shown(SELDOM) as progress:
         report = run(
-            paper, folder, quick=quick, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=progress
+            paper,
+            folder,
+            quick=quick,
+            n_jobs=jobs,
+            cluster=cluster,
+            resume=resume,
+            fresh=fresh,
+            progress=partial(_counted, progress),
         )
     Console().print(f"report: {report}", markup=False, highlight=False)
 
@@ -373,14 +368,6 @@ def _complain(text: str) -> None:
     console.print(text, markup=False, highlight=False)
 
 
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
+def _counted(progress: Progress, label: str, done: int, total: int, failed: int) -> None:
+    """Units of a suite as progress."""
+    progress(f"{label}, {done} of {total}" + (f", {failed} failed" if failed else ""), done, total)

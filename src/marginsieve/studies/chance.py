@@ -19,7 +19,7 @@ from .._types import IntArray
 from ..evaluation import Scores
 from ..fitting import Part, Plan, search_once
 from ..inputs import choose_rows
-from .choosing import SECONDS, Choice
+from .choosing import SECONDS, SHUFFLED_ROWS, Choice
 from .findings import FEW, fewest_units
 from .material import Material
 from .selection import Selection, Wishes, configured
@@ -27,7 +27,6 @@ from .selection import Selection, Wishes, configured
 FAR = 4.0  # standard errors above chance that need no test
 LEVEL = 0.02
 SHUFFLES = 99
-MOST_ROWS = 1000
 SIZES = 10
 FOLDS = 5
 
@@ -68,7 +67,7 @@ def shuffled(
     part, _ = selector._read(material.X, material.y, None, material.groups)
     plan = replace(selector._plan(part), ensemble=None)
     rng = np.random.default_rng(wishes.seed)
-    sample, boosted = choose_rows(part, min(MOST_ROWS, choice.rows or MOST_ROWS), rng)
+    sample, boosted = choose_rows(part, min(SHUFFLED_ROWS, choice.rows or SHUFFLED_ROWS), rng)
     part = Part(part.table, part.y, boosted, part.groups).take(sample)
     searched = search_once(plan, part, rng)
     grid = cut.size_grid([], searched.most, max(1, len(searched.problem.keep)))

@@ -41,6 +41,8 @@ SECONDS = {
     "suspects": (5.0, 15.0, 6.0),
 }
 OTHERS = (3.0, 30.0, 15.0)  # what we have not measured
+SHUFFLED_ROWS = 1000  # at most, in the comparison with shuffled labels
+SHUFFLED_FITS = 60.0  # what that costs, in fits
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Choice:
     why: tuple[str, ...]
     cost: dict[str, float]  # expected seconds of one fit, by label
     judging: float  # and of judging the labels
+    shuffling: float  # and of the comparison with shuffled labels, where it is needed
     seconds: float  # of the whole with all workers
 
 
@@ -80,6 +83,12 @@ def seconds_of(name: str, rows: int, columns: int) -> float:
     """What one fit is expected to take."""
     least, cells, pairs = SECONDS.get(name, OTHERS)
     return least + cells * rows * columns / 1e6 + pairs * rows * rows / 1e6
+
+
+def shuffling_of(name: str, rows: int, columns: int) -> float:
+    """What the comparison with shuffled labels is expected to take: searches without an ensemble."""
+    plain = {"stable_fisher": "fisher"}.get(name, name if name in SECONDS else ALL)
+    return SHUFFLED_FITS * seconds_of(plain, min(rows, SHUFFLED_ROWS), columns)
 
 
 def defaults(mixed: bool, prevalence: float, classes: int) -> tuple[tuple[str, ...], str]:
@@ -132,15 +141,16 @@ def choose(
     told.append(Method(ALL, "su" if mixed else "fisher", (("n_features_to_select", 1.0),)))
     cost = {method.label: seconds_of(method.label, used, n) for method in told}
     judging = seconds_of("suspects", used, n) if suspects else 0.0
+    shuffling = shuffling_of(names[0], used, n)
     workers = _workers(n_jobs)
     chosen, count = told, REPEATS if repeats is None else repeats
     if minutes is not None:
         chosen, count, said = _within(
-            60.0 * minutes * workers - judging, told, cost, folds, repeats, shorten=methods == "auto"
+            60.0 * minutes * workers - judging - shuffling, told, cost, folds, repeats, shorten=methods == "auto"
         )
         why.append(said)
-    total = judging + sum(cost[method.label] for method in chosen) * (folds * count + 1)
-    return Choice(tuple(chosen), folds, count, rows, suspects, tuple(why), cost, judging, total / workers)
+    total = judging + shuffling + sum(cost[method.label] for method in chosen) * (folds * count + 1)
+    return Choice(tuple(chosen), folds, count, rows, suspects, tuple(why), cost, judging, shuffling, total / workers)
 
 
 def _within(

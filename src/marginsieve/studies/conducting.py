@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._highs import SolverError
+from .._types import Progress
 from ..errors import InputError, positive_number, whole_number
 from ..evaluation.metrics import Scores, score_difference
 from ..inputs import MOST_ROWS, read_target
 from ..suspects import find_suspects
 from .chance import Chance, above_chance
-from .choosing import Choice, choose
+from .choosing import Choice, Method, choose
 from .findings import Finding
 from .material import Material, from_arrays
 from .selection import Selection, Wishes, configured, run
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 MOST_JUDGED = 3000  # rows up to which every label is judged
 CLEAN_RATE = 0.02  # at most this share of the correct labels is expected among the suspects
-
-Progress = Callable[[str, float, float], None]  # what is being done, work done, all work
 
 
 @dataclass(frozen=True)
@@ -261,16 +260,18 @@ def conduct(
     clock = _Work(choice, progress)
     done, failures = [], []
     for method, selector in zip(choice.methods, selectors, strict=True):
-        with clock.part(method.label) as tick:
+        with clock.part(method) as tick:
             try:
                 done.append(run(method, selector, material, choice, wishes, folder, tick))
             except SolverError as error:
                 if method is choice.methods[0] or method.baseline:
                     raise
                 failures.append(Finding("method", "alarm", f"{method.title} failed: {error}"))
-    chance, judged = above_chance(done[0], material, choice, wishes), None
+    with clock.step("shuffled labels", choice.shuffling):
+        chance = above_chance(done[0], material, choice, wishes)
+    judged = None
     if choice.suspects:
-        with clock.part("judging labels"):
+        with clock.step("judging labels", choice.judging):
             judged, said = _judged(material, wishes)
             failures += said
     return Study(
@@ -315,19 +316,20 @@ class _Work:
     """Work done of all work, in expected seconds, passed on as parts of it finish."""
 
     def __init__(self, choice: Choice, progress: Progress | None) -> None:
-        self.fits = choice.folds * choice.repeats + 1
-        self.cost, self.judging = choice.cost, choice.judging
-        self.total = sum(self.cost[method.label] for method in choice.methods) * self.fits + self.judging
-        self.done, self.progress = 0.0, progress
+        self.fits, self.cost = choice.folds * choice.repeats + 1, choice.cost
+        self.total = sum(self.cost[method.label] for method in choice.methods) * self.fits
+        self.total += choice.judging + choice.shuffling
+        self.done, self.say = 0.0, progress or (lambda *_: None)
+
+    def part(self, method: Method) -> AbstractContextManager[Callable[[float], None]]:
+        """While a method is run; gives what is called with the number of folds done."""
+        return self.step(method.title, self.cost[method.label] * self.fits, self.fits)
 
     @contextmanager
-    def part(self, label: str) -> Iterator[Callable[[int], None]]:
-        """While a method is run, or the labels are judged; gives what is called with the number of folds done."""
-        step = self.cost.get(label, self.judging)
-        whole = step * self.fits if label in self.cost else step
-        say, before = self.progress or (lambda *_: None), self.done
-        name = label.replace("_", "-")
-        say(name, before, self.total)
-        yield lambda count: say(name, before + count * step, self.total)
-        self.done = before + whole
-        say(name, self.done, self.total)
+    def step(self, name: str, cost: float, pieces: int = 1) -> Iterator[Callable[[float], None]]:
+        """While something of this cost is done; gives what is called with the number of pieces done."""
+        before = self.done
+        self.say(name, before, self.total)
+        yield lambda count: self.say(name, before + cost * count / pieces, self.total)
+        self.done = before + cost
+        self.say(name, self.done, self.total)
