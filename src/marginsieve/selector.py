@@ -22,6 +22,7 @@ from .components import resolve
 from .ensemble import agreed, members
 from .errors import InputError
 from .fitting import Model, Part, Plan, Searched, fit_model, prepare, search_once, varying, with_path
+from .formula import Formula
 from .inputs import (
     check_classes,
     choose_rows,
@@ -52,7 +53,7 @@ def _wants_probability(selector: SVMSelector) -> bool:
     return bool(selector.probability)
 
 
-class SVMSelector(Proofs, ClassifierMixin, SelectorMixin, BaseEstimator):
+class SVMSelector(Formula, Proofs, ClassifierMixin, SelectorMixin, BaseEstimator):
     """Selects features with a support vector machine and classifies with what it selected.
 
     Parameters
@@ -98,6 +99,7 @@ class SVMSelector(Proofs, ClassifierMixin, SelectorMixin, BaseEstimator):
         Workers for the inner folds or the members of an ensemble; the result does not depend on it.
     random_state : int, RandomState or None
 
+    Where the machine is linear in the columns there are `coef_` and `intercept_`, in the units of the columns.
     Machines that are linear programs also have `objective_`, `bound_`, `gap_` and `status_`, those with the ramp loss
     `suspects_`: the samples that they left out, with the margin of each and how often resampled fits left it out.
     """

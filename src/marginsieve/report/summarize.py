@@ -56,6 +56,7 @@ def summarize(study: Study) -> dict[str, Any]:
         "n_features": selector.n_features_,
         "n_features_over_folds": methods[0]["n_features_over_folds"],
         "threshold": selector.threshold_,
+        "formula": _formula(main),
         "score_is": methods[0]["score_is"],
         "stop_reason": methods[0]["stop_reason"],
         "own_number": methods[0]["own_number"],
@@ -195,6 +196,14 @@ def _features(study: Study) -> list[dict[str, Any]]:
             told |= evidence(column, entry["kind"], codes, labels, study.main.nested.positive)
         out.append(told)
     return out
+
+
+def _formula(selection: Selection) -> dict[str, Any] | None:
+    """What goes with the features' coefficients to score a new sample by hand."""
+    formula = selection.formula
+    return (
+        None if formula is None else {"intercept": formula.intercept, "slope": formula.slope, "offset": formula.offset}
+    )
 
 
 def _suspects(study: Study) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import recipes
+from .._types import Array
 from ..errors import InputError
 from ..evaluation import Nested, Scores, nested_cv, nogueira
 from ..evaluation.memory import Memory
@@ -46,6 +48,19 @@ class Wishes:
 
 
 @dataclass(frozen=True)
+class ScoreFormula:
+    """score = sum_j coefficient_j x_j + intercept, above 0 for the positive class.
+
+    The probability of that class is the logistic function of slope * score + offset.
+    """
+
+    coefficient: Array  # (columns,)
+    intercept: float
+    slope: float
+    offset: float
+
+
+@dataclass(frozen=True)
 class Selection:
     """A method's selector on all rows and its nested score."""
 
@@ -68,12 +83,26 @@ class Selection:
         found = nogueira(sets, self.nested.n_features)
         return found if found.value == found.value else None
 
+    @cached_property
+    def formula(self) -> ScoreFormula | None:
+        """A new sample's score by hand; None where the machine is not linear or there are three classes."""
+        selector = self.selector
+        if len(selector.classes_) != 2 or not hasattr(selector, "coef_"):
+            return None
+        sign, (slope, offset) = selector._sign, selector._sigmoid[0]
+        return ScoreFormula(sign * selector.coef_[0], sign * selector.intercept_[0], slope, sign * offset)
+
     def features(self) -> pd.DataFrame:
-        """Every feature by rank: name, rank, score, selected, frequency over the outer folds, and what it resembles."""
+        """Every feature by rank: name, rank, score, selected, frequency over the outer folds, and what it resembles.
+
+        `coefficient` is that of the `formula`, empty where there is none.
+        """
         import pandas as pd
 
         order = np.argsort(self.selector.ranking_)
         names = self.selector.columns_.names
+        coef = None if self.formula is None else self.formula.coefficient
+        factor = np.full(len(names), np.nan) if coef is None else np.where(self.selector.support_, coef, np.nan)
         like = {name: group.representative for group in self.selector.groups_ for name in group.members}
         return pd.DataFrame(
             {
@@ -82,6 +111,7 @@ class Selection:
                 "score": self.selector.scores_[order],
                 "selected": self.selector.support_[order],
                 "frequency": self.nested.frequency[order],
+                "coefficient": factor[order],
                 "like": [like.get(names[j], "") for j in order],
                 "kind": np.array(self.selector.columns_.kind, dtype=object)[order],
             }
