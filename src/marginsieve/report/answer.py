@@ -88,7 +88,8 @@ def _stability(result: dict[str, Any]) -> str:
         word = "The list is unstable: other samples would have given another"
     return (
         f"{word} ({value:.2f}, where 0 is a random choice and 1 always the same); "
-        f"of {len(result['features']):,} features in the list {always:,} were selected in every outer fold."
+        f"of {len(result['features']):,} features in the list {always:,} {'was' if always == 1 else 'were'} selected "
+        "in every outer fold."
     )
 
 
