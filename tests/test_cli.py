@@ -55,10 +55,10 @@ def test_a_saved_model_predicts_new_samples(folder, run, tmp_path):
     new.to_csv(tmp_path / "new.csv", sep=";", decimal=",", index=False)
     code, out, _ = run("predict", tmp_path / "r" / "model.skops", tmp_path / "new.csv", "--out", tmp_path / "p.csv")
     assert code == 0
-    assert "9 samples: 9 case (model of 4 features)" in out
+    assert "9 samples (case: 9) by a model of 4 features" in out
     assert "columns that the model does not know were not used: 'patient'" in out
     found = pd.read_csv(tmp_path / "p.csv")
-    assert list(found.columns) == ["row", "predicted", "score", "probability", "far"]
+    assert list(found.columns) == ["row", "patient", "predicted", "score", "probability", "far"]
     assert (found["predicted"] == "case").all()
     code, out, _ = run(
         "predict", tmp_path / "r" / "model.skops", tmp_path / "new.csv", "--json", "--out", tmp_path / "p.csv"
@@ -85,7 +85,9 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     for score in result["scores"].values():
         assert 0 <= score["low"] <= score["value"] <= score["high"] <= 1
     features = pd.read_csv(tmp_path / "features.csv")
-    assert list(features.columns) == ["name", "rank", "score", "selected", "frequency", "like", "kind"]
+    assert list(features.columns) == [
+        *("name", "rank", "score", "selected", "frequency", "coefficient", "like", "kind")
+    ]
     assert features["rank"].tolist() == list(range(1, 41))
     assert features["selected"].sum() == result["n_features"] == len(result["features"])
     assert features["frequency"].between(0, 1).all()
@@ -203,7 +205,8 @@ def mistakes(folder):
         (("select", folder, *target), "is a folder"),
         (("select", table, "--target", "outcom"), "did you mean 'outcome'?"),
         (("select", table, *target, "--groups", "nobody"), "groups names 'nobody'"),
-        (("select", table, *target, "--method", "magic"), "there is no method 'magic'; the methods are 'svm_rfe'"),
+        (("select", table, *target, "--method", "magic"), "there is no method 'magic'; the methods are 'svm-rfe'"),
+        (("select", table, *target, "--method", "svm-ref"), "did you mean 'svm-rfe'?"),
         (("select", table, *target, "--features", "few"), "--features is 'few'; it must be auto"),
         (("select", table, *target, "--features", "0"), "--features is '0'"),
         (("select", table, *target, "--positive", "maybe"), "positive is 'maybe'; the target 'outcome' has"),
@@ -212,14 +215,14 @@ def mistakes(folder):
         (("select", table, *target, "--jobs", "0"), "--jobs is 0"),
         (("select", table, *target, "--out", table), "cannot be written to"),
         (("select", table, *target, "--drop", "outcome"), "is the target"),
-        (("select", table, *target, "--folds", "50"), "class case has 20 samples, fewer than the 50 outer folds"),
+        (("select", table, *target, "--folds", "50"), "it takes 20 outer folds, not 50"),
         (("select", table, "--target", "g01"), "looks continuous"),
         (("select", table), "Missing option"),
         (("cohort", folder / "x.csv", "--prevalence", "2"), "prevalence is 2.0"),
     ]
 
 
-@pytest.mark.parametrize("case", range(17))
+@pytest.mark.parametrize("case", range(18))
 def test_mistakes_get_a_sentence_and_exit_code_2(case, folder, run):
     words, sentence = mistakes(folder)[case]
     code, out, err = run(*words)
@@ -292,7 +295,7 @@ def test_row_numbers_are_no_features(run, tmp_path):
     frame.assign(id=np.arange(30)).to_csv(tmp_path / "id.csv", index=False)
     _, out, _ = run("select", tmp_path / "id.csv", "--target", "y", "--out", tmp_path / "r", *ONE)
     assert "3 features" in out
-    assert "note: 'id' tells rows apart: taken as an id and not used as a feature" in " ".join(out.split())
+    assert "note: 'id' looks like an id and is not used as a feature" in " ".join(out.split())
     _, out, _ = run("select", tmp_path / "id.csv", "--target", "y", "--ids", "none", "--out", tmp_path / "n", *ONE)
     assert "4 features" in out
 
@@ -416,6 +419,53 @@ def test_bench_runs_a_suite_says_how_far_it_is_and_resumes(run, tmp_path, monkey
     code, out, _ = run(*words, "--resume", "--json", "--metric", "auc")
     assert code == 0
     assert {row["method"] for row in json.loads(out)} == {"fisher", "su"}
+
+
+def test_predictions_never_overwrite_the_table(folder, run, tmp_path):
+    code, _, _ = run(
+        "select",
+        folder / "t.csv",
+        "--target",
+        "outcome",
+        "--method",
+        "fisher",
+        "--out",
+        tmp_path / "r",
+        "--no-suspects",
+        "--folds",
+        2,
+        "--repeats",
+        1,
+    )
+    assert code == 0
+    frame = pd.read_csv(folder / "t.csv").assign(**{"sample id": "S1"})
+    frame.to_csv(tmp_path / "n.csv", index=False)
+    for out, sentence in ((tmp_path / "n.csv", "the table itself"), (tmp_path / "p.parquet", "must end in .csv")):
+        code, _, err = run("predict", tmp_path / "r", tmp_path / "n.csv", "--out", out)
+        assert code == 2
+        assert sentence in " ".join(err.split())
+    code, out, _ = run("predict", tmp_path / "r", tmp_path / "n.csv", "--json")
+    assert code == 0
+    assert json.loads(out)["rows"][0]["sample id"] == "S1"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["n.csv", "r"]
+
+
+def test_a_command_that_fails_at_once_leaves_nothing_behind(folder, run, tmp_path):
+    code, _, _ = run("select", folder / "t.csv", "--target", "g01", "--out", tmp_path / "r")
+    assert code == 2
+    assert not (tmp_path / "r").exists()
+    code, _, err = run("select", folder / "t.csv", "--target", "outcome", "--folds", 50, "--out", tmp_path / "r")
+    assert code == 2
+    assert "outer folds" in err
+    assert not (tmp_path / "r").exists()
+
+
+def test_reproduce_says_which_data_are_missing(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
+    code, out, err = run("reproduce", "kp-imbalanced", "--quick", "--out", tmp_path / "r")
+    assert code == 0
+    assert "data sets are not here and were not run" in " ".join(err.split())
+    assert "report:" in out
 
 
 def test_names_with_commas_stand_in_quotes():

@@ -73,7 +73,7 @@ def test_a_stray_byte_far_down_does_not_stop_the_reading(tmp_path):
     [
         ("a,b\n1,2\n", {"decimal": ";"}, "decimal is ';'; it must be '.' or ','"),
         ("a,b\n1,2\n", {"separator": "::"}, "separator is '::'; it must be one character"),
-        ("a,b\n1,2\n", {"encoding": "klingon"}, "could not be read with encoding 'klingon'"),
+        ("a,b\n1,2\n", {"encoding": "klingon"}, "could not be read as text with encoding 'klingon'"),
         ("a,b\n", {}, "0 rows"),
         ("a;b;c\n1#2#3\n", {}, "has one column|has 3 fields"),
         ("\n\n", {}, "is empty"),

@@ -28,12 +28,14 @@ def show_result(result: dict[str, Any], out: Path) -> None:
     console = Console()
     say: Any = lambda text="": console.print(text, markup=False, highlight=False)  # noqa: E731
     table = result["table"]
-    classes = ", ".join(f"{count} {label}" for label, count in table["classes"].items())
+    classes = ", ".join(f"{label}: {count}" for label, count in table["classes"].items())
     about = f"; positive class: {table['positive']}" if len(table["classes"]) == 2 else ""
     say(f"{table['rows']} rows ({classes}), {table['features']} features{about}")
     say(result["answer"]["headline"])
     for sentence in result["answer"]["sentences"]:
         say(sentence)
+    for doubt in result["answer"]["doubts"]:
+        console.print(Text.assemble(("doubt: ", "bold yellow"), doubt))
     if result["own_number"]:
         say(f"its own number: {result['stop_reason']}")
     say()
@@ -43,16 +45,18 @@ def show_result(result: dict[str, Any], out: Path) -> None:
         grid.add_column(heading, justify="left" if heading == "method" else "right")
     for method in result["methods"]:
         cells = [
-            f"{method['scores'][name]['value']:.3f} ({method['scores'][name]['low']:.2f} to "
-            f"{method['scores'][name]['high']:.2f})"
+            f"{method['scores'][name]['value']:.3f} ({method['scores'][name]['low']:.3f}-"
+            f"{method['scores'][name]['high']:.3f})"
             for name in shown
         ]
         stable = "" if method["stability"] is None else f"{method['stability']['value']:.2f}"
         grid.add_row(method["title"], f"{method['n_features']:,}", *cells, stable)
     console.print(grid, markup=False)
     say()
+    if not result["answer"]["evidence"]:
+        say("What the method picks when it must pick something; read it as noise:")
     _show_features(console, result)
-    for note in _doubts(result):
+    for note in _notes(result):
         say(f"note: {note}")
     where = f"\nreport: {out / 'report.html'}; everything: {out}/ ({result['seconds']:.1f} s)"
     console.print(where, markup=False, highlight=False, soft_wrap=True)
@@ -80,13 +84,13 @@ def show_suspects(found: pd.DataFrame, target: str, out: Path) -> None:
     text = f"{_many(len(found), 'sample')}, {_many(len(worst), 'suspect label')}"
     console.print(text, markup=False, highlight=False)
     grid = Grid(box=None, pad_edge=False)
-    for heading in ("row", target, "wrong with probability", "margin", "beyond it in"):
-        grid.add_column(heading, justify="left" if heading == target else "right", overflow="fold")
+    named = ["row", *(["label"] if "label" in worst else []), target]
+    for heading in (*named, "wrong with probability", "margin", "beyond it in"):
+        grid.add_column(heading, justify="left" if heading in (target, "label") else "right", overflow="fold")
     for row in worst.head(SHOWN).to_dict("records"):
         share = f"{row['frequency']:.0%} of fits"
-        grid.add_row(
-            str(row["row"]), _plain(str(row[target])), f"{row['suspicion']:.2f}", f"{row['margin']:.2f}", share
-        )
+        told = (_plain(str(row[name])) for name in named)
+        grid.add_row(*told, f"{row['suspicion']:.2f}", f"{row['margin']:.2f}", share)
     if len(worst):
         console.print(grid, markup=False)
     if len(worst) > SHOWN:
@@ -103,19 +107,20 @@ def _many(count: int, thing: str) -> str:
     return f"{count} {thing}" + ("" if count == 1 else "s")
 
 
-def _doubts(result: dict[str, Any]) -> list[str]:
-    """What a reader should know before believing the numbers."""
-    doubts, table = list(result["answer"]["doubts"]), result["table"]
-    doubts += [finding["text"] for finding in result["findings"] if finding["level"] != "alarm"]
+def _notes(result: dict[str, Any]) -> list[str]:
+    """What else a reader should know."""
+    table = result["table"]
+    notes = [finding["text"] for finding in result["findings"] if finding["level"] != "alarm"]
     if count := len(table["constant_columns"]):
-        doubts.append(f"{_many(count, 'constant column')} left out")
+        notes.append(f"{_many(count, 'constant column')} left out")
     if count := len(table["equal_columns"]):
-        doubts.append(f"{_many(count, 'group')} of columns that are equal to the last digit (result.json)")
+        notes.append(f"{_many(count, 'group')} of columns that are equal to the last digit (result.json)")
     groups = result["groups"]
-    doubts += [f"{g['representative']!r} is nearly the same as {listing(g['members'], NAMED)}" for g in groups[:NAMED]]
+    notes += [f"{g['representative']!r} is nearly the same as {listing(g['members'], NAMED)}" for g in groups[:NAMED]]
     if len(groups) > NAMED:
-        doubts.append(f"{_many(len(groups) - NAMED, 'more group')} of near-duplicates (result.json)")
-    return doubts
+        notes.append(f"{_many(len(groups) - NAMED, 'more group')} of near-duplicates (result.json)")
+    notes += [text for text in result["protocol"]["chosen"] if "longer than asked" in text]
+    return notes
 
 
 def show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) -> None:
@@ -143,12 +148,14 @@ def show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) -
     console.print(f"study: {out}/results.sqlite", markup=False, highlight=False)
 
 
-def show_prediction(found: Prediction, model: SVMSelector, out: Path) -> None:
+def show_prediction(found: Prediction, model: SVMSelector, out: Path | None) -> None:
     """How many samples each class gets, and what to know about them."""
     console, frame = Console(), found.table
     say: Any = lambda text="": console.print(text, markup=False, highlight=False)  # noqa: E731
-    counts = ", ".join(f"{count} {label}" for label, count in frame["predicted"].value_counts().items())
-    say(f"{_many(len(frame), 'sample')}: {counts} (model of {_many(model.n_features_, 'feature')})")
+    counts = ", ".join(f"{label}: {count}" for label, count in frame["predicted"].value_counts().items())
+    say(f"{_many(len(frame), 'sample')} ({counts}) by a model of {_many(model.n_features_, 'feature')}")
+    if "probability" in frame and len(model.classes_) == 2:
+        say(f"the probability is that of {model.positive_!s}; the score is cut at 0, which need not be one half")
     for note in found.notes:
         say(f"note: {note}")
     say(f"predictions: {out}")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from .errors import InputError
+
+if TYPE_CHECKING:
+    from .evaluation.paper import Paper
 
 
 def features_of(text: str) -> int | None:
@@ -35,6 +40,29 @@ def say_deleted(paths: list[Path]) -> None:
         Console(stderr=True).print(f"deleted {path}", markup=False, highlight=False)
 
 
+def say_replaced(out: Path, command: str) -> None:
+    """A folder that holds the result of another command."""
+    from .files import read_result
+
+    if not (out / "result.json").exists():
+        return
+    earlier = read_result(out).get("how", {}).get("command")
+    if earlier and earlier.removesuffix(" --fresh") != command.removesuffix(" --fresh"):
+        text = f"note: {out} holds the result of another command, which will be replaced ({earlier})"
+        Console(stderr=True).print(text, markup=False, highlight=False)
+
+
+def say_absent(paper: Paper, quick: bool) -> None:
+    """Data sets of a paper that are not here."""
+    from .datasets import present
+
+    wanted = sorted({name for job in paper.jobs for name in (job.quick if quick else job.data)})
+    if absent := sorted(set(wanted) - set(present(wanted))):
+        text = f"note: {len(absent)} of {len(wanted)} data sets are not here and were not run ({', '.join(absent)}): "
+        text += "docs/data.md says where they come from, --data or MARGINSIEVE_DATA names their folder"
+        Console(stderr=True).print(text, markup=False, highlight=False)
+
+
 def check_jobs(jobs: int) -> None:
     if jobs == 0:
         raise InputError("--jobs is 0; it must be 1 or more, or -1 for one per core")
@@ -48,3 +76,19 @@ def names_of(text: str) -> list[str]:
 def ids_of(text: str) -> list[str] | None:
     """None: they are to be found."""
     return None if text == "auto" else [] if text == "none" else names_of(text)
+
+
+def check_csv(path: Path, table: Path) -> None:
+    """Where a table of results goes: a CSV file, and not the table that was given."""
+    if path.resolve() == table.resolve():
+        raise InputError(f"--out is {str(path)!r}, the table itself: name another file")
+    if path.suffix.lower() != ".csv":
+        raise InputError(f"--out is {str(path)!r}; it must end in .csv")
+
+
+def ids_among(columns: Iterable[str], known: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """Columns of a new table that are named like ids and are nothing that the model knows."""
+    from .studies.material import called_id
+
+    other = {*known, *taken}
+    return [name for name in columns if called_id(name) and name not in other]

@@ -14,7 +14,18 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from ._console import show_prediction, show_result, show_study, show_suspects
-from ._options import check_jobs, features_of, ids_of, names_of, prefilter_of, say_deleted
+from ._options import (
+    check_csv,
+    check_jobs,
+    features_of,
+    ids_among,
+    ids_of,
+    names_of,
+    prefilter_of,
+    say_absent,
+    say_deleted,
+    say_replaced,
+)
 from ._progress import shown
 from ._types import Progress
 
@@ -105,7 +116,8 @@ def select(
 ) -> None:
     """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
     from . import files
-    from .evaluation.store import begin
+    from .errors import InputError
+    from .evaluation.store import begin, forget_empty
     from .reading import read_table, write_back
     from .studies.conducting import conduct
     from .studies.material import from_frame, label_of
@@ -125,13 +137,15 @@ def select(
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
             files.check_folder(out)
             say_deleted(begin(out, resume, fresh))
+            said = shlex.join(["marginsieve", *sys.argv[1:]])
+            say_replaced(out, said)
             study = conduct(
                 material,
                 wishes,
                 {**settings, "repeats": repeats, "suspects": judge},
                 progress,
                 out,
-                shlex.join(["marginsieve", *sys.argv[1:]]),
+                said,
             )
             progress("writing", 1.0, 1.0)
             study.save(out)
@@ -140,6 +154,9 @@ def select(
     except KeyboardInterrupt:
         _complain("interrupted; the same command goes on where it was")
         raise typer.Exit(130) from None
+    except InputError:
+        forget_empty(out)
+        raise
     if as_json:
         sys.stdout.write((out / "result.json").read_text(encoding="utf-8"))
     else:
@@ -165,7 +182,9 @@ def report(
 def predict(
     model: Annotated[Path, typer.Argument(help="The model.skops of a result folder.")],
     table: Annotated[Path, typer.Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
-    out: Annotated[Path, typer.Option(help="The predictions (.csv).")] = Path("predicted.csv"),
+    out: Annotated[
+        Path | None, typer.Option(help="The predictions (.csv); predicted.csv, with --json no file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
 ) -> None:
     """Predict new samples with a saved model; columns are matched by name."""
@@ -174,15 +193,21 @@ def predict(
     from .prediction import predict as say
     from .reading import read_table
 
-    fitted = load(model)
-    found = say(fitted, read_table(table))
+    path = out or (None if as_json else Path("predicted.csv"))
+    if path is not None:
+        check_csv(path, table)
+    fitted, new = load(model), read_table(table)
+    found = say(fitted, new)
     frame = found.table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))
-    files.write_csv(frame, out)
+    for place, name in enumerate(ids_among(new.columns, fitted.columns_.names, frame.columns), 1):
+        frame.insert(place, name, new[name].to_numpy())
+    if path is not None:
+        files.write_csv(frame, path)
     if as_json:
         sys.stdout.write(json.dumps({"notes": found.notes, "rows": frame.to_dict("records")}, default=str) + "\n")
     else:
-        show_prediction(found, fitted, out)
+        show_prediction(found, fitted, path)
 
 
 @app.command()
@@ -247,6 +272,7 @@ def reproduce(
             fresh=fresh,
             progress=partial(_counted, progress),
         )
+    say_absent(paper_of(paper), quick)
     Console().print(f"report: {report}", markup=False, highlight=False)
 
 
@@ -292,6 +318,7 @@ def suspects(
     from .studies.material import suspects_of
 
     check_jobs(jobs)
+    check_csv(out, table)
     found = suspects_of(
         read_table(table, target=target, groups=groups),
         target,

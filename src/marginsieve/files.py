@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._whole import write_whole
-from .errors import InputError
+from .errors import InputError, listing
 from .persistence import save
 
 if TYPE_CHECKING:
@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from .studies import Study
 
 
+WRITTEN = ("report.html", "features.csv", "predictions.csv", "suspects.csv", "model.skops", "methods.txt")
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def check_folder(out: Path) -> None:
-    """Make the folder and write to it once, before the work is done."""
+    """Make the folder and write to it once, before the work is done; refuse one with files that we did not write."""
+    ours = (out / "result.json").exists() or (out / "results.sqlite").exists()
+    if not ours and (foreign := [name for name in WRITTEN if (out / name).exists()]):
+        raise InputError(f"the folder {str(out)!r} holds {listing(foreign)} of something else: name another one")
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):

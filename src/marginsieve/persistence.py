@@ -80,9 +80,15 @@ def load(path: str | Path) -> SVMSelector:
     from skops import io
 
     path = Path(path)
+    if path.is_dir() and (path / "model.skops").is_file():
+        path = path / "model.skops"
     if not path.is_file():
         raise InputError(f"there is no model {str(path)!r}")
     if not zipfile.is_zipfile(path):
+        with path.open("rb") as handle:
+            start = handle.read(2)
+        if start in (b"", b"PK"):
+            raise InputError(f"{path.name!r} is {'cut off' if start else 'empty'}: copy it again")
         raise InputError(
             f"{path.name!r} is not a model of marginsieve (it is no archive): a pickle, for one, is never loaded, "
             "since it can run any code"

@@ -10,6 +10,7 @@ import numpy as np
 from ._types import Array, BoolArray
 from .errors import InputError, listing
 from .inputs import read_new
+from .numerals import is_text, read_numerals
 from .selector import SVMSelector
 from .table import is_missing
 
@@ -65,9 +66,15 @@ def _complete(model: SVMSelector, frame: pd.DataFrame) -> Any:
     for j, name in enumerate(model.columns_.names):
         levels = model.columns_.levels.get(j)
         neutral: Any = 0.0 if levels is None else levels[0] if levels else None
-        columns[name] = frame[name] if model.support_[j] else neutral
+        columns[name] = _as_trained(frame[name], levels) if model.support_[j] else neutral
     made = pd.DataFrame(columns, index=frame.index)
     return made if hasattr(model, "feature_names_in_") else made.to_numpy()
+
+
+def _as_trained(column: pd.Series, levels: Any) -> Any:
+    """Text that is numbers with something around them, as it was read for the training."""
+    read = read_numerals(column) if levels is None and is_text(column.dtype) else None
+    return column if read is None else read.values
 
 
 def _far(model: SVMSelector, Z: Any) -> BoolArray:

@@ -26,6 +26,7 @@ PEEK = 1 << 22  # bytes that are looked at: several rows of a wide table
 ROWS = 50  # rows that are looked at
 EMPTY = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]  # "None" may be a class
 MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+NAMELESS = re.compile(r"^Unnamed: (\d+)$")  # what pandas calls a column without a name
 WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
@@ -70,7 +71,8 @@ def read_table(
         elif kind in TEXT:
             frame = _text(path, kind, separator, decimal, encoding)
         else:
-            raise InputError(f"{path.name!r} ends in {path.suffix!r}; it must end in {ENDINGS}")
+            hint = " (from a spreadsheet, save it as CSV)" if kind in (".xlsx", ".xls", ".ods") else ""
+            raise InputError(f"{path.name!r} ends in {path.suffix!r}; it must end in {ENDINGS}{hint}")
     except InputError:
         raise
     except Exception as error:
@@ -97,7 +99,17 @@ def _text(path: Path, kind: str, separator: str | None, decimal: str | None, enc
         if encoding is not None:
             raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
         frame = pd.read_csv(path, encoding="cp1252", encoding_errors="replace", **how)  # a stray byte far down
-    return frame.drop(columns=[name for name in frame.columns if str(name).startswith("Unnamed: ")])
+    return _named(frame)
+
+
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    """A first column without a name that tells rows apart is left out; others without one are called by their place."""
+    first = frame.columns[0]
+    if NAMELESS.match(str(first)) and (frame[first].is_unique or frame[first].isna().all()):
+        frame = frame.drop(columns=first)
+    empty = [name for name in frame.columns if NAMELESS.match(str(name)) and frame[name].isna().all()]
+    frame = frame.drop(columns=empty)
+    return frame.rename(columns=lambda name: NAMELESS.sub(lambda found: f"column {int(found[1]) + 1}", str(name)))
 
 
 def dialect_of(
@@ -109,10 +121,12 @@ def dialect_of(
     if separator is not None and len(separator) != 1:
         raise InputError(f"separator is {separator!r}; it must be one character")
     encoding = encoding or _encoding(_peek(path))
+    if b"\0" in _peek(path) and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
+        raise InputError(f"{path.name!r} is no text file; a table must end in {ENDINGS} and be what its name says")
     try:
         text = codecs.getincrementaldecoder(encoding)("strict").decode(_peek(path))
     except (LookupError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name!r} could not be read with encoding {encoding!r}: {error}") from error
+        raise InputError(f"{path.name!r} could not be read as text with encoding {encoding!r}: {error}") from error
     lines = text.splitlines()
     lines = lines[: ROWS + 1] if len(lines) > ROWS + 1 else lines if len(text) < PEEK // 2 else lines[:-1] or lines
     separator = separator or _separator(lines, first)
@@ -170,8 +184,9 @@ def _check_header(path: Path, rows: Sequence[Sequence[str]], separator: str) -> 
     names, first = rows[0], rows[1] if len(rows) > 1 else None
     if first and len(first) != len(names):
         raise InputError(
-            f"the header of {path.name!r} has {len(names)} fields and its first row {len(first)}: "
-            f"name every column, and leave no separator ({separator!r}) at the end of the rows"
+            f"the header of {path.name!r} has {len(names)} field{'' if len(names) == 1 else 's'} and its first row "
+            f"{len(first)}: the first line must name every column (no title or comment above it), and no separator "
+            f"({separator!r}) may stand at the end of the rows"
         )
     if len(names) == 1 and any(mark in names[0] for mark in SEPARATORS):
         raise InputError(f"{path.name!r} has one column, {names[0][:60]!r}: its separator is not {separator!r}")

@@ -180,6 +180,24 @@ def begin(folder: Path, resume: bool, fresh: bool) -> list[Path]:
     return found
 
 
+def forget_empty(folder: Path) -> None:
+    """Take away what a run that failed at once leaves behind: a store without a unit, the lock, an empty folder."""
+    if not folder.is_dir():
+        return
+    if (folder / FILE).exists():
+        try:
+            with locked(folder):
+                store = Store(folder)
+                used = bool(store.units())
+                store.close()
+        except InputError:  # another run is at work, or the file is none of ours
+            return
+        for path in () if used else (*folder.glob(f"{FILE}*"), folder / "lock"):
+            path.unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Only one run works on a folder. The lock is the system's own: it goes when the process does, however it ends."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 
 from ..errors import InputError, listing
@@ -63,7 +64,12 @@ def key(name: str) -> str:
     """The recipe's name as it is listed here; svm-rfe and svm_rfe are the same."""
     plain = name.strip().lower().replace("-", "_")
     if plain not in RECIPES:
-        raise InputError(f"there is no method {name!r}; the methods are {listing(names(), most=50)}")
+        close = difflib.get_close_matches(plain, RECIPES, n=1)
+        known = [one.replace("_", "-") for one in names()]
+        hint = (
+            f"did you mean {close[0].replace('_', '-')!r}?" if close else f"the methods are {listing(known, most=50)}"
+        )
+        raise InputError(f"there is no method {name!r}; {hint}")
     return plain
 
 

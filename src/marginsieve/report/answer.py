@@ -8,6 +8,7 @@ from ..errors import listing
 
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
 CLOSE = 0.02  # a difference of balanced accuracy that is not worth a word
+LIKELY = 0.5  # a label that is wrong with this probability or more looks wrong; a suspect below it is doubtful
 
 
 def answer(result: dict[str, Any]) -> dict[str, Any]:
@@ -36,22 +37,29 @@ def _headline(result: dict[str, Any], found: bool) -> str:
     if count == table["features"]:
         what = f"All {count:,} features" if count > 1 else "The only feature"
     verb = "predicts" if count == 1 else "predict"
-    return f"{what} {verb} {target}: {span}; chance gives {chance:.2f}."
+    leak = any(finding["kind"] in ("copy", "leak") for finding in result["findings"])
+    tail = " Perhaps too good to be true: see what to doubt." if leak else ""
+    return f"{what} {verb} {target}: {span}; chance gives {chance:.2f}.{tail}"
 
 
 def _list(result: dict[str, Any]) -> str:
     sizes = result["n_features_over_folds"]
     spread = f"{sizes['smallest']:,} to {sizes['largest']:,}"
     how = f"the outer folds chose {spread}, median {sizes['median']:g}"
-    if sizes["smallest"] == sizes["largest"]:
-        how = f"every outer fold chose {sizes['smallest']:,}"
-    given = result["methods"][0]["size_rule"] == "given"
+    given, count = result["methods"][0]["size_rule"] == "given", result["n_features"]
     text = "" if given else f"The number of features is not exact: {how}."
+    if not given and sizes["smallest"] == sizes["largest"] == count:
+        text = f"Every outer fold chose {_many(count, 'feature')} too." if count < result["table"]["features"] else ""
+    groups = [feature["group"] for feature in result["features"] if feature["group"]]
+    if again := len(groups) - len(set(groups)):
+        text += f"{' ' if text else ''}Of the {count:,} selected {again:,} "
+        text += f"{'is a near-duplicate of another' if again == 1 else 'are near-duplicates of others'} in the list."
     if auc := result["scores"].get("auc"):
         span = f"AUC {auc['value']:.2f}, {auc['low']:.2f} to {auc['high']:.2f}"
         positive = result["table"]["positive"]
-        text += f"{' ' if text else ''}A random {positive} ranks above a random other sample in "
-        text += f"{auc['value']:.0%} of pairs ({span})."
+        share = "over 99%" if 0.995 <= auc["value"] < 1 else f"{auc['value']:.0%}"
+        text += f"{' ' if text else ''}A random sample of class {positive} ranks above a random other one in "
+        text += f"{share} of pairs ({span})."
     return text
 
 
@@ -71,26 +79,38 @@ def _price(result: dict[str, Any]) -> str:
     else:
         verdict = "Whether the short list costs or gains accuracy against all features is open"
     level = baseline["scores"]["balanced_accuracy"]["value"]
-    return f"{verdict} (balanced accuracy {level:.2f} with all; difference {span})."
+    span = f"; difference {span}" if any(round(one, 2) for one in change.values()) else ""
+    return f"{verdict} (balanced accuracy {level:.2f} with all{span})."
 
 
 def _stability(result: dict[str, Any]) -> str:
     found = result["stability"]
     if found is None:
         return ""
-    value = found["value"]
-    always = sum(feature["frequency"] == 1 for feature in result["features"])
+    value, listed = found["value"], result["features"]
+    always = sum(feature["frequency"] == 1 for feature in listed)
+    scale = f"{value:.2f}, where 0 is a random choice and 1 always the same"
+    if _only_length(result):
+        every = "The one feature" if len(listed) == 1 else f"All {len(listed):,} features"
+        return f"{every} of the list came up in every outer fold; what varies is how many others did ({scale})."
     if value >= STABLE:
         word = "The list is stable"
     elif value >= UNSTABLE:
         word = "The list is moderately stable"
     else:
         word = "The list is unstable: other samples would have given another"
+    if len(listed) == 1:
+        return f"{word} ({scale}); its one feature was selected in {listed[0]['frequency']:.0%} of the outer folds."
     return (
-        f"{word} ({value:.2f}, where 0 is a random choice and 1 always the same); "
-        f"of {len(result['features']):,} features in the list {always:,} {'was' if always == 1 else 'were'} selected "
-        "in every outer fold."
+        f"{word} ({scale}); of {len(listed):,} features in the list "
+        f"{always:,} {'was' if always == 1 else 'were'} selected in every outer fold."
     )
+
+
+def _only_length(result: dict[str, Any]) -> bool:
+    """Whether the folds agree on what is listed and differ in how much more they took."""
+    listed = result["features"]
+    return bool(listed) and result["stability"]["value"] < STABLE and all(one["frequency"] == 1 for one in listed)
 
 
 def _labels(result: dict[str, Any]) -> str:
@@ -99,23 +119,39 @@ def _labels(result: dict[str, Any]) -> str:
         return ""
     if not judged["trusted"]:
         return "Labels cannot be judged where nothing predicts them."
-    if judged["count"] == 0:
-        return "No label looks wrong."
-    worst = listing([entry["label"] for entry in judged["rows"]], 5)
-    many = "1 label looks" if judged["count"] == 1 else f"{judged['count']} labels look"
-    them = "it" if judged["count"] == 1 else "them"
-    return f"{many} wrong (sample {worst}): check {them} by hand before the list is used."
+    rows = judged["rows"]
+    wrong = [row for row in rows if row["suspicion"] >= LIKELY]
+    text = "No label looks wrong."
+    if wrong:
+        named = listing([row["label"] for row in wrong], 5)
+        many, them = ("1 label looks", "it") if len(wrong) == 1 else (f"{len(wrong)} labels look", "them")
+        text = f"{many} wrong ({judged['named_by']} {named}): check {them} by hand before the list is used."
+    if rest := len(rows) - len(wrong):
+        more = "more sample" if wrong else "sample"
+        them = "is hard to place, its label" if rest == 1 else "are hard to place, each label"
+        text += f" {_many(rest, more)} {them} more likely right than wrong."
+    return text
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
 def _doubts(result: dict[str, Any], found: bool) -> list[str]:
     doubts = [finding["text"] for finding in result["findings"] if finding["level"] == "alarm"]
     stability = result["stability"]
-    if found and stability is not None and stability["value"] < UNSTABLE:
+    if found and stability is not None and stability["value"] < UNSTABLE and not _only_length(result):
         doubts.append("the list changes much from fold to fold: read it as one of many that predict equally well")
     table = result["table"]
     width = result["scores"]["balanced_accuracy"]["high"] - result["scores"]["balanced_accuracy"]["low"]
     if width > 0.2:
         doubts.append(f"{table['rows']} samples leave the score open by {width:.2f}")
+    sizes = result["n_features_over_folds"]
+    if found and result["methods"][0]["size_rule"] != "given" and result["n_features"] > sizes["largest"]:
+        doubts.append(
+            f"the list has {result['n_features']:,} features, more than any outer fold chose ({sizes['largest']:,} at "
+            "most): its length is largely by chance"
+        )
     if found and len(result["methods"]) > 2:
         best = max(result["methods"], key=lambda method: method["scores"]["balanced_accuracy"]["value"])
         ours = result["methods"][0]["scores"]["balanced_accuracy"]["value"]

@@ -18,8 +18,12 @@ LEVELS = 6  # levels that it names; the others are one
 def evidence(column: pd.Series, kind: str, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
     """Effect size with its name, the direction in words, values by class."""
     if kind in ("nominal", "boolean") or column.dtype.kind not in "iufb":
-        return _of_levels(column, codes, classes, positive)
-    return _of_numbers(column.to_numpy(dtype=np.float64), codes, classes, positive)
+        found = _of_levels(column, codes, classes, positive)
+    else:
+        found = _of_numbers(column.to_numpy(dtype=np.float64), codes, classes, positive)
+    if len(classes) == 2:  # the class of interest first
+        found["plot"]["classes"].sort(key=lambda part: part["class"] != classes[positive])
+    return found
 
 
 def _of_numbers(value: Array, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
@@ -47,9 +51,15 @@ def _of_numbers(value: Array, codes: IntArray, classes: list[str], positive: int
             "direction": f"{side} in {classes[positive]}",
             "plot": shown,
         }
-    means = [part.mean() if len(part) else -np.inf for part in parts]
     effect = {"name": "eta squared", "value": eta_squared(parts)}
-    return {"effect": effect, "direction": f"highest in {classes[int(np.argmax(means))]}", "plot": shown}
+    return {"effect": effect, "direction": _apart([part.mean() for part in parts], classes), "plot": shown}
+
+
+def _apart(means: list[float], classes: list[str]) -> str:
+    """Which of three classes or more lies furthest from the one next to it, above or below the others."""
+    order = np.argsort(means)
+    low, high = means[order[1]] - means[order[0]], means[order[-1]] - means[order[-2]]
+    return f"highest in {classes[order[-1]]}" if high >= low else f"lowest in {classes[order[0]]}"
 
 
 def _of_levels(column: pd.Series, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
@@ -101,11 +111,13 @@ def eta_squared(parts: list[Array]) -> float:
 
 
 def cramers_v(table: Array) -> float:
-    """sqrt(chi^2 / (N (min(rows, columns) - 1))) of a table of counts."""
+    """sqrt(chi^2 / (N (min(rows, columns) - 1))) of a table of counts, less what chance gives (Bergsma 2013)."""
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-    least = min(table.shape) - 1
-    if least < 1:
-        return 0.0
     total = table.sum()
+    if min(table.shape) < 2 or total < 3:
+        return 0.0
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / total
-    return float(np.sqrt(((table - expected) ** 2 / expected).sum() / (total * least)))
+    rows, columns = table.shape
+    phi = ((table - expected) ** 2 / expected).sum() / total - (rows - 1) * (columns - 1) / (total - 1)
+    least = min(size - (size - 1) ** 2 / (total - 1) for size in (rows, columns)) - 1
+    return float(np.sqrt(max(phi, 0.0) / least)) if least > 0 else 0.0

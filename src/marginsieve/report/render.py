@@ -68,6 +68,7 @@ def _environment() -> Any:
     )
     made.filters["num"] = _number
     made.filters["span"] = lambda score: f"{score['low']:.2f} to {score['high']:.2f}"
+    made.filters["fine"] = lambda score: f"{score['low']:.3f} to {score['high']:.3f}"
     made.filters["signed"] = lambda value: f"{value:+.2f}"
     made.filters["percent"] = lambda value: f"{value:.0%}"
     made.filters["thousands"] = lambda value: f"{value:,}"

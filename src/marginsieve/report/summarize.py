@@ -12,7 +12,7 @@ from .. import recipes
 from ..evaluation import METRICS, Scores
 from ..inputs import read_target
 from ..studies.selection import score_label
-from .answer import answer
+from .answer import LIKELY, answer
 from .curves import confusion, curves
 from .evidence import evidence
 from .render import SCHEMA
@@ -210,11 +210,12 @@ def _suspects(study: Study) -> dict[str, Any]:
     """The suspect samples, the worst first; how many labels were judged."""
     frame = study.suspects
     if frame is None:
-        return {"judged": 0, "count": 0, "rows": []}
+        return {"judged": 0, "count": 0, "named_by": "row", "rows": []}
     names = frame["label"] if "label" in frame else frame["row"]
     told = frame.assign(label=names.astype(str))[frame["suspect"]]
     rows = told.drop(columns="suspect").rename(columns={"row": "sample"}).to_dict("records")
-    return {"judged": len(frame), "count": len(rows), "rows": rows}
+    count = sum(row["suspicion"] >= LIKELY for row in rows)
+    return {"judged": len(frame), "count": count, "named_by": "sample" if "label" in frame else "row", "rows": rows}
 
 
 def _counted(kinds: tuple[str, ...]) -> dict[str, int]:

@@ -137,11 +137,11 @@ def _bar_rows(plot: dict[str, Any]) -> str:
 def interval_bar(value: float, low: float, high: float, scale: tuple[float, float], zero: float | None) -> Markup:
     """A value with its interval on a line of its own, for a table's cell."""
     place: Callable[[float], float] = lambda v: (  # noqa: E731
-        3 + 114 * (min(max(v, scale[0]), scale[1]) - scale[0]) / (scale[1] - scale[0])
+        3 + 74 * (min(max(v, scale[0]), scale[1]) - scale[0]) / (scale[1] - scale[0])
     )
     mark = "" if zero is None else f'<path class="rule" d="M{place(zero):.1f} 1V15"/>'
     return Markup(
-        f'<svg class="bar" viewBox="0 0 120 16" width="120" height="16" aria-hidden="true">{mark}'
+        f'<svg class="bar" viewBox="0 0 80 16" width="80" height="16" aria-hidden="true">{mark}'
         f'<path class="line s0" d="M{place(low):.1f} 8H{place(high):.1f}"/>'
         f'<circle class="dot s0" cx="{place(value):.1f}" cy="8" r="4"/></svg>'
     )

@@ -62,7 +62,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
 
     main, others = result["methods"][0], [method for method in result["methods"][1:] if not method["baseline"]]
     table, protocol = result["table"], result["protocol"]
-    counts = ", ".join(f"{count} {label}" for label, count in table["classes"].items())
+    counts = ", ".join(f"{label}: {count}" for label, count in table["classes"].items())
     clinical = main["kernel"] == "clinical"
     prepared = (
         f"Mixed columns and missing cells were compared by the clinical kernel{cite('daemen2009')}"
@@ -73,7 +73,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     size = f"The number of features was {SIZE_RULES[main['size_rule']]}"
     times = f"{protocol['repeats']} times repeated " if protocol["repeats"] > 1 else ""
     sentences = [
-        f"Features that predict {table['target']} were selected among {table['features']:,} in {table['rows']:,} "
+        f"Features to predict {table['target']} were selected among {table['features']:,} in {table['rows']:,} "
         f"samples ({counts}) with {main['title']}{cite(*CITED[main['name']])} as implemented in marginsieve "
         f"{result['version']}.",
         f"{prepared}; all classes were given the same weight.",
@@ -90,7 +90,9 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     else:
         sentences.append("The same splits were used for all features without a selection.")
     sentences.append(f"Stability is that of Nogueira et al.{cite('nogueira2018')} over the outer folds.")
-    if result["suspects"]["judged"]:
+    if not result["chance"]["evident"]:
+        sentences.append("The scores gave no evidence that the features predict it.")
+    elif result["suspects"]["judged"]:
         sentences.append(
             "Suspect labels were named by resampled ramp-loss machines that had not seen the sample"
             f"{cite('baldomero2021')}."

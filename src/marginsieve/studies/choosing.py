@@ -23,6 +23,7 @@ ROWS = 5000  # rows that are trained on where there are more than can be
 NUMBERS = ("stable_fisher", "svm_rfe", "l1_cssvm")
 RARELY = ("stable_fisher", "l1_cssvm", "d_hell")
 MIXED = ("clinical_rfe", "relieff", "hfs_nb")
+MIXED_RARELY = ("hfs_nb", "clinical_rfe", "relieff")
 
 # seconds of one fit with its inner folds: at least, for a million cells, for a million pairs of rows
 SECONDS = {
@@ -93,9 +94,11 @@ def shuffling_of(name: str, rows: int, columns: int) -> float:
 
 def defaults(mixed: bool, prevalence: float, classes: int) -> tuple[tuple[str, ...], str]:
     """Names of recipes by the shape of the table, and the reason."""
+    rare = prevalence < RARE and classes == 2
     if mixed:
-        return MIXED, "the table has categories or empty cells: methods on the clinical kernel"
-    if prevalence < RARE and classes == 2:
+        reason = "the table has categories or empty cells: methods on the clinical kernel"
+        return (MIXED_RARELY, f"{reason}; a rare class ({prevalence:.1%}): tests first") if rare else (MIXED, reason)
+    if rare:
         return RARELY, f"numbers, and a rare class ({prevalence:.1%}): methods that weigh both classes the same"
     return NUMBERS, "a table of numbers: a stable filter, elimination by a machine, an l1 penalty"
 
@@ -173,7 +176,8 @@ def _within(
     while repeats is None and count < MOST_REPEATS and total(chosen, count + 1) <= seconds:
         count += 1
     over = "; that may take longer than asked" if total(chosen, count) > seconds else ""
-    said = f"{len(chosen) - 1} of {len(methods) - 1} methods and {count} repeats by the budget of minutes{over}"
+    times = "1 repeat" if count == 1 else f"{count} repeats"
+    said = f"{len(chosen) - 1} of {len(methods) - 1} methods and {times} by the budget of minutes{over}"
     return chosen, count, said
 
 

@@ -19,8 +19,8 @@ from ..evaluation.metrics import Scores, score_difference
 from ..inputs import MOST_ROWS, read_target
 from ..suspects import find_suspects
 from .chance import Chance, above_chance
-from .choosing import Choice, Method, choose
-from .findings import Finding
+from .choosing import FOLDS, Choice, Method, choose
+from .findings import Finding, units_of
 from .material import Material, from_arrays
 from .selection import Selection, Wishes, configured, run
 
@@ -247,6 +247,7 @@ def conduct(
     _check(settings, wishes)
     classes, codes, _, _ = read_target(material.X, material.y, None, None)
     counts = np.bincount(codes)
+    _check_classes(classes, codes, material, settings["folds"])
     choice = choose(
         *material.X.shape,
         mixed=material.mixed or material.gaps,
@@ -292,21 +293,30 @@ def _check(settings: dict[str, Any], wishes: Wishes) -> None:
             whole_number("study", name, settings[name], lowest)
 
 
+def _check_classes(classes: Any, codes: Any, material: Material, folds: int | None) -> None:
+    """Every class must be there in every training part, twice, so that inner folds can be made of it."""
+    asked = FOLDS if folds is None else folds
+    for label, count in zip(classes, units_of(codes, material.groups), strict=True):
+        enough = [some for some in range(2, count + 1) if count - -(-count // some) >= 2]
+        if asked in enough or len(classes) < 2:
+            continue
+        what = ("sample" if material.groups is None else "group") + ("" if count == 1 else "s")
+        if enough:
+            few = min(enough, key=lambda some: abs(some - asked))
+            advice = f"it takes {few} outer folds, not {asked} (--folds {few}, folds={few})"
+        else:
+            advice = "a study needs at least 3 of each class; leave this class out, or join it with another"
+        raise InputError(f"the target {material.target!r} has {count} {what} of class {label!s}: {advice}")
+
+
 def _judged(material: Material, wishes: Wishes) -> tuple[pd.DataFrame | None, list[Finding]]:
-    """What is suspect about the labels; empty cells are filled for this alone, without a look at the labels."""
+    """What is suspect about the labels."""
     if len(material.X) > MOST_JUDGED:
         text = f"labels were not judged: {len(material.X)} rows, more than the {MOST_JUDGED} that this is done for"
         return None, [Finding("suspects", "note", text)]
-    X = material.X.loc[:, material.X.notna().any()]
-    if material.gaps:
-        X = X.copy()
-        for name in X.columns[X.isna().any()]:
-            column = X[name]
-            number = column.dtype.kind in "iuf"
-            X[name] = column.astype(float).fillna(column.median()) if number else column.astype(object).fillna("")
     try:
         told: dict[str, Any] = {"groups": material.groups, "n_jobs": wishes.n_jobs, "random_state": wishes.seed}
-        found = find_suspects(X, material.y, clean_rate=CLEAN_RATE, **told)
+        found = find_suspects(material.filled(), material.y, clean_rate=CLEAN_RATE, **told)
     except (InputError, SolverError) as error:
         return None, [Finding("suspects", "note", f"labels were not judged: {error}")]
     return found, []

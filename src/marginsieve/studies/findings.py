@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from .._types import IntArray
 from ..errors import listing
+from ..numerals import is_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 FEW = 10  # samples of a class below which a bootstrap says little
 LEVELS = 50  # different values up to which a column of whole numbers is also looked at as categories
 LIKELY = 0.05  # as many columns or more that separate the classes by chance: it is no alarm
-NUMBERS = 0.9  # share of a text column's cells that are numbers from which on the others are worth a look
+MIXED = 0.5  # share of a text column's cells that are numbers from which on the others are worth a look
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,15 @@ def _separating(X: pd.DataFrame, codes: IntArray) -> list[str]:
     return [str(name) for name in numbers.columns[usable][apart]]
 
 
-def fewest_units(codes: IntArray, groups: Any = None) -> int:
-    """How many samples, or groups where there are any, the rarest class has."""
+def units_of(codes: IntArray, groups: Any = None) -> list[int]:
+    """How many samples, or groups where there are any, each class has."""
     units = np.arange(len(codes)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    return min(len(np.unique(units[codes == code])) for code in np.unique(codes))
+    return [len(np.unique(units[codes == code])) for code in np.unique(codes)]
+
+
+def fewest_units(codes: IntArray, groups: Any = None) -> int:
+    """How many samples or groups the rarest class has."""
+    return min(units_of(codes, groups))
 
 
 def _few(y: Any, groups: Any) -> list[Finding]:
@@ -135,7 +141,8 @@ def _equal_rows(X: pd.DataFrame, codes: IntArray) -> list[Finding]:
         return []
     kinds = np.unique(np.stack([place, codes]), axis=1)[0]
     torn = int((np.bincount(kinds) > 1).sum())
-    text = f"{extra} rows repeat another row: where these are the same sample twice, the scores are too good"
+    some = "1 row repeats" if extra == 1 else f"{extra} rows repeat"
+    text = f"{some} another row: where these are the same sample twice, the scores are too good"
     found = [Finding("equal rows", "note" if torn == 0 else "alarm", text)]
     if torn:
         text = f"{torn} sets of equal rows have different classes: no method can get all of them right"
@@ -149,30 +156,29 @@ def _gaps(X: pd.DataFrame) -> list[Finding]:
     if not len(some):
         return []
     worst = f"{some.index[0]!r} in {some.iloc[0]:.0%} of the rows"
-    text = (
-        f"{len(some)} of {X.shape[1]} columns have empty cells, {share.mean():.1%} of all cells, most of them {worst}"
-    )
+    every = "under 0.1%" if share.mean() < 0.001 else f"{share.mean():.1%}"
+    text = f"{len(some)} of {X.shape[1]} columns have empty cells, {every} of all cells, most of them {worst}"
     return [Finding("gaps", "note", text, tuple(map(str, some.index[:20])))]
 
 
-def are_numbers(cells: Any) -> Any:
-    """Which cells of a column of text are numbers."""
+def number_share(cells: Any) -> float:
+    """Which share of a column of text is numbers."""
+    return float(_are_numbers(cells).mean())
+
+
+def _are_numbers(cells: Any) -> Any:
     import pandas as pd
 
     return pd.to_numeric(cells, errors="coerce").notna()
 
 
 def _text(X: pd.DataFrame) -> list[Finding]:
-    """Columns of text that are numbers but for a few cells."""
+    """Columns of text that are numbers but for some cells."""
     found = []
-    for name, dtype in X.dtypes.items():
-        if dtype.kind in "biuf" or str(dtype) == "category":
-            continue
+    for name in [name for name, dtype in X.dtypes.items() if is_text(dtype)]:
         cells = X[name].dropna().astype(str)
-        numbers = are_numbers(cells)
-        if NUMBERS <= numbers.mean() < 1:
-            found.append((str(name), cells[~numbers].iloc[0]))
-    return [
-        Finding("text", "note", f"{name!r} holds numbers but also {cell!r}: it is read as categories", (name,))
-        for name, cell in found
-    ]
+        numbers = _are_numbers(cells)
+        if MIXED <= numbers.mean() < 1:
+            text = f"{name!r} holds numbers but also {cells[~numbers].iloc[0]!r}: it is read as categories, in no order"
+            found.append(Finding("text", "alarm", text, (str(name),)))
+    return found

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, listing
+from ..numerals import is_text, read_numerals
 from ..suspects import find_suspects
 from ..table import as_frame
-from .findings import NUMBERS, Finding, are_numbers, findings_of
+from .findings import MIXED, Finding, findings_of, number_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,8 @@ NAMED = re.compile(
 )
 MOST_DISTINCT = 0.9  # a column that is called an id and has more different values than this share of rows is one
 GROUP = 2.0  # and one whose values come this many times on average tells groups
+MANY, FEW = 10, 5  # more levels than this, most rows in levels of fewer rows than that: nothing to learn from
+DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([ T]\d{1,2}:\d{2}.*)?")
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,18 @@ class Material:
     def gaps(self) -> bool:
         return bool(self.X.isna().to_numpy().any())
 
+    def filled(self) -> pd.DataFrame:
+        """The features with the median, or a level of its own, in empty cells, for what takes none; labels unseen."""
+        X = self.X.loc[:, self.X.notna().any()]
+        if not self.gaps:
+            return X
+        X = X.copy()
+        for name in X.columns[X.isna().any()]:
+            column = X[name]
+            number = column.dtype.kind in "iuf"
+            X[name] = column.astype(float).fillna(column.median()) if number else column.astype(object).fillna("")
+        return X
+
 
 def from_frame(
     frame: Any,
@@ -68,16 +83,70 @@ def from_frame(
     if str(y.dtype) in ("category", "str", "string", "object"):
         y = y.astype(str).astype(object)
     left_out = [name for name in (groups, *drop) if name is not None]
-    X = frame.drop(columns=[target, *left_out])
+    X, told = _numbers(frame.drop(columns=[target, *left_out]))
     names = list(ids) if ids is not None else [name for name in recognised(X) if name not in keep]
     names = [name for name in names if name in X.columns]
     labels = frame[names[0]] if names else labels
     X = X.drop(columns=names)
+    unusable = [finding for finding in _unusable(X) if finding.columns[0] not in keep]
+    useless = [finding.columns[0] for finding in unusable]
+    X = X.drop(columns=useless)
     if X.shape[1] == 0:
-        raise InputError("no column is left to select from")
+        why = "; ".join(finding.text for finding in [*_of_ids(names, ids is None), *unusable])
+        raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
-    found = _of_ids(names, ids is None) + findings_of(X, y, group) + (_of_groups(X) if groups is None else [])
-    return Material(X, y, group, labels, target, groups, tuple(names), (*left_out, *names), tuple(found))
+    repeats = _of_repeats(frame, names) + _of_groups(X) if groups is None else []
+    found = [*_of_ids(names, ids is None), *unusable, *told, *findings_of(X, y, group), *repeats]
+    return Material(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(found))
+
+
+def _numbers(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Finding]]:
+    """Columns of text that are numbers with something around them, as numbers."""
+    changed: dict[Any, Any] = {}
+    told = []
+    for name in [name for name, dtype in X.dtypes.items() if is_text(dtype)]:
+        if (read := read_numerals(X[name])) is not None:
+            changed[name] = read.values
+            text = f"{name!r} was read as numbers: {', '.join(read.said)}"
+            told.append(Finding("numbers", "alarm" if read.limits else "note", text, (str(name),)))
+    return (X.assign(**changed) if changed else X), told
+
+
+def _unusable(X: pd.DataFrame) -> list[Finding]:
+    """Columns that hold dates, or levels of a few rows each: a machine that takes them learns rows by heart."""
+    import pandas as pd
+
+    found = []
+    for name, dtype in X.dtypes.items():
+        declared = isinstance(dtype, pd.CategoricalDtype)
+        cells = X[name].dropna() if dtype.kind == "M" or declared or is_text(dtype) else X[name].iloc[:0]
+        if dtype.kind == "M" or (len(cells) and not declared and cells.astype(str).str.fullmatch(DATE).all()):
+            text = f"{name!r} holds dates and is not used: where time matters, give it as a number, such as days"
+            found.append(Finding("dates", "note", text, (str(name),)))
+            continue
+        if declared and dtype.ordered:
+            continue
+        counts = cells.astype(str).value_counts()
+        if len(counts) > MANY and counts[counts < FEW].sum() > 0.5 * len(cells):
+            text = (
+                f"{name!r} has {len(counts):,} levels in {len(cells):,} rows, most of them with fewer than {FEW} rows: "
+                "nothing can be learned from these, and it is not used; join levels, or keep it by name"
+            )
+            found.append(Finding("levels", "alarm", text, (str(name),)))
+    return found
+
+
+def _of_repeats(frame: pd.DataFrame, names: Sequence[str]) -> list[Finding]:
+    """Ids that come more than once."""
+    found = []
+    for name in names:
+        if (twice := int(frame[name].duplicated().sum())) and called_id(name):
+            text = (
+                f"{name!r} repeats in {twice} of {len(frame)} rows: where these are the same case twice, name it as "
+                "groups, or the scores are too good"
+            )
+            found.append(Finding("groups", "alarm", text, (name,)))
+    return found
 
 
 def _check_names(
@@ -89,6 +158,8 @@ def _check_names(
         if name is not None and name not in frame.columns:
             close = difflib.get_close_matches(str(name), [str(c) for c in frame.columns], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"its columns are {listing(list(frame.columns))}"
+            if not close and all(_plain_number(column) for column in frame.columns):
+                hint += "; has the file a line with names at its top?"
             raise InputError(f"{role} names {name!r}, which the table does not have; {hint}")
     if target in (groups, *drop, *ids):
         raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, nor tell groups")
@@ -97,8 +168,18 @@ def _check_names(
     for role, name in (("target", target), ("group column", groups)):
         if name is not None and (missing := int(frame[name].isna().sum())):
             raise InputError(
-                f"the {role} {name!r} is empty in {missing} of {len(frame)} rows; fill or remove these rows"
+                f"the {role} {name!r} is empty in {missing} of {len(frame)} rows, the first of them row "
+                f"{int(np.argmax(frame[name].isna().to_numpy())) + 1}; fill or remove these rows (a cell with NA, NaN, "
+                "null or nothing counts as empty)"
             )
+
+
+def _plain_number(text: Any) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Sequence[Any] = ()) -> Material:
@@ -117,7 +198,7 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
     else:
         frame = table.to_pandas()
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    target = str(getattr(y, "name", None) or "target")
+    target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
     while target in frame.columns:
         target += "_"
     frame = frame.assign(**{target: _as_column("y", y, len(frame))})
@@ -133,10 +214,11 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
 def _as_column(name: str, given: Any, m: int) -> Any:
     """One value per row."""
     values = np.asarray(given)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
     if given is None or values.ndim != 1:
-        raise InputError(
-            f"{name} is {type(given).__name__} of {values.ndim} dimensions; it must hold one value per row"
-        )
+        told = repr(given) if isinstance(given, str) else f"{type(given).__name__} of {values.ndim} dimensions"
+        raise InputError(f"{name} is {told}; it must hold one value per row, not the name of a column")
     if len(values) != m:
         raise InputError(f"X has {m} rows and {name} {len(values)}; they must be as many")
     return values
@@ -168,7 +250,7 @@ def _tidied(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**changed) if changed else frame
 
 
-def _called(name: Any) -> bool:
+def called_id(name: Any) -> bool:
     """Whether a column is named like an id; PatientID is patient_id."""
     return bool(NAMED.search(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", str(name)).lower()))
 
@@ -191,24 +273,26 @@ def recognised(X: pd.DataFrame) -> list[str]:
 def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bool:
     if dtype.kind in "fbcmM":
         return False
-    called = _called(name)
+    called = called_id(name)
     if counts_rows or (dtype.kind in "iu" and not called):
         return counts_rows
     column = X[name].dropna()
     distinct = column.nunique() if dtype.kind in "iu" else column.astype(str).nunique()
     if len(column) < FEWEST or not (distinct == len(column) or (called and distinct > MOST_DISTINCT * len(X))):
         return False
-    if dtype.kind in "iu" or called:
-        return True
-    return bool(are_numbers(column.astype(str)).mean() < NUMBERS)
+    return dtype.kind in "iu" or called or bool(number_share(column.astype(str)) < MIXED)
 
 
 def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
     if not names:
         return []
-    tell, taken = ("tells", "an id") if len(names) == 1 else ("tell", "ids")
-    text = f"{listing(names)} {tell} rows apart: taken as {taken} and not used as a feature"
-    return [Finding("id", "note", text + (" (--ids none, ids=() use it)" if guessed else ""), tuple(names))]
+    one = len(names) == 1
+    if not guessed:
+        text = f"{listing(names)}: {'an id, which is no feature' if one else 'ids, which are no features'}"
+    else:
+        text = f"{listing(names)} {'looks like an id and is' if one else 'look like ids and are'} not used as "
+        text += f"{'a feature' if one else 'features'} (--ids none, ids=() would)"
+    return [Finding("id", "note", text, tuple(names))]
 
 
 def _of_groups(X: pd.DataFrame) -> list[Finding]:
@@ -216,7 +300,7 @@ def _of_groups(X: pd.DataFrame) -> list[Finding]:
     found = [
         str(name)
         for name, dtype in X.dtypes.items()
-        if dtype.kind != "f" and _called(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
+        if dtype.kind != "f" and called_id(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
     ]
     text = "{} looks like an id whose rows belong together: name it as groups, or the scores are too good"
     return [Finding("groups", "alarm", text.format(repr(name)), (name,)) for name in found]
@@ -234,10 +318,12 @@ def label_of(material: Material, positive: str) -> Any:
 def suspects_of(
     frame: Any, target: str, *, groups: str | None = None, drop: Sequence[str] = (), **settings: Any
 ) -> pd.DataFrame:
-    """`find_suspects` on a table with its target: the table's own columns `target` and, where given, `groups` first."""
+    """`find_suspects` on a table with its target: the rows' `label`, the columns `groups` and `target` come first."""
     material = from_frame(frame, target, groups=groups, drop=drop)
-    found = find_suspects(material.X, material.y, groups=material.groups, **settings)
+    found = find_suspects(material.filled(), material.y, groups=material.groups, **settings)
     found.insert(0, target, material.y.to_numpy())
     if groups is not None:
         found.insert(0, groups, material.groups.to_numpy())
+    if material.labels is not None and "label" not in found:
+        found.insert(0, "label", np.asarray(material.labels))
     return found

@@ -25,6 +25,7 @@ from ..evaluation.stability import Stability
 from ..evaluation.store import Store, locked
 from ..evaluation.suite import Data, fingerprint, key_of
 from ..inputs import read_target
+from ..kernels import Clinical
 from ..searches import Budget
 from ..selector import SVMSelector
 from .choosing import Choice, Method
@@ -174,7 +175,7 @@ def configured(method: Method, material: Material, wishes: Wishes, rows: int | N
         told["standardize"] = False
     selector = _made(recipe, method, told)
     sentence = _refusal(selector, material)
-    if sentence and "kernel" not in told:
+    if sentence and "kernel" not in told and not isinstance(selector.kernel, Clinical):
         other = _made(recipe, method, told | {"kernel": "clinical", "standardize": False})
         if not _refusal(other, material):
             return other
@@ -193,6 +194,8 @@ def _made(recipe: Callable[..., SVMSelector], method: Method, told: dict[str, An
     try:
         return recipe(**told)
     except TypeError as error:
+        if "'kernel'" in str(error):
+            raise InputError(f"{method.title} has a kernel of its own: leave the kernel out") from error
         raise InputError(f"{method.title} does not take this setting: {error}") from error
 
 
