@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from marginsieve import study
 from marginsieve.datasets import make_cohort
 from marginsieve.errors import InputError
+from marginsieve.numerals import read_numerals
 from marginsieve.reading import dialect_of, read_table, write_back
 
 FRAME = pd.DataFrame(
@@ -84,6 +85,54 @@ def test_what_cannot_be_read_is_told(text, given, sentence, tmp_path):
     path.write_text(text)
     with pytest.raises(InputError, match=sentence):
         read_table(path, **given)
+
+
+def test_columns_without_a_name(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(",a,,b,\n0,1,7,u,\n1,2,7,v,\n")
+    frame = read_table(path)
+    assert list(frame.columns) == ["a", "column 3", "b"]  # the row numbers and the empty last one are left out
+    assert frame["column 3"].tolist() == [7, 7]
+    path.write_text(",a\n5,1\n5,2\n")
+    assert list(read_table(path).columns) == ["column 1", "a"]
+
+
+def test_what_is_no_text_is_told(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(bytes(range(256)) * 10)
+    with pytest.raises(InputError, match=r"'t.csv' is no text file"):
+        read_table(path)
+    (tmp_path / "t.xlsx").write_bytes(b"PK")
+    with pytest.raises(InputError, match="save it as CSV"):
+        read_table(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["3.105,22", "12,5", "1.234.567,0"], [3105.22, 12.5, 1234567.0]),
+        (["1,234", "5,000.5", "7"], [1234.0, 5000.5, 7.0]),
+        (["23.4%", "5 %"], [23.4, 5.0]),
+        (["€12.30", "-$5", "7 €"], [12.3, -5.0, 7.0]),
+        (["1.5", "?", " 2 "], [1.5, np.nan, 2.0]),
+        (["<0.1", "0.5", None, ">= 9"], [0.1, 0.5, np.nan, 9.0]),
+        (["0,567", "1,234"], [0.567, 1.234]),
+        (["1 234,5", "1e3"], [1234.5, 1000.0]),
+        (["01234", "12345"], None),  # codes
+        (["1.5", "2"], None),
+        (["1,5", "much", "?"], None),
+        (["?", "-"], None),
+        (["12:30", "120/80", "5-10"], None),
+        (["1,23,456", "²", "1.2.3"], None),
+    ],
+)
+def test_numbers_in_text(cells, values):
+    read = read_numerals(pd.Series(cells, dtype=object))
+    if values is None:
+        assert read is None
+    else:
+        np.testing.assert_array_equal(read.values, values)
+        assert read.said
 
 
 def test_a_truncated_archive_is_told(tmp_path):

@@ -40,8 +40,11 @@ def predict(model: SVMSelector, frame: Any) -> Prediction:
     needed = [name for name, taken in zip(names, support, strict=True) if taken]
     frame = frame.rename(columns=str)
     if absent := [name for name in needed if name not in frame.columns]:
+        lower = {str(name).strip().lower(): name for name in frame.columns}
+        like = lower.get(absent[0].strip().lower())
+        hint = "" if like is None else f"; it has {like!r}, which is written differently"
         raise InputError(
-            f"the table lacks {listing(absent, 10)}, which the model needs; it needs {len(needed)} columns in all"
+            f"the table lacks {listing(absent, 10)}, which the model needs; it needs {len(needed)} columns in all{hint}"
         )
     if len(frame) == 0:
         raise InputError("the table has no rows to predict")
