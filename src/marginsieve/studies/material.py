@@ -96,7 +96,8 @@ def from_frame(
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
     repeats = _of_repeats(frame, names) + _of_groups(X) if groups is None else []
-    found = [*_of_ids(names, ids is None), *unusable, *told, *findings_of(X, y, group), *repeats]
+    found = [*findings_of(X, y, group), *repeats, *unusable, *told, *_of_ids(names, ids is None)]
+    found.sort(key=lambda finding: finding.level != "alarm")
     return Material(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(found))
 
 
@@ -117,9 +118,8 @@ def _unusable(X: pd.DataFrame) -> list[Finding]:
     import pandas as pd
 
     found = []
-    for name, dtype in X.dtypes.items():
-        declared = isinstance(dtype, pd.CategoricalDtype)
-        cells = X[name].dropna() if dtype.kind == "M" or declared or is_text(dtype) else X[name].iloc[:0]
+    for name, dtype in [(name, dtype) for name, dtype in X.dtypes.items() if dtype.kind not in "biufcm"]:
+        declared, cells = isinstance(dtype, pd.CategoricalDtype), X[name].dropna()
         if dtype.kind == "M" or (len(cells) and not declared and cells.astype(str).str.fullmatch(DATE).all()):
             text = f"{name!r} holds dates and is not used: where time matters, give it as a number, such as days"
             found.append(Finding("dates", "note", text, (str(name),)))
