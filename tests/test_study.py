@@ -239,7 +239,7 @@ def test_ids_are_recognised_and_never_features(frame):
     material = from_frame(frame, "y")
     assert list(material.X.columns) == ["a", "b", "c", "counts", "patient", "ward"]
     assert list(material.labels) == list(range(60))
-    assert [finding.kind for finding in material.findings] == ["id", "groups"]
+    assert [finding.kind for finding in material.findings] == ["groups", "id"]
     assert from_frame(frame, "y", groups="patient").groups.nunique() == 20
     assert "nr" in from_frame(frame, "y", ids=()).X
     assert "nr" in from_frame(frame, "y", keep=["nr"]).X

@@ -235,7 +235,7 @@ def _tidied(frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     changed: dict[Any, Any] = {}
-    for name, dtype in frame.dtypes.items():
+    for name, dtype in [(name, dtype) for name, dtype in frame.dtypes.items() if dtype.kind not in "biufc"]:
         column = frame[name]
         if dtype.kind == "m":
             changed[name] = column.dt.total_seconds()
