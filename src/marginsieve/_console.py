@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,14 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from .errors import listing
+from .report.answer import LIKELY
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .prediction import Prediction
     from .selector import SVMSelector
+    from .studies.findings import Finding
 
 SHOWN = 20  # features in the printed table
 NAMED = 3  # groups of near-duplicates that a note names
@@ -77,11 +80,13 @@ def _show_features(console: Console, result: dict[str, Any]) -> None:
         console.print(f"... and {result['n_features'] - SHOWN} more in features.csv", markup=False, highlight=False)
 
 
-def show_suspects(found: pd.DataFrame, target: str, out: Path) -> None:
+def show_suspects(found: pd.DataFrame, findings: Sequence[Finding], target: str, out: Path) -> None:
     """The suspects, the most suspicious first."""
     console = Console()
     worst = found[found["suspect"]].sort_values("suspicion", ascending=False, kind="stable")
-    text = f"{_many(len(found), 'sample')}, {_many(len(worst), 'suspect label')}"
+    wrong = int((worst["suspicion"] >= LIKELY).sum())
+    text = f"{_many(len(found), 'sample')}: {_many(wrong, 'label')} more likely wrong than right, "
+    text += f"{len(worst) - wrong} more hard to place"
     console.print(text, markup=False, highlight=False)
     grid = Grid(box=None, pad_edge=False)
     named = ["row", *(["label"] if "label" in worst else []), target]
@@ -95,6 +100,8 @@ def show_suspects(found: pd.DataFrame, target: str, out: Path) -> None:
         console.print(grid, markup=False)
     if len(worst) > SHOWN:
         console.print(f"... and {len(worst) - SHOWN} more", markup=False, highlight=False)
+    for finding in findings:
+        console.print(f"note: {finding.text}", markup=False, highlight=False)
     console.print(f"all samples: {out} (row 1 is the first after the header)", markup=False, highlight=False)
 
 

@@ -40,16 +40,15 @@ def say_deleted(paths: list[Path]) -> None:
         Console(stderr=True).print(f"deleted {path}", markup=False, highlight=False)
 
 
-def say_replaced(out: Path, command: str) -> None:
-    """A folder that holds the result of another command."""
+def say_replaced(out: Path, command: str) -> str:
+    """Tell of a folder that holds the result of another command; the command again."""
     from .files import read_result
 
-    if not (out / "result.json").exists():
-        return
-    earlier = read_result(out).get("how", {}).get("command")
+    earlier = read_result(out).get("how", {}).get("command") if (out / "result.json").exists() else None
     if earlier and earlier.removesuffix(" --fresh") != command.removesuffix(" --fresh"):
         text = f"note: {out} holds the result of another command, which will be replaced ({earlier})"
         Console(stderr=True).print(text, markup=False, highlight=False)
+    return command
 
 
 def say_absent(paper: Paper, quick: bool) -> None:

@@ -123,7 +123,7 @@ def select(
     from .studies.material import from_frame, label_of
     from .studies.selection import Wishes
 
-    count, filtered = features_of(features), prefilter_of(prefilter)
+    count, filtered, made = features_of(features), prefilter_of(prefilter), not out.exists()
     check_jobs(jobs)
     try:
         with shown() as progress:
@@ -137,8 +137,7 @@ def select(
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
             files.check_folder(out)
             say_deleted(begin(out, resume, fresh))
-            said = shlex.join(["marginsieve", *sys.argv[1:]])
-            say_replaced(out, said)
+            said = say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
             study = conduct(
                 material,
                 wishes,
@@ -155,7 +154,7 @@ def select(
         _complain("interrupted; the same command goes on where it was")
         raise typer.Exit(130) from None
     except InputError:
-        forget_empty(out)
+        forget_empty(out, made)
         raise
     if as_json:
         sys.stdout.write((out / "result.json").read_text(encoding="utf-8"))
@@ -196,7 +195,7 @@ def predict(
     path = out or (None if as_json else Path("predicted.csv"))
     if path is not None:
         check_csv(path, table)
-    fitted, new = load(model), read_table(table)
+    fitted, new = load(model), read_table(table, whole=True)
     found = say(fitted, new)
     frame = found.table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))
@@ -205,7 +204,8 @@ def predict(
     if path is not None:
         files.write_csv(frame, path)
     if as_json:
-        sys.stdout.write(json.dumps({"notes": found.notes, "rows": frame.to_dict("records")}, default=str) + "\n")
+        rows = json.loads(frame.to_json(orient="records", default_handler=str))
+        sys.stdout.write(json.dumps({"notes": found.notes, "rows": rows}, allow_nan=False) + "\n")
     else:
         show_prediction(found, fitted, path)
 
@@ -319,7 +319,7 @@ def suspects(
 
     check_jobs(jobs)
     check_csv(out, table)
-    found = suspects_of(
+    found, findings = suspects_of(
         read_table(table, target=target, groups=groups),
         target,
         groups=groups,
@@ -334,7 +334,7 @@ def suspects(
     if as_json:
         sys.stdout.write(found.to_json(orient="records", indent=2) + "\n")
     else:
-        show_suspects(found, target, out)
+        show_suspects(found, findings, target, out)
 
 
 @app.command()

@@ -17,14 +17,21 @@ if TYPE_CHECKING:
     from .studies import Study
 
 
-WRITTEN = ("report.html", "features.csv", "predictions.csv", "suspects.csv", "model.skops", "methods.txt")
+WRITTEN = (
+    "result.json",
+    "report.html",
+    "features.csv",
+    "predictions.csv",
+    "suspects.csv",
+    "model.skops",
+    "methods.txt",
+)
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def check_folder(out: Path) -> None:
     """Make the folder and write to it once, before the work is done; refuse one with files that we did not write."""
-    ours = (out / "result.json").exists() or (out / "results.sqlite").exists()
-    if not ours and (foreign := [name for name in WRITTEN if (out / name).exists()]):
+    if not _is_ours(out) and (foreign := [name for name in WRITTEN if (out / name).exists()]):
         raise InputError(f"the folder {str(out)!r} holds {listing(foreign)} of something else: name another one")
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -32,6 +39,16 @@ def check_folder(out: Path) -> None:
             pass
     except OSError as error:
         raise InputError(f"the folder {str(out)!r} cannot be written to: {error.strerror}") from error
+
+
+def _is_ours(out: Path) -> bool:
+    """Whether a folder holds a result or the finished folds of a study."""
+    from .evaluation.store import is_store
+
+    try:
+        return is_store(out) or "schema" in read_result(out)
+    except InputError:
+        return False
 
 
 def write_study(study: Study, out: Path) -> list[Path]:

@@ -1,9 +1,12 @@
-"""Numbers that are written as text: thousands, currencies, percents, limits of detection, marks for what is unknown."""
+"""Numbers that are written as text: percents, currencies, limits of detection, marks for what is unknown.
+
+A cell has one meaning wherever it stands, so that training and prediction agree. Thousands separators and decimal
+commas have not (1,234 may be either) and are never read here.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNKNOWN = frozenset({"", "?", "-", "--", ".", "n.d.", "nd", "missing", "unknown"})
-AROUND = re.compile(r"^([+-]?)\s*[€$£¥]?\s*(.*?)\s*[€$£¥%]?$")
-LIMIT = re.compile(r"^[<>≤≥]=?\s*")
-BLANKS = "'\u2019\u00a0 "  # between the thousands, whatever the decimal mark
-FORMS = {
-    mark: re.compile(rf"(?:[1-9]\d{{0,2}}(?:[{other}{BLANKS}]\d{{3}})+|\d+)?(?:[{mark}]\d+)?(?:[eE][+-]?\d+)?")
-    for mark, other in ((".", ","), (",", "."))
-}
+PLAIN = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?")  # no code like 007
+AROUND = re.compile(r"([<>≤≥]=?)?\s*([€$£¥])?\s*(\S*?)\s*([€$£¥%])?")
+SEPARATED = re.compile(r"[+-]?\d{1,3}(?:[.,' ]\d{3})+(?:[.,]\d+)?|[+-]?\d+,\d+")
+FEW = 10  # different plain numbers up to which a column of text may be categories
 
 
 @dataclass(frozen=True)
@@ -35,49 +35,63 @@ def is_text(dtype: Any) -> bool:
 
 
 def read_numerals(column: pd.Series) -> Numerals | None:
-    """The numbers of a column whose every cell is one, or a mark for what is unknown; None where one is not.
+    """A column in which every cell is a number or unknown, all of them written alike; None where that is not so.
 
-    None as well where nothing but digits and points is there: what is plain text on purpose, like codes, stays text.
+    Plain numbers alone are read where they are more than a few different ones.
     """
     cells = column.dropna().astype(str).str.strip()
-    distinct = cells.unique()
-    asked = [text for text in distinct if text.lower() not in UNKNOWN]
-    if not asked:
+    asked = [text for text in cells.unique() if text.lower() not in UNKNOWN]
+    first = next((text for text in asked if _parts(text) is None), None)
+    if first is not None or not asked:
         return None
-    for mark, form in FORMS.items():
-        if all(_number(text, mark, form) is not None for text in asked[:1] + asked[-1:]):  # most columns end here
-            read = {text: _number(text, mark, form) for text in asked}
-            if all(value is not None for value in read.values()):
-                return _made(column, cells, read)
-    return None
-
-
-def _number(text: str, mark: str, form: re.Pattern[str]) -> float | None:
-    found = AROUND.match(LIMIT.sub("", text))
-    if found is None or not found[2][:1].isdecimal() or not form.fullmatch(found[2]):
+    parts: dict[str, tuple[str, str, float]] = {text: found for text in asked if (found := _parts(text)) is not None}
+    signs = {sign for sign, _, _ in parts.values() if sign}
+    limits = cells[cells.isin([text for text, (sign, _, _) in parts.items() if sign])]
+    edges = {value for sign, _, value in parts.values() if sign}
+    if len({unit for _, unit, _ in parts.values()}) > 1 or 2 * len(limits) > len(cells):
         return None
-    digits = found[2].translate({ord(blank): None for blank in BLANKS})
-    digits = digits.replace(",", "") if mark == "." else digits.replace(".", "").replace(",", ".")
-    return float(found[1] + digits)
-
-
-def _made(column: pd.Series, cells: pd.Series, read: dict[str, float | None]) -> Numerals | None:
+    if len({sign[0] for sign in signs}) > 1 and len(edges) < len([sign for sign, _, _ in parts.values() if sign]):
+        return None  # below and above the same number
     unknown = cells[cells.str.lower().isin(UNKNOWN)]
-    limits = cells[cells.str.match(LIMIT)]
-    dressed = [text for text in read if not LIMIT.match(text) and not _plain(text)]
-    if not (len(unknown) or len(limits) or dressed):
+    dressed = [text for text in asked if parts[text][1] or len(asked) > FEW]
+    if not (len(unknown) or len(limits) or any(parts[text][1] for text in asked) or dressed):
         return None
-    show: Callable[[str], str] = lambda text: f"{text!r} as {read[text]:g}"  # noqa: E731
-    said = [show(dressed[0])] if dressed else []
+    said = [f"{dressed[0]!r} as {parts[dressed[0]][2]:g}"] if dressed else []
     said += [f"{limits.iloc[0]!r} as its limit ({len(limits)} of {len(cells)} cells)"] if len(limits) else []
     said += [f"{unknown.iloc[0]!r} as empty ({len(unknown)} of {len(cells)} cells)"] if len(unknown) else []
-    values = column.astype(object).where(column.isna(), cells).map(read).astype(float)
-    return Numerals(values, tuple(said), len(limits))
+    return Numerals(_values(column), tuple(said), len(limits))
 
 
-def _plain(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def as_trained(column: pd.Series) -> pd.Series:
+    """The cells of a column of text that was numbers in training; the column itself where one cell is no number."""
+    cells = column.dropna().astype(str).str.strip()
+    known = [text for text in cells.unique() if text.lower() not in UNKNOWN]
+    return column if any(_parts(text) is None for text in known) else _values(column)
+
+
+def separated(column: pd.Series) -> str | None:
+    """The first cell with a separator in a column of numbers some of which have one; None where it is not that."""
+    cells = column.dropna().astype(str).str.strip()
+    cells = cells[~cells.str.lower().isin(UNKNOWN)].str.strip("€$£¥% ")
+    some = cells[cells.str.fullmatch(SEPARATED)]
+    return (
+        str(some.iloc[0])
+        if len(some) and cells.str.fullmatch(rf"(?:{SEPARATED.pattern})|{PLAIN.pattern}").all()
+        else None
+    )
+
+
+def _values(column: pd.Series) -> pd.Series:
+    def value(cell: Any) -> float:
+        found = _parts(str(cell).strip())
+        return float("nan") if found is None else found[2]
+
+    return column.map(value, na_action="ignore").astype(float)
+
+
+def _parts(text: str) -> tuple[str, str, float] | None:
+    """(sign of a limit, unit, value) of one cell."""
+    found = AROUND.fullmatch(text)
+    if found is None or (found[2] and found[4]) or not PLAIN.fullmatch(found[3]):
+        return None
+    return found[1] or "", found[2] or found[4] or "", float(found[3])

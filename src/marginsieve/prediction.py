@@ -10,7 +10,7 @@ import numpy as np
 from ._types import Array, BoolArray
 from .errors import InputError, listing
 from .inputs import read_new
-from .numerals import is_text, read_numerals
+from .numerals import as_trained, is_text
 from .selector import SVMSelector
 from .table import is_missing
 
@@ -44,7 +44,7 @@ def predict(model: SVMSelector, frame: Any) -> Prediction:
         like = lower.get(absent[0].strip().lower())
         hint = "" if like is None else f"; it has {like!r}, which is written differently"
         raise InputError(
-            f"the table lacks {listing(absent, 10)}, which the model needs; it needs {len(needed)} columns in all{hint}"
+            f"the table lacks {listing(absent, 10)}, which the model needs; it needs {len(needed)} in all{hint}"
         )
     if len(frame) == 0:
         raise InputError("the table has no rows to predict")
@@ -76,8 +76,7 @@ def _complete(model: SVMSelector, frame: pd.DataFrame) -> Any:
 
 def _as_trained(column: pd.Series, levels: Any) -> Any:
     """Text that is numbers with something around them, as it was read for the training."""
-    read = read_numerals(column) if levels is None and is_text(column.dtype) else None
-    return column if read is None else read.values
+    return as_trained(column) if levels is None and is_text(column.dtype) else column
 
 
 def _far(model: SVMSelector, Z: Any) -> BoolArray:

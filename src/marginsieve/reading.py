@@ -27,7 +27,7 @@ ROWS = 50  # rows that are looked at
 EMPTY = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]  # "None" may be a class
 MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 NAMELESS = re.compile(r"^Unnamed: (\d+)$")  # what pandas calls a column without a name
-WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+WITH_COMMA = re.compile(r"(?![+-]?[1-9]\d{0,2}(,\d{3})+$)[+-]?\d+,\d+([eE][+-]?\d+)?")  # 1,234 may be thousands
 WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -48,11 +48,13 @@ def read_table(
     encoding: str | None = None,
     target: str | None = None,
     groups: str | None = None,
+    whole: bool = False,
 ) -> pd.DataFrame:
     """A file as a pandas table; what is not given about a text file is found out from its first rows.
 
     AnnData (.h5ad, the extra `marginsieve[anndata]`) becomes its matrix, with the columns of `obs` that are the target
-    and tell groups, and its cells' names as the index.
+    and tell groups, and its cells' names as the index. A first column without a name that tells rows apart is left out,
+    unless the table is wanted whole.
     """
     import pandas as pd
 
@@ -69,7 +71,7 @@ def read_table(
         elif kind == ".h5ad":
             frame = _annotated(path, {"target": target, "groups": groups})
         elif kind in TEXT:
-            frame = _text(path, kind, separator, decimal, encoding)
+            frame = _named(_text(path, kind, separator, decimal, encoding), whole)
         else:
             hint = " (from a spreadsheet, save it as CSV)" if kind in (".xlsx", ".xls", ".ods") else ""
             raise InputError(f"{path.name!r} ends in {path.suffix!r}; it must end in {ENDINGS}{hint}")
@@ -99,17 +101,20 @@ def _text(path: Path, kind: str, separator: str | None, decimal: str | None, enc
         if encoding is not None:
             raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
         frame = pd.read_csv(path, encoding="cp1252", encoding_errors="replace", **how)  # a stray byte far down
-    return _named(frame)
+    return frame
 
 
-def _named(frame: pd.DataFrame) -> pd.DataFrame:
+def _named(frame: pd.DataFrame, whole: bool) -> pd.DataFrame:
     """A first column without a name that tells rows apart is left out; others without one are called by their place."""
     first = frame.columns[0]
-    if NAMELESS.match(str(first)) and (frame[first].is_unique or frame[first].isna().all()):
+    if not whole and NAMELESS.match(str(first)) and frame[first].is_unique:
         frame = frame.drop(columns=first)
-    empty = [name for name in frame.columns if NAMELESS.match(str(name)) and frame[name].isna().all()]
-    frame = frame.drop(columns=empty)
-    return frame.rename(columns=lambda name: NAMELESS.sub(lambda found: f"column {int(found[1]) + 1}", str(name)))
+    nameless = {name: found for name in frame.columns if (found := NAMELESS.match(str(name)))}
+    frame = frame.drop(columns=[name for name in nameless if frame[name].isna().all() and not whole])
+    called = {name: f"column {int(found[1]) + 1}" for name, found in nameless.items()}
+    if taken := [name for name in called.values() if name in frame.columns]:
+        raise InputError(f"a column has no name, and another is called {taken[0]!r}: name every column")
+    return frame.rename(columns=called)
 
 
 def dialect_of(

@@ -167,7 +167,7 @@ def _type(name: str) -> str:
 
 def begin(folder: Path, resume: bool, fresh: bool) -> list[Path]:
     """What a run does first: `fresh` deletes the store and returns what it deleted, `resume` needs one to be there."""
-    found = [path for path in sorted(folder.glob(f"{FILE}*")) if path.is_file()]
+    found = [path for path in _files(folder) if path.is_file()]
     if resume and fresh:
         raise InputError("resume and fresh were both asked for: choose one")
     if resume and not found:
@@ -180,22 +180,40 @@ def begin(folder: Path, resume: bool, fresh: bool) -> list[Path]:
     return found
 
 
-def forget_empty(folder: Path) -> None:
-    """Take away what a run that failed at once leaves behind: a store without a unit, the lock, an empty folder."""
-    if not folder.is_dir():
-        return
-    if (folder / FILE).exists():
+def _files(folder: Path) -> list[Path]:
+    """The store and what SQLite keeps beside it."""
+    return [folder / f"{FILE}{ending}" for ending in ("", "-journal", "-shm", "-wal")]
+
+
+def is_store(folder: Path) -> bool:
+    """Whether a folder holds a store of ours."""
+    path = folder / FILE
+    if not path.is_file():
+        return False
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
         try:
+            return bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'units'").fetchall())
+        finally:
+            connection.close()
+    except sqlite3.Error:
+        return False
+
+
+def forget_empty(folder: Path, made: bool) -> None:
+    """Take away what a run that failed at once leaves behind: a store without a unit, the lock, a folder it made."""
+    try:
+        if is_store(folder):
             with locked(folder):
                 store = Store(folder)
-                used = bool(store.units())
+                used = next(iter(store.units()), None) is not None
                 store.close()
-        except InputError:  # another run is at work, or the file is none of ours
-            return
-        for path in () if used else (*folder.glob(f"{FILE}*"), folder / "lock"):
-            path.unlink(missing_ok=True)
-    if not any(folder.iterdir()):
-        folder.rmdir()
+            for path in [] if used else [*_files(folder), folder / "lock"]:
+                path.unlink(missing_ok=True)
+        if made and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+    except (InputError, OSError):  # another run is at work, or the folder is not ours to remove
+        return
 
 
 @contextmanager

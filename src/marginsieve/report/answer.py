@@ -34,12 +34,18 @@ def _headline(result: dict[str, Any], found: bool) -> str:
         return f"No evidence that these features predict {target}: {span}, where chance gives {chance:.2f}{also}."
     count = result["n_features"]
     what = f"{count:,} of {table['features']:,} features"
-    if count == table["features"]:
+    if count == _usable(result):
         what = f"All {count:,} features" if count > 1 else "The only feature"
+        what += " that varies" * (count == 1 < table["features"]) + " that vary" * (1 < count < table["features"])
     verb = "predicts" if count == 1 else "predict"
     leak = any(finding["kind"] in ("copy", "leak") for finding in result["findings"])
     tail = " Perhaps too good to be true: see what to doubt." if leak else ""
     return f"{what} {verb} {target}: {span}; chance gives {chance:.2f}.{tail}"
+
+
+def _usable(result: dict[str, Any]) -> int:
+    """How many features vary: what all features are."""
+    return int(result["table"]["features"]) - len(result["table"]["constant_columns"])
 
 
 def _list(result: dict[str, Any]) -> str:
@@ -48,8 +54,10 @@ def _list(result: dict[str, Any]) -> str:
     how = f"the outer folds chose {spread}, median {sizes['median']:g}"
     given, count = result["methods"][0]["size_rule"] == "given", result["n_features"]
     text = "" if given else f"The number of features is not exact: {how}."
-    if not given and sizes["smallest"] == sizes["largest"] == count:
-        text = f"Every outer fold chose {_many(count, 'feature')} too." if count < result["table"]["features"] else ""
+    if not given and sizes["smallest"] == sizes["largest"]:
+        same = count == sizes["largest"]
+        text = f"Every outer fold chose {_many(sizes['largest'], 'feature')}{' too' if same else ''}."
+        text = "" if same and count == _usable(result) else text
     groups = [feature["group"] for feature in result["features"] if feature["group"]]
     if again := len(groups) - len(set(groups)):
         text += f"{' ' if text else ''}Of the {count:,} selected {again:,} "
@@ -66,7 +74,7 @@ def _list(result: dict[str, Any]) -> str:
 def _price(result: dict[str, Any]) -> str:
     """What the short list costs or gains against all features."""
     baseline = result["methods"][-1]
-    if result["n_features"] == result["table"]["features"]:
+    if result["n_features"] == _usable(result):
         return ""
     change = result["methods"][0]["difference"]["balanced_accuracy"]
     span = f"{change['value']:+.2f}, {change['low']:+.2f} to {change['high']:+.2f}"
@@ -123,10 +131,11 @@ def _labels(result: dict[str, Any]) -> str:
     wrong = [row for row in rows if row["suspicion"] >= LIKELY]
     text = "No label looks wrong."
     if wrong:
-        named = listing([row["label"] for row in wrong], 5)
+        named = listing([row["label"] for row in wrong], 5).replace("'", "" if judged["named_by"] == "row" else "'")
         many, them = ("1 label looks", "it") if len(wrong) == 1 else (f"{len(wrong)} labels look", "them")
-        text = f"{many} wrong ({judged['named_by']} {named}): check {them} by hand before the list is used."
-    if rest := len(rows) - len(wrong):
+        rows = judged["named_by"] + ("s" if len(wrong) > 1 else "")
+        text = f"{many} wrong ({rows} {named}): check {them} by hand before the list is used."
+    if rest := len(judged["rows"]) - len(wrong):
         more = "more sample" if wrong else "sample"
         them = "is hard to place, its label" if rest == 1 else "are hard to place, each label"
         text += f" {_many(rest, more)} {them} more likely right than wrong."

@@ -52,14 +52,20 @@ def _of_numbers(value: Array, codes: IntArray, classes: list[str], positive: int
             "plot": shown,
         }
     effect = {"name": "eta squared", "value": eta_squared(parts)}
-    return {"effect": effect, "direction": _apart([part.mean() for part in parts], classes), "plot": shown}
+    return {
+        "effect": effect,
+        "direction": _apart({name: part.mean() for name, part in zip(classes, parts, strict=True) if len(part)}),
+        "plot": shown,
+    }
 
 
-def _apart(means: list[float], classes: list[str]) -> str:
-    """Which of three classes or more lies furthest from the one next to it, above or below the others."""
-    order = np.argsort(means)
+def _apart(means: dict[str, float]) -> str:
+    """Which class lies furthest from the one next to it, above or below the others."""
+    if len(means) < 2:
+        return ""
+    order = sorted(means, key=lambda name: means[name])
     low, high = means[order[1]] - means[order[0]], means[order[-1]] - means[order[-2]]
-    return f"highest in {classes[order[-1]]}" if high >= low else f"lowest in {classes[order[0]]}"
+    return f"highest in {order[-1]}" if high >= low else f"lowest in {order[0]}"
 
 
 def _of_levels(column: pd.Series, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:

@@ -39,11 +39,14 @@ def findings_of(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]:
     import pandas as pd
 
     codes = np.asarray(pd.factorize(y)[0], dtype=np.intp)
-    return [*_leaks(X, codes), *_few(y, groups), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
+    return [*_few(y, groups), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
 
 
-def _leaks(X: pd.DataFrame, codes: IntArray) -> list[Finding]:
+def leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
     """Columns that tell the class without an error, where chance would hardly make one among so many."""
+    import pandas as pd
+
+    codes = np.asarray(pd.factorize(y)[0], dtype=np.intp)
     copies: list[str] = []
     tells: list[str] = []
     for name, levels in _levels(X):

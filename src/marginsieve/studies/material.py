@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, listing
-from ..numerals import is_text, read_numerals
+from ..numerals import is_text, read_numerals, separated
 from ..suspects import find_suspects
 from ..table import as_frame
-from .findings import MIXED, Finding, findings_of, number_share
+from .findings import MIXED, Finding, findings_of, leaks, number_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,9 @@ NAMED = re.compile(
 MOST_DISTINCT = 0.9  # a column that is called an id and has more different values than this share of rows is one
 GROUP = 2.0  # and one whose values come this many times on average tells groups
 MANY, FEW = 10, 5  # more levels than this, most rows in levels of fewer rows than that: nothing to learn from
-DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([ T]\d{1,2}:\d{2}.*)?")
+MONTH, DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
+YEAR = r"(?:1[89]|20|21)\d\d"
+DATE = re.compile(rf"(?:{YEAR}([-/.]){MONTH}\1{DAY}|{DAY}([-/.]){DAY}\2{YEAR})(?:[ T]\d{{1,2}}:\d{{2}}.*)?")
 
 
 @dataclass(frozen=True)
@@ -83,29 +85,33 @@ def from_frame(
     if str(y.dtype) in ("category", "str", "string", "object"):
         y = y.astype(str).astype(object)
     left_out = [name for name in (groups, *drop) if name is not None]
-    X, told = _numbers(frame.drop(columns=[target, *left_out]))
+    X = frame.drop(columns=[target, *left_out])
     names = list(ids) if ids is not None else [name for name in recognised(X) if name not in keep]
     names = [name for name in names if name in X.columns]
     labels = frame[names[0]] if names else labels
-    X = X.drop(columns=names)
+    repeats = _of_repeats(X, names) + _of_groups(X.drop(columns=names)) if groups is None else []
+    X, told = _numbers(X.drop(columns=names), keep)
     unusable = [finding for finding in _unusable(X) if finding.columns[0] not in keep]
     useless = [finding.columns[0] for finding in unusable]
-    X = X.drop(columns=useless)
+    alarms, X = leaks(X, y), X.drop(columns=useless)
     if X.shape[1] == 0:
         why = "; ".join(finding.text for finding in [*_of_ids(names, ids is None), *unusable])
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
-    repeats = _of_repeats(frame, names) + _of_groups(X) if groups is None else []
-    found = [*findings_of(X, y, group), *repeats, *unusable, *told, *_of_ids(names, ids is None)]
+    found = [*alarms, *findings_of(X, y, group), *repeats, *unusable, *told, *_of_ids(names, ids is None)]
     found.sort(key=lambda finding: finding.level != "alarm")
     return Material(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(found))
 
 
-def _numbers(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Finding]]:
-    """Columns of text that are numbers with something around them, as numbers."""
-    changed: dict[Any, Any] = {}
+def _numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
+    """Columns of text that are numbers with something around them, as numbers; times that are to be kept as days."""
+    changed: dict[Any, Any] = {
+        name: (X[name] - X[name].min()).dt.total_seconds() / 86400
+        for name, dtype in X.dtypes.items()
+        if dtype.kind == "M" and name in keep
+    }
     told = []
-    for name in [name for name, dtype in X.dtypes.items() if is_text(dtype)]:
+    for name in [name for name, dtype in X.dtypes.items() if is_text(dtype) and not called_id(name)]:
         if (read := read_numerals(X[name])) is not None:
             changed[name] = read.values
             text = f"{name!r} was read as numbers: {', '.join(read.said)}"
@@ -125,6 +131,13 @@ def _unusable(X: pd.DataFrame) -> list[Finding]:
             found.append(Finding("dates", "note", text, (str(name),)))
             continue
         if declared and dtype.ordered:
+            continue
+        if is_text(dtype) and (cell := separated(X[name])) is not None:
+            text = (
+                f"{name!r} holds numbers with thousands separators or another decimal mark, such as {cell!r}, and is "
+                "not used: write them plainly, or name the file's mark (--decimal)"
+            )
+            found.append(Finding("text", "alarm", text, (str(name),)))
             continue
         counts = cells.astype(str).value_counts()
         if len(counts) > MANY and counts[counts < FEW].sum() > 0.5 * len(cells):
@@ -317,7 +330,7 @@ def label_of(material: Material, positive: str) -> Any:
 
 def suspects_of(
     frame: Any, target: str, *, groups: str | None = None, drop: Sequence[str] = (), **settings: Any
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, tuple[Finding, ...]]:
     """`find_suspects` on a table with its target: the rows' `label`, the columns `groups` and `target` come first."""
     material = from_frame(frame, target, groups=groups, drop=drop)
     found = find_suspects(material.filled(), material.y, groups=material.groups, **settings)
@@ -326,4 +339,4 @@ def suspects_of(
         found.insert(0, groups, material.groups.to_numpy())
     if material.labels is not None and "label" not in found:
         found.insert(0, "label", np.asarray(material.labels))
-    return found
+    return found, material.findings
