@@ -416,6 +416,10 @@ def test_bench_runs_a_suite_says_how_far_it_is_and_resumes(run, tmp_path, monkey
     assert "of 8: " in err
     assert "% done" in err
     assert "fisher" in out
+    monkeypatch.setenv("COLUMNS", "42")
+    code, out, _ = run(*words, "--resume")
+    assert code == 0
+    assert "lowest" in out  # a row for each method where they do not fit beside each other
     code, out, _ = run(*words, "--resume", "--json", "--metric", "auc")
     assert code == 0
     assert {row["method"] for row in json.loads(out)} == {"fisher", "su"}

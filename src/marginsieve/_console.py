@@ -135,10 +135,13 @@ def show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) -
     shown = scores.assign(size=scores["size"].replace(0, "own"))
     table = shown.pivot_table(index=["data", "size"], columns="method", values=metric, sort=False)
     grid = Grid(box=None, pad_edge=False, title=metric.replace("_", " "), title_justify="left")
-    for heading in ("data", "features", *table.columns):
-        grid.add_column(_plain(str(heading)), justify="left" if heading == "data" else "right")
-    for (data, size), row in table.iterrows():
-        grid.add_row(_plain(str(data)), str(size), *("" if value != value else f"{value:.3f}" for value in row))
+    if sum(max(len(str(name)), 5) + 2 for name in table.columns) > console.width - 30:
+        _by_method(grid, table)
+    else:
+        for heading in ("data", "features", *table.columns):
+            grid.add_column(_plain(str(heading)), justify="left" if heading == "data" else "right")
+        for (data, size), row in table.iterrows():
+            grid.add_row(_plain(str(data)), str(size), *("" if value != value else f"{value:.3f}" for value in row))
     console.print(grid, markup=False)
     for _, row in failures.iterrows():
         console.print(
@@ -153,6 +156,15 @@ def show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) -
             highlight=False,
         )
     console.print(f"study: {out}/results.sqlite", markup=False, highlight=False)
+
+
+def _by_method(grid: Grid, table: pd.DataFrame) -> None:
+    """Where the methods do not fit beside each other: a row for each, over data sets and sizes."""
+    for heading in ("method", "mean", "standard error", "lowest", "highest", "of"):
+        grid.add_column(heading, justify="left" if heading == "method" else "right")
+    for name, values in table.agg(["mean", "sem", "min", "max", "count"]).items():
+        *told, count = values.astype(float)
+        grid.add_row(_plain(str(name)), *(f"{value:.3f}" for value in told), f"{count:.0f}")
 
 
 def show_prediction(found: Prediction, model: SVMSelector, out: Path | None) -> None:

@@ -293,7 +293,13 @@ def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bo
     distinct = column.nunique() if dtype.kind in "iu" else column.astype(str).nunique()
     if len(column) < FEWEST or not (distinct == len(column) or (called and distinct > MOST_DISTINCT * len(X))):
         return False
-    return dtype.kind in "iu" or called or bool(number_share(column.astype(str)) < MIXED)
+    return dtype.kind in "iu" or called or not _numeric(column)
+
+
+def _numeric(column: pd.Series) -> bool:
+    """Whether text is mostly numbers."""
+    known = number_share(column.astype(str)) >= MIXED
+    return known or read_numerals(column) is not None or separated(column) is not None
 
 
 def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
