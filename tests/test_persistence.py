@@ -136,7 +136,7 @@ def test_only_the_selected_columns_have_to_be_there(model, cohort):
     found = predict(model, cohort.X[chosen].assign(note="text", age=7))
     np.testing.assert_array_equal(found.table["predicted"], model.predict(cohort.X))
     assert found.notes == ("columns that the model does not know were not used: 'note', 'age'",)
-    with pytest.raises(InputError, match=rf"the table lacks '{chosen[1]}', which the model needs; it needs 4 columns"):
+    with pytest.raises(InputError, match=rf"the table lacks '{chosen[1]}', which the model needs; it needs 4 in all"):
         predict(model, cohort.X[chosen].drop(columns=chosen[1]))
     with pytest.raises(InputError, match="no rows to predict"):
         predict(model, cohort.X.head(0))
