@@ -11,7 +11,6 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from .errors import listing
-from .report.answer import LIKELY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,6 +81,8 @@ def _show_features(console: Console, result: dict[str, Any]) -> None:
 
 def show_suspects(found: pd.DataFrame, findings: Sequence[Finding], target: str, out: Path) -> None:
     """The suspects, the most suspicious first."""
+    from .report.answer import LIKELY
+
     console = Console()
     worst = found[found["suspect"]].sort_values("suspicion", ascending=False, kind="stable")
     wrong = int((worst["suspicion"] >= LIKELY).sum())

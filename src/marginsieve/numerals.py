@@ -41,10 +41,9 @@ def read_numerals(column: pd.Series) -> Numerals | None:
     """
     cells = column.dropna().astype(str).str.strip()
     asked = [text for text in cells.unique() if text.lower() not in UNKNOWN]
-    first = next((text for text in asked if _parts(text) is None), None)
-    if first is not None or not asked:
+    parts = {text: found for text in asked if (found := _parts(text)) is not None}
+    if not asked or len(parts) < len(asked):
         return None
-    parts: dict[str, tuple[str, str, float]] = {text: found for text in asked if (found := _parts(text)) is not None}
     signs = {sign for sign, _, _ in parts.values() if sign}
     limits = cells[cells.isin([text for text, (sign, _, _) in parts.items() if sign])]
     edges = {value for sign, _, value in parts.values() if sign}
@@ -54,7 +53,7 @@ def read_numerals(column: pd.Series) -> Numerals | None:
         return None  # below and above the same number
     unknown = cells[cells.str.lower().isin(UNKNOWN)]
     dressed = [text for text in asked if parts[text][1] or len(asked) > FEW]
-    if not (len(unknown) or len(limits) or any(parts[text][1] for text in asked) or dressed):
+    if not (len(unknown) or len(limits) or dressed):
         return None
     said = [f"{dressed[0]!r} as {parts[dressed[0]][2]:g}"] if dressed else []
     said += [f"{limits.iloc[0]!r} as its limit ({len(limits)} of {len(cells)} cells)"] if len(limits) else []

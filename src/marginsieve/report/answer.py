@@ -127,14 +127,13 @@ def _labels(result: dict[str, Any]) -> str:
         return ""
     if not judged["trusted"]:
         return "Labels cannot be judged where nothing predicts them."
-    rows = judged["rows"]
-    wrong = [row for row in rows if row["suspicion"] >= LIKELY]
+    wrong = [row for row in judged["rows"] if row["suspicion"] >= LIKELY]
     text = "No label looks wrong."
     if wrong:
-        named = listing([row["label"] for row in wrong], 5).replace("'", "" if judged["named_by"] == "row" else "'")
+        named = listing([row["sample" if judged["named_by"] == "row" else "label"] for row in wrong], 5)
         many, them = ("1 label looks", "it") if len(wrong) == 1 else (f"{len(wrong)} labels look", "them")
-        rows = judged["named_by"] + ("s" if len(wrong) > 1 else "")
-        text = f"{many} wrong ({rows} {named}): check {them} by hand before the list is used."
+        noun = judged["named_by"] + ("s" if len(wrong) > 1 else "")
+        text = f"{many} wrong ({noun} {named}): check {them} by hand before the list is used."
     if rest := len(judged["rows"]) - len(wrong):
         more = "more sample" if wrong else "sample"
         them = "is hard to place, its label" if rest == 1 else "are hard to place, each label"
