@@ -11,15 +11,16 @@ from .._types import Array, BoolArray, IntArray
 from ..gram import Gram
 from ..problem import Metric, Problem, Solution
 
-NEAR = 0.5  # of a subset: with fewer changes than that its sums are those of another one, updated
+NEAR = 0.5  # of a subset or of its complement: with fewer changes than that its sums are those of another one, updated
 
 
 class Subsets:
     """Fitness of subsets of a pool of features, each worked out once; machines start from the last one's coefficients.
 
     Rows are the training rows and, after them, those that judge: A (rows, m) = sum_j w_j base_j with the training rows,
-    and the same of each row with itself. A subset that differs little from the last one worked out in full takes over
-    its sums, less what left and plus what entered; `Problem.value` is the same without any of this.
+    and the same of each row with itself. A subset is worked out in full, as what it adds or as the whole pool less what
+    it leaves out; one that differs little from the last of these takes over its sums, less what left and plus what
+    entered. `Problem.value` is the same without any of this.
     """
 
     def __init__(self, problem: Problem, pool: IntArray, metric: Metric, penalty: float = 0.0) -> None:
@@ -30,6 +31,7 @@ class Subsets:
         self.known: dict[bytes, tuple[float, ...]] = {}
         self._warm: tuple[Solution, ...] | None = None
         self._base: tuple[BoolArray, Array, Array] | None = None
+        self._all: tuple[Array, Array] | None = None
         self._columns: Array | None = None
         if problem.kernel.geometry is not None and not problem.table.is_sparse:
             self._whole = problem.gram(pool)
@@ -72,15 +74,23 @@ class Subsets:
         return np.asarray(outer(A)), np.asarray(outer(squares[m:]))
 
     def _sums(self, bits: BoolArray) -> tuple[Array, Array]:
+        inside, outside = np.flatnonzero(bits), np.flatnonzero(~bits)
         if self._base is not None:
             before, A, squares = self._base
             gone, new = np.flatnonzero(before & ~bits), np.flatnonzero(bits & ~before)
-            if len(gone) + len(new) < NEAR * int(bits.sum()):
+            if len(gone) + len(new) < NEAR * min(len(inside), len(outside)):
                 less, more = self._added(gone), self._added(new)
                 return A - less[0] + more[0], squares - less[1] + more[1]
-        A, squares = self._added(np.flatnonzero(bits))
+        A, squares = self._added(inside) if len(inside) <= len(outside) else self._without(outside)
         self._base = bits.copy(), A, squares
         return A, squares
+
+    def _without(self, places: IntArray) -> tuple[Array, Array]:
+        """What all features of the pool but some add."""
+        if self._all is None:
+            self._all = self._added(np.arange(len(self.pool)))
+        less = self._added(places)
+        return self._all[0] - less[0], self._all[1] - less[1]
 
     def _added(self, places: IntArray) -> tuple[Array, Array]:
         """What some features add to A (rows, m) and to the rows' products with themselves (rows,)."""
