@@ -6,6 +6,7 @@ min  cost'x    subject to  row_lower <= A x <= row_upper,  lower <= x <= upper, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ class Program:
         import highspy
 
         self._highspy, self._h = highspy, highspy.Highs()
+        self._options: dict[str, Any] = {}
         self.whole = integer is not None and bool(integer.any())
         for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
             self._set(name, value)
@@ -166,20 +168,9 @@ class Program:
         return False
 
     def _told(self, status: Any) -> str:
-        kinds = self._highspy.HighsModelStatus
-        limits = (
-            kinds.kIterationLimit,
-            kinds.kTimeLimit,
-            kinds.kSolutionLimit,
-            kinds.kObjectiveBound,
-            kinds.kInterrupt,
-        )
-        names = {kinds.kOptimal: "optimal", kinds.kInfeasible: "infeasible", kinds.kUnbounded: "unbounded"}
-        names |= dict.fromkeys(limits, "limit")
+        names = _names()
         if status in names:
             return names[status]
-        if status == kinds.kUnboundedOrInfeasible:
-            return "infeasible"
         raise SolverError(
             f"HiGHS ended with {self._h.modelStatusToString(status)!r} on a program of {self._h.getNumCol()} columns "
             f"and {self.rows} rows: rescale the table (standardize=True), or lower C"
@@ -196,11 +187,23 @@ class Program:
         self._set("mip_max_stall_nodes", whole if limits.stall_nodes is None else limits.stall_nodes)
 
     def _set(self, name: str, value: Any) -> None:
-        self._check(self._h.setOptionValue(name, value), f"set {name}")
+        if self._options.get(name) != value:
+            self._check(self._h.setOptionValue(name, value), f"set {name}")
+            self._options[name] = value
 
     def _check(self, status: Any, what: str) -> None:
         if status == self._highspy.HighsStatus.kError:
             raise SolverError(f"HiGHS could not {what}")
+
+
+@cache
+def _names() -> dict[Any, str]:
+    """HiGHS's ways to end, in our words."""
+    from highspy import HighsModelStatus as Kinds
+
+    cut = (Kinds.kIterationLimit, Kinds.kTimeLimit, Kinds.kSolutionLimit, Kinds.kObjectiveBound, Kinds.kInterrupt)
+    infeasible = dict.fromkeys((Kinds.kInfeasible, Kinds.kUnboundedOrInfeasible), "infeasible")
+    return {Kinds.kOptimal: "optimal", Kinds.kUnbounded: "unbounded", **infeasible, **dict.fromkeys(cut, "limit")}
 
 
 def _by_row(A: Any) -> tuple[Any, Any, Array]:

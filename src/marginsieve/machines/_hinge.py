@@ -42,7 +42,8 @@ class Data:
 
     def outside(self, w: Array, b: float, columns: IntArray) -> Array:
         """(m,) 1 - y f: what is missing to the margin."""
-        return np.asarray(1.0 - self.y * (self.some(columns[w != 0]) @ w[w != 0] + b))
+        live = np.flatnonzero(w)
+        return np.asarray(1.0 - self.y * (self.some(columns[live]) @ w[live] + b))
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class HingeProgram:
     def __init__(self, data: Data, columns: IntArray, prices: Array) -> None:
         self.data, self.prices = data, prices
         self.columns = [int(k) for k in columns]
+        self._marked: BoolArray | None = None
         m = len(data.y)
         A = np.vstack([data.y, (data.y[:, None] * data.some(self.columns)).T])
         p = self.prices[self.columns]
@@ -86,8 +88,12 @@ class HingeProgram:
 
     def leave_out(self, marked: BoolArray) -> None:
         """The samples that do not count; all others do."""
-        m = len(self.data.y)
-        self.program.bounds(np.arange(m), np.zeros(m), np.where(marked, 0.0, self.data.top))
+        before = np.zeros_like(marked) if self._marked is None else self._marked
+        changed = np.flatnonzero(marked != before)
+        if len(changed):
+            top = np.where(marked[changed], 0.0, self.data.top[changed])
+            self.program.bounds(changed, np.zeros(len(changed)), top)
+            self._marked = marked.copy()
 
     def reprice(self, prices: Array) -> None:
         """Other prices for all columns."""

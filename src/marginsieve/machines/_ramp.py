@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,14 @@ class Ramp:
         """The largest lack that a sample pays for."""
         return 2.0 if self.ramp else np.inf
 
+    @cached_property
+    def _own(self) -> bool:
+        """Whether every column is a feature of its own."""
+        return len(self.owner) == len(self.cost) and bool((self.owner == np.arange(len(self.owner))).all())
+
     def columns(self, features: Sequence[int] | IntArray) -> IntArray:
+        if self._own:
+            return np.sort(np.asarray(features, dtype=np.intp))
         return np.flatnonzero(np.isin(self.owner, features))
 
     def program(self, columns: IntArray) -> HingeProgram:
