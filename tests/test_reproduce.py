@@ -13,6 +13,7 @@ from marginsieve.evaluation.papers import EFFECTIVENESS, PAPERS, Job, paper_of
 from marginsieve.evaluation.parameters import ConvergenceStudy, ParameterStudy
 from marginsieve.evaluation.reproduce import _answers, _entries, reproduce
 from marginsieve.evaluation.suite import Suite
+from marginsieve.evaluation.symon import _plainly
 from marginsieve.evaluation.variants import best_variants, following
 from marginsieve.table import imputed
 
@@ -115,6 +116,22 @@ def test_without_data_everything_is_not_run(monkeypatch, tmp_path):
     assert "not run" in text
     with pytest.raises(InputError, match="there is no paper 'kp'; the papers are 'kp-imbalanced'"):
         paper_of("kp")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            ((-0.0018, -0.0038, -0.0004), (0.0002, 0.0001, 0.0004)),
+            "behind by 0.0018 in G-mean and ahead by 0.0002 in AUC:",
+        ),
+        (((0.02, 0.01, 0.03), (0.001, -0.001, 0.002)), "ahead by 0.0200 in G-mean and level in AUC"),
+    ],
+)
+def test_the_word_on_harmony_search_tells_both_directions(changes, told):
+    text = _plainly(changes)
+    assert told in text
+    assert text.endswith("notice") == (abs(changes[0][0]) < 0.01)
 
 
 def test_describe_is_its_definition():

@@ -132,7 +132,7 @@ class Times:
 
     name: str = "times"
     data: tuple[str, ...] = ("COLON", "OLIVETTI", "DLBCL", "CAR4", "GORDON")
-    made: Mapping[str, tuple[int, int]] = field(default_factory=lambda: {"BC": (78, 24_481)})
+    made: Mapping[str, tuple[int, int]] = field(default_factory=lambda: {"BREAST": (78, 24_481)})
     long: bool = True
 
     def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:  # noqa: ARG002
@@ -156,13 +156,13 @@ class Times:
                     )
         frame = pd.DataFrame(rows)
         frame.to_csv(out / f"{self.name}.csv", index=False)
-        cells = frame.assign(
-            cell=[f"{row.weighing:.2g} / {row.total:.2g} / {row.printed:.4g}" for row in frame.itertuples()]
-        )
+        shown = ["-" if value != value else f"{value:.4g}" for value in frame["printed"]]
+        pairs = [f"{row.weighing:.2g} / {row.total:.2g}" for row in frame.itertuples()]
+        cells = frame.assign(cell=[f"{ours} / {theirs}" for ours, theirs in zip(pairs, shown, strict=True)])
         text = (
-            "Table 8, seconds of weighing / in all / in all as printed (another machine). BC here is a generated table "
+            "Table 8, seconds of weighing / in all / in all as printed (another machine). BREAST here is a generated "
         )
-        text += "of the same shape. For RFE and BFE weighing is the whole path."
+        text += "table of the same shape. For RFE and BFE weighing is the whole path."
         return ["## times (table 8)", "", *grid(text, cells.pivot(index="data", columns="method", values="cell"))]
 
 
