@@ -13,7 +13,7 @@ from marginsieve.evaluation.papers import EFFECTIVENESS, PAPERS, Job, paper_of
 from marginsieve.evaluation.parameters import ConvergenceStudy, ParameterStudy
 from marginsieve.evaluation.reproduce import _answers, _entries, reproduce
 from marginsieve.evaluation.suite import Suite
-from marginsieve.evaluation.symon import _plainly
+from marginsieve.evaluation.symon import _best_sizes, _plainly, _wilcoxon
 from marginsieve.evaluation.variants import best_variants, following
 from marginsieve.table import imputed
 
@@ -132,6 +132,14 @@ def test_the_word_on_harmony_search_tells_both_directions(changes, told):
     text = _plainly(changes)
     assert told in text
     assert text.endswith("notice") == (abs(changes[0][0]) < 0.01)
+
+
+def test_printed_figures_stand_beside_ours_in_symons_tables():
+    rows = [(d, m, size) for d in ("COLON", "SRBCT") for m in ("symon_r1", "svm_rfe", "su") for size in (0.2, 0.8)]
+    frame = pd.DataFrame(rows, columns=["data", "method", "d"]).assign(split="0", auc=lambda t: t["d"], g_mean=0.5)
+    cells = next(line for line in _best_sizes(frame) if line.startswith("| COLON")).split(" | ")
+    assert cells[1:] == ["0.720 (0.8) / 0.800 (0.8)", "0.613 (0.2) / 0.800 (0.8)", "- / 0.800 (0.8) |"]
+    assert "| symon_r1 | 0.00049 / 1 / 1 (+0.000) | - / 1 / 1 (+0.000) |" in _wilcoxon(frame)
 
 
 def test_describe_is_its_definition():
