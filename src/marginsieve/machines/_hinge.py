@@ -63,8 +63,8 @@ class HingeProgram:
     def __init__(self, data: Data, columns: IntArray, prices: Array) -> None:
         self.data, self.prices = data, prices
         self.columns = [int(k) for k in columns]
-        self._marked: BoolArray | None = None
         m = len(data.y)
+        self._marked = np.zeros(m, dtype=bool)
         A = np.vstack([data.y, (data.y[:, None] * data.some(self.columns)).T])
         p = self.prices[self.columns]
         lower, upper = np.concatenate([[0.0], -p]), np.concatenate([[0.0], p])
@@ -88,8 +88,7 @@ class HingeProgram:
 
     def leave_out(self, marked: BoolArray) -> None:
         """The samples that do not count; all others do."""
-        before = np.zeros_like(marked) if self._marked is None else self._marked
-        changed = np.flatnonzero(marked != before)
+        changed = np.flatnonzero(marked != self._marked)
         if len(changed):
             top = np.where(marked[changed], 0.0, self.data.top[changed])
             self.program.bounds(changed, np.zeros(len(changed)), top)
