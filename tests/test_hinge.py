@@ -45,14 +45,17 @@ def by_linprog(X, y, top, prices=None):
     n=st.integers(1, 30),
     C=st.sampled_from([1e-3, 0.1, 1.0, 100.0]),
     few=st.booleans(),
+    cycling=st.booleans(),
 )
-def test_it_is_the_primal_program(seed, m, n, C, few):
-    """Whether all rows are there from the beginning or come on demand."""
+def test_it_is_the_primal_program(seed, m, n, C, few, cycling):
+    """Whether all rows are there from the beginning or come on demand, and where every basis is given up at once."""
     X, y, cost = table(seed, m, n)
     with pytest.MonkeyPatch.context() as patch:
         if few:
             patch.setattr(_hinge, "FIRST", 2)
             patch.setattr(_hinge, "MORE", 3)
+        if cycling:
+            patch.setattr(_hinge, "CYCLING", 1)
         found = HingeSVC(C=C).solve(gram_of(X), y, cost)
     assert found.residual <= 1e-7
     assert found.converged

@@ -112,6 +112,10 @@ class Program:
         """Rows leave, the others close up."""
         self._check(self._h.deleteRows(len(rows), _int(rows)), "delete rows")
 
+    def forget(self) -> None:
+        """The next solve begins from nothing."""
+        self._check(self._h.clearSolver(), "forget the last basis")
+
     def start(self, x: Array) -> None:
         """A point to begin a mixed-integer search with."""
         solution = self._highspy.HighsSolution()

@@ -25,6 +25,7 @@ ZERO = 1e-9  # a weight below this is none
 LEAST = 1e-6  # a price below this is this
 GAP = 1e-6  # relative duality gap within which a program counts as solved
 ITERATIONS = 200_000  # of the simplex method in one program
+CYCLING = 20_000  # of them from the last basis, before it is given up and the program solved anew
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,10 @@ class HingeProgram:
         self.program.row_bounds(1 + np.arange(len(p)), -p, p)
 
     def solve(self) -> Fit:
-        answer = self.program.solve(Limits(iterations=ITERATIONS))
+        answer = self.program.solve(Limits(iterations=CYCLING))
+        if answer.status == "limit":
+            self.program.forget()
+            answer = self.program.solve(Limits(iterations=ITERATIONS))
         if answer.status != "optimal" or answer.x is None or answer.row_dual is None:
             raise SolverError(f"HiGHS stopped at {answer.status!r} in a linear program of {self.program.rows} rows")
         w = -answer.row_dual[1:]
