@@ -57,9 +57,8 @@ class Ramp:
         return len(self.owner) == len(self.cost) and bool((self.owner == np.arange(len(self.owner))).all())
 
     def columns(self, features: Sequence[int] | IntArray) -> IntArray:
-        if self._own:
-            return np.sort(np.asarray(features, dtype=np.intp))
-        return np.flatnonzero(np.isin(self.owner, features))
+        own = self._own
+        return np.sort(np.asarray(features, dtype=np.intp)) if own else np.flatnonzero(np.isin(self.owner, features))
 
     def program(self, columns: IntArray) -> HingeProgram:
         return HingeProgram(self.data, columns, np.ones(len(self.owner)))
@@ -128,8 +127,7 @@ def descend(ramp: Ramp, program: HingeProgram, marked: BoolArray, stop: float = 
 def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None = None) -> Point:
     """A descent on some features, from no sample left out unless told; never above the flat point."""
     start = np.zeros(len(ramp.data.y), dtype=bool) if marked is None else marked
-    columns = ramp.columns(features)
-    if not len(columns):
+    if not len(columns := ramp.columns(features)):
         return ramp.flat()
     return better([descend(ramp, ramp.program(columns), start), ramp.flat()])
 
