@@ -11,7 +11,7 @@ from marginsieve.errors import InputError
 from marginsieve.evaluation.engine import run_suite
 from marginsieve.evaluation.papers import EFFECTIVENESS, PAPERS, Job, paper_of
 from marginsieve.evaluation.parameters import ConvergenceStudy, ParameterStudy
-from marginsieve.evaluation.reproduce import _answers, _entries, reproduce
+from marginsieve.evaluation.reproduce import _answers, _entries, _verdict, reproduce
 from marginsieve.evaluation.suite import Suite
 from marginsieve.evaluation.symon import _best_sizes, _plainly, _wilcoxon
 from marginsieve.evaluation.variants import best_variants, following
@@ -256,6 +256,23 @@ def test_a_claim_about_families_is_judged():
     assert _judge(claim, table) == "reproduced: b 2.00, c 1.00"
     assert _judge(replace(claim, above=("a", "c"), below=("b",)), table) == "worse: c 1.00, b 2.00"
     assert _judge(replace(claim, below=("d",)), table) == "not comparable: missing d"
+
+
+@pytest.mark.parametrize(
+    ("quantity", "ours", "told"),
+    [
+        ("accuracy_percent", 92.0, "better"),
+        ("accuracy_percent", 88.0, "worse"),
+        ("accuracy_percent", 89.5, "reproduced"),
+        ("n_features_selected", 92.0, "more"),
+        ("n_features_selected", 88.0, "fewer"),
+        ("n_features_selected", 91.0, "reproduced"),
+    ],
+)
+def test_a_higher_score_is_better_and_a_higher_number_of_features_is_just_more(quantity, ours, told):
+    job = paper_of("ramp-loss").jobs[0]
+    row = {"dataset": "SONAR", "method": "ramp_fs", "quantity": quantity, "printed": 90.0, "paper": ours}
+    assert _verdict(job, row) == told
 
 
 def test_a_job_goes_on_with_the_variant_that_did_best(tmp_path):

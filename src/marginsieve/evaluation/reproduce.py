@@ -189,6 +189,8 @@ def _verdict(job: Job, row: Mapping[Any, Any]) -> str:
     difference = row["paper"] - row["printed"]
     if abs(difference) <= close:
         return "reproduced"
+    if job.quantities[row["quantity"]][0] == "n_features":  # neither is better by itself
+        return "more" if difference > 0 else "fewer"
     return "better" if difference > 0 else "worse"
 
 
@@ -288,7 +290,7 @@ def _report(paper: Paper, sections: list[str], tables: list[pd.DataFrame], quick
         f"Made on {datetime.now(UTC):%Y-%m-%d} by `marginsieve reproduce {paper.name}{' --quick' if quick else ''}`.",
         "The paper's protocol may choose parameters on the very estimate that it reports; 'nested' chooses them inside",
         "each training part: the difference is the optimism. 'Reproduced' means within one percentage point (0.01 for",
-        "G-mean and AUC).",
+        "G-mean and AUC, one feature for a number of features, which is else 'fewer' or 'more').",
         "",
         "Verdicts: " + ", ".join(f"{count} {name}" for name, count in counts.items()) + ".",
         "",
