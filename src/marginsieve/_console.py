@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from .errors import listing
+from .errors import listing, many
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ def show_suspects(found: pd.DataFrame, findings: Sequence[Finding], target: str,
     console = Console()
     worst = found[found["suspect"]].sort_values("suspicion", ascending=False, kind="stable")
     wrong = int((worst["suspicion"] >= LIKELY).sum())
-    text = f"{_many(len(found), 'sample')}: {_many(wrong, 'label')} more likely wrong than right, "
+    text = f"{many(len(found), 'sample')}: {many(wrong, 'label')} more likely wrong than right, "
     text += f"{len(worst) - wrong} more hard to place"
     console.print(text, markup=False, highlight=False)
     grid = Grid(box=None, pad_edge=False)
@@ -110,23 +110,18 @@ def _plain(text: str) -> Any:
     return Text(text)
 
 
-def _many(count: int, thing: str) -> str:
-    """'1 feature', '2 features'."""
-    return f"{count} {thing}" + ("" if count == 1 else "s")
-
-
 def _notes(result: dict[str, Any]) -> list[str]:
     """What else a reader should know."""
     table = result["table"]
     notes = [finding["text"] for finding in result["findings"] if finding["level"] != "alarm"]
     if count := len(table["constant_columns"]):
-        notes.append(f"{_many(count, 'constant column')} left out")
+        notes.append(f"{many(count, 'constant column')} left out")
     if count := len(table["equal_columns"]):
-        notes.append(f"{_many(count, 'group')} of columns that are equal to the last digit (result.json)")
+        notes.append(f"{many(count, 'group')} of columns that are equal to the last digit (result.json)")
     groups = result["groups"]
     notes += [f"{g['representative']!r} is nearly the same as {listing(g['members'], NAMED)}" for g in groups[:NAMED]]
     if len(groups) > NAMED:
-        notes.append(f"{_many(len(groups) - NAMED, 'more group')} of near-duplicates (result.json)")
+        notes.append(f"{many(len(groups) - NAMED, 'more group')} of near-duplicates (result.json)")
     notes += [text for text in result["protocol"]["chosen"] if "longer than asked" in text]
     return notes
 
@@ -173,7 +168,7 @@ def show_prediction(found: Prediction, model: SVMSelector, out: Path | None) -> 
     console, frame = Console(), found.table
     say: Any = lambda text="": console.print(text, markup=False, highlight=False)  # noqa: E731
     counts = ", ".join(f"{label}: {count}" for label, count in frame["predicted"].value_counts().items())
-    say(f"{_many(len(frame), 'sample')} ({counts}) by a model of {_many(model.n_features_, 'feature')}")
+    say(f"{many(len(frame), 'sample')} ({counts}) by a model of {many(model.n_features_, 'feature')}")
     if "probability" in frame and len(model.classes_) == 2:
         say(f"the probability is that of {model.positive_!s}; the score is cut at 0, which need not be one half")
     for note in found.notes:

@@ -10,6 +10,11 @@ class InputError(ValueError):
     """A user's mistake, in a sentence that names the column, sample or parameter, and what would be accepted."""
 
 
+def many(count: int, thing: str) -> str:
+    """'1 feature', '2 features', '2,000 features'."""
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
 def listing(items: Sequence[Any], most: int = 5) -> str:
     """'a', 'b', 'c' and 12 more."""
     head = ", ".join(repr(str(item)) if isinstance(item, str) else str(item) for item in items[:most])

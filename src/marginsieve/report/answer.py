@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import listing
+from ..errors import listing, many
 
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
 CLOSE = 0.02  # a difference of balanced accuracy that is not worth a word
@@ -56,7 +56,7 @@ def _list(result: dict[str, Any]) -> str:
     text = "" if given else f"The number of features is not exact: {how}."
     if not given and sizes["smallest"] == sizes["largest"]:
         same = count == sizes["largest"]
-        text = f"Every outer fold chose {_many(sizes['largest'], 'feature')}{' too' if same else ''}."
+        text = f"Every outer fold chose {many(sizes['largest'], 'feature')}{' too' if same else ''}."
         text = "" if same and count == _usable(result) else text
     groups = [feature["group"] for feature in result["features"] if feature["group"]]
     if again := len(groups) - len(set(groups)):
@@ -131,18 +131,14 @@ def _labels(result: dict[str, Any]) -> str:
     text = "No label looks wrong."
     if wrong:
         named = listing([row["sample" if judged["named_by"] == "row" else "label"] for row in wrong], 5)
-        many, them = ("1 label looks", "it") if len(wrong) == 1 else (f"{len(wrong)} labels look", "them")
+        labels, them = ("1 label looks", "it") if len(wrong) == 1 else (f"{len(wrong)} labels look", "them")
         noun = judged["named_by"] + ("s" if len(wrong) > 1 else "")
-        text = f"{many} wrong ({noun} {named}): check {them} by hand before the list is used."
+        text = f"{labels} wrong ({noun} {named}): check {them} by hand before the list is used."
     if rest := len(judged["rows"]) - len(wrong):
         more = "more sample" if wrong else "sample"
         them = "is hard to place, its label" if rest == 1 else "are hard to place, each label"
-        text += f" {_many(rest, more)} {them} more likely right than wrong."
+        text += f" {many(rest, more)} {them} more likely right than wrong."
     return text
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
 def _doubts(result: dict[str, Any], found: bool) -> list[str]:

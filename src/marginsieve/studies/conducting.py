@@ -14,7 +14,7 @@ import numpy as np
 
 from .._highs import SolverError
 from .._types import Progress
-from ..errors import InputError, positive_number, whole_number
+from ..errors import InputError, many, positive_number, whole_number
 from ..evaluation.metrics import Scores, score_difference
 from ..inputs import MOST_ROWS, read_target
 from ..suspects import find_suspects
@@ -300,13 +300,13 @@ def _check_classes(classes: Any, codes: Any, material: Material, folds: int | No
         enough = [some for some in range(2, count + 1) if count - -(-count // some) >= 2]
         if asked in enough or len(classes) < 2:
             continue
-        what = ("sample" if material.groups is None else "group") + ("" if count == 1 else "s")
+        units = many(count, "sample" if material.groups is None else "group")
         if enough:
             few = min(enough, key=lambda some: abs(some - asked))
             advice = f"it takes {few} outer folds, not {asked} (--folds {few}, folds={few})"
         else:
             advice = "a study needs at least 3 of each class; leave this class out, or join it with another"
-        raise InputError(f"the target {material.target!r} has {count} {what} of class {label!s}: {advice}")
+        raise InputError(f"the target {material.target!r} has {units} of class {label!s}: {advice}")
 
 
 def _judged(material: Material, wishes: Wishes) -> tuple[pd.DataFrame | None, list[Finding]]:
