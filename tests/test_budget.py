@@ -3,10 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from sklearn.svm import SVC
 
 import marginsieve
 from marginsieve import recipes
 from marginsieve.errors import InputError
+from marginsieve.flags import DENSE, _dense
 from marginsieve.suspects import suspected, wrong_label
 
 FAST = {"solver": "fast", "shakes": 2, "random_state": 0}
@@ -228,6 +231,28 @@ def test_planted_flips_are_found():
     assert found.suspicion.between(0, 1).all()
     again = marginsieve.find_suspects(X, y, random_state=0, n_jobs=2)
     pd.testing.assert_frame_equal(found, again)
+
+
+def test_judges_with_an_l2_penalty_are_support_vector_machines():
+    rng = np.random.default_rng(0)
+    X, y, cost = rng.normal(size=(20, 50)), np.repeat([1.0, -1.0], 10), rng.uniform(0.5, 2.0, 20)
+    unit = np.sqrt((X**2).sum(axis=1).mean())
+    for price, (weights, intercept) in zip(DENSE, _dense(X, y, cost), strict=True):
+        peer = SVC(C=price, kernel="linear", tol=1e-6).fit(X / unit, y, sample_weight=cost)
+        np.testing.assert_allclose(X @ weights + intercept, peer.decision_function(X / unit), atol=1e-3)
+    for dense, thin in zip(_dense(X, y, cost), _dense(sparse.csc_array(X), y, cost), strict=True):
+        np.testing.assert_allclose(thin[0], dense[0])
+
+
+def test_a_rare_class_with_flips_is_judged_by_its_values_alone():
+    """A balanced machine is even between the labels at 0, so a wrong label stands out whichever it is."""
+    rng = np.random.default_rng(0)
+    true = np.repeat([1.0, -1.0], (12, 108))
+    f = 0.6 * true + rng.normal(scale=0.25, size=120)
+    given = true.copy()
+    given[[0, 1, 50, 60, 70, 80]] *= -1
+    p = wrong_label(f, given, np.ones(120))
+    assert set(np.argsort(-p)[:6]) == {0, 1, 50, 60, 70, 80}
 
 
 def test_clean_tables_have_few_suspects_and_the_rate_bounds_them():

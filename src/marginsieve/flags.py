@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,14 +10,16 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ._blas import one_thread
-from ._types import Array, IntArray
+from ._types import Array, IntArray, Matrix, is_sparse
 from .fitting import Model, Part, Plan, left_out, prepare, varying
-from .machines import RampSVC
+from .gram import Gram
+from .machines import CSVC, RampSVC
 from .machines._expansion import Expansion
 
 LEFT_OUT = 0.3  # share of each class that a fit does not see
 CLIPPED = 2.0  # a decision value counts up to so much
 RESAMPLES = 50
+DENSE = (1.0, 3.0, 10.0)  # C of the machines with an l2 penalty, rows of mean square length 1
 BEYOND = -1.0 - 1e-9  # a margin below this is beyond the opposite one
 
 
@@ -31,14 +33,21 @@ class Flags:
 
 
 def resampled(
-    plan: Plan, part: Part, prices: Sequence[float], rng: np.random.Generator, count: int, n_jobs: int | None = None
+    plan: Plan,
+    part: Part,
+    prices: Sequence[float],
+    rng: np.random.Generator,
+    count: int,
+    n_jobs: int | None = None,
+    dense: bool = False,
 ) -> Flags:
     """Fits at each price C on `count` subsamples of 70 % of the rows, groups together; all features, one machine each.
 
-    A fit without a weight says nothing and is left out. The result does not depend on n_jobs.
+    `dense`: where columns outnumber rows, machines with an l2 penalty besides. A fit without a weight says nothing and
+    is left out. The result does not depend on n_jobs.
     """
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(count)
-    done = Parallel(n_jobs=n_jobs)(delayed(_once)(plan, part, tuple(prices), seed) for seed in seeds)
+    done = Parallel(n_jobs=n_jobs)(delayed(_once)(plan, part, tuple(prices), dense, seed) for seed in seeds)
     k, m = plan.labels(part.y).shape
     total, beyond, seen = np.zeros((k, m)), np.zeros((k, m)), np.zeros((k, m))
     for rows, values, flagged, fits in done:
@@ -50,7 +59,7 @@ def resampled(
 
 
 def _once(
-    plan: Plan, part: Part, prices: tuple[float, ...], seed: np.random.SeedSequence
+    plan: Plan, part: Part, prices: tuple[float, ...], dense: bool, seed: np.random.SeedSequence
 ) -> tuple[IntArray, Array, Array, Array]:
     """(rows not seen, sums of their clipped decision values, counts beyond the margin, fits by binary problem)."""
     rng = np.random.default_rng(seed)
@@ -63,21 +72,44 @@ def _once(
         return rows, values, flagged, fits  # nothing to fit on
     with one_thread():
         ready = prepare(plan, seen, rng)
-        problem, Z = ready.problem, ready.rows(part.table.Z[rows])
+        problem = ready.problem
         gram = problem.gram()
         columns = Expansion.of(gram)
-        X = columns.rows(Z)
-        for price in prices:
-            machine = RampSVC(C=price)
-            for k in range(len(labels)):
-                solution = machine.solve(gram, problem.y[k], problem.cost[k])
-                assert solution.expanded is not None
-                if solution.expanded.any():
-                    f = np.asarray(X @ solution.expanded) + solution.intercept
-                    values[k] += np.clip(f, -CLIPPED, CLIPPED)
-                    flagged[k] += labels[k] * f < BEYOND
-                    fits[k] += 1
+        X, trained = columns.rows(ready.rows(part.table.Z[rows])), columns.rows(problem.table.Z)
+        for k in range(len(labels)):
+            y, cost = problem.y[k], problem.cost[k]
+            found = list(_sparse(gram, y, cost, prices))
+            found += _dense(trained, y, cost) if dense and trained.shape[0] < trained.shape[1] else []
+            for weights, intercept in found:
+                f = np.asarray(X @ weights) + intercept
+                values[k] += np.clip(f, -CLIPPED, CLIPPED)
+                flagged[k] += labels[k] * f < BEYOND
+                fits[k] += 1
     return rows, values, flagged, fits
+
+
+def _sparse(gram: Gram, y: Array, cost: Array, prices: tuple[float, ...]) -> Iterator[tuple[Array, float]]:
+    """(weights, intercept) of the machines with ramp loss and l1 penalty that have a weight."""
+    for price in prices:
+        solution = RampSVC(C=price).solve(gram, y, cost)
+        assert solution.expanded is not None
+        if solution.expanded.any():
+            yield solution.expanded, solution.intercept
+
+
+def _dense(X: Matrix, y: Array, cost: Array) -> Iterator[tuple[Array, float]]:
+    """The same with an l2 penalty, for what many columns have in common.
+
+    At these prices and with more columns than rows hardly a row of the training part lies beyond the opposite margin,
+    so that the ramp loss is the hinge loss.
+    """
+    K = np.asarray((X @ X.T).toarray() if is_sparse(X) else X @ X.T)
+    unit = max(float(K.diagonal().mean()), 1e-300)
+    solution = None
+    for price in DENSE:
+        start = np.zeros(len(y)) if solution is None else solution.coef
+        solution = CSVC(C=price).on(K / unit, y, cost, start)
+        yield np.asarray(X.T @ solution.coef) / unit, solution.intercept
 
 
 def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, index: Any) -> Any:

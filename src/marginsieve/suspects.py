@@ -21,7 +21,7 @@ PRICES = (0.05, 0.2, 1.0)
 FLOOR = 0.1  # a sample that is less likely wrong than this is no suspect
 WRONG = (2.0, 20.0)  # Beta prior of the share of wrong labels: its mode is 1 in 20
 STEEP = (1.5, 2.0)  # normal prior of the logarithm of the sigmoid's slope, values scaled to 1
-SHIFT = 1.0  # and the spread of the prior of its shift, around 0
+EVEN, UNEVEN = 0.1, 1.0  # spread of the prior of its shift, around 0, by whether the machines weigh both labels alike
 
 
 def find_suspects(
@@ -38,12 +38,13 @@ def find_suspects(
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> pd.DataFrame:
-    """Samples that are likely to have a wrong label, from resampled ramp-loss fits (l1 penalty, all features).
+    """Samples that are likely to have a wrong label, from resampled ramp-loss fits (all features).
 
-    Each of `resamples` subsamples of 70 % of the rows gives a machine for each C; a sample is judged only by machines
-    that did not see it. A sigmoid that allows for wrong labels turns their mean decision value into the probability
-    that the label is wrong, given how well the classes can be told apart and how many labels look wrong altogether.
-    Only a sample on the wrong side can be a suspect.
+    Each of `resamples` subsamples of 70 % of the rows gives a machine with an l1 penalty for each C and, where columns
+    outnumber rows, three with an l2 penalty; a sample is judged only by machines that did not see it. A sigmoid that
+    allows for wrong labels turns their mean decision value into the probability that the label is wrong, given how well
+    the classes can be told apart and how many labels look wrong altogether. Only a sample on the wrong side can be a
+    suspect.
 
     Parameters
     ----------
@@ -74,12 +75,12 @@ def find_suspects(
     part, used = selector._read(X, y, sample_weight, groups)
     plan = selector._plan(part)
     rng = np.random.default_rng(seed_sequence(random_state))
-    flags = resampled(plan, part, prices, rng, resamples, n_jobs)
+    flags = resampled(plan, part, prices, rng, resamples, n_jobs, dense=True)
     labels, own, every = plan.labels(part.y), own_problem(plan, part), np.arange(len(part.y))
-    suspicion = np.empty(len(part.y))
+    suspicion, shift = np.empty(len(part.y)), EVEN if class_weight == "balanced" else UNEVEN
     for k in range(len(labels)):
         mine = own == k
-        suspicion[mine] = wrong_label(flags.value[k], labels[k], part.weight)[mine]
+        suspicion[mine] = wrong_label(flags.value[k], labels[k], part.weight, shift)[mine]
     margin = (labels * flags.value)[own, every]
     chosen = suspected(suspicion, clean_rate) & (margin < 0)
     columns = {
@@ -114,12 +115,12 @@ def _prices(C: Any) -> tuple[float, ...]:
     return tuple(float(price) for price in prices)
 
 
-def wrong_label(value: Array, label: Array, weight: Array) -> Array:
+def wrong_label(value: Array, label: Array, weight: Array, shift: float = EVEN) -> Array:
     """(m,) the probability that each label is wrong; label in {-1, +1}, values of machines that did not see it.
 
     Of the samples with either label a share e is wrong, and belongs to the other class; the logarithm of the classes'
     density ratio at a value f is a f + b. Both labels count the same, however rare one is. a, b and e by maximum
-    likelihood with weak priors; a sample without a value gets e.
+    likelihood with weak priors, b around 0 with the spread `shift`; a sample without a value gets e.
     """
     known = np.isfinite(value)
     unit = max(float(np.abs(value[known]).max(initial=0.0)), 1e-12)
@@ -133,7 +134,7 @@ def wrong_label(value: Array, label: Array, weight: Array) -> Array:
     def loss(theta: Array) -> float:
         right, e = parts(theta)
         prior = (WRONG[0] - 1) * np.log(2 * e) + (WRONG[1] - 1) * np.log1p(-e)
-        away = 0.5 * ((theta[0] - STEEP[0]) / STEEP[1]) ** 2 + 0.5 * (theta[1] / SHIFT) ** 2
+        away = 0.5 * ((theta[0] - STEEP[0]) / STEEP[1]) ** 2 + 0.5 * (theta[1] / shift) ** 2
         return float(-w @ np.log((1 - e) * right + e * (1 - right)) - prior + away)
 
     options: dict[str, Any] = {

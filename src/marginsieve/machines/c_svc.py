@@ -38,7 +38,7 @@ class CSVC(BaseEstimator):
     def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
         start = np.zeros(len(y)) if warm is None else warm.coef
-        return self._solve(gram.matrix(), y, cost, start)
+        return self.on(gram.matrix(), y, cost, start)
 
     def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array:
         """f at the rows of Z."""
@@ -72,7 +72,7 @@ class CSVC(BaseEstimator):
                 continue
             fold_cost = cost.copy() if cost_without is None else cost_without(i).copy()
             fold_cost[i] = 0.0
-            fold = self._solve(K, y, fold_cost, solution.coef)
+            fold = self.on(K, y, fold_cost, solution.coef)
             out[i] = K[i] @ fold.coef + fold.intercept
         return out
 
@@ -96,7 +96,8 @@ class CSVC(BaseEstimator):
         if self.max_iter is not None:
             positive_number("machine", "max_iter", self.max_iter)
 
-    def _solve(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
+    def on(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
+        """The optimum on a kernel matrix, from any coefficients."""
         limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter
         c, b, objective, slack, residual = _smo.svc(K, y, self.C * cost, start, self.tol, limit)
         if residual >= _smo.HUGE:
