@@ -94,7 +94,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
         sentences.append("The scores gave no evidence that the features predict it.")
     elif result["suspects"]["judged"]:
         sentences.append(
-            "Suspect labels were named by resampled linear machines with the ramp loss (l1 penalty, and besides l2 where "
+            "Suspect labels were named by resampled linear machines with the ramp loss (l1 penalty; l2 too where "
             f"columns outnumber samples) that had not seen the sample{cite('baldomero2021')}."
         )
     return " ".join(sentences), "\n".join(references()[key] for key in cited) + "\n"
