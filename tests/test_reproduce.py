@@ -15,7 +15,7 @@ from marginsieve.evaluation.reproduce import _answers, _entries, _verdict, repro
 from marginsieve.evaluation.suite import Suite
 from marginsieve.evaluation.symon import _best_sizes, _plainly, _wilcoxon
 from marginsieve.evaluation.variants import best_variants, following
-from marginsieve.table import imputed
+from marginsieve.table import expanded, imputed
 
 
 @pytest.mark.parametrize("name", list(PAPERS))
@@ -256,6 +256,37 @@ def test_a_claim_about_families_is_judged():
     assert _judge(claim, table) == "reproduced: b 2.00, c 1.00"
     assert _judge(replace(claim, above=("a", "c"), below=("b",)), table) == "worse: c 1.00, b 2.00"
     assert _judge(replace(claim, below=("d",)), table) == "not comparable: missing d"
+
+
+def test_categories_become_columns_of_the_training_parts_levels():
+    training = pd.DataFrame({"a": ["x", "y", "z", None], "b": [1.0, 2.0, 3.0, 4.0], "c": [True, False, True, True]})
+    training["d"] = pd.Categorical(["no", "yes", "no", "no"])
+    table, owner = expanded(training, training)
+    assert owner.tolist() == [0, 0, 0, 1, 2, 3]
+    np.testing.assert_array_equal(table[:, :3], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    np.testing.assert_array_equal(table[:, 3:], [[1, 1, 0], [2, 0, 1], [3, 1, 0], [4, 1, 0]])
+    new = pd.DataFrame({"a": ["w", "z"], "b": [5.0, 6.0], "c": [False, True], "d": ["yes", "no"]})
+    np.testing.assert_array_equal(expanded(new, training)[0], [[0, 0, 0, 5, 0, 1], [0, 0, 1, 6, 1, 0]])
+
+
+def test_methods_for_numbers_take_part_on_mixed_tables(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["no", "yes"], 30)
+    X = pd.DataFrame({f"n{j}": rng.normal(size=60) for j in range(3)})
+    X["mark"] = pd.Categorical(np.where(y == "yes", rng.choice(["p", "q"], 60), rng.choice(["r", "s"], 60)))
+    X.assign(target=y).to_csv(tmp_path / "T.csv", index=False)
+    spec = {
+        "protocol": {"name": "nested", "repeats": 1, "tuned": "", "impute": True},
+        "data": [{"file": str(tmp_path / "T.csv"), "target": "target"}],
+        "method": [
+            {"name": name, "label": name, "n_features_to_select": 3, "grid": {}}
+            for name in ("fisher", "svm_rfe", "svm_l1")
+        ],
+    }
+    study = run_suite(Suite.read(spec), tmp_path / "out")
+    assert study.failures().empty
+    assert (study.scores("accuracy")["accuracy"] > 0.9).all()
+    assert study.stability().set_index("method")["stability"]["fisher"] == 1.0  # levels of one column
 
 
 @pytest.mark.parametrize(

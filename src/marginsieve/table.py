@@ -355,3 +355,22 @@ def imputed(rows: Any, training: Any) -> Any:
     seen = ~np.isnan(training)
     mean = np.where(seen, training, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return np.asarray(np.where(np.isnan(rows), mean, rows))
+
+
+def expanded(rows: Any, training: Any) -> tuple[Any, IntArray]:
+    """Rows of a mixed data frame as numbers, and the column that each of theirs was made of.
+
+    A category becomes a column of 0 and 1 for each level of the training part, two levels one column; a cell without a
+    value, or with a level that was not trained on, is 0 in all of them.
+    """
+    out: list[Array] = []
+    owner: list[int] = []
+    for j, name in enumerate(training.columns):
+        column = training[name]
+        if column.dtype.kind in "biuf":
+            out.append(rows[name].to_numpy(dtype=np.float64))
+        else:
+            levels = sorted(column.dropna().unique(), key=str)
+            out += [(rows[name] == level).to_numpy(dtype=np.float64) for level in levels[len(levels) == 2 :]]
+        owner += [j] * (len(out) - len(owner))
+    return np.column_stack(out), np.array(owner, dtype=np.intp)

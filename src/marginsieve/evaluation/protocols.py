@@ -49,7 +49,7 @@ class Protocol:
     noise: str = ""  # "", "labels" (random labels flipped), "outliers" (those furthest on their side of an SVM flipped)
     noise_share: float = 0.05
     settings: Mapping[str, Any] = field(default_factory=dict)  # forced on every method
-    impute: bool = False  # missing numbers become the mean of their column over the training part
+    impute: bool = False  # missing numbers become means of the training part, categories columns where need be
 
     def splits(self, y: IntArray, groups: IntArray | None, seed: int) -> list[Split]:
         """All splits of a table with class codes y, in order; they depend on y, the groups and the seed alone."""

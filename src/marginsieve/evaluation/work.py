@@ -22,8 +22,9 @@ from sklearn.utils import _safe_indexing
 from .. import cut
 from .._blas import one_thread
 from .._types import IntArray
+from ..components import resolve
 from ..inputs import read_new
-from ..table import imputed
+from ..table import expanded, imputed
 from .metrics import point_metrics
 from .suite import Data, Unit, floats_alone
 from .tuning import tune_machine
@@ -86,7 +87,9 @@ def _fit_and_predict(unit: Unit, data: Data, params: dict[str, Any]) -> dict[str
         X, rows = imputed(X, X), imputed(rows, X)
     if protocol.noise:
         y = protocol.noisy(X, y, np.random.default_rng([unit.split_seed, *split.name.encode()]))
-    selector = _selector(unit, data, params)
+    selector, owner = _selector(unit, data, params), None
+    if protocol.impute and hasattr(X, "columns") and not _takes_categories(selector):
+        (rows, owner), (X, _) = expanded(rows, X), expanded(X, X)
     chosen = dict(params)
     groups = None if data.groups is None else data.groups[train]
     if protocol.tuned == "nested" and unit.grid:
@@ -98,7 +101,7 @@ def _fit_and_predict(unit: Unit, data: Data, params: dict[str, Any]) -> dict[str
     selector.fit(X, y, **({} if groups is None else {"groups": groups}))
     fitted = selector.at_sizes(X, y, sizes) if sizes else [selector]
     Z = read_new(selector, rows)
-    by_size = [_outcome(made, Z, data) for made in fitted]
+    by_size = [_outcome(made, Z, data, owner) for made in fitted]
     metrics = {str(entry["size"]): _metrics(entry, data, split.test) for entry in by_size}
     return {
         "params": {**dict(unit.method.settings), **chosen},
@@ -147,8 +150,13 @@ def _plain(X: Any, unit: Unit) -> Any:
     return X.to_numpy(dtype=np.float64)
 
 
-def _outcome(selector: Any, Z: Any, data: Data) -> dict[str, Any]:
-    """What a fitted selector says of test rows that were read already."""
+def _takes_categories(selector: Any) -> bool:
+    kernel, machine = (resolve(axis, getattr(selector, axis)) for axis in ("kernel", "machine"))
+    return "nominal" in kernel.accepts or getattr(machine, "expands", False)
+
+
+def _outcome(selector: Any, Z: Any, data: Data, owner: IntArray | None) -> dict[str, Any]:
+    """What a fitted selector says of test rows that were read already; `owner`: the table's columns of its features."""
     value = selector._decision(Z)
     predicted = np.asarray(selector._called(value))
     decision = None
@@ -160,7 +168,7 @@ def _outcome(selector: Any, Z: Any, data: Data) -> dict[str, Any]:
     support = np.flatnonzero(selector.support_)
     return {
         "size": len(support),
-        "support": support.tolist(),
+        "support": (support if owner is None else np.unique(owner[support])).tolist(),
         "predicted": predicted.tolist(),
         "decision": decision,
     }
