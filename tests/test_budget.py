@@ -221,6 +221,18 @@ def test_the_machine_names_the_samples_that_it_left_out():
     )
 
 
+def test_the_fits_behind_a_frequency_can_be_left_out():
+    X, y, _ = planted()
+    settings = {"n_features_to_select": 8, "threshold": "margin", "points": 8, "random_state": 0}
+    told, silent = (recipes.ramp_svm(**settings, **extra).fit(X, y) for extra in ({}, {"resamples": 0}))
+    np.testing.assert_array_equal(told.decision_function(X), silent.decision_function(X))
+    pd.testing.assert_series_equal(told.suspects_.margin, silent.suspects_.margin)
+    assert told.suspects_.frequency.notna().all()
+    assert silent.suspects_.frequency.isna().all()
+    with pytest.raises(InputError, match="resamples is -1; it must be a whole number of 0 or more"):
+        recipes.ramp_svm(**settings, resamples=-1).fit(X, y)
+
+
 def test_planted_flips_are_found():
     X, y, wrong = planted()
     found = marginsieve.find_suspects(X, y, random_state=0)

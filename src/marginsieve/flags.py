@@ -112,11 +112,11 @@ def _dense(X: Matrix, y: Array, cost: Array) -> Iterator[tuple[Array, float]]:
         yield np.asarray(X.T @ solution.coef) / unit, solution.intercept
 
 
-def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, index: Any) -> Any:
+def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, index: Any, resamples: int) -> Any:
     """The samples that a model with the ramp loss left out, as a DataFrame; None where it has another loss.
 
     `margin` is y f of the model, below -1; `frequency` the share of resampled fits on the selected features, among
-    those that did not see the sample, that put it there too.
+    those that did not see the sample, that put it there too, nan where there are none.
     """
     import pandas as pd
 
@@ -126,10 +126,10 @@ def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, ind
     margin = (labels * model.decision(part.table.Z).T)[own, np.arange(len(own))]
     chosen = np.flatnonzero(margin < BEYOND)
     frequency = np.full(len(chosen), np.nan)
-    if len(chosen):
+    if len(chosen) and resamples:
         small = replace(part, table=part.table.columns(model.features))
         simple = replace(plan, keep=(), prefilter=None, sampler=None, ensemble=None)
-        found = resampled(simple, small, (model.machine.C,), rng, RESAMPLES)
+        found = resampled(simple, small, (model.machine.C,), rng, resamples)
         frequency = found.frequency[own[chosen], chosen]
     frame = pd.DataFrame({"margin": margin[chosen], "frequency": frequency}, index=index[chosen])
     return frame.sort_values("margin", kind="stable")

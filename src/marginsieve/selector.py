@@ -93,6 +93,8 @@ class SVMSelector(Formula, Proofs, ClassifierMixin, SelectorMixin, BaseEstimator
     similar : float or None
         Columns whose correlation with a selected one is at least this in size are named with it in `groups_` (for the
         200 best selected ones), since the choice among them is nearly random; None looks for none.
+    resamples : int
+        Fits on subsamples that tell how often a suspect of a machine with the ramp loss is left out; 0 for none.
     cv : int or splitter
         The inner folds.
     n_jobs : int or None
@@ -124,6 +126,7 @@ class SVMSelector(Formula, Proofs, ClassifierMixin, SelectorMixin, BaseEstimator
         probability: bool = False,
         rows: int | None = None,
         similar: float | None = 0.95,
+        resamples: int = flags.RESAMPLES,
         cv: Any = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -146,6 +149,7 @@ class SVMSelector(Formula, Proofs, ClassifierMixin, SelectorMixin, BaseEstimator
         self.probability = probability
         self.rows = rows
         self.similar = similar
+        self.resamples = resamples
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -165,10 +169,9 @@ class SVMSelector(Formula, Proofs, ClassifierMixin, SelectorMixin, BaseEstimator
         self._scale = searched.problem.scale
         self._decide(plan, part, training, sample, chosen, searched, rng)
         self.groups_ = self._groups(chosen)
-        index = flags.sample_index(X, int(self.rows_.max()) + 1)
-        suspects = flags.of_model(plan, chosen, self.model_, rng, index[self.rows_])
+        index = flags.sample_index(X, int(self.rows_.max()) + 1)[self.rows_]
         self.__dict__.pop("suspects_", None)
-        if suspects is not None:
+        if (suspects := flags.of_model(plan, chosen, self.model_, rng, index, self.resamples)) is not None:
             self.suspects_ = suspects
         self._warn(searched)
         return self
@@ -305,20 +308,12 @@ class SVMSelector(Formula, Proofs, ClassifierMixin, SelectorMixin, BaseEstimator
         self.notes_ = notes.of_table(self, part)
 
     def _decide(
-        self,
-        plan: Plan,
-        part: Part,
-        training: Part,
-        sample: IntArray,
-        chosen: Part,
-        searched: Searched,
-        rng: Any,
+        self, plan: Plan, part: Part, training: Part, sample: IntArray, chosen: Part, searched: Searched, rng: Any
     ) -> None:
         """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
         path = searched.path
-        told = isinstance(path.own, Budgeted) and isinstance(
-            self.class_weight, Mapping
-        )  # one class may be all that counts
+        # one class may be all that counts
+        told = isinstance(path.own, Budgeted) and isinstance(self.class_weight, Mapping)
         if path.own is not None and path.own.emptied and self.n_features_to_select is None and not told:
             self.notes_.append(str(path.own))
         own = None if plan.ensemble and not getattr(path.own, "given", False) else path.own

@@ -27,6 +27,7 @@ def check_settings(selector: SVMSelector) -> None:
         whole_number("selector", "ensemble", ensemble)
     if selector.similar is not None:
         positive_number("selector", "similar", selector.similar, 1.0)
+    whole_number("selector", "resamples", selector.resamples, 0)
     if isinstance(selector.keep, str) or not (selector.keep is None or hasattr(selector.keep, "__iter__")):
         raise InputError(f"keep is {selector.keep!r}; it must be a list of column names or numbers")
 

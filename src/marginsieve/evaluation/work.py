@@ -116,7 +116,8 @@ def _selector(unit: Unit, data: Data, params: dict[str, Any]) -> Any:
     known = selector.get_params()
     forced = {name: value for name, value in unit.protocol.settings.items() if name in known}
     positive = data.positive if len(data.classes) == 2 else None
-    return selector.set_params(**{**forced, **params}, random_state=unit.seed, positive=positive, similar=None)
+    untold = {"similar": None, "resamples": 0}  # nothing here reads groups_ and suspects_
+    return selector.set_params(**{**forced, **params}, random_state=unit.seed, positive=positive, **untold)
 
 
 def run_tuning(unit: Unit, data: Data, seconds: float | None = None) -> dict[str, Any]:

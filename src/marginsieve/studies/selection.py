@@ -225,7 +225,7 @@ def run(
     outer = f"{choice.folds} {choice.repeats} {wishes.seed}"
     with _memory(folder, selector, X, y, groups, method.label, outer) as memory:
         nested = nested_cv(
-            selector,
+            clone(selector).set_params(resamples=0),  # nobody asks a fold for its suspects
             X,
             y,
             groups=groups,
