@@ -48,8 +48,7 @@ class LearnedPath(BaseEstimator):
     def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Of n values of C, what enters at the k-th scores n - k + 1, what never enters its gradient, below 1."""
         gram, machine = problem.gram(), problem.machine
-        first = min(machine.first(gram, y, cost) for y, cost in zip(problem.y, problem.cost, strict=True))
-        prices = np.geomspace(first, machine.C, self.points)[1:] if first < machine.C else np.array([machine.C])
+        prices = self._prices(problem)
         entered, size = np.zeros(len(gram.features)), np.zeros(len(gram.features))
         steps: dict[int, Step] = {}
         solutions: tuple[Solution, ...] | None = None
@@ -75,6 +74,14 @@ class LearnedPath(BaseEstimator):
         order: IntArray = worst_first(score, len(score), kept, np.where(entered > 0, size, gradient))[::-1]
         walked = tuple(steps[count] for count in sorted(steps, reverse=True))
         return Path(order, score, walked, self._reason(entered), own=own)
+
+    def _prices(self, problem: Problem) -> Array:
+        """The values of C; the one at which the first feature enters has nothing to rank and is not looked at."""
+        gram, machine = problem.gram(), problem.machine
+        first = machine.C
+        if self.points > 2:  # of two points only the machine's own is looked at
+            first = min(machine.first(gram, y, cost) for y, cost in zip(problem.y, problem.cost, strict=True))
+        return np.geomspace(first, machine.C, self.points)[1:] if first < machine.C else np.array([machine.C])
 
     def _reason(self, entered: Array) -> str:
         count = int(np.count_nonzero(entered))
