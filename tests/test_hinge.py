@@ -90,6 +90,16 @@ def test_a_cost_of_two_is_a_row_twice():
         assert one.objective == pytest.approx(two.objective, rel=1e-8)
 
 
+@pytest.mark.parametrize(("m", "n", "share"), [(30, 5, 0.5), (40, 8, 0.2), (25, 300, 0.3), (60, 200, 0.1)])
+def test_the_first_weight_enters_there_with_rare_classes_costs_and_many_columns(m, n, share):
+    rng = np.random.default_rng(m)
+    y = np.where(np.arange(m) < share * m, 1.0, -1.0)
+    X, cost = rng.normal(size=(m, n)) + 0.5 * (y > 0)[:, None] * (np.arange(n) < 3), rng.uniform(0.3, 3.0, m)
+    first = HingeSVC().first(gram_of(X), y, cost)
+    assert not HingeSVC(C=0.999 * first).solve(gram_of(X), y, cost).weights.any()
+    assert HingeSVC(C=1.001 * first).solve(gram_of(X), y, cost).weights.any()
+
+
 def test_the_first_weight_enters_where_it_is_said_to():
     X, y, cost = table(2)
     first = HingeSVC().first(gram_of(X), y, cost)

@@ -119,6 +119,38 @@ def balanced(y: Array, top: Array) -> Array:
     return np.asarray(y * top * np.where(y > 0, min(sides) / sides[0], min(sides) / sides[1]))
 
 
+def least_pull(data: Data) -> float:
+    """How hard the column that pulls hardest pulls where no weight differs from 0: at prices `top` / this, one enters.
+
+    Without weights the cheaper class has alpha = top and the other any alpha of the same sum: the least, over these, of
+    the hardest pull, a linear program with the pull as its last variable. Its rows join on demand.
+    """
+    side = 1.0 if data.top[data.y > 0].sum() <= data.top[data.y < 0].sum() else -1.0
+    held, c, m = data.y == side, balanced(data.y, data.top), len(data.y)
+    pull = np.abs(np.asarray(c @ data.X))
+    program: Program | None = None
+    looked = np.zeros(len(pull), dtype=bool)
+    least = 0.0
+    while np.any(new := (pull > least * (1.0 + BROKEN)) & ~looked):
+        places = np.flatnonzero(new)[np.argsort(-pull[new], kind="stable")[:MORE]]
+        looked[places] = True
+        rows = (data.y[:, None] * data.some(places)).T
+        A = np.hstack([np.vstack([rows, -rows]), np.full((2 * len(rows), 1), -1.0)])
+        low, high = np.full(len(A), -np.inf), np.zeros(len(A))
+        if program is None:
+            A, low, high = np.vstack([np.append(data.y, 0.0), A]), np.append(0.0, low), np.append(0.0, high)
+            lower, upper = np.append(np.where(held, data.top, 0.0), 0.0), np.append(data.top, np.inf)
+            program = Program(np.append(np.zeros(m), 1.0), lower, upper, A, low, high)
+        else:
+            program.add_rows(A, low, high)
+        answer = program.solve(Limits(iterations=ITERATIONS))
+        if answer.status != "optimal" or answer.x is None:
+            raise SolverError(f"HiGHS stopped at {answer.status!r} in a linear program of {program.rows} rows")
+        least = float(answer.x[-1])
+        pull = np.abs(np.asarray((answer.x[:-1] * data.y) @ data.X))
+    return least
+
+
 def solve(data: Data, near: tuple[Array, Array] | None = None) -> Fit:
     """Over all columns of the table; `near` (weights, alpha y) is the answer to a similar program."""
     return finish(begin(data, np.ones(data.X.shape[1]), near))

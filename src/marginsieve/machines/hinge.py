@@ -17,7 +17,6 @@ from ._expansion import Expansion
 from ._loo import one_by_one
 
 HIGHEST = 1e9  # a C at which no weight enters is taken to be too high for any
-BISECTIONS = 20  # of the search for the C at which the first weight enters
 GUESSED: dict[str, Any] = {"bound": float("nan"), "status": "heuristic"}  # a local answer has no bound
 FALL = 1e-9  # of the objective: what counts as a fall
 
@@ -58,21 +57,9 @@ class HingeSVC(BaseEstimator):
         return one_by_one(self, solution, gram, y, cost)
 
     def first(self, gram: Gram, y: Array, cost: Array) -> float:
-        """The C (within a thousandth) above which some weight differs from 0."""
-        columns = Expansion.of(gram)
-        X = columns.rows(gram.table.Z)
-        most = float(np.abs(np.asarray(_hinge.balanced(y, cost) @ X)).max(initial=0.0))
-        low, high = 0.0, 1.0 / most if most * HIGHEST > 1.0 else HIGHEST
-        while not _hinge.solve(_hinge.Data(X, y, high * cost)).w.any():
-            if high >= HIGHEST:
-                return float("inf")
-            low, high = high, min(4.0 * high, HIGHEST)
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if _hinge.solve(_hinge.Data(X, y, middle * cost)).w.any() else (middle, high)
-            if high - low <= 1e-3 * high:
-                break
-        return high
+        """The C above which some weight differs from 0."""
+        pull = _hinge.least_pull(_hinge.Data(Expansion.of(gram).rows(gram.table.Z), y, cost))
+        return 1.0 / pull if pull * HIGHEST > 1.0 else float("inf")
 
     def pull(self, solution: Solution, gram: Gram) -> Array:
         """(p,) how hard a feature presses for a weight: at most 1 where it has none."""
