@@ -81,10 +81,14 @@ def _refuses_learning(machine: Any, criterion: Any, search: Any) -> str | None:
     return None
 
 
+def kinds_taken(kernel: Any, machine: Any = None) -> frozenset[str]:
+    """The kinds of columns that a kernel takes; some machines expand categories themselves."""
+    return frozenset(kernel.accepts | ({"nominal"} if getattr(machine, "expands", False) else set()))
+
+
 def refuses_table(kernel: Any, table: Table, machine: Any = None) -> str | None:
-    """Why this kernel cannot work on this table, or None where it can; some machines expand categories themselves."""
-    name = type(kernel).__name__
-    accepts = kernel.accepts | ({"nominal"} if getattr(machine, "expands", False) else set())
+    """Why this kernel cannot work on this table, or None where it can."""
+    name, accepts = type(kernel).__name__, kinds_taken(kernel, machine)
     if table.is_sparse and not kernel.sparse:
         return f"the {name} kernel needs a dense table and this one is sparse: use kernel='linear' or X.toarray()"
     wrong = [column for column, kind in zip(table.names, table.kind, strict=True) if kind not in accepts]

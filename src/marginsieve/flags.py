@@ -75,11 +75,12 @@ def _once(
         problem = ready.problem
         gram = problem.gram()
         columns = Expansion.of(gram)
-        X, trained = columns.rows(ready.rows(part.table.Z[rows])), columns.rows(problem.table.Z)
+        X = columns.rows(ready.rows(part.table.Z[rows]))
+        trained = columns.rows(problem.table.Z) if dense and problem.table.shape[0] < X.shape[1] else None
         for k in range(len(labels)):
             y, cost = problem.y[k], problem.cost[k]
             found = list(_sparse(gram, y, cost, prices))
-            found += _dense(trained, y, cost) if dense and trained.shape[0] < trained.shape[1] else []
+            found += [] if trained is None else _dense(trained, y, cost)
             for weights, intercept in found:
                 f = np.asarray(X @ weights) + intercept
                 values[k] += np.clip(f, -CLIPPED, CLIPPED)

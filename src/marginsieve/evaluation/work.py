@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 from .. import cut
 from .._blas import one_thread
 from .._types import IntArray
+from ..compatibility import kinds_taken
 from ..components import resolve
 from ..inputs import read_new
 from ..table import expanded, imputed
@@ -152,8 +153,7 @@ def _plain(X: Any, unit: Unit) -> Any:
 
 
 def _takes_categories(selector: Any) -> bool:
-    kernel, machine = (resolve(axis, getattr(selector, axis)) for axis in ("kernel", "machine"))
-    return "nominal" in kernel.accepts or getattr(machine, "expands", False)
+    return "nominal" in kinds_taken(*(resolve(axis, getattr(selector, axis)) for axis in ("kernel", "machine")))
 
 
 def _outcome(selector: Any, Z: Any, data: Data, owner: IntArray | None) -> dict[str, Any]:
