@@ -306,6 +306,24 @@ def test_a_higher_score_is_better_and_a_higher_number_of_features_is_just_more(q
     assert _verdict(job, row) == told
 
 
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=list(PAPERS))
+def test_what_a_job_goes_on_with_is_made_before_it(paper):
+    for place, job in enumerate(paper.jobs):
+        if job.follows:
+            name, method = job.follows.split(":")
+            (source,) = [one for one in paper.jobs[:place] if one.name == name]
+            assert method in source.methods
+            assert set(job.data) <= set(source.data)
+
+
+def test_ramp_loss_runs_daks_on_all_nine_tables_under_both_noises():
+    jobs = paper_of("ramp-loss").jobs
+    ran = [(job.protocol["name"], data) for job in jobs if job.refined.get("solver") == "daks" for data in job.data]
+    swapped = [(job.protocol["name"], data) for job in jobs if not job.refined for data in job.data]
+    assert sorted(ran) == sorted(swapped)
+    assert len(ran) == 18
+
+
 def test_a_job_goes_on_with_the_variant_that_did_best(tmp_path):
     """Chosen by accuracy, of equals by balanced accuracy; all quantities are those of the one chosen."""
     source = Job(

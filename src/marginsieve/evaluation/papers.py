@@ -298,16 +298,16 @@ def _ramp_job(name: str, noise: str, note: str, large: bool = False) -> Job:
 
 def _daks_job(name: str, noise: str, note: str, data: str) -> Job:
     """The best C and budget of RL-FS-M on one table, once more by DAKS."""
-    job = _ramp_job(name, noise, note)
+    source = _ramp_job(name, noise, note, large=data in RAMP_LARGE)
     return replace(
-        job,
+        source,
         name=f"{name}-daks-{data.lower()}",
         data=(data,),
         quick=tuple(label for label in (data,) if label in RAMP_QUICK),
         methods={"ramp_fs": ("ramp_fs", NONE)},
         variants={},
         chosen_by="",
-        follows=f"{name}:ramp_fs",
+        follows=f"{source.name}:ramp_fs",
         refined={"solver": "daks", "shakes": 10},
     )
 
@@ -319,6 +319,7 @@ RAMP_LOSS = Paper(
         *(_ramp_job(*noise) for noise in RAMP_NOISE),
         *(_daks_job(*noise, data) for noise in RAMP_NOISE for data in RAMP_SETS),
         *(_ramp_job(*noise, large=True) for noise in RAMP_NOISE),
+        *(_daks_job(*noise, data) for noise in RAMP_NOISE for data in RAMP_LARGE),
     ),
     tuple(
         Claim(
