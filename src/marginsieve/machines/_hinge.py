@@ -102,15 +102,21 @@ class HingeProgram:
         self.program.row_bounds(1 + np.arange(len(p)), -p, p)
 
     def solve(self) -> Fit:
-        answer = self.program.solve(Limits(iterations=CYCLING))
-        if answer.status == "limit":
-            self.program.forget()
-            answer = self.program.solve(Limits(iterations=ITERATIONS))
-        if answer.status != "optimal" or answer.x is None or answer.row_dual is None:
-            raise SolverError(f"HiGHS stopped at {answer.status!r} in a linear program of {self.program.rows} rows")
-        w = -answer.row_dual[1:]
+        alpha, dual, value = _optimum(self.program)
+        w = -dual[1:]
         w[np.abs(w) < ZERO] = 0.0
-        return Fit(np.array(self.columns, dtype=np.intp), w, -float(answer.row_dual[0]), answer.x, -answer.value)
+        return Fit(np.array(self.columns, dtype=np.intp), w, -float(dual[0]), alpha, -value)
+
+
+def _optimum(program: Program) -> tuple[Array, Array, float]:
+    """The point, the rows' duals and the objective; where the simplex method cycles it begins anew."""
+    answer = program.solve(Limits(iterations=CYCLING))
+    if answer.status == "limit":
+        program.forget()
+        answer = program.solve(Limits(iterations=ITERATIONS))
+    if answer.status != "optimal" or answer.x is None or answer.row_dual is None:
+        raise SolverError(f"HiGHS stopped at {answer.status!r} in a linear program of {program.rows} rows")
+    return answer.x, answer.row_dual, answer.value
 
 
 def balanced(y: Array, top: Array) -> Array:
@@ -143,11 +149,8 @@ def least_pull(data: Data) -> float:
             program = Program(np.append(np.zeros(m), 1.0), lower, upper, A, low, high)
         else:
             program.add_rows(A, low, high)
-        answer = program.solve(Limits(iterations=ITERATIONS))
-        if answer.status != "optimal" or answer.x is None:
-            raise SolverError(f"HiGHS stopped at {answer.status!r} in a linear program of {program.rows} rows")
-        least = float(answer.x[-1])
-        pull = np.abs(np.asarray((answer.x[:-1] * data.y) @ data.X))
+        x, _, least = _optimum(program)
+        pull = np.abs(np.asarray((x[:-1] * data.y) @ data.X))
     return least
 
 
