@@ -9,6 +9,7 @@ import pytest
 from marginsieve import describe
 from marginsieve.errors import InputError
 from marginsieve.evaluation.engine import run_suite
+from marginsieve.evaluation.markdown import grid
 from marginsieve.evaluation.papers import EFFECTIVENESS, PAPERS, Job, paper_of
 from marginsieve.evaluation.parameters import ConvergenceStudy, ParameterStudy
 from marginsieve.evaluation.reproduce import _answers, _entries, _verdict, reproduce
@@ -304,6 +305,12 @@ def test_a_higher_score_is_better_and_a_higher_number_of_features_is_just_more(q
     job = paper_of("ramp-loss").jobs[0]
     row = {"dataset": "SONAR", "method": "ramp_fs", "quantity": quantity, "printed": 90.0, "paper": ours}
     assert _verdict(job, row) == told
+
+
+def test_long_numbers_in_a_report_are_written_out():
+    table = pd.DataFrame({"s": [25012.4, 187.2, 99.6, 99.4, 1.26, 0.0312, np.nan], "t": list("abcdefg")})
+    rows = grid("Seconds:", table, digits=2)[4:-1]
+    assert [row.split(" | ")[1] for row in rows] == ["25012", "187", "100", "99", "1.3", "0.031", "-"]
 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=list(PAPERS))

@@ -15,6 +15,7 @@ from ..fitting import prepare
 from ..problem import Problem
 from ..searches._objective import Objective
 from ..searches._updates import QuasiNewton
+from .markdown import number
 
 FOLDS = 3  # of leave-one-out
 
@@ -87,7 +88,7 @@ class StepTimes:
             "|---" * (len(STEPS) + 1) + "|",
         ]
         for name, times in ours.items():
-            cells = [f"{known.get((name, method), '-')} / {value:.2g}" for method, value in times.items()]
+            cells = [f"{known.get((name, method), '-')} / {number(value, 2)}" for method, value in times.items()]
             lines.append(f"| {name} | " + " | ".join(cells) + " |")
         return [*lines, ""]
 

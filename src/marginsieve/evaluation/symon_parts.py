@@ -14,7 +14,7 @@ from .. import datasets, recipes
 from ..datasets import make_cohort
 from ..fitting import prepare
 from .engine import run_suite
-from .markdown import grid
+from .markdown import grid, number
 from .suite import Suite
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ class Times:
                     )
         frame = pd.DataFrame(rows)
         frame.to_csv(out / f"{self.name}.csv", index=False)
-        shown = ["-" if value != value else f"{value:.4g}" for value in frame["printed"]]
-        pairs = [f"{row.weighing:.2g} / {row.total:.2g}" for row in frame.itertuples()]
+        shown = ["-" if value != value else number(value, 4) for value in frame["printed"]]
+        pairs = [f"{number(row['weighing'], 2)} / {number(row['total'], 2)}" for row in rows]
         cells = frame.assign(cell=[f"{ours} / {theirs}" for ours, theirs in zip(pairs, shown, strict=True)])
         text = (
             "Table 8, seconds of weighing / in all / in all as printed (another machine). BREAST here is a generated "
