@@ -12,7 +12,7 @@ from marginsieve.evaluation.engine import run_suite
 from marginsieve.evaluation.markdown import grid
 from marginsieve.evaluation.papers import EFFECTIVENESS, PAPERS, Job, paper_of
 from marginsieve.evaluation.parameters import ConvergenceStudy, ParameterStudy
-from marginsieve.evaluation.reproduce import _answers, _entries, _verdict, reproduce
+from marginsieve.evaluation.reproduce import _answers, _entries, _times, _verdict, reproduce
 from marginsieve.evaluation.suite import Suite
 from marginsieve.evaluation.symon import _best_sizes, _plainly, _wilcoxon
 from marginsieve.evaluation.variants import best_variants, following
@@ -311,6 +311,17 @@ def test_long_numbers_in_a_report_are_written_out():
     table = pd.DataFrame({"s": [25012.4, 187.2, 99.6, 99.4, 1.26, 0.0312, np.nan], "t": list("abcdefg")})
     rows = grid("Seconds:", table, digits=2)[4:-1]
     assert [row.split(" | ")[1] for row in rows] == ["25012", "187", "100", "99", "1.3", "0.031", "-"]
+
+
+def test_fits_that_a_limit_ended_are_counted(tmp_path):
+    common = {"name": "ramp_fs", "budget": 2, "solver": "fast", "shakes": 0}
+    methods = [{**common, "label": "cut", "time_limit": 1e-9}, {**common, "label": "whole"}, {"name": "fisher"}]
+    cohort = {"n_samples": 40, "n_features": 8, "n_relevant": 2}
+    spec = {"protocol": {"name": "nested", "folds": 2, "repeats": 1}, "data": [{"cohort": cohort}], "method": methods}
+    study = run_suite(Suite.read(spec), tmp_path)
+    assert study.to_pandas().groupby("method")["limited"].mean().to_dict() == {"cut": 1.0, "fisher": 0.0, "whole": 0.0}
+    lines = _times(paper_of("ramp-loss").jobs[0], study, paper_of("ramp-loss").printed())
+    assert "A limit ended 2 of the 6 fits" in "\n".join(lines)
 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=list(PAPERS))

@@ -39,7 +39,10 @@ class Study:
             store.close()
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per unit and size: what was run, its own metrics, its time; the errors of failed units."""
+        """One row per unit and size: what was run, its own metrics, its time; the errors of failed units.
+
+        `limited`: a limit of seconds or nodes ended the search for the model (`status_` was "limit").
+        """
         import pandas as pd
 
         out = []
@@ -49,6 +52,7 @@ class Study:
                 for key in ("data", "method", "split", "repeat", "status", "error", "seconds", "peak_mb", "finished")
             }
             base["params"] = str(row["params"])
+            base["limited"] = bool(row["result"] and row["result"].get("limited"))
             sizes = row["result"]["by_size"] if row["result"] else [{}]
             for entry in sizes:
                 metrics = row["metrics"].get(str(entry.get("size")), {})

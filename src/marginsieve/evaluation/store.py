@@ -1,9 +1,9 @@
 """The store: one SQLite file per study, one row per finished unit, written as units finish.
 
 Schema 1. Table `units`: key (hash of everything that decides the result), data, method, split, repeat, status ("done"
-or "failed"), params, metrics, result (JSON: test rows and, by size, support, predicted codes, decision values), error,
-seconds, peak_mb, versions, finished. Table `data`: name, rows, features, classes, positive, truth, names (JSON).
-Table `meta`: key, value.
+or "failed"), params, metrics, result (JSON: test rows, whether a limit ended the search; by size support, predicted
+codes, decision values), error, seconds, peak_mb, versions, finished. Table `data`: name, rows, features, classes,
+positive, truth, names (JSON). Table `meta`: key, value.
 """
 
 from __future__ import annotations

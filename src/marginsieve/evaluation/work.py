@@ -104,10 +104,11 @@ def _fit_and_predict(unit: Unit, data: Data, params: dict[str, Any]) -> dict[str
     Z = read_new(selector, rows)
     by_size = [_outcome(made, Z, data, owner) for made in fitted]
     metrics = {str(entry["size"]): _metrics(entry, data, split.test) for entry in by_size}
+    limited = getattr(selector, "status_", "") == "limit"
     return {
         "params": {**dict(unit.method.settings), **chosen},
         "metrics": metrics,
-        "result": {"test": split.test.tolist(), "by_size": by_size},
+        "result": {"test": split.test.tolist(), "by_size": by_size, "limited": limited},
     }
 
 
