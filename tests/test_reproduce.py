@@ -324,14 +324,14 @@ def test_fits_that_a_limit_ended_are_counted(tmp_path):
     assert "A limit ended 2 of the 6 fits" in "\n".join(lines)
 
 
-@pytest.mark.parametrize("paper", PAPERS.values(), ids=list(PAPERS))
-def test_what_a_job_goes_on_with_is_made_before_it(paper):
-    for place, job in enumerate(paper.jobs):
-        if job.follows:
-            name, method = job.follows.split(":")
-            (source,) = [one for one in paper.jobs[:place] if one.name == name]
-            assert method in source.methods
-            assert set(job.data) <= set(source.data)
+@pytest.mark.parametrize(
+    ("paper", "job"), [(paper, job) for paper in PAPERS.values() for job in paper.jobs if job.follows]
+)
+def test_what_a_job_goes_on_with_is_made_before_it(paper, job):
+    name, method = job.follows.split(":")
+    (source,) = [one for one in paper.jobs[: paper.jobs.index(job)] if one.name == name]
+    assert method in source.methods
+    assert set(job.data) <= set(source.data)
 
 
 def test_ramp_loss_runs_daks_on_all_nine_tables_under_both_noises():

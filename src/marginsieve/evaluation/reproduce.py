@@ -240,7 +240,7 @@ def _times(job: Job, study: Study, printed: pd.DataFrame) -> list[str]:
     by_unit = frame.drop_duplicates(["data", "method", "split"])
     means = by_unit.pivot_table(index="data", columns="method", values="seconds")
     lines = grid("Our seconds for one split, on this machine:", means, digits=2)
-    if count := int(by_unit["limited"].sum()):
+    if count := int(by_unit["limited"].eq(True).sum()):
         told = f"A limit ended {count} of the {len(by_unit)} fits (`status_` is 'limit')"
         lines += [f"{told}: where it was the clock's, another run may differ.", ""]
     theirs = printed[printed["quantity"].isin(TIMES) & printed["method"].isin(list(job.methods))]

@@ -41,7 +41,8 @@ class Study:
     def to_pandas(self) -> pd.DataFrame:
         """One row per unit and size: what was run, its own metrics, its time; the errors of failed units.
 
-        `limited`: a limit of seconds or nodes ended the search for the model (`status_` was "limit").
+        `limited`: a limit of seconds or nodes ended the search for the model (`status_` was "limit"); None where nobody
+        knows, of units that failed or were stored before it was asked.
         """
         import pandas as pd
 
@@ -52,7 +53,7 @@ class Study:
                 for key in ("data", "method", "split", "repeat", "status", "error", "seconds", "peak_mb", "finished")
             }
             base["params"] = str(row["params"])
-            base["limited"] = bool(row["result"] and row["result"].get("limited"))
+            base["limited"] = row["result"].get("limited") if row["result"] else None
             sizes = row["result"]["by_size"] if row["result"] else [{}]
             for entry in sizes:
                 metrics = row["metrics"].get(str(entry.get("size")), {})
