@@ -5,16 +5,15 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import LinearSVC
 
 from marginsieve import SVMSelector
+from marginsieve.algebra.gram import Gram
 from marginsieve.criteria import Fast
-from marginsieve.gram import Gram
+from marginsieve.data.table import Columns
 from marginsieve.kernels import Gaussian, Linear
 from marginsieve.machines import CSVC, L1SVC
 from marginsieve.problem import Problem
 from marginsieve.searches import Backward
-from marginsieve.table import Columns
-
-from .elimination import table
-from .timing import Result, seconds, side_by_side
+from marginsieve.x.elimination import table
+from marginsieve.x.timing import Result, seconds, side_by_side
 
 SOME = 300  # features of a plain loop, which is extrapolated
 

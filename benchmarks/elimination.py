@@ -9,8 +9,7 @@ from sklearn.svm import SVC
 from marginsieve import SVMSelector
 from marginsieve.machines import CSVC
 from marginsieve.searches import Backward
-
-from .timing import Result, seconds, side_by_side
+from marginsieve.x.timing import Result, seconds, side_by_side
 
 TOL = 1e-6
 

@@ -4,11 +4,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from marginsieve.evaluation.engine import run_suite
-from marginsieve.evaluation.store import Store
-from marginsieve.evaluation.suite import Suite
-
-from .timing import Result, seconds
+from marginsieve.study.engine import run_suite
+from marginsieve.study.store import Store
+from marginsieve.study.suite import Suite
+from marginsieve.x.timing import Result, seconds
 
 UNITS = 10_000
 

@@ -4,13 +4,12 @@ import numpy as np
 
 from marginsieve import recipes
 from marginsieve.criteria import ReliefF, SymmetricalUncertainty
+from marginsieve.data.table import Columns
 from marginsieve.kernels import Linear
 from marginsieve.machines import CSVC
 from marginsieve.problem import Problem
-from marginsieve.table import Columns
-
-from .elimination import table
-from .timing import Result, seconds, side_by_side
+from marginsieve.x.elimination import table
+from marginsieve.x.timing import Result, seconds, side_by_side
 
 
 def problem_of(X, y, criterion):

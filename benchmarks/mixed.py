@@ -5,13 +5,12 @@ import tracemalloc
 import numpy as np
 from sklearn.svm import SVC
 
-from marginsieve.datasets import make_cohort
-from marginsieve.gram import Gram
+from marginsieve.algebra.gram import Gram
+from marginsieve.data import make_cohort
+from marginsieve.data.table import Columns, Table
 from marginsieve.kernels import Clinical, heom_distances
 from marginsieve.machines import MKL
-from marginsieve.table import Columns, Table
-
-from .timing import Result, side_by_side
+from marginsieve.x.timing import Result, side_by_side
 
 FITS = 1500
 PAIRS = 20_000

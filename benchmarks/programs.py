@@ -15,15 +15,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from marginsieve import datasets, recipes
-from marginsieve._clock import Clock
-from marginsieve._highs import Limits
-from marginsieve.fitting import Part, prepare
-from marginsieve.machines import _exact, _ramp
-from marginsieve.machines._daks import daks
-from marginsieve.table import imputed
-
-from .timing import Result
+from marginsieve import recipes
+from marginsieve.data.table import imputed
+from marginsieve.fitting.training import Part, prepare
+from marginsieve.papers import problems
+from marginsieve.solvers import branch_and_bound as _exact
+from marginsieve.solvers import ramp_descent as _ramp
+from marginsieve.solvers.clock import Clock
+from marginsieve.solvers.daks import daks
+from marginsieve.solvers.highs import Limits
+from marginsieve.x.timing import Result
 
 SETS = ("WDBC", "SONAR", "IONOSPHERE", "COLON", "LEUKEMIA", "DLBCL", "ARRHYTHMIA", "MFEAT", "LEPIOTA")
 LARGE = ("MFEAT", "LEPIOTA")
@@ -35,7 +36,7 @@ SECONDS = 600.0
 
 def instance(name, C, budget, rows=None, columns=None, seed=0):
     """One program on a table, or on random rows and columns of it."""
-    data = datasets.load(name)
+    data = problems.load(name)
     X, y = pd.DataFrame(imputed(data.X, data.X)), np.asarray(data.y)
     if rows is not None:
         rng = np.random.default_rng(seed)
@@ -99,7 +100,7 @@ def proofs(name, C):
 
 def run():
     """What `make bench` shows: seconds as ratios of the limits, objectives as ratios."""
-    if not datasets.present(("WDBC", "SONAR", "LEUKEMIA", "DLBCL")):
+    if not problems.present(("WDBC", "SONAR", "LEUKEMIA", "DLBCL")):
         return
     for name, rows, columns, prices, limit, draw in (
         ("WDBC", 60, 10, (0.1, 1.0, 10.0), 10, 0),
@@ -118,7 +119,7 @@ def run():
         yield Result("its objective (not seconds)", "the paper's start", found.F, first.F, 1.25)
     for name in ("LEUKEMIA", "DLBCL"):
         made = recipes.ramp_fs(budget=10, C=1.0, random_state=0)
-        data = datasets.load(name)
+        data = problems.load(name)
         _, seconds = timed(lambda made=made, data=data: made.fit(data.X, data.y))
         yield Result(f"daks, {name} ({data.X.shape[1]:,} columns), budget 10, C = 1", "limit of 60 s", seconds, 60, 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -130,7 +131,7 @@ def main(path, exact):
     if path.exists():
         with path.open() as handle:
             done = {(row["data"], float(row["C"])) for row in csv.DictReader(handle)}
-    for name in datasets.present(SETS):
+    for name in problems.present(SETS):
         for C in PRICES:
             if (name, C) in done or (exact and (name, C) not in PROVED):
                 continue

@@ -3,16 +3,15 @@
 import numpy as np
 from sklearn.svm import SVC
 
+from marginsieve.data.table import Columns
 from marginsieve.kernels import Gaussian
 from marginsieve.machines import CSVC
 from marginsieve.problem import Problem
 from marginsieve.searches import PenalizedScaling
-from marginsieve.searches._bfgs import DampedBFGS
 from marginsieve.searches._objective import Objective
 from marginsieve.searches._updates import QuasiNewton
-from marginsieve.table import Columns
-
-from .timing import Result, side_by_side
+from marginsieve.solvers.bfgs import DampedBFGS
+from marginsieve.x.timing import Result, side_by_side
 
 
 def problem(m, n, positives):

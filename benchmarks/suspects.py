@@ -16,7 +16,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from marginsieve import datasets, find_suspects
+from marginsieve import find_suspects
+from marginsieve.data import make_cohort
+from marginsieve.papers import problems
 
 SETS = ("COLON", "LEUKEMIA", "DLBCL", "GLIOMA", "WDBC", "SONAR")
 SHARES = (0.0, 0.05, 0.1)
@@ -28,15 +30,15 @@ MODELS = {
 
 
 def generated(effect):
-    cohort = datasets.make_cohort(100, 1000, n_relevant=10, effect=effect, prevalence=0.5, random_state=0)
+    cohort = make_cohort(100, 1000, n_relevant=10, effect=effect, prevalence=0.5, random_state=0)
     return cohort.X.to_numpy(dtype=float), (cohort.y == "case").to_numpy().astype(int)
 
 
 def tables(names):
     for effect in () if names else (0.8, 1.2):
         yield f"generated 100 x 1,000, effect {effect:g}", *generated(effect)
-    for name in datasets.present(names or SETS):
-        data = datasets.load(name)
+    for name in problems.present(names or SETS):
+        data = problems.load(name)
         y = np.asarray(data.y)
         yield f"{name} {data.X.shape[0]} x {data.X.shape[1]:,}", data.X.to_numpy(dtype=float), (y == y[0]).astype(int)
 

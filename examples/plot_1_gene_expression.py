@@ -6,7 +6,7 @@ A gene-expression study
 """
 
 import marginsieve
-from marginsieve.datasets import make_cohort
+from marginsieve.data import make_cohort
 
 cohort = make_cohort(n_samples=80, n_features=2000, n_relevant=10, effect=1.8, flip=0.04, random_state=0)
 study = marginsieve.study(cohort.X, cohort.y, methods="stable-fisher,svm-rfe", repeats=1)

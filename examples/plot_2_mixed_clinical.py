@@ -6,7 +6,7 @@ Numbers, categories and empty cells together: nothing is encoded and nothing imp
 """
 
 import marginsieve
-from marginsieve.datasets import make_cohort
+from marginsieve.data import make_cohort
 
 cohort = make_cohort(
     n_samples=150,

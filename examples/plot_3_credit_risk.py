@@ -10,8 +10,8 @@ import numpy as np
 
 import marginsieve
 from marginsieve import recipes
-from marginsieve.datasets import make_cohort
-from marginsieve.evaluation import nested_cv
+from marginsieve.data import make_cohort
+from marginsieve.study import nested_cv
 
 loans = make_cohort(n_samples=1200, n_features=30, n_relevant=5, effect=1.0, prevalence=0.03, random_state=0)
 study = marginsieve.study(loans.X, loans.y, methods="l1-cssvm", repeats=1, suspects=False)

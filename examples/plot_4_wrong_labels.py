@@ -8,7 +8,7 @@ Five of 100 labels are flipped. Each sample is judged by machines that did not s
 from matplotlib.figure import Figure
 
 from marginsieve import find_suspects
-from marginsieve.datasets import make_cohort
+from marginsieve.data import make_cohort
 
 cohort = make_cohort(n_samples=100, n_features=500, n_relevant=10, effect=1.8, flip=0.05, random_state=3)
 found = find_suspects(cohort.X, cohort.y, random_state=0)

@@ -8,7 +8,7 @@ Several methods on the same splits, all features beside them: how well, how stab
 import pandas as pd
 
 import marginsieve
-from marginsieve.datasets import make_cohort
+from marginsieve.data import make_cohort
 
 cohort = make_cohort(n_samples=120, n_features=300, n_relevant=8, n_redundant=4, effect=1.2, random_state=1)
 names = ["fisher", "su", "svm-rfe", "l1-cssvm"]

@@ -10,8 +10,8 @@ from sklearn.svm import SVC
 import marginsieve
 from marginsieve import recipes
 from marginsieve.errors import InputError
-from marginsieve.flags import DENSE, _dense
-from marginsieve.suspects import suspected, wrong_label
+from marginsieve.estimators.suspects import suspected, wrong_label
+from marginsieve.fitting.resampling import DENSE, _dense
 
 FAST = {"solver": "fast", "shakes": 2, "random_state": 0}
 

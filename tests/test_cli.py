@@ -7,9 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from marginsieve import _options, _progress, cli, recipes
-from marginsieve.datasets import make_cohort
-from marginsieve.evaluation import protocol
+from marginsieve import recipes
+from marginsieve.cli import commands as cli
+from marginsieve.cli import options as _options
+from marginsieve.cli import progress as _progress
+from marginsieve.data import make_cohort
+from marginsieve.study import protocol
 
 
 @pytest.fixture(scope="module")

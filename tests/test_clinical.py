@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from marginsieve import _tent, recipes
+from marginsieve import recipes
+from marginsieve.algebra import tents as _tent
 from marginsieve.errors import InputError
 from marginsieve.kernels import clinical_kernel
 
@@ -268,7 +269,7 @@ def test_other_kernels_still_refuse_missing_cells(cohort):
 
 
 def test_nested_scores_of_mixed_tables(cohort):
-    from marginsieve.evaluation import nested_cv
+    from marginsieve.study import nested_cv
 
     X, y = cohort
     scores = nested_cv(recipes.clinical_rfe(n_features_to_select=3, random_state=0), X, y, folds=4, repeats=1).scores()

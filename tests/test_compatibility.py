@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from marginsieve import SVMSelector
-from marginsieve.compatibility import refuses, refuses_classes
-from marginsieve.components import AXES, resolve
 from marginsieve.errors import InputError
+from marginsieve.fitting.compatibility import refuses, refuses_classes
+from marginsieve.fitting.parts import AXES, resolve
 from marginsieve.searches import Harmony
 
 NAMES = {axis: [*known, None] if axis == "criterion" else list(known) for axis, known in AXES.items()}

@@ -4,8 +4,8 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginsieve import SVDD, MKLClassifier, recipes
+from marginsieve.fitting.smote import Smote
 from marginsieve.machines import Sphere
-from marginsieve.sampling import Smote
 
 FAST = {"n_features_to_select": 2, "threshold": "margin", "random_state": 0}
 SETTINGS: dict[str, dict[str, object]] = {  # what a recipe needs beyond FAST

@@ -14,12 +14,13 @@ from oracles import sphere as slow_sphere
 from scipy import sparse, stats
 from sklearn.base import clone
 
-from marginsieve.criteria import CRITERIA, LearnedWeight, Loss, MarginChange, SphereChange, _exact
+from marginsieve.criteria import CRITERIA, LearnedWeight, Loss, MarginChange, SphereChange
+from marginsieve.criteria import _exact_test as _exact
+from marginsieve.data.table import Columns, Table
 from marginsieve.errors import InputError
 from marginsieve.kernels import KERNELS
 from marginsieve.machines import CSVC, MKL, Sphere
 from marginsieve.problem import Problem, Rows
-from marginsieve.table import Columns, Table
 
 FILTERS = [name for name, make in CRITERIA.items() if "labels" in make().needs]
 TOGETHER = ("relieff", "pca")  # take all classes at once

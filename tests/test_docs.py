@@ -9,7 +9,7 @@ import typer
 
 from marginsieve import recipes
 from marginsieve.cli import app
-from marginsieve.evaluation.suite import Suite
+from marginsieve.study.suite import Suite
 
 ROOT = Path(__file__).parents[1]
 

@@ -15,10 +15,10 @@ import pytest
 
 from marginsieve import recipes
 from marginsieve.errors import InputError
-from marginsieve.evaluation import Study
-from marginsieve.evaluation.engine import run_suite
-from marginsieve.evaluation.store import FILE, Store, locked
-from marginsieve.evaluation.suite import Method, Suite
+from marginsieve.study import SuiteResult as Study
+from marginsieve.study.engine import run_suite
+from marginsieve.study.store import FILE, Store, locked
+from marginsieve.study.suite import Method, Suite
 
 SPEC = {
     "name": "small",
@@ -116,8 +116,8 @@ def test_resume_and_fresh(tmp_path):
 
 KILLED = """
 import json, os, resource, signal, sys
-from marginsieve.evaluation.engine import run_suite
-from marginsieve.evaluation.suite import Suite
+from marginsieve.study.engine import run_suite
+from marginsieve.study.suite import Suite
 spec, folder, jobs, at, how = json.loads(sys.argv[1])
 if how == "disk":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -278,7 +278,7 @@ def test_stores_of_other_versions_are_left_alone(version, age, tmp_path):
 
 
 def test_tables_are_mapped_not_copied(tmp_path):
-    from marginsieve.evaluation.engine import _share, _shared
+    from marginsieve.study.engine import _share, _shared
 
     (data,) = Suite.read({**SPEC, "data": SPEC["data"][:1]}).tables()
     shared = _shared(_share(data, tmp_path / "table"))
@@ -344,7 +344,7 @@ def test_wrong_suites_get_a_sentence(change, sentence):
 
 def test_wrong_data_get_a_sentence(tmp_path):
     for entry, sentence in (
-        ({"name": "NOWHERE"}, "there is no data set 'NOWHERE'"),
+        ({"name": "NOWHERE"}, "there is no table 'NOWHERE'"),
         ({}, "needs a 'name', a 'cohort' or a 'file'"),
         ({"file": str(tmp_path / "none.csv"), "target": "y"}, "there is no file"),
     ):

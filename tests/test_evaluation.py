@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, recall_score, roc_auc_score
 
 from marginsieve import recipes
-from marginsieve.datasets import make_cohort
+from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.evaluation import nested_cv, score_predictions
-from marginsieve.evaluation.metrics import average_precision, ranking_auc
+from marginsieve.study import nested_cv, score_predictions
+from marginsieve.study.metrics import average_precision, ranking_auc
 
 
 @pytest.mark.parametrize("seed", range(5))

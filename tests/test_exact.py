@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginsieve._clock import Clock
-from marginsieve._highs import Limits, SolverError
-from marginsieve.machines import _exact, _ramp
-from marginsieve.machines._daks import daks
-from marginsieve.machines._hinge import Data
-from marginsieve.machines._ramp import Ramp
+from marginsieve.solvers import branch_and_bound as _exact
+from marginsieve.solvers import ramp_descent as _ramp
+from marginsieve.solvers.clock import Clock
+from marginsieve.solvers.daks import daks
+from marginsieve.solvers.highs import Limits, SolverError
+from marginsieve.solvers.hinge_program import Data
+from marginsieve.solvers.ramp_descent import Ramp
 from test_ramp import brute_force, instance, value
 
 TIGHT = Limits(gap=1e-7)

@@ -7,7 +7,7 @@ from scipy import sparse
 
 import marginsieve
 from marginsieve import recipes
-from marginsieve.datasets import make_cohort
+from marginsieve.data import make_cohort
 
 COHORT = make_cohort(60, 30, n_relevant=5, effect=1.5, random_state=0)
 LINEAR = [

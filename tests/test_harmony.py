@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from marginsieve import SVMSelector, recipes
-from marginsieve.compatibility import refuses
 from marginsieve.criteria import SymmetricalUncertainty
-from marginsieve.datasets import make_cohort
+from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
+from marginsieve.fitting.compatibility import refuses
 from marginsieve.kernels import KERNELS
 from marginsieve.machines import MACHINES
 from marginsieve.problem import Problem, Rows

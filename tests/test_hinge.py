@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
-from marginsieve import _highs, recipes
-from marginsieve._highs import Limits, Program, SolverError
+from marginsieve import recipes
+from marginsieve.algebra.columns import Expansion
+from marginsieve.algebra.gram import Gram
+from marginsieve.data.table import Columns, Table
 from marginsieve.errors import InputError
-from marginsieve.gram import Gram
 from marginsieve.kernels import Linear
-from marginsieve.machines import MKL, ConcaveSVC, HingeSVC, _hinge
-from marginsieve.machines._expansion import Expansion
-from marginsieve.table import Columns, Table
+from marginsieve.machines import MKL, ConcaveSVC, HingeSVC
+from marginsieve.solvers import highs as _highs
+from marginsieve.solvers import hinge_program as _hinge
+from marginsieve.solvers.highs import Limits, Program, SolverError
 
 
 def gram_of(X):
@@ -191,7 +193,7 @@ def test_columns_of_the_users_table_are_counted(name):
 
 
 def test_categories_are_not_standardised():
-    from marginsieve.fitting import Scaling
+    from marginsieve.fitting.training import Scaling
 
     scaling = Scaling.fit(
         Table(np.array([[0.0, 1.0], [2.0, 3.0], [1.0, 8.0]]), ("nominal", "real"), ("a", "b")), np.ones(3)

@@ -24,11 +24,11 @@ from marginsieve.criteria import (
     _clusters,
     _levels,
 )
+from marginsieve.data.table import Columns
 from marginsieve.errors import InputError
 from marginsieve.kernels import Clinical
 from marginsieve.machines import CSVC
 from marginsieve.problem import Problem
-from marginsieve.table import Columns
 
 
 def problem_of(X, y, criterion, weight=None):
@@ -369,7 +369,7 @@ def test_parts_in_principal_components_are_scikit_learns(shape, rng):
 
 @pytest.mark.parametrize("name", ["su", "hellinger", "d_hell", "relieff", "dbfs", "smote_relieff"])
 def test_planted_columns_are_found(name):
-    from marginsieve.datasets import make_cohort
+    from marginsieve.data import make_cohort
 
     cohort = make_cohort(80, 300, n_relevant=6, effect=1.6, prevalence=0.25, random_state=1)
     made = recipes.get(name)(n_features_to_select=12, threshold="margin", random_state=0).fit(cohort.X, cohort.y)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from oracles import kernel_matrix
 from scipy import sparse
 
+from marginsieve.algebra.gram import Gram
+from marginsieve.data.table import Columns, Table
 from marginsieve.errors import InputError
-from marginsieve.gram import Gram
 from marginsieve.kernels import Clinical, Gaussian, Linear, Polynomial
-from marginsieve.table import Columns, Table
 
 KERNELS = [
     Linear(),

@@ -10,12 +10,12 @@ from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
 from marginsieve import SVMSelector, recipes
+from marginsieve.algebra.gram import Gram
+from marginsieve.data.table import Columns, Table
 from marginsieve.errors import InputError
-from marginsieve.gram import Gram
 from marginsieve.kernels import Linear
 from marginsieve.machines import CSVC, L1SVC
 from marginsieve.searches import LearnedPath
-from marginsieve.table import Columns, Table
 
 FIXED = {"n_features_to_select": 3, "threshold": "margin"}
 

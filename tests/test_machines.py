@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from oracles import svc_certificate
 from sklearn.svm import SVC
 
+from marginsieve.algebra.gram import Gram
+from marginsieve.data.table import Columns
 from marginsieve.errors import InputError
-from marginsieve.evaluation import loo_decision
-from marginsieve.gram import Gram
 from marginsieve.kernels import Gaussian, Linear, Polynomial
-from marginsieve.machines import CSVC, _smo
-from marginsieve.table import Columns
+from marginsieve.machines import CSVC
+from marginsieve.solvers import smo as _smo
+from marginsieve.study import loo_decision
 
 
 def given_matrix(K):

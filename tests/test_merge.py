@@ -10,13 +10,13 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from marginsieve import recipes
 from marginsieve.criteria import MixedTest
+from marginsieve.data.table import Columns, Table
 from marginsieve.errors import InputError
-from marginsieve.fitting import Part, Plan, prepare
+from marginsieve.fitting.training import Part, Plan, prepare
 from marginsieve.kernels import Clinical, heom_distances
 from marginsieve.machines import CSVC
 from marginsieve.searches import Merge
 from marginsieve.searches._judges import NaiveBayes, Neighbours, Rows
-from marginsieve.table import Columns, Table
 
 KIND = ("real", "nominal", "real", "boolean", "ordinal")
 

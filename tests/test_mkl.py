@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 from marginsieve import MKLClassifier, recipes
+from marginsieve.algebra.gram import Gram
+from marginsieve.data.table import Columns
 from marginsieve.errors import InputError
-from marginsieve.gram import Gram
 from marginsieve.kernels import Clinical, Linear, clinical_kernel
-from marginsieve.machines import CSVC, MKL, _mkl
-from marginsieve.machines.mkl import mixed
-from marginsieve.table import Columns
+from marginsieve.machines import CSVC, MKL
+from marginsieve.machines.multiple_kernels import mixed
+from marginsieve.solvers import kernel_weights as _mkl
 from test_clinical import table as mixed_table
 
 

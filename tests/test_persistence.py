@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
 from marginsieve import InputError, load, predict, recipes, save
-from marginsieve.datasets import make_cohort
+from marginsieve.data import make_cohort
 
 SHORT = {
     "fs_svm": {"solver": "fast", "shakes": 0, "budget": 3},
@@ -176,7 +176,7 @@ def test_many_classes(rng):
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path):
-    from marginsieve.files import write_csv
+    from marginsieve.study.files import write_csv
 
     frame = pd.DataFrame({"=name": ["=1+1", "@x", "plain", "-5 mg"], "number": [-1.5, 2.0, 3.0, 4.0]})
     write_csv(frame, tmp_path / "t.csv")

@@ -11,15 +11,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from marginsieve import SVMSelector, recipes
-from marginsieve.datasets import make_cohort
-from marginsieve.ensemble import run_search
+from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.evaluation import work
-from marginsieve.evaluation.engine import run_suite
-from marginsieve.evaluation.protocols import PROTOCOLS, protocol_of
-from marginsieve.evaluation.suite import Suite
-from marginsieve.evaluation.tuning import _along_grid, _at, tune, tune_machine
-from marginsieve.fitting import fit_model, prepare
+from marginsieve.fitting.ensemble import run_search
+from marginsieve.fitting.training import fit_model, prepare
+from marginsieve.study import work
+from marginsieve.study.engine import run_suite
+from marginsieve.study.protocols import PROTOCOLS, protocol_of
+from marginsieve.study.suite import Suite
+from marginsieve.study.tuning import _along_grid, _at, tune, tune_machine
 
 Y = np.repeat([0, 1], [70, 30])
 

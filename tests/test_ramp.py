@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginsieve.gram import Gram
+from marginsieve.algebra.gram import Gram
+from marginsieve.data.table import Columns
 from marginsieve.kernels import Linear
-from marginsieve.machines import HingeSVC, RampSVC, _hinge, _ramp
-from marginsieve.machines._hinge import Data
-from marginsieve.machines._ramp import Ramp
-from marginsieve.table import Columns
+from marginsieve.machines import HingeSVC, RampSVC
+from marginsieve.solvers import hinge_program as _hinge
+from marginsieve.solvers import ramp_descent as _ramp
+from marginsieve.solvers.hinge_program import Data
+from marginsieve.solvers.ramp_descent import Ramp
 
 
 def instance(seed, m=14, n=5, C=1.0, budget=2.0, ramp=True, cost=None):

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginsieve import study
-from marginsieve.datasets import make_cohort
+from marginsieve.data import make_cohort
+from marginsieve.data.numerals import as_trained, read_numerals, separated
+from marginsieve.data.reading import dialect_of, read_table, write_back
 from marginsieve.errors import InputError
-from marginsieve.numerals import as_trained, read_numerals, separated
-from marginsieve.reading import dialect_of, read_table, write_back
 
 FRAME = pd.DataFrame(
     {"weight": [60.5, 71.25, 80.0], "größe": [1.6, 1.75, 1.9], "name": ["Zoë", "a;b", "c,d"], "y": ["u", "v", "u"]}

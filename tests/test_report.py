@@ -11,11 +11,12 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from marginsieve import InputError, cli, study
-from marginsieve.datasets import make_cohort
+from marginsieve import InputError, study
+from marginsieve.cli import commands as cli
+from marginsieve.data import make_cohort
 from marginsieve.report import render, svg
-from marginsieve.report.curves import confusion, curves, wilson
-from marginsieve.report.evidence import cramers_v, eta_squared, evidence, hedges_g
+from marginsieve.study.curves import confusion, curves, wilson
+from marginsieve.study.effects import cramers_v, eta_squared, evidence, hedges_g
 
 HOSTILE = (
     "<script>window.pwned=1</script>",

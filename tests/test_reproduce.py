@@ -7,16 +7,16 @@ import pandas as pd
 import pytest
 
 from marginsieve import describe
+from marginsieve.data.table import expanded, imputed
 from marginsieve.errors import InputError
-from marginsieve.evaluation.engine import run_suite
-from marginsieve.evaluation.markdown import grid
-from marginsieve.evaluation.papers import EFFECTIVENESS, PAPERS, Job, paper_of
-from marginsieve.evaluation.parameters import ConvergenceStudy, ParameterStudy
-from marginsieve.evaluation.reproduce import _answers, _entries, _times, _verdict, reproduce
-from marginsieve.evaluation.suite import Suite
-from marginsieve.evaluation.symon import _best_sizes, _plainly, _wilcoxon
-from marginsieve.evaluation.variants import best_variants, following
-from marginsieve.table import expanded, imputed
+from marginsieve.papers.catalogue import EFFECTIVENESS, PAPERS, Job, paper_of
+from marginsieve.papers.markdown import grid
+from marginsieve.papers.parameters import ConvergenceStudy, ParameterStudy
+from marginsieve.papers.reproduce import _answers, _entries, _times, _verdict, reproduce
+from marginsieve.papers.symon import _best_sizes, _plainly, _wilcoxon
+from marginsieve.papers.variants import best_variants, following
+from marginsieve.study.engine import run_suite
+from marginsieve.study.suite import Suite
 
 
 @pytest.mark.parametrize("name", list(PAPERS))
@@ -158,12 +158,12 @@ def test_describe_is_its_definition():
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "gfr"), [("GLIOMA", 0.234), ("SRBCT", 0.169), ("CAR1", 0.086), ("BHAT4", 0.046)])
 def test_generalised_fisher_ratio_is_the_printed_one(name, gfr):
-    from marginsieve import datasets
-    from marginsieve.datasets.papers import PROBLEMS, folder
+    from marginsieve.papers import problems
+    from marginsieve.papers.problems import PROBLEMS, folder
 
     if not (folder() / f"{PROBLEMS[name][0]}.parquet").is_file():
         pytest.skip("the papers' data sets are not here (MARGINSIEVE_DATA)")
-    data = datasets.load(name)
+    data = problems.load(name)
     assert describe(data.X, data.y)["gfr"] == pytest.approx(gfr, abs=6e-4)
 
 
@@ -225,7 +225,7 @@ def test_missing_numbers_become_the_means_of_the_training_part():
 
 
 def test_families_are_compared_by_score_and_by_stability(tmp_path):
-    from marginsieve.evaluation.mixed import FamilyComparison, measured
+    from marginsieve.papers.mixed import FamilyComparison, measured
 
     cohort = {"n_samples": 40, "n_features": 12, "n_relevant": 4, "n_categorical": 3, "n_categorical_relevant": 1}
     data = [{"name": f"C{k}", "cohort": {**cohort, "random_state": k}} for k in range(2)]
@@ -249,8 +249,8 @@ def test_families_are_compared_by_score_and_by_stability(tmp_path):
 
 
 def test_a_claim_about_families_is_judged():
-    from marginsieve.evaluation.papers import Claim
-    from marginsieve.evaluation.reproduce import _judge
+    from marginsieve.papers.catalogue import Claim
+    from marginsieve.papers.reproduce import _judge
 
     table = pd.DataFrame({"dataset": ["A"] * 3, "method": ["a", "b", "c"], "quantity": "q", "paper": [3.0, 2.0, 1.0]})
     claim = Claim("", "", quantity="q", above=("a", "b"), below=("c",))

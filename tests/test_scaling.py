@@ -8,17 +8,17 @@ from oracles import dense_damped_bfgs
 from sklearn.base import clone
 
 from marginsieve import recipes
-from marginsieve.datasets import make_cohort
+from marginsieve.algebra.gram import Gram
+from marginsieve.data import make_cohort
+from marginsieve.data.table import Columns
 from marginsieve.errors import InputError
-from marginsieve.gram import Gram
 from marginsieve.kernels import KERNELS, Gaussian, Linear
 from marginsieve.machines import CSVC, Sphere
 from marginsieve.problem import Problem
 from marginsieve.searches import PenalizedScaling
-from marginsieve.searches._bfgs import DampedBFGS
 from marginsieve.searches._objective import Objective
 from marginsieve.searches._updates import QuasiNewton
-from marginsieve.table import Columns
+from marginsieve.solvers.bfgs import DampedBFGS
 
 MACHINES = {"c_svc": CSVC(C=2.0, tol=1e-11), "svdd": Sphere(r=0.3, r_out=0.5, tol=1e-11)}
 UPDATES = ("multiplicative", "quasi-newton", "gradient")
@@ -194,7 +194,7 @@ def test_memory_grows_with_the_table_not_with_its_square(update):
 @pytest.mark.parametrize("stop", ["ranking", "own"])
 @machines
 def test_the_objective_never_rises_and_every_run_ends_with_a_reason(update, direction, stop, machine, monkeypatch):
-    from marginsieve.searches.scaling import _Walk
+    from marginsieve.searches.penalized import _Walk
 
     values, move = [], _Walk.move
 

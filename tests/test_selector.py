@@ -24,14 +24,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from marginsieve import SVMSelector, cut, recipes
+from marginsieve import SVMSelector, recipes
 from marginsieve.criteria import ChiSquare
-from marginsieve.datasets import make_cohort
+from marginsieve.data import make_cohort
+from marginsieve.data.table import Columns
 from marginsieve.errors import InputError
-from marginsieve.fitting import Part, Plan
+from marginsieve.fitting import inner_folds as cut
+from marginsieve.fitting.smote import Smote
+from marginsieve.fitting.training import Part, Plan
 from marginsieve.kernels import Gaussian, Polynomial
-from marginsieve.sampling import Smote
-from marginsieve.table import Columns
 
 
 @pytest.fixture(scope="module")
@@ -395,8 +396,8 @@ def test_ensembles_average_rankings(cohort):
 
 def test_the_members_of_an_ensemble_judge_what_they_left_out(cohort):
     """Each subsample selects and fits alone; the threshold is the midpoint of its values on the other rows."""
-    from marginsieve.ensemble import LEFT_OUT
-    from marginsieve.fitting import Part, left_out
+    from marginsieve.fitting.ensemble import LEFT_OUT
+    from marginsieve.fitting.training import Part, left_out
 
     given = {"n_features_to_select": 5, "random_state": 0}
     made = recipes.fisher(ensemble=6, **given).fit(cohort.X, cohort.y)
@@ -420,7 +421,7 @@ def test_the_members_of_an_ensemble_judge_what_they_left_out(cohort):
 
 
 def test_an_ensemble_needs_no_inner_folds(cohort, monkeypatch):
-    from marginsieve import cut
+    from marginsieve.fitting import inner_folds as cut
 
     monkeypatch.setattr(cut, "hold_out", None)
     given = {"ensemble": 8, "random_state": 0, "probability": True}
@@ -434,7 +435,7 @@ def test_an_ensemble_needs_no_inner_folds(cohort, monkeypatch):
 
 
 def test_no_group_is_in_and_out_of_a_subsample(cohort):
-    from marginsieve.fitting import Part, left_out
+    from marginsieve.fitting.training import Part, left_out
 
     y, groups = np.arange(60) % 3 // 2, np.arange(60) // 4  # every group holds both classes
     for seed in range(20):
@@ -462,8 +463,8 @@ def test_a_class_with_one_row_has_no_row_left_out(cohort):
 @pytest.mark.parametrize("name", ["svm_rfe", "clinical_rfe"])
 def test_ensembles_are_more_stable(name):
     """Over 12 halves of a cohort, the ten features selected agree more when the ranking is averaged."""
-    from marginsieve.datasets import make_cohort
-    from marginsieve.evaluation.stability import nogueira
+    from marginsieve.data import make_cohort
+    from marginsieve.study.stability import nogueira
 
     cohort, rng = (
         make_cohort(n_samples=100, n_features=150, n_relevant=12, effect=0.9, random_state=3),
@@ -534,7 +535,7 @@ def test_many_rows_need_rows(rng):
 
 
 def test_rows_left_out_are_scored_and_weights_make_up_for_them(rng):
-    from marginsieve.inputs import choose_rows, with_rest
+    from marginsieve.estimators.inputs import choose_rows, with_rest
 
     y = np.where(np.arange(1000) < 50, 1, 0)
     part = Part(Columns.of(np.zeros((1000, 1))).table(np.zeros((1000, 1))), y, np.ones(1000))
@@ -635,7 +636,7 @@ def test_constant_and_equal_columns_are_listed(cohort):
 
 
 def test_rows_and_groups_never_share_a_group_across_a_fold(rng):
-    from marginsieve.inputs import with_rest
+    from marginsieve.estimators.inputs import with_rest
 
     groups = np.repeat(np.arange(40), 5)
     sample = np.sort(rng.choice(200, 80, replace=False))
@@ -647,7 +648,7 @@ def test_rows_and_groups_never_share_a_group_across_a_fold(rng):
 
 
 def test_rows_keep_every_member_of_a_rare_class_among_many(rng):
-    from marginsieve.inputs import choose_rows
+    from marginsieve.estimators.inputs import choose_rows
 
     y = np.repeat([0, 1, 2], [975, 1018, 7])
     part = Part(Columns.of(np.zeros((2000, 1))).table(np.zeros((2000, 1))), y, np.ones(2000))

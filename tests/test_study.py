@@ -11,14 +11,14 @@ import pytest
 
 import marginsieve
 from marginsieve import InputError, predict, recipes, study
-from marginsieve.datasets import make_cohort
-from marginsieve.evaluation.metrics import point_metrics, score_difference
+from marginsieve.data import make_cohort
 from marginsieve.report.answer import answer
 from marginsieve.report.wording import CITED, references
-from marginsieve.studies import choosing
-from marginsieve.studies.chance import shuffled
-from marginsieve.studies.findings import findings_of, leaks
-from marginsieve.studies.material import from_arrays, from_frame, recognised
+from marginsieve.study import choosing
+from marginsieve.study.chance import shuffled
+from marginsieve.study.findings import findings_of, leaks
+from marginsieve.study.material import from_arrays, from_frame, recognised
+from marginsieve.study.metrics import point_metrics, score_difference
 
 QUICK = {"folds": 3, "repeats": 1, "suspects": False}
 

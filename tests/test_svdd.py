@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 
 from marginsieve import SVDD
+from marginsieve.algebra.gram import Gram
+from marginsieve.data.table import Columns
 from marginsieve.errors import InputError
-from marginsieve.gram import Gram
 from marginsieve.kernels import Gaussian, Linear, Polynomial
 from marginsieve.machines import Sphere
-from marginsieve.table import Columns
 
 KERNELS = [Linear(), Gaussian(), Polynomial(degree=2)]
 

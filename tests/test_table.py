@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 from marginsieve import recipes
+from marginsieve.data.table import Columns, Table
 from marginsieve.errors import InputError
-from marginsieve.table import Columns, Table
 
 
 def mixed():

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from marginsieve import datasets, recipes
-from marginsieve.evaluation.plots import COLOURS, save
+from marginsieve import data as datasets
+from marginsieve import recipes
+from marginsieve.study.plots import COLOURS, save
 
 SETTINGS = {"n_features_to_select": 10, "threshold": "margin"}
 

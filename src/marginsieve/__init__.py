@@ -4,15 +4,15 @@ from importlib.metadata import version
 
 from . import recipes
 from .errors import InputError
-from .evaluation.describe import describe
-from .evaluation.tuning import tune
-from .mkl import MKLClassifier
-from .persistence import load, save
-from .prediction import Prediction, predict
-from .selector import SVMSelector
-from .studies import Study, study
-from .suspects import find_suspects
-from .svdd import SVDD
+from .estimators.mkl_classifier import MKLClassifier
+from .estimators.persistence import load, save
+from .estimators.prediction import Prediction, predict
+from .estimators.selector import SVMSelector
+from .estimators.suspects import find_suspects
+from .estimators.svdd import SVDD
+from .study import Study, study
+from .study.describe import describe
+from .study.tuning import tune
 
 __version__ = version("marginsieve")
 __all__ = [

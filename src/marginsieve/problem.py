@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ._types import Array, IntArray, Matrix
-from .gram import Gram
-from .table import Table
+from .algebra.gram import Gram
+from .contracts import Array, IntArray, Matrix
+from .data.table import Table
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class Path:
 
         Score against size with its interval, the cut marked; of a harmony search what it tried and the best so far.
         """
-        from ._path_plot import draw
+        from .report.path_plot import draw
 
         return draw(self, file)
 

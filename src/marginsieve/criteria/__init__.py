@@ -5,15 +5,15 @@ from functools import partial
 from typing import Any
 
 from .density import Density
-from .filters import Fast, Fisher, KolmogorovSmirnov, ShrunkenFisher
 from .information import DecomposedHellinger, Hellinger, SymmetricalUncertainty
-from .learned import LearnedWeight
+from .learned_weight import LearnedWeight
 from .loss import Loss
 from .margin import MarginChange
 from .principal import Principal
 from .relief import ReliefF
+from .separation import Fast, Fisher, KolmogorovSmirnov, ShrunkenFisher
 from .significance import ChiSquare, FisherExact, MixedTest, TTest
-from .sphere import SphereChange
+from .sphere_change import SphereChange
 
 CRITERIA: dict[str, Callable[..., Any]] = {
     "margin": MarginChange,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._products import parts
-from .._types import Array, IntArray, Matrix
+from ..algebra.products import parts
+from ..contracts import Array, IntArray, Matrix
 from ._columns import as_rows
 
 FLAT = 1e-10  # of the largest eigenvalue: what counts as no direction

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .._jit import jit
-from .._products import parts
-from .._types import Array, IntArray, Matrix, is_sparse
+from ..algebra.products import parts
+from ..contracts import Array, IntArray, Matrix, is_sparse
+from ..data.table import column_of
 from ..problem import Problem
-from ..table import column_of
+from ..solvers.jit import jit
 
 TINY = 1e-12  # of the variance of a column: what counts as no variance inside the classes
 

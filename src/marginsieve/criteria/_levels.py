@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import jit
-from .._types import Array, IntArray
+from ..contracts import Array, IntArray
+from ..solvers.jit import jit
 
 
 def equal_frequency(z: Array, weight: Array, bins: int) -> IntArray:

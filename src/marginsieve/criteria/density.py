@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._jit import jit
-from .._types import Array
+from ..algebra.gram import Gram
+from ..contracts import Array
 from ..errors import whole_number
-from ..gram import Gram
 from ..problem import Problem, Solution
+from ..solvers.jit import jit
 from ._columns import by_class_and_kind, moments
 
 NARROWEST = 1e-3  # of the range: the least bandwidth

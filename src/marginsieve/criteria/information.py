@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._types import Array, IntArray
+from ..algebra.gram import Gram
+from ..contracts import Array, IntArray
 from ..errors import InputError, listing, whole_number
-from ..gram import Gram
 from ..problem import Problem, Solution
 from . import _levels
 from ._clusters import coordinates, split

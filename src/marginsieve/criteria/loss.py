@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._types import Array
+from ..algebra.gram import Gram
+from ..contracts import Array
 from ..errors import InputError, positive_number
-from ..gram import Gram
 from ..problem import Problem, Solution
 from .margin import MarginChange
 

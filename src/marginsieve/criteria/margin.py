@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._types import Array
-from ..gram import Gram
+from ..algebra.gram import Gram
+from ..contracts import Array
 from ..problem import Problem, Solution
 
 

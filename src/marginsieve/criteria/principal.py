@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._products import parts
-from .._types import Array
+from ..algebra.gram import Gram
+from ..algebra.products import parts
+from ..contracts import Array
 from ..errors import InputError
-from ..gram import Gram
 from ..problem import Problem, Solution
 from ._clusters import centred, products
 from ._columns import as_counts

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._jit import jit
-from .._products import parts
-from .._tent import CATEGORICAL
-from .._types import Array, BoolArray, IntArray
+from ..algebra.gram import Gram
+from ..algebra.products import parts
+from ..algebra.tents import CATEGORICAL
+from ..contracts import Array, BoolArray, IntArray
 from ..errors import whole_number
-from ..gram import Gram
 from ..problem import Problem, Solution, codes_of
+from ..solvers.jit import jit
 from ._columns import as_counts, as_rows
 
 DIGITS = 12  # of the largest distance: rows that agree so far are equally near

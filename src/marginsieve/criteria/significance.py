@@ -11,14 +11,14 @@ import numpy as np
 from scipy import special
 from sklearn.base import BaseEstimator
 
-from .._tent import CATEGORICAL
-from .._types import Array
+from ..algebra.gram import Gram
+from ..algebra.tents import CATEGORICAL
+from ..contracts import Array
 from ..errors import whole_number
-from ..gram import Gram
 from ..problem import Problem, Solution
 from . import _levels
 from ._columns import Score, by_block, by_class_and_kind, moments
-from ._exact import log_p
+from ._exact_test import log_p
 
 LOG_10 = float(np.log(10.0))
 

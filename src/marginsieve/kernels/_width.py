@@ -6,9 +6,9 @@ import numbers
 
 import numpy as np
 
-from .._types import Array
+from ..contracts import Array
+from ..data.table import Table
 from ..errors import InputError
-from ..table import Table
 
 
 def starting_scale(table: Table, width: float | str, average: bool, weight: Array | None = None) -> Array:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .. import _tent
-from .._types import Array, is_sparse
+from ..algebra import tents as _tent
+from ..contracts import Array, is_sparse
+from ..data.table import Columns, Table, as_frame, column_names
 from ..errors import InputError, listing
-from ..table import Columns, Table, as_frame, column_names
 
 
 class Clinical(BaseEstimator):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._types import Array
-from ..table import Table
+from ..contracts import Array
+from ..data.table import Table
 from ._width import starting_scale
 
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._types import Array
+from ..contracts import Array
+from ..data.table import Table
 from ..errors import whole_number
-from ..table import Table
 from ._width import starting_scale
 
 

@@ -1,10 +1,10 @@
 """Machines: what is solved for the expansion coefficients on a fixed kernel."""
 
 from .c_svc import CSVC
-from .hinge import ConcaveSVC, HingeSVC, RampSVC
-from .l1 import L1SVC
-from .mkl import MKL
-from .svdd import Sphere
+from .l1_svc import L1SVC
+from .linear_programs import ConcaveSVC, HingeSVC, RampSVC
+from .multiple_kernels import MKL
+from .sphere import Sphere
 
 MACHINES = {
     "c_svc": CSVC,

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._types import Array
+from ..algebra.gram import Gram
+from ..contracts import Array
 from ..errors import InputError, positive_number
-from ..gram import Gram
 from ..problem import Problem, Solution
-from . import _smo
+from ..solvers import smo as _smo
 
 
 class CSVC(BaseEstimator):

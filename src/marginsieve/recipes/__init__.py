@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 
 from ..errors import InputError, listing
-from ..selector import SVMSelector
+from ..estimators.selector import SVMSelector
 from .elimination import clinical_rfe, mkl_rfe, svdd_rfe, svm_bfe, svm_rfe
 from .filters import (
     d_hell,
@@ -22,7 +22,7 @@ from .filters import (
     su,
     symon,
 )
-from .linear import fs_svm, fsv, l1_cssvm, ramp_fs, ramp_svm, svm_l1
+from .linear_machines import fs_svm, fsv, l1_cssvm, ramp_fs, ramp_svm, svm_l1
 from .scaling import kp_cssvm, kp_svdd, kp_svm
 
 RECIPES: dict[str, Callable[..., SVMSelector]] = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..components import resolve
 from ..criteria import LearnedWeight, Loss, MarginChange
+from ..estimators.selector import SVMSelector
+from ..fitting.parts import resolve
 from ..kernels import Clinical
 from ..machines import CSVC, MKL, Sphere
 from ..searches import Backward
-from ..selector import SVMSelector
 
 
 def svm_rfe(

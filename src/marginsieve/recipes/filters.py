@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..components import resolve
 from ..criteria import (
     DecomposedHellinger,
     Density,
@@ -16,11 +15,12 @@ from ..criteria import (
     ShrunkenFisher,
     SymmetricalUncertainty,
 )
+from ..estimators.selector import SVMSelector
+from ..fitting.parts import resolve
+from ..fitting.smote import Smote
 from ..kernels import Clinical
 from ..machines import CSVC
-from ..sampling import Smote
 from ..searches import Harmony, Merge, TopK
-from ..selector import SVMSelector
 
 
 def fisher(

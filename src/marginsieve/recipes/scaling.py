@@ -6,11 +6,11 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ..components import resolve
+from ..estimators.selector import SVMSelector
+from ..fitting.parts import resolve
 from ..kernels import Linear
 from ..machines import CSVC, Sphere
 from ..searches import PenalizedScaling
-from ..selector import SVMSelector
 
 
 def kp_cssvm(

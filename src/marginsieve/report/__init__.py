@@ -1,6 +1,6 @@
 """The report: a study as plain JSON, and the JSON as one page."""
 
+from ..study.summary import summarize
 from .render import render
-from .summarize import summarize
 
 __all__ = ["render", "summarize"]

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from ..errors import InputError
-from ..evaluation.metrics import METRICS
+from ..study.metrics import METRICS
 from . import svg
 
 SCHEMA = 2

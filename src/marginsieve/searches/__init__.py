@@ -3,9 +3,9 @@
 from .backward import Backward
 from .budget import Budget
 from .harmony import Harmony
-from .learned import LearnedPath
+from .learned_path import LearnedPath
 from .merge import Merge
-from .scaling import PenalizedScaling
+from .penalized import PenalizedScaling
 from .top_k import TopK
 
 SEARCHES = {

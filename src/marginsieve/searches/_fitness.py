@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._jit import jit
-from .._types import Array
+from ..contracts import Array
 from ..errors import InputError, listing
 from ..problem import Metric
+from ..solvers.jit import jit
 
 NAMES = {"g_mean": "G-mean", "auc": "AUC", "balanced_accuracy": "balanced accuracy"}
 

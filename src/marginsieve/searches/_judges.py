@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._jit import jit
-from .._tent import CATEGORICAL
-from .._types import Array, BoolArray, IntArray
-from ..table import Table, column_of
+from ..algebra.tents import CATEGORICAL
+from ..contracts import Array, BoolArray, IntArray
+from ..data.table import Table, column_of
+from ..solvers.jit import jit
 
 
 @dataclass(frozen=True)

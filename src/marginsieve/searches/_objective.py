@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._types import Array, IntArray
-from ..gram import MOST_ON, Gram
+from ..algebra.gram import MOST_ON, Gram
+from ..contracts import Array, IntArray
 from ..problem import Problem, Solution
 
 TINY = 1e-300

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._types import Array, BoolArray, IntArray
+from ..contracts import Array, BoolArray, IntArray
 
 Fitness = Callable[[BoolArray], tuple[float, ...]]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._products import as_distance, weighted
-from .._tent import MISSING
-from .._tent import weighted as tents
-from .._types import Array, BoolArray, IntArray
-from ..gram import Gram
+from ..algebra.gram import Gram
+from ..algebra.products import as_distance, weighted
+from ..algebra.tents import MISSING
+from ..algebra.tents import weighted as tents
+from ..contracts import Array, BoolArray, IntArray
 from ..problem import Metric, Problem, Solution
 
 NEAR = 0.5  # of a subset or of its complement: with fewer changes than that its sums are those of another one, updated

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from .._types import Array, BoolArray
-from ._bfgs import DampedBFGS
+from ..contracts import Array, BoolArray
+from ..solvers.bfgs import DampedBFGS
 from ._objective import Objective, Point
 
 Curve = Callable[[float], Array]

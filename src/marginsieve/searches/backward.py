@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._types import Array, BoolArray, IntArray
+from ..contracts import Array, BoolArray, IntArray
 from ..errors import InputError
 from ..problem import Path, Problem
 

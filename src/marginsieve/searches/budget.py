@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .._clock import Clock
-from .._highs import Limits
-from .._types import Array, IntArray, is_sparse
+from ..algebra.columns import Expansion
+from ..algebra.gram import Gram
+from ..contracts import Array, IntArray, is_sparse
 from ..errors import InputError, listing, positive_number, whole_number
-from ..gram import Gram
-from ..machines import RampSVC, _exact, _ramp
-from ..machines._daks import daks
-from ..machines._expansion import Expansion
-from ..machines._hinge import Data
+from ..machines import RampSVC
 from ..problem import Budgeted, Path, Problem, Solution, Step
+from ..solvers import branch_and_bound as _exact
+from ..solvers import ramp_descent as _ramp
+from ..solvers.clock import Clock
+from ..solvers.daks import daks
+from ..solvers.highs import Limits
+from ..solvers.hinge_program import Data
 
 SOLVERS = ("daks", "exact", "fast")
 SECONDS = {"fast": 60.0, "daks": 180.0, "exact": 600.0}  # where no time_limit is given

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .._types import BoolArray, IntArray
+from ..contracts import BoolArray, IntArray
 from ..errors import InputError, listing, positive_number, whole_number
 from ..problem import Harmonies, Harmonised, Path, Problem
 from ._fitness import fitness_of

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from .._tent import CATEGORICAL
+from ..algebra.tents import CATEGORICAL
 from ..errors import InputError, positive_number, whole_number
 from ..problem import Path, Problem, codes_of
 from ._judges import NaiveBayes, Neighbours, Rows

@@ -7,7 +7,7 @@ import time
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._types import Array
+from ..contracts import Array
 from ..problem import Path, Problem, Solution
 from .backward import told, worst_first
 

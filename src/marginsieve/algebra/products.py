@@ -1,0 +1,99 @@
+"""Products over a block of columns kept as rows (b, m), a few rows at a time: no temporary of the block's size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+
+from ..contracts import Array, IntArray, Matrix, is_sparse
+from ..solvers.jit import jit
+
+ROWS_AT_ONCE = 1024  # of the block: large enough for BLAS, small enough for the cache
+
+
+def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+    """left' diag(weights) right: (b, r), (b,), (b, m) -> (r, m); right is left by default."""
+    symmetric = right is None or right is left
+    right = left if right is None else right
+    if is_sparse(left):
+        return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
+    if len(weights) and np.all(weights == weights[0]):
+        return np.asarray((left.T @ right) * weights[0])
+    if symmetric and np.all(weights >= 0):
+        return _weighted_square(left, np.sqrt(weights)[:, None])
+    total = np.zeros((left.shape[1], right.shape[1]))
+    for part in parts(len(weights)):
+        total += (left[part] * weights[part, None]).T @ right[part]
+    return total
+
+
+def _weighted_square(left: Array, root: Array) -> Array:
+    """R'R for R = root * left; BLAS computes one triangle, so it is symmetric to the last bit, at half the cost."""
+    m = left.shape[1]
+    total, room = np.zeros((m, m)), np.empty((min(ROWS_AT_ONCE, len(left)), m))
+    for part in parts(len(left)):
+        rows = left[part]
+        piece = np.multiply(root[part], rows, out=room[: len(rows)])
+        total += piece.T @ piece
+    return total
+
+
+def quadratic_rows(columns: Matrix, G: Array, distance: bool, rows: IntArray | None = None) -> Array:
+    """(b,): z'Gz for each row z of the block; with `distance` minus 1/2 sum_is G_is (z_i - z_s)^2 instead.
+
+    G (q, q) is symmetric, over the samples `rows` (all by default).
+    """
+    if is_sparse(columns):
+        part = columns if rows is None else columns[:, rows]
+        return np.asarray(part.multiply(part @ G).sum(axis=1)).ravel()
+    if distance:  # sum_is G_is (z_i - z_s)^2 / 2 = z' (diag(G 1) - G) z
+        G = G - np.diag(G.sum(axis=1))
+    out, room = np.empty(columns.shape[0]), np.empty((min(ROWS_AT_ONCE, columns.shape[0]), len(G)))
+    for part in parts(columns.shape[0]):
+        Z = columns[part] if rows is None else columns[part][:, rows]
+        out[part] = np.einsum("pm,pm->p", np.matmul(Z, G, out=room[: len(Z)]), Z)
+    return out
+
+
+def parts(count: int, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
+    """Slices that cover so many rows."""
+    for start in range(0, count, at_once):
+        yield slice(start, min(start + at_once, count))
+
+
+@jit
+def less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
+    """product - sum_k w_k z_k z_k' for a few rows z_k of the block, and its trace: one pass, no temporaries."""
+    m = product.shape[0]
+    out, trace = np.empty_like(product), 0.0
+    for i in range(m):
+        for j in range(m):
+            out[i, j] = product[i, j]
+        for k in range(rows.shape[0]):
+            z = columns[rows[k]]
+            for j in range(m):
+                out[i, j] -= weights[k] * (z[i] * z[j])
+        trace += out[i, i]
+    return out, trace
+
+
+def as_distance(product: Array, left: Array, right: Array) -> Array:
+    """-|x - z|^2 / 2 from products; never positive, exactly 0 on the diagonal of a square matrix with itself."""
+    return np.asarray(np.minimum(product - 0.5 * (left[:, None] + right[None, :]), 0.0))
+
+
+def used(c: Array) -> IntArray:
+    """The samples with a coefficient; the first where none has one."""
+    on = np.flatnonzero(c)
+    return on if len(on) else np.zeros(1, dtype=np.intp)
+
+
+def removed(values: IntArray, gone: IntArray) -> IntArray:
+    """The values without those at some places."""
+    if len(gone) == 1:
+        return np.concatenate((values[: gone[0]], values[gone[0] + 1 :]))
+    stays = np.ones(len(values), dtype=bool)
+    stays[gone] = False
+    return values[stays]

@@ -1,0 +1,250 @@
+"""Sums of tents: k(u, v) = max(0, 1 - |u - v|), the clinical kernel of one column in coordinates made for it.
+
+A continuous or ordinal column is clipped to its training range and brought to [0, 1], so that k = 1 - |u - v|. The
+levels of a nominal column are whole numbers, so that k = 1 where they are equal and 0 elsewhere. A missing cell lies so
+far out that k = 0 against everything, itself included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..contracts import Array, BoolArray, IntArray
+from ..solvers.jit import jit
+
+MISSING = 1e9
+ROWS = 8  # of a matrix that are made at a time
+CATEGORICAL = ("nominal", "boolean")  # kinds whose values are alike or not, nothing between
+
+
+@dataclass(frozen=True)
+class Tents:
+    """Training rows in coordinates U (n, m)."""
+
+    U: Array
+    nominal: BoolArray  # (n,)
+    low: Array  # (n,)
+    spread: Array  # (n,)
+
+    @classmethod
+    def of(cls, Z: Array, kind: Sequence[str]) -> Tents:
+        """From codes (m, n); every column has an observed cell."""
+        nominal = np.array([name in CATEGORICAL for name in kind], dtype=bool)
+        low, high = np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0)
+        return cls(coordinates(Z, nominal, low, high - low), nominal, low, high - low)
+
+    @cached_property
+    def sorted(self) -> tuple[IntArray, Array, IntArray]:
+        """Order (n, m), missing cells last; the gap (n, m) to the next one in order; how many are observed (n,).
+
+        Behind the last one observed the gap of a continuous column is what is left of 1, that of a nominal one is 1.
+        """
+        U, order = self.U, np.argsort(self.U, axis=1, kind="stable")
+        seen = np.count_nonzero(U < MISSING, axis=1).astype(np.intp)
+        value = np.take_along_axis(U, order, axis=1)
+        gap = np.diff(value, axis=1, append=MISSING)
+        some = np.flatnonzero(seen)
+        last = seen[some] - 1
+        gap[some, last] = np.where(self.nominal[some], 1.0, 1.0 - (value[some, last] - value[some, 0]))
+        return order, gap, seen
+
+    def rows(self, rows: IntArray) -> Tents:
+        """Some of the rows, in the same coordinates."""
+        return replace(self, U=np.ascontiguousarray(self.U[:, rows]))
+
+    def of_rows(self, Z: Array, features: IntArray) -> Array:
+        """(p, rows): other rows Z (rows, n) in the coordinates of some features."""
+        return coordinates(Z[:, features], self.nominal[features], self.low[features], self.spread[features])
+
+    def quadratics(self, features: IntArray, c: Array, d: Array) -> Array:
+        """(p,): c'K_j d for some features."""
+        which = np.asarray(features, dtype=np.intp)
+        return _quadratics(*self.sorted, self.nominal, which, c, d, c is d)
+
+    def products(self, features: IntArray, c: Array, left: Array | None = None) -> Array:
+        """(p, rows): K_j c for some features, at the rows themselves or at others, left (p, rows) in coordinates."""
+        which = np.asarray(features, dtype=np.intp)
+        order, gap, seen = self.sorted
+        if left is None:
+            return _products(order, gap, seen, self.nominal, self.U, which, c)
+        return _products_at(order, seen, self.nominal, self.U, which, c, left)
+
+    def observed(self, features: IntArray, d: Array) -> Array:
+        """(p,): the sum of d over the rows in which a feature is observed, that is d'diag(K_j)."""
+        return np.asarray((self.U[features] < MISSING) @ d)
+
+
+def coordinates(Z: Array, nominal: BoolArray, low: Array, spread: Array) -> Array:
+    """(n, rows): codes Z (rows, n) as coordinates, columns as rows; nan becomes MISSING."""
+    unit = np.where(nominal | (spread <= 0), 1.0, spread)
+    U = (Z - np.where(nominal, 0.0, low)) / unit
+    U = np.where(nominal, U, np.clip(U, 0.0, np.where(spread > 0, 1.0, 0.0)))
+    return np.ascontiguousarray(np.where(np.isnan(Z), MISSING, U).T)
+
+
+def weighted(left: Array, weights: Array, right: Array) -> Array:
+    """sum_j weights_j k(left_j, right_j): (n, r), (n,), (n, m) -> (r, m)."""
+    return _weighted(left, weights, right, left is right)
+
+
+def squares(left: Array, right: Array) -> Array:
+    """sum_j d_j^2, d = min(1, |u - v|), 1 where a cell is missing: (n, r), (n, m) -> (r, m)."""
+    return _squares(left, right, left is right)
+
+
+@jit
+def _weighted(left: Array, weights: Array, right: Array, same: bool) -> Array:
+    """A few rows at a time, which stay in the cache; half of it where both sides are the same."""
+    n, r = left.shape
+    out = np.zeros((r, right.shape[1]))
+    for first in range(0, r, ROWS):
+        start = first if same else 0
+        for j in range(n):
+            w, row = weights[j], right[j, start:]
+            if w == 0.0:
+                continue
+            for i in range(first, min(first + ROWS, r)):
+                u, here = left[j, i], out[i, start:]
+                if u < MISSING:
+                    for k in range(row.shape[0]):
+                        here[k] += w * max(0.0, 1.0 - abs(u - row[k]))
+    if same:
+        _mirror(out)
+    return out
+
+
+@jit
+def _squares(left: Array, right: Array, same: bool) -> Array:
+    n, r = left.shape
+    out = np.zeros((r, right.shape[1]))
+    for first in range(0, r, ROWS):
+        start = first if same else 0
+        for j in range(n):
+            row = right[j, start:]
+            for i in range(first, min(first + ROWS, r)):
+                u, here = left[j, i], out[i, start:]
+                for k in range(row.shape[0]):
+                    d = min(1.0, abs(u - row[k]))
+                    here[k] += d * d if u < MISSING else 1.0
+    if same:
+        _mirror(out)
+    return out
+
+
+@jit
+def _mirror(out: Array) -> None:
+    """The lower triangle from the upper one."""
+    for i in range(out.shape[0]):
+        for k in range(i):
+            out[i, k] = out[k, i]
+
+
+@jit
+def _quadratics(
+    order: IntArray, gap: Array, seen: IntArray, nominal: BoolArray, which: IntArray, c: Array, d: Array, same: bool
+) -> Array:
+    """(p,): c'K_j d for some features j; `same` says that d is c.
+
+    A continuous column by running sums: with P, Q the sums of c, d below a threshold and S, T their totals,
+    c'K_j d = integral over the thresholds from 0 to 1 of P Q + (S - P)(T - Q). A nominal one by sums per level.
+    """
+    out, m = np.zeros(which.shape[0]), c.shape[0]
+    all_c, all_d = c.sum(), d.sum()
+    for k in range(which.shape[0]):
+        j = which[k]
+        place, step, count = order[j], gap[j], seen[j]
+        S, T, P, Q, total = all_c, all_d, 0.0, 0.0, 0.0
+        for i in range(count, m):
+            S -= c[place[i]]
+            T -= d[place[i]]
+        if nominal[j]:
+            for i in range(count):
+                P += c[place[i]]
+                Q += d[place[i]]
+                if step[i] > 0.0:
+                    total += P * Q
+                    P, Q = 0.0, 0.0
+        elif same:
+            for i in range(count):
+                P += c[place[i]]
+                total += step[i] * (P * P + (S - P) * (S - P))
+        else:
+            for i in range(count):
+                P += c[place[i]]
+                Q += d[place[i]]
+                total += step[i] * (P * Q + (S - P) * (T - Q))
+        out[k] = total
+    return out
+
+
+@jit
+def _products(
+    order: IntArray, gap: Array, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, c: Array
+) -> Array:
+    """(p, m): K_j c for some features j, at the rows themselves.
+
+    With S the sum of c over the observed rows, P and Q the sums of c and of c u up to u_i and R that of c u over all,
+    (K_j c)_i = S - u_i (2 P - S) + 2 Q - R. A nominal column has one sum per level.
+    """
+    m = c.shape[0]
+    out = np.zeros((which.shape[0], m))
+    for k in range(which.shape[0]):
+        j = which[k]
+        place, step, count, u, here = order[j], gap[j], seen[j], U[j], out[k]
+        if nominal[j]:
+            first, P = 0, 0.0
+            for i in range(count):
+                P += c[place[i]]
+                if step[i] > 0.0:
+                    for other in range(first, i + 1):
+                        here[place[other]] = P
+                    first, P = i + 1, 0.0
+            continue
+        S, R, P, Q = 0.0, 0.0, 0.0, 0.0
+        for i in range(count):
+            S += c[place[i]]
+            R += c[place[i]] * u[place[i]]
+        for i in range(count):
+            P += c[place[i]]
+            Q += c[place[i]] * u[place[i]]
+            here[place[i]] = S - u[place[i]] * (2.0 * P - S) + 2.0 * Q - R
+    return out
+
+
+@jit
+def _products_at(
+    order: IntArray, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, c: Array, left: Array
+) -> Array:
+    """(p, r): K_j(left rows, training rows) c, left (p, r) in the coordinates of the features: by bisection."""
+    m, r = c.shape[0], left.shape[1]
+    out = np.zeros((which.shape[0], r))
+    P, Q = np.zeros(m + 1), np.zeros(m + 1)
+    for k in range(which.shape[0]):
+        j = which[k]
+        place, count, u = order[j], seen[j], U[j]
+        for i in range(count):
+            P[i + 1] = P[i] + c[place[i]]
+            Q[i + 1] = Q[i] + c[place[i]] * u[place[i]]
+        for row in range(r):
+            x = left[k, row]
+            if x >= MISSING:
+                continue
+            low, high = 0, count  # how many training values are below x, or equal to it
+            while low < high:
+                middle = (low + high) // 2
+                if u[place[middle]] <= x:
+                    low = middle + 1
+                else:
+                    high = middle
+            if nominal[j]:
+                first = low
+                while first > 0 and u[place[first - 1]] == x:
+                    first -= 1
+                out[k, row] = P[low] - P[first]
+            else:
+                out[k, row] = P[count] - x * (2.0 * P[low] - P[count]) + 2.0 * Q[low] - Q[count]
+    return out

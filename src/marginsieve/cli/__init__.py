@@ -1,0 +1,5 @@
+"""The command `marginsieve`."""
+
+from .commands import app, main
+
+__all__ = ["app", "main"]

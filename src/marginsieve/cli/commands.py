@@ -1,0 +1,401 @@
+"""The command `marginsieve`: parse, call, write."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+
+from ..contracts import Progress
+from .console import show_prediction, show_result, show_study, show_suspects
+from .options import (
+    check_csv,
+    check_jobs,
+    features_of,
+    ids_among,
+    ids_of,
+    names_of,
+    prefilter_of,
+    say_absent,
+    say_deleted,
+    say_replaced,
+)
+from .progress import shown
+
+SELDOM = 30.0  # seconds between two lines of what may take days
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        typer.echo(f"marginsieve {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Finds the few features that matter in a hard table and says honestly how well they predict."""
+
+
+@app.command()
+def select(
+    table: Annotated[Path, typer.Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
+    target: Annotated[str, typer.Option(help="The column that holds the class.")],
+    positive: Annotated[str | None, typer.Option(help="The class of interest; the rarer one by default.")] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="One or several of those that `marginsieve methods` lists, separated by commas, the one to present "
+            "first; auto chooses by the shape of the table. All features are always run beside them."
+        ),
+    ] = "auto",
+    minutes: Annotated[
+        float | None, typer.Option(help="About how long it may take: decides how many methods and repeats are run.")
+    ] = None,
+    features: Annotated[
+        str,
+        typer.Option(
+            help="How many features (a method with a budget: at most), or auto: inner folds decide, or the method."
+        ),
+    ] = "auto",
+    groups: Annotated[
+        str | None, typer.Option(help="A column whose equal values stay together, such as a patient.")
+    ] = None,
+    ids: Annotated[
+        str,
+        typer.Option(help="Columns that tell rows apart, separated by commas; auto finds them, none: there are none."),
+    ] = "auto",
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="Columns that are always selected, separated by commas (a name with a comma in double quotes)."
+        ),
+    ] = "",
+    drop: Annotated[str, typer.Option(help="Columns that are no features, separated by commas.")] = "",
+    prefilter: Annotated[
+        str,
+        typer.Option(help="Search among the best columns of a filter only, such as fast:2000 or su:500; see the docs."),
+    ] = "",
+    ensemble: Annotated[
+        int | None, typer.Option(help="Average the ranking over this many subsamples: slower, more stable.", min=1)
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="linear, gaussian, polynomial or clinical, for methods that take one.")
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="Train on at most this many rows; 5,000 above 10,000.")] = None,
+    folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
+    repeats: Annotated[
+        int | None, typer.Option(help="How often the outer folds are drawn anew; 3, or by --minutes.", min=1)
+    ] = None,
+    judge: Annotated[bool, typer.Option("--suspects/--no-suspects", help="Judge every label.")] = True,
+    out: Annotated[Path, typer.Option(help="The folder for the results.")] = Path("marginsieve-result"),
+    seed: Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)] = 0,
+    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
+    separator: Annotated[
+        str | None, typer.Option(help="Between the fields of a text file; found out by default.")
+    ] = None,
+    decimal: Annotated[str | None, typer.Option(help="A point or a comma in numbers; found out by default.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a text file; found out by default.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Refuse to start anew.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print result.json and nothing else.")] = False,
+) -> None:
+    """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
+    from ..data.reading import read_table, write_back
+    from ..errors import InputError
+    from ..study import files
+    from ..study.conducting import conduct
+    from ..study.material import from_frame, label_of
+    from ..study.selection import Wishes
+    from ..study.store import begin, forget_empty
+
+    count, filtered, made = features_of(features), prefilter_of(prefilter), not out.exists()
+    check_jobs(jobs)
+    try:
+        with shown() as progress:
+            frame = read_table(
+                table, separator=separator, decimal=decimal, encoding=encoding, target=target, groups=groups
+            )
+            kept = tuple(names_of(keep))
+            material = from_frame(frame, target, groups=groups, drop=names_of(drop), ids=ids_of(ids), keep=kept)
+            label = None if positive is None else label_of(material, positive)
+            wishes = Wishes(label, count, kept, filtered, ensemble, seed, jobs)
+            settings = {"methods": method, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
+            files.check_folder(out)
+            say_deleted(begin(out, resume, fresh))
+            said = say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
+            study = conduct(
+                material,
+                wishes,
+                {**settings, "repeats": repeats, "suspects": judge},
+                progress,
+                out,
+                said,
+            )
+            progress("writing", 1.0, 1.0)
+            study.save(out)
+            if table.suffix.lower() == ".h5ad":
+                write_back(table, out, study)
+    except KeyboardInterrupt:
+        _complain("interrupted; the same command goes on where it was")
+        raise typer.Exit(130) from None
+    except InputError:
+        forget_empty(out, made)
+        raise
+    if as_json:
+        sys.stdout.write((out / "result.json").read_text(encoding="utf-8"))
+    else:
+        show_result(study.result, out)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that `marginsieve select` wrote.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write the page; report.html in the folder.")] = None,
+) -> None:
+    """Draw the report of a result folder again, from its result.json alone."""
+    from ..report import render
+    from ..study import files
+
+    page = render(files.read_result(folder))
+    path = out or folder / "report.html"
+    files.write_text(path, page)
+    typer.echo(f"report: {path}")
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="The model.skops of a result folder.")],
+    table: Annotated[Path, typer.Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The predictions (.csv); predicted.csv, with --json no file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
+) -> None:
+    """Predict new samples with a saved model; columns are matched by name."""
+    from ..data.reading import read_table
+    from ..estimators.persistence import load
+    from ..estimators.prediction import predict as say
+    from ..study import files
+
+    path = out or (None if as_json else Path("predicted.csv"))
+    if path is not None:
+        check_csv(path, table)
+    fitted, new = load(model), read_table(table, whole=True)
+    found = say(fitted, new)
+    frame = found.table.reset_index(drop=True)
+    frame.insert(0, "row", range(1, len(frame) + 1))
+    for place, name in enumerate(ids_among(new.columns, fitted.columns_.names, frame.columns), 1):
+        frame.insert(place, name, new[name].to_numpy())
+    if path is not None:
+        files.write_csv(frame, path)
+    if as_json:
+        rows = json.loads(frame.to_json(orient="records", default_handler=str))
+        sys.stdout.write(json.dumps({"notes": found.notes, "rows": rows}, allow_nan=False) + "\n")
+    else:
+        show_prediction(found, fitted, path)
+
+
+@app.command()
+def bench(
+    suite: Annotated[Path, typer.Argument(help="A TOML file: [[data]], [[method]], protocol.")],
+    out: Annotated[Path, typer.Option(help="The folder of the study; the same folder resumes.")],
+    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
+    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Refuse to start anew.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete what the folder holds and start over.")] = False,
+    metric: Annotated[str, typer.Option(help="The metric to show.")] = "balanced_accuracy",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON and nothing else.")] = False,
+) -> None:
+    """Run methods x data sets x a protocol, and compare the methods."""
+    from ..papers import problems  # noqa: F401, registers the papers' tables
+    from ..study.engine import run_suite
+    from ..study.store import begin
+    from ..study.suite import Suite
+
+    check_jobs(jobs)
+    asked = Suite.read(suite)
+    say_deleted(begin(out, resume, fresh))
+    with shown(SELDOM) as progress:
+        study = run_suite(asked, out, n_jobs=jobs, cluster=cluster, progress=partial(_counted, progress, asked.name))
+    scores, failures = study.scores(metric), study.failures()
+    if as_json:
+        sys.stdout.write(scores.to_json(orient="records", indent=2) + "\n")
+    else:
+        show_study(study, scores, failures, metric, out)
+    if len(failures):
+        raise typer.Exit(1)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="kp-imbalanced, kp-svm, mixed, symon or ramp-loss.")],
+    out: Annotated[Path | None, typer.Option(help="The folder for studies, tables and plots.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder of the papers' data sets.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small data sets and few splits: minutes, not days.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Refuse to start anew.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete earlier results and start over.")] = False,
+    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
+    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
+) -> None:
+    """Make a paper's tables: ours beside the printed figures, with a verdict for each."""
+    import os
+
+    from ..papers.catalogue import paper_of
+    from ..papers.reproduce import reproduce as run
+
+    check_jobs(jobs)
+    folder = out or Path(f"reproduction-{paper_of(paper).name}")
+    if data is not None:
+        os.environ["MARGINSIEVE_DATA"] = str(data)
+    with shown(SELDOM) as progress:
+        report = run(
+            paper,
+            folder,
+            quick=quick,
+            n_jobs=jobs,
+            cluster=cluster,
+            resume=resume,
+            fresh=fresh,
+            progress=partial(_counted, progress),
+        )
+    say_absent(paper_of(paper), quick)
+    Console().print(f"report: {report}", markup=False, highlight=False)
+
+
+@app.command()
+def methods(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """List the methods."""
+    from .. import recipes
+
+    entries = [(name.replace("_", "-"), *recipes.summary(name)) for name in recipes.names()]
+    if as_json:
+        sys.stdout.write(json.dumps([{"name": n, "does": d, "source": s} for n, d, s in entries], indent=2) + "\n")
+        return
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("method", "what it does", "source"):
+        grid.add_column(heading, overflow="fold", no_wrap=heading == "method")
+    for entry in entries:
+        grid.add_row(*entry)
+    Console().print(grid, markup=False)
+
+
+@app.command()
+def suspects(
+    table: Annotated[Path, typer.Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
+    target: Annotated[str, typer.Option(help="The column that holds the class.")],
+    groups: Annotated[
+        str | None, typer.Option(help="A column whose equal values are judged together, such as a patient.")
+    ] = None,
+    drop: Annotated[str, typer.Option(help="Columns that are no features, such as ids, separated by commas.")] = "",
+    clean_rate: Annotated[
+        float, typer.Option(help="At most this share of the correct labels is expected among the suspects.")
+    ] = 0.05,
+    resamples: Annotated[int, typer.Option(help="Subsamples of the rows.", min=1)] = 50,
+    out: Annotated[Path, typer.Option(help="The table of all samples (.csv).")] = Path("suspects.csv"),
+    seed: Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)] = 0,
+    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the samples as JSON and nothing else.")] = False,
+) -> None:
+    """Name the samples whose label is likely to be wrong, each with its probability."""
+    from ..data.reading import read_table
+    from ..study import files
+    from ..study.material import suspects_of
+
+    check_jobs(jobs)
+    check_csv(out, table)
+    found, findings = suspects_of(
+        read_table(table, target=target, groups=groups),
+        target,
+        groups=groups,
+        drop=names_of(drop),
+        clean_rate=clean_rate,
+        resamples=resamples,
+        random_state=seed,
+        n_jobs=jobs,
+    )
+    found.insert(0, "row", range(1, len(found) + 1))
+    files.write_csv(found, out)
+    if as_json:
+        sys.stdout.write(found.to_json(orient="records", indent=2) + "\n")
+    else:
+        show_suspects(found, findings, target, out)
+
+
+@app.command()
+def cohort(
+    path: Annotated[
+        Path, typer.Argument(help="Where to write the table (.csv); the truth goes beside it (.truth.json).")
+    ],
+    samples: Annotated[int, typer.Option(help="Rows.")] = 120,
+    features: Annotated[int, typer.Option(help="Numeric columns.")] = 2000,
+    relevant: Annotated[int, typer.Option(help="Columns that differ between the classes.")] = 10,
+    redundant: Annotated[int, typer.Option(help="Noisy copies of relevant columns.")] = 5,
+    prevalence: Annotated[float, typer.Option(help="Share of cases.")] = 0.25,
+    effect: Annotated[float, typer.Option(help="Difference of a relevant column, in standard deviations.")] = 1.5,
+    flip: Annotated[float, typer.Option(help="Share of wrong labels.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.", min=0)] = 0,
+) -> None:
+    """Generate a table with a known truth to try things on; its target is the column `outcome`."""
+    from ..data import make_cohort
+
+    made = make_cohort(
+        samples,
+        features,
+        n_relevant=relevant,
+        n_redundant=redundant,
+        prevalence=prevalence,
+        effect=effect,
+        flip=flip,
+        random_state=seed,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made.frame().round(5).to_csv(path, index=False)
+    truth = path.with_suffix(".truth.json")
+    truth.write_text(json.dumps(made.truth.to_dict(), indent=2) + "\n", encoding="utf-8")
+    typer.echo(f"{samples} rows, {features} columns: {path}; what was planted: {truth}")
+
+
+def main() -> None:
+    """Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted."""
+    from ..errors import InputError
+    from ..solvers.highs import SolverError
+
+    try:
+        app()
+    except InputError as error:
+        _complain(str(error))
+        sys.exit(2)
+    except SolverError as error:
+        _complain(str(error))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        sys.exit(130)
+
+
+def _complain(text: str) -> None:
+    console = Console(stderr=True)
+    console.print("error:", style="bold red", end=" ")
+    console.print(text, markup=False, highlight=False)
+
+
+def _counted(progress: Progress, label: str, done: int, total: int, failed: int) -> None:
+    """Units of a suite as progress."""
+    progress(f"{label}, {done} of {total}" + (f", {failed} failed" if failed else ""), done, total)

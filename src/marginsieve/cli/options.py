@@ -1,0 +1,93 @@
+"""What words on the command line mean."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..papers.paper import Paper
+
+
+def features_of(text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"--features is {text!r}; it must be auto or a whole number of 1 or more")
+    return int(text)
+
+
+def prefilter_of(text: str) -> tuple[str, int] | None:
+    from ..fitting.settings import read_prefilter
+
+    name, _, count = text.partition(":")
+    if text and not count.isdecimal():
+        raise InputError(f"--prefilter is {text!r}; it must be a filter and a count, like fast:2000")
+    wanted = (name.strip(), int(count)) if text else None
+    if wanted is not None:
+        read_prefilter(wanted)
+    return wanted
+
+
+def say_deleted(paths: list[Path]) -> None:
+    for path in paths:
+        Console(stderr=True).print(f"deleted {path}", markup=False, highlight=False)
+
+
+def say_replaced(out: Path, command: str) -> str:
+    """Tell of a folder that holds the result of another command; the command again."""
+    from ..study.files import read_result
+
+    earlier = read_result(out).get("how", {}).get("command") if (out / "result.json").exists() else None
+    if earlier and earlier.removesuffix(" --fresh") != command.removesuffix(" --fresh"):
+        text = f"note: {out} holds the result of another command, which will be replaced ({earlier})"
+        Console(stderr=True).print(text, markup=False, highlight=False)
+    return command
+
+
+def say_absent(paper: Paper, quick: bool) -> None:
+    """Data sets of a paper that are not here."""
+    from ..papers.problems import present
+
+    wanted = sorted({name for job in paper.jobs for name in (job.quick if quick else job.data)})
+    if absent := sorted(set(wanted) - set(present(wanted))):
+        text = f"note: {len(absent)} of {len(wanted)} data sets are not here and were not run ({', '.join(absent)}): "
+        text += "docs/data.md says where they come from, --data or MARGINSIEVE_DATA names their folder"
+        Console(stderr=True).print(text, markup=False, highlight=False)
+
+
+def check_jobs(jobs: int) -> None:
+    if jobs == 0:
+        raise InputError("--jobs is 0; it must be 1 or more, or -1 for one per core")
+
+
+def names_of(text: str) -> list[str]:
+    """Names between commas; one that holds a comma itself stands in double quotes."""
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+
+
+def ids_of(text: str) -> list[str] | None:
+    """None: they are to be found."""
+    return None if text == "auto" else [] if text == "none" else names_of(text)
+
+
+def check_csv(path: Path, table: Path) -> None:
+    """Where a table of results goes: a CSV file, and not the table that was given."""
+    if path.resolve() == table.resolve():
+        raise InputError(f"--out is {str(path)!r}, the table itself: name another file")
+    if path.suffix.lower() != ".csv":
+        raise InputError(f"--out is {str(path)!r}; it must end in .csv")
+
+
+def ids_among(columns: Iterable[str], known: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """Columns of a new table that are named like ids and are nothing that the model knows."""
+    from ..study.material import called_id
+
+    other = {*known, *taken}
+    return [name for name in columns if called_id(name) and name not in other]

@@ -1,0 +1,85 @@
+"""Progress on the terminal: a bar with the time left, or a line now and then where there is no terminal."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from ..contracts import Progress
+
+EVERY = 4.0  # seconds between two lines
+
+
+@contextmanager
+def shown(every: float | None = None) -> Iterator[Progress]:
+    """Gives progress(what, done, total); the time left is by the speed since the start, or since `done` last fell."""
+    console = Console(stderr=True)
+    with _bar(console) if console.is_terminal else _lines(console, EVERY if every is None else every) as progress:
+        yield progress
+
+
+class _Pace:
+    """How much is done, and how long the rest takes at the speed so far."""
+
+    def __init__(self) -> None:
+        self.what, self.done, self.total = "reading", 0.0, 1.0
+        self.since, self.first = time.monotonic(), 0.0
+
+    def set(self, what: str, done: float, total: float) -> None:
+        if total != self.total or done < self.done:  # other work
+            self.since, self.first = time.monotonic(), done
+        self.what, self.done, self.total = what, done, max(total, 1e-9)
+
+    @property
+    def share(self) -> float:
+        return min(self.done / self.total, 1.0)
+
+    def left(self) -> str:
+        gained = self.done - self.first
+        if gained < 0.02 * self.total:
+            return "time left: not known yet"
+        return f"about {_clock((time.monotonic() - self.since) * (self.total - self.done) / gained)} left"
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Progress]:
+    pace = _Pace()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    bar = Bar(*columns, TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=console, transient=True)
+    with bar:
+        task = bar.add_task("reading", total=1.0, left="")
+
+        def progress(what: str, done: float, total: float) -> None:
+            pace.set(what, done, total)
+            bar.update(task, description=what, completed=pace.share, left=pace.left())
+
+        yield progress
+
+
+@contextmanager
+def _lines(console: Console, every: float) -> Iterator[Progress]:
+    """A line every few seconds from a thread of its own."""
+    pace, over = _Pace(), threading.Event()
+
+    def talk() -> None:
+        while not over.wait(every):
+            console.print(f"{pace.what}: {pace.share:.0%} done, {pace.left()}", markup=False, highlight=False)
+
+    speaker = threading.Thread(target=talk, daemon=True)
+    speaker.start()
+    try:
+        yield pace.set
+    finally:
+        over.set()
+        speaker.join()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

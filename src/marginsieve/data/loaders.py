@@ -1,0 +1,77 @@
+"""Tables by name: whoever has tables registers how they are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import InputError, listing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """A binary problem: table, labels (the positive class by name, the others "rest"), the positive class's name."""
+
+    name: str
+    X: pd.DataFrame
+    y: pd.Series
+    positive: str
+
+
+Loader = Callable[[str], NamedTable]
+_loaders: dict[str, Loader] = {}
+
+
+def register_tables(names: Iterable[str], load: Loader) -> None:
+    """Make tables known by name, so that suites can name them.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The names of the tables; case, spaces and hyphens do not matter when one is asked for.
+    load : callable
+        Takes a name and returns a `NamedTable`.
+
+    Examples
+    --------
+    >>> from marginsieve.data import NamedTable, load_table, make_cohort, register_tables
+    >>> def load(name):
+    ...     cohort = make_cohort(40, 10, n_relevant=2, random_state=0)
+    ...     return NamedTable(name, cohort.X, cohort.y, "case")
+    >>> register_tables(["TINY"], load)
+    >>> load_table("tiny").X.shape
+    (40, 10)
+    """
+    _loaders.update({_key(name): load for name in names})
+
+
+def load_table(name: str) -> NamedTable:
+    """A registered table.
+
+    Parameters
+    ----------
+    name : str
+        One of the registered names.
+
+    Returns
+    -------
+    NamedTable
+
+    Examples
+    --------
+    >>> from marginsieve.data import load_table
+    >>> from marginsieve.papers import problems  # registers the papers' tables
+    >>> load_table("COHORT77").X.shape
+    (77, 4355)
+    """
+    if (key := _key(name)) not in _loaders:
+        raise InputError(f"there is no table {name!r}; the names are {listing(sorted(_loaders), most=50) or 'none'}")
+    return _loaders[key](key)
+
+
+def _key(name: str) -> str:
+    return name.strip().upper().replace(" ", "").replace("-", "")

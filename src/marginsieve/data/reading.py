@@ -1,0 +1,250 @@
+"""Reading tables from files: text in whatever dialect it is written, Parquet, Feather, AnnData."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError, listing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..study.conducting import Study
+
+SEPARATORS = (",", "\t", ";", "|")
+TEXT = {".csv": ",", ".tsv": "\t", ".txt": "\t"}  # and the separator that is tried first
+ENDINGS = ".csv, .tsv, .txt (each also .gz), .parquet, .feather or .h5ad"
+PEEK = 1 << 22  # bytes that are looked at: several rows of a wide table
+ROWS = 50  # rows that are looked at
+EMPTY = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]  # "None" may be a class
+MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+NAMELESS = re.compile(r"^Unnamed: (\d+)$")  # what pandas calls a column without a name
+WITH_COMMA = re.compile(r"(?![+-]?[1-9]\d{0,2}(,\d{3})+$)[+-]?\d+,\d+([eE][+-]?\d+)?")  # 1,234 may be thousands
+WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written."""
+
+    separator: str
+    decimal: str
+    encoding: str
+
+
+def read_table(
+    path: Path,
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    target: str | None = None,
+    groups: str | None = None,
+    whole: bool = False,
+) -> pd.DataFrame:
+    """A file as a pandas table; what is not given about a text file is found out from its first rows.
+
+    AnnData (.h5ad, the extra `marginsieve[anndata]`) becomes its matrix, with the columns of `obs` that are the target
+    and tell groups, and its cells' names as the index. A first column without a name that tells rows apart is left out,
+    unless the table is wanted whole.
+    """
+    import pandas as pd
+
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}")
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder; name a table that ends in {ENDINGS}")
+    kind = path.suffixes[-2].lower() if path.suffix.lower() == ".gz" and len(path.suffixes) > 1 else path.suffix.lower()
+    try:
+        if kind in (".parquet", ".pq"):
+            frame = pd.read_parquet(path)
+        elif kind in (".feather", ".arrow"):
+            frame = pd.read_feather(path)
+        elif kind == ".h5ad":
+            frame = _annotated(path, {"target": target, "groups": groups})
+        elif kind in TEXT:
+            frame = _named(_text(path, kind, separator, decimal, encoding), whole)
+        else:
+            hint = " (from a spreadsheet, save it as CSV)" if kind in (".xlsx", ".xls", ".ods") else ""
+            raise InputError(f"{path.name!r} ends in {path.suffix!r}; it must end in {ENDINGS}{hint}")
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{path.name!r} could not be read as {kind[1:].upper()}: {error}") from error
+    if frame.empty:
+        raise InputError(
+            f"{path.name!r} has {frame.shape[0]} rows and {frame.shape[1]} columns: there is nothing in it"
+        )
+    frame.columns = [str(name) for name in frame.columns]
+    return frame
+
+
+def _text(path: Path, kind: str, separator: str | None, decimal: str | None, encoding: str | None) -> pd.DataFrame:
+    import pandas as pd
+
+    found = dialect_of(path, TEXT[kind], separator, decimal, encoding)
+    packed = "gzip" if path.suffix.lower() == ".gz" else None
+    how: dict[str, Any] = {"sep": found.separator, "decimal": found.decimal, "low_memory": False, "compression": packed}
+    how |= {"keep_default_na": False, "na_values": EMPTY}
+    frame: pd.DataFrame
+    try:
+        frame = pd.read_csv(path, encoding=found.encoding, **how)
+    except UnicodeDecodeError as error:
+        if encoding is not None:
+            raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
+        frame = pd.read_csv(path, encoding="cp1252", encoding_errors="replace", **how)  # a stray byte far down
+    return frame
+
+
+def _named(frame: pd.DataFrame, whole: bool) -> pd.DataFrame:
+    """A first column without a name that tells rows apart is left out; others without one are called by their place."""
+    first = frame.columns[0]
+    if not whole and NAMELESS.match(str(first)) and frame[first].is_unique:
+        frame = frame.drop(columns=first)
+    nameless = {name: found for name in frame.columns if (found := NAMELESS.match(str(name)))}
+    frame = frame.drop(columns=[name for name in nameless if frame[name].isna().all() and not whole])
+    called = {name: f"column {int(found[1]) + 1}" for name, found in nameless.items()}
+    if taken := [name for name in called.values() if name in frame.columns]:
+        raise InputError(f"a column has no name, and another is called {taken[0]!r}: name every column")
+    return frame.rename(columns=called)
+
+
+def dialect_of(
+    path: Path, first: str = ",", separator: str | None = None, decimal: str | None = None, encoding: str | None = None
+) -> Dialect:
+    """What a text file is written in: given, or from its first rows; refuses headers that would be misread."""
+    if decimal is not None and decimal not in (".", ","):
+        raise InputError(f"decimal is {decimal!r}; it must be '.' or ','")
+    if separator is not None and len(separator) != 1:
+        raise InputError(f"separator is {separator!r}; it must be one character")
+    encoding = encoding or _encoding(_peek(path))
+    if b"\0" in _peek(path) and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
+        raise InputError(f"{path.name!r} is no text file; a table must end in {ENDINGS} and be what its name says")
+    try:
+        text = codecs.getincrementaldecoder(encoding)("strict").decode(_peek(path))
+    except (LookupError, UnicodeDecodeError) as error:
+        raise InputError(f"{path.name!r} could not be read as text with encoding {encoding!r}: {error}") from error
+    lines = text.splitlines()
+    lines = lines[: ROWS + 1] if len(lines) > ROWS + 1 else lines if len(text) < PEEK // 2 else lines[:-1] or lines
+    separator = separator or _separator(lines, first)
+    rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+    _check_header(path, rows, separator)
+    return Dialect(separator, decimal or _decimal(rows[1:]), encoding)
+
+
+def _peek(path: Path) -> bytes:
+    if path.suffix.lower() == ".gz":
+        with gzip.open(path) as packed:
+            return bytes(packed.read(PEEK))
+    with path.open("rb") as handle:
+        return handle.read(PEEK)
+
+
+def _encoding(start: bytes) -> str:
+    """By its mark; UTF-8 where the bytes are that, else Windows-1252, which takes any."""
+    for mark, name in MARKS.items():
+        if start.startswith(mark):
+            return name
+    try:
+        codecs.getincrementaldecoder("utf-8")("strict").decode(start)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def _separator(lines: Sequence[str], first: str) -> str:
+    """The one that cuts the header and the first rows into the same number of fields, the most; else `first`."""
+
+    def fields(mark: str) -> tuple[int, bool]:
+        try:
+            counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
+        except csv.Error:  # one field as long as a whole wide row
+            return 1, False
+        even = len(counts) > 0 and counts.count(counts[0]) == len(counts)
+        return (counts[0] if even else 1), mark == first
+
+    best = max(SEPARATORS, key=fields)
+    return best if fields(best)[0] > 1 else first
+
+
+def _decimal(rows: Sequence[Sequence[str]]) -> str:
+    """A comma where cells look like 3,5 and none like 3.5."""
+    cells = [cell.strip() for row in rows for cell in row if cell]  # with commas between them only quoted ones have one
+    commas, points = (sum(bool(form.fullmatch(cell)) for cell in cells) for form in (WITH_COMMA, WITH_POINT))
+    return "," if commas > points else "."
+
+
+def _check_header(path: Path, rows: Sequence[Sequence[str]], separator: str) -> None:
+    """What pandas would pass over in silence: repeated names, rows with another number of fields, one column."""
+    if not rows:
+        raise InputError(f"{path.name!r} is empty")
+    names, first = rows[0], rows[1] if len(rows) > 1 else None
+    if first and len(first) != len(names):
+        raise InputError(
+            f"the header of {path.name!r} has {len(names)} field{'' if len(names) == 1 else 's'} and its first row "
+            f"{len(first)}: the first line must name every column (no title or comment above it), and no separator "
+            f"({separator!r}) may stand at the end of the rows"
+        )
+    if len(names) == 1 and any(mark in names[0] for mark in SEPARATORS):
+        raise InputError(f"{path.name!r} has one column, {names[0][:60]!r}: its separator is not {separator!r}")
+    counts = Counter(name for name in names if name)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise InputError(f"{path.name!r} has columns of the same name: {listing(twice)}; rename them")
+
+
+def _annotated(path: Path, roles: dict[str, str | None]) -> pd.DataFrame:
+    """The matrix of an AnnData file with its variables' names, and the columns of `obs` that have a role."""
+    try:
+        import anndata  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    except ImportError as error:
+        raise InputError(f"{path.name!r} is AnnData: install the extra, pip install 'marginsieve[anndata]'") from error
+    import pandas as pd
+
+    data = anndata.read_h5ad(path)
+    named = {role: name for role, name in roles.items() if name is not None}
+    for role, name in named.items():
+        if name not in data.obs.columns:
+            known = listing([str(name) for name in data.obs.columns], most=10)
+            raise InputError(f"{role} is {name!r}; the obs of {path.name!r} has the columns {known}")
+        if name in set(map(str, data.var_names)):
+            raise InputError(f"{role} is {name!r}, which is also the name of a variable of {path.name!r}: rename one")
+    matrix = data.X.toarray() if hasattr(data.X, "toarray") else data.X
+    frame = pd.DataFrame(matrix, columns=[str(name) for name in data.var_names]).astype("float64")
+    frame = frame.assign(**{name: data.obs[name].to_numpy() for name in named.values()})
+    return frame.set_index(pd.Index(data.obs_names.astype(str), name="cell"))
+
+
+def write_back(path: Path, folder: Path, study: Study) -> Path:
+    """A copy of an AnnData file in the folder, with what was found: columns of `var` and an entry of `uns`."""
+    import anndata
+
+    data = anndata.read_h5ad(path)
+    found = study.features.set_index("name").reindex(data.var_names.astype(str))
+    data.var["marginsieve_selected"] = found["selected"].fillna(False).astype(bool).to_numpy()
+    for name in ("rank", "frequency"):
+        data.var[f"marginsieve_{name}"] = found[name].to_numpy(dtype=float)
+    result = study.result
+    data.uns["marginsieve"] = {
+        "headline": result["answer"]["headline"],
+        "method": result["method"],
+        "version": result["version"],
+        "command": result["how"]["command"] or "",
+        **{
+            f"{name}_{side}": score[side]
+            for name, score in result["scores"].items()
+            for side in ("value", "low", "high")
+        },
+    }
+    written = folder / path.name
+    if written.resolve() == path.resolve():
+        written = folder / f"{path.stem}-selected.h5ad"
+    data.write_h5ad(written)
+    return written

@@ -1,0 +1,376 @@
+"""From the user's table (array, pandas, polars, arrow, scipy sparse) to float codes, one column per feature."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy import sparse
+
+from ..algebra.tents import Tents
+from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
+from ..errors import InputError, listing
+
+KINDS = ("real", "ordinal", "nominal", "boolean")
+LARGEST = 1e75  # sums of squares of squares of anything larger overflow
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one training part: built once, never refitted.
+
+    Z (m, n) holds one column of codes per feature, column-major (or scipy CSC); nan is a missing cell.
+    """
+
+    Z: Matrix
+    kind: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.Z.shape[0]), int(self.Z.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(is_sparse(self.Z))
+
+    @cached_property
+    def spread(self) -> Array:
+        """(n,) range of each column over the training rows."""
+        if self.is_sparse:
+            return np.asarray((self.Z.max(axis=0) - self.Z.min(axis=0)).toarray(), dtype=float).ravel()
+        with np.errstate(all="ignore"):
+            low, high = np.fmin.reduce(self.Z, axis=0), np.fmax.reduce(self.Z, axis=0)
+        return np.asarray(high - low, dtype=float)
+
+    @cached_property
+    def tents(self) -> Tents:
+        """The rows in the coordinates of the clinical kernel."""
+        return Tents.of(self.Z, self.kind)
+
+    def rows(self, index: IntArray | BoolArray) -> Table:
+        """The table of some rows, spread and all from those rows alone."""
+        return replace(self, Z=self.Z[index] if self.is_sparse else np.asfortranarray(self.Z[index]))
+
+    def columns(self, index: IntArray) -> Table:
+        """The table of some features."""
+        return Table(
+            Z=self.Z[:, index],
+            kind=tuple(self.kind[j] for j in index),
+            names=tuple(self.names[j] for j in index),
+        )
+
+    def expand(self) -> tuple[Array, IntArray]:
+        """Columns for primal machines (a nominal feature becomes one 0/1 column per level) and their owner features."""
+        columns, owner = [], []
+        for j, kind in enumerate(self.kind):
+            z = np.asarray(self.Z[:, [j]].toarray() if self.is_sparse else self.Z[:, j]).ravel()
+            levels = np.unique(z[~np.isnan(z)]) if kind == "nominal" else np.empty(0)
+            block = (z[:, None] == levels).astype(float) if kind == "nominal" else z[:, None]
+            columns.append(block)
+            owner.append(np.full(block.shape[1], j, dtype=np.intp))
+        return np.hstack(columns), np.concatenate(owner)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a training table says about its columns; turns further tables of the same columns into codes."""
+
+    names: tuple[str, ...]
+    kind: tuple[str, ...]
+    levels: Mapping[int, tuple[Any, ...]]  # of features that are not numbers, by position
+
+    @classmethod
+    def of(cls, X: Any, kinds: Mapping[str, str] | None = None) -> Columns:
+        """Read names, kinds and levels off a frame or an array."""
+        frame = as_frame(X)
+        inferred: dict[int, str] = {}
+        levels: dict[int, tuple[Any, ...]] = {}
+        if frame is None:
+            names = tuple(f"x{j}" for j in range(X.shape[1]))
+        else:
+            names = tuple(map(str, column_names(X)))
+            inferred, levels = _read_kinds(frame)
+        kind = [inferred.get(j, "real") for j in range(len(names))]
+        _override(kind, names, kinds)
+        if is_sparse(X) and (wrong := [name for name, one in zip(names, kind, strict=True) if one != "real"]):
+            raise InputError(f"kinds names {listing(wrong)}: columns of a sparse table are numbers, nothing else")
+        for j, name in enumerate(kind):
+            if name == "real":
+                levels.pop(j, None)
+            elif name == "boolean" and frame is not None and j in levels:  # a category may be declared and not used
+                levels[j] = _sorted_levels(frame[:, j].to_list())
+            elif j not in levels and inferred.get(j) != "boolean":
+                levels[j] = _sorted_levels(np.unique(X[:, j]).tolist() if frame is None else frame[:, j].to_list())
+            if name == "boolean" and len(levels.get(j, ())) > 2:
+                raise InputError(
+                    f"kinds calls {names[j]!r} boolean and it has {len(levels[j])} values ({listing(levels[j])}): "
+                    "a boolean column has two at most"
+                )
+        return cls(names, tuple(kind), levels)
+
+    def encode(self, X: Any) -> Matrix:
+        """(rows, n) codes: numbers as they are, levels by their place; unseen levels get places of their own."""
+        if is_sparse(X):
+            return sparse.csc_array(X, dtype=np.float64)
+        frame = as_frame(X)
+        if frame is None:
+            Z = np.array(X, dtype=np.float64, order="F")
+            for j, levels in self.levels.items():
+                Z[:, j] = self._places(*_distinct(Z[:, j]), j, levels)
+            return Z
+        Z = np.empty(frame.shape, dtype=np.float64, order="F")
+        numeric = [j for j in range(len(self.names)) if j not in self.levels]
+        _fill_numbers(frame, numeric, self.names, Z)
+        for j, levels in self.levels.items():
+            Z[:, j] = self._places(*_categories(frame[:, j]), j, levels)
+        return Z
+
+    def _places(self, values: list[Any], which: IntArray, j: int, levels: tuple[Any, ...]) -> Array:
+        """Codes of a column given as values and, row by row, the number of its value; the last value is a gap."""
+        place: dict[Any, float] = {level: float(k) for k, level in enumerate(levels)}
+        codes = np.array([*(place.setdefault(value, float(len(place))) for value in values), np.nan])[which]
+        if self.kind[j] != "nominal" and np.nanmax(codes, initial=0.0) >= len(levels):
+            new = values[int(which[np.nanargmax(codes)])]
+            raise InputError(
+                f"column {self.names[j]!r} is {self.kind[j]} and has the level {new!r}, unknown when it was trained"
+            )
+        if len(values) and not any(value in levels for value in values) and {*map(str, values)} & {*map(str, levels)}:
+            raise InputError(
+                f"column {self.names[j]!r} holds {listing([*values][:3])} and was trained on {listing([*levels][:3])}: "
+                "the same categories in another type; convert them"
+            )
+        return codes
+
+    def table(self, X: Any) -> Table:
+        return Table(self.encode(X), self.kind, self.names)
+
+
+def column_names(X: Any) -> list[Any]:
+    """The names of a pandas, polars or arrow table."""
+    names = getattr(X, "column_names", None)
+    names = X.columns if names is None else names
+    return list(names.tolist() if hasattr(names, "tolist") else names)
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """The narwhals view of a pandas, polars or arrow table; None for anything else."""
+    if isinstance(X, (np.ndarray, list, tuple)) or is_sparse(X):
+        return None
+    if hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):
+        raise InputError("the table is a lazy frame: call .collect() first")
+    if hasattr(X, "columns"):
+        counts = Counter(column_names(X))
+        if twice := [str(name) for name, count in counts.items() if count > 1]:
+            raise InputError(f"column names occur more than once: {listing(twice)}; rename or drop the repeats")
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _blocks(frame: nw.DataFrame[Any], columns: Sequence[int]) -> list[list[int]]:
+    """The places of some columns, grouped by dtype; a wide table has few dtypes."""
+    native = frame.to_native()
+    dtypes = native.schema.types if hasattr(native, "column_names") else list(native.dtypes)
+    blocks: dict[Any, list[int]] = {}
+    for j in columns:
+        blocks.setdefault(dtypes[j], []).append(j)
+    return list(blocks.values())
+
+
+def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tuple[Any, ...]]]:
+    """Kinds of the columns that are not plain numbers, levels of those that are not booleans either."""
+    kind: dict[int, str] = {}
+    levels: dict[int, tuple[Any, ...]] = {}
+    wrong: list[str] = []
+    for block in _blocks(frame, range(frame.shape[1])):
+        dtype = frame[:, block[0]].dtype
+        if dtype == nw.Boolean:
+            kind |= dict.fromkeys(block, "boolean")
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            continue
+        for j in block:
+            column = frame[:, j]
+            if dtype in (nw.Categorical, nw.Enum):
+                kind[j] = "ordinal" if _is_ordered(column) else "nominal"
+                levels[j] = tuple(column.cat.get_categories().to_list())
+            elif dtype in (nw.String, nw.Object, nw.Unknown):
+                values = column.to_list()
+                if dtype != nw.String and _all_booleans(values):
+                    kind[j] = "boolean"
+                elif dtype == nw.String or not _all_numbers(values):
+                    kind[j], levels[j] = "nominal", _sorted_levels(values)
+            else:
+                wrong.append(column.name)
+    if wrong:
+        raise InputError(
+            f"columns that are neither numbers, booleans nor categories: {listing(wrong)}; convert or drop them"
+        )
+    return kind, levels
+
+
+def _is_ordered(column: nw.Series[Any]) -> bool:
+    native = column.to_native()
+    declared = native.type if hasattr(native, "type") else getattr(native, "cat", None)
+    return bool(getattr(declared, "ordered", False))
+
+
+def _sorted_levels(column: list[Any]) -> tuple[Any, ...]:
+    values = {value for value in column if not is_missing(value)}
+    try:
+        return tuple(sorted(values))
+    except TypeError:
+        return tuple(sorted(values, key=str))
+
+
+def is_missing(value: Any) -> bool:
+    """None, nan, and the missing values of pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def _all_booleans(column: list[Any]) -> bool:
+    """What a file makes of a boolean column with gaps."""
+    found = {type(value) for value in column if not is_missing(value)}
+    return bool(found) and found <= {bool, np.bool_}
+
+
+def _all_numbers(column: list[Any]) -> bool:
+    return all(is_missing(value) or isinstance(value, (int, float, np.number)) for value in column)
+
+
+def _override(kind: list[str], names: tuple[str, ...], kinds: Mapping[str, str] | None) -> None:
+    place = {name: j for j, name in enumerate(names)}
+    for name, wanted in (kinds or {}).items():
+        if wanted not in KINDS:
+            raise InputError(f"kinds[{name!r}] is {wanted!r}; it must be one of {listing(KINDS)}")
+        if name not in place:
+            raise InputError(f"kinds names the column {name!r}, which the table does not have")
+        kind[place[name]] = wanted
+
+
+def _distinct(column: Array) -> tuple[list[Any], IntArray]:
+    """The values of a column of numbers in order, and the number of each row's value; -1 where it is missing."""
+    values, which = np.unique(column, return_inverse=True)
+    seen = ~np.isnan(values)
+    return values[seen].tolist(), np.where(seen[which], which, -1).astype(np.intp)
+
+
+def _categories(column: nw.Series[Any]) -> tuple[list[Any], IntArray]:
+    """The same of a column of a frame; categories of pandas come with their numbers."""
+    native = column.to_native()
+    if column.dtype == nw.Categorical and hasattr(getattr(native, "cat", None), "codes"):
+        return native.cat.categories.tolist(), native.cat.codes.to_numpy().astype(np.intp)
+    known: dict[Any, int] = {}
+    which = [-1 if is_missing(value) else known.setdefault(value, len(known)) for value in column.to_list()]
+    return list(known), np.array(which, dtype=np.intp)
+
+
+def _fill_numbers(frame: nw.DataFrame[Any], numeric: list[int], names: tuple[str, ...], Z: Array) -> None:
+    """Copy numeric columns into Z, a block of one dtype at a time."""
+    for columns in _blocks(frame, numeric):
+        if len(columns) == Z.shape[1]:
+            Z[:] = _numbers(frame, names, columns)
+        else:
+            Z[:, columns] = _numbers(frame[:, columns], names, columns)
+
+
+def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]) -> Array:
+    native = part.to_native()
+    try:
+        if nw.dependencies.is_pandas_dataframe(native):
+            return np.asarray(native.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.asarray(part.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError):
+        text = [names[j] for k, j in enumerate(columns) if not _all_numbers(part[:, k].to_list())]
+        raise InputError(
+            f"text where numbers are needed in {listing(text or [names[j] for j in columns])}; the table that was "
+            "trained on, or kinds, has numbers there"
+        ) from None
+
+
+def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = False) -> None:
+    """Raise where cells are missing, infinite or so large that their squares are no numbers."""
+    values = Z.data if is_sparse(Z) else Z
+    with np.errstate(all="ignore"):
+        total = float(np.sum(values)) if values.size else 0.0
+        peak = float(max(-values.min(), values.max())) if values.size else 0.0
+    if np.isfinite(total) and peak < LARGEST:
+        return
+    dense = Z.toarray() if is_sparse(Z) else Z
+    for found, what, advice in (
+        (
+            np.isnan(dense),
+            "missing (NaN)",
+            "impute them, drop these rows or columns, or take a method that leaves them missing (clinical-rfe, "
+            "mkl-rfe, hfs-nb, hfs-5nn; kernel='clinical')",
+        ),
+        (np.isinf(dense), "infinite (inf)", "replace them, for example by the largest sensible value"),
+        (
+            np.abs(dense) >= LARGEST,
+            f"{LARGEST:g} or larger in size",
+            "rescale these columns: their squares overflow",
+        ),
+    ):
+        if missing_allowed and what.startswith("missing"):
+            continue
+        count = found.sum(axis=0)
+        if count.any():
+            worst = [int(j) for j in np.flatnonzero(count)]
+            where = listing([f"{names[j]} ({count[j]})" for j in worst]).replace("'", "")
+            raise InputError(
+                f"Input X contains {int(count.sum())} cells that are {what} in {len(worst)} columns: {where}; {advice}"
+            )
+
+
+def column_of(Z: Matrix, j: int) -> Array:
+    """(m,) one column, dense."""
+    return np.asarray(Z[:, [j]].toarray().ravel() if is_sparse(Z) else Z[:, j])
+
+
+def equal_columns(Z: Matrix) -> list[IntArray]:
+    """Groups of columns that are equal to the last bit."""
+    key = np.asarray(np.random.default_rng(0).normal(size=Z.shape[0]) @ Z)
+    order = np.argsort(key, kind="stable")
+    groups: list[IntArray] = []
+    close = np.flatnonzero(np.abs(np.diff(key[order])) <= 1e-12 * np.abs(key[order][:-1]))
+    for run in np.split(close, np.flatnonzero(np.diff(close) > 1) + 1) if len(close) else []:
+        by_bytes: dict[bytes, list[int]] = {}
+        for j in order[run[0] : run[-1] + 2]:
+            by_bytes.setdefault(column_of(Z, j).tobytes(), []).append(int(j))
+        groups += [np.sort(np.array(group, dtype=np.intp)) for group in by_bytes.values() if len(group) > 1]
+    return sorted(groups, key=lambda group: int(group[0]))
+
+
+def imputed(rows: Any, training: Any) -> Any:
+    """Rows with the training part's column means where numbers are missing; a table with text keeps that as it is."""
+    if hasattr(training, "select_dtypes"):
+        numbers = training.select_dtypes("number")
+        if numbers.shape[1] < training.shape[1]:
+            return rows.fillna(numbers.mean().fillna(0.0))
+    rows, training = np.asarray(rows, dtype=np.float64), np.asarray(training, dtype=np.float64)
+    seen = ~np.isnan(training)
+    mean = np.where(seen, training, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    return np.asarray(np.where(np.isnan(rows), mean, rows))
+
+
+def expanded(rows: Any, training: Any) -> tuple[Any, IntArray]:
+    """Rows of a mixed data frame as numbers, and the column that each of theirs was made of.
+
+    A category becomes a column of 0 and 1 for each level of the training part, two levels one column; a cell without a
+    value, or with a level that was not trained on, is 0 in all of them.
+    """
+    out: list[Array] = []
+    owner: list[int] = []
+    for j, name in enumerate(training.columns):
+        column = training[name]
+        if column.dtype.kind in "biuf":
+            out.append(rows[name].to_numpy(dtype=np.float64))
+        else:
+            levels = sorted(column.dropna().unique(), key=str)
+            out += [(rows[name] == level).to_numpy(dtype=np.float64) for level in levels[len(levels) == 2 :]]
+        owner += [j] * (len(out) - len(owner))
+    return np.column_stack(out), np.array(owner, dtype=np.intp)

@@ -1,0 +1,1 @@
+"""Estimators with the contract of scikit-learn."""

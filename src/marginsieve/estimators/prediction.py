@@ -1,0 +1,118 @@
+"""Predictions for new tables: columns matched by name, with what to know about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..contracts import Array, BoolArray
+from ..data.numerals import as_trained, is_text
+from ..data.table import is_missing
+from ..errors import InputError, listing
+from .inputs import read_new
+from .selector import SVMSelector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AT_ONCE = 2000  # rows whose distances to all training rows are looked at together
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A row for each sample (`predicted`, `score`, perhaps `probability`, `far`), and what to know about them.
+
+    `score` is above 0 for the positive class; of more than two classes it is that of the predicted one. `far` marks
+    samples that are further from every training sample than any training sample is from its nearest one.
+    """
+
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def predict(model: SVMSelector, frame: Any) -> Prediction:
+    """What a fitted selector says of the rows of a pandas table; only the selected columns have to be there."""
+    import pandas as pd
+
+    names, support = model.columns_.names, model.support_
+    needed = [name for name, taken in zip(names, support, strict=True) if taken]
+    frame = frame.rename(columns=str)
+    if absent := [name for name in needed if name not in frame.columns]:
+        lower = {str(name).strip().lower(): name for name in frame.columns}
+        like = lower.get(absent[0].strip().lower())
+        hint = "" if like is None else f"; it has {like!r}, which is written differently"
+        raise InputError(
+            f"the table lacks {listing(absent, 10)}, which the model needs; it needs {len(needed)} in all{hint}"
+        )
+    if len(frame) == 0:
+        raise InputError("the table has no rows to predict")
+    rows = _complete(model, frame)
+    Z = read_new(model, rows)
+    value = model._decision(Z)
+    out = pd.DataFrame({"predicted": model._called(value)}, index=frame.index)
+    out["score"] = value.max(axis=1) if value.ndim == 2 else model._sign * value
+    if model.probability:
+        chance = model.predict_proba(rows)
+        place = int(np.flatnonzero(model.classes_ == model.positive_)[0])
+        out["probability"] = chance[:, place] if chance.shape[1] == 2 else chance.max(axis=1)
+    out["far"] = _far(model, Z)
+    return Prediction(out, tuple(_notes(model, frame, needed, out)))
+
+
+def _complete(model: SVMSelector, frame: pd.DataFrame) -> Any:
+    """The training table's columns: the selected ones from the new table, the others at a value of no consequence."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    for j, name in enumerate(model.columns_.names):
+        levels = model.columns_.levels.get(j)
+        neutral: Any = 0.0 if levels is None else levels[0] if levels else None
+        columns[name] = _as_trained(frame[name], levels) if model.support_[j] else neutral
+    made = pd.DataFrame(columns, index=frame.index)
+    return made if hasattr(model, "feature_names_in_") else made.to_numpy()
+
+
+def _as_trained(column: pd.Series, levels: Any) -> Any:
+    """Text that is numbers with something around them, as it was read for the training."""
+    return as_trained(column) if levels is None and is_text(column.dtype) else column
+
+
+def _far(model: SVMSelector, Z: Any) -> BoolArray:
+    """(rows,) by distance in the kernel's space: |x - z|^2 = K(x, x) + K(z, z) - 2 K(x, z)."""
+    fitted = model.model_
+    part = Z[:, fitted.features]
+    part = part if fitted.scaling is None else fitted.scaling.apply(part)
+    gram, K = fitted.gram, fitted.gram.matrix()
+    own = K.diagonal()
+    among = own[:, None] + own[None, :] - 2.0 * K
+    among[np.diag_indices_from(among)] = np.inf
+    limit = float(among.min(axis=1).max())
+    nearest = np.empty(part.shape[0])
+    for start in range(0, part.shape[0], AT_ONCE):
+        some = part[start : start + AT_ONCE]
+        away: Array = gram.diagonal(some)[:, None] + own[None, :] - 2.0 * gram.matrix(some)
+        nearest[start : start + AT_ONCE] = away.min(axis=1)
+    return np.asarray(nearest > limit + 1e-9 * max(float(own.max()), 1e-300))
+
+
+def _notes(model: SVMSelector, frame: pd.DataFrame, needed: list[str], out: pd.DataFrame) -> list[str]:
+    known = set(model.columns_.names)
+    notes = []
+    if extra := [str(name) for name in frame.columns if name not in known]:
+        notes.append(f"columns that the model does not know were not used: {listing(extra)}")
+    for name in needed:
+        j = model.columns_.names.index(name)
+        if model.columns_.kind[j] == "nominal":
+            seen = set(model.columns_.levels.get(j, ()))
+            new = [value for value in frame[name].unique().tolist() if not is_missing(value) and value not in seen]
+            if new:
+                count = int(frame[name].isin(new).sum())
+                notes.append(
+                    f"{name!r} has levels that training never saw in {count} rows: {listing(new)}; like no other"
+                )
+    far = int(out["far"].sum())
+    if far:
+        notes.append(f"{far} of {len(out)} samples are far outside the training samples: do not rely on their classes")
+    return notes

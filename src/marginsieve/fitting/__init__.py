@@ -1,0 +1,1 @@
+"""From a training part to a path, and from a path to a model."""

@@ -1,0 +1,83 @@
+"""A ranking on which many subsamples agree, and what each of them says of the rows that it did not see.
+
+Each member is a search on 80 % of each class; features rank by the mean of log(rank + 5). The rows that a member left
+out judge it: its decision values there choose the number of features and the threshold, and no inner folds are needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from ..contracts import Array, IntArray
+from ..problem import Path
+from ..solvers.threads import one_thread
+from .training import Part, Plan, Searched, decisions, left_out, search_once
+
+LEFT_OUT = 0.2  # share of each class that a member does not see
+RANK_OFFSET = 5.0  # added to a rank, the best of which is 0, before its logarithm is taken
+
+
+@dataclass(frozen=True)
+class Member:
+    """One subsample: the features' ranks (n,), decision values (S, rows, k) of the rows left out, and work done."""
+
+    rank: Array
+    rows: IntArray
+    values: Array
+    solves: int
+    unconverged: int
+    worst_residual: float
+
+
+def run_search(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
+    """The path over all features of the part, averaged over subsamples where the plan says so."""
+    searched = search_once(plan, part, rng)
+    return agreed(plan, searched, members(plan, part, (), rng, None)) if plan.ensemble else searched
+
+
+def members(
+    plan: Plan, part: Part, sizes: tuple[int, ...], rng: np.random.Generator, n_jobs: int | None
+) -> list[Member]:
+    """The plan's members, with decision values at these sizes; the same ones whatever n_jobs is."""
+    seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(plan.ensemble or 0)
+    found: list[Member] = Parallel(n_jobs=n_jobs)(delayed(_member)(plan, part, sizes, seed) for seed in seeds)
+    return found
+
+
+def _member(plan: Plan, part: Part, sizes: tuple[int, ...], seed: np.random.SeedSequence) -> Member:
+    rng = np.random.default_rng(seed)
+    out = left_out(part, LEFT_OUT, rng, at_least=1, leave=2)
+    with one_thread():
+        searched = search_once(plan, part.take(np.flatnonzero(~out)), rng)
+        searched = replace(
+            searched, path=replace(searched.path, weights=(), own=None, solutions=())
+        )  # as the final machine is fitted
+        rows = np.flatnonzero(out)
+        values = decisions(plan, searched, sizes, part.table.Z[rows]) if len(sizes) else np.empty((0, len(rows), 0))
+    rank = np.empty(part.table.shape[1])
+    rank[searched.path.order] = np.arange(len(rank))
+    problem = searched.problem
+    return Member(rank, rows, values, problem.solves, problem.unconverged, problem.worst_residual)
+
+
+def agreed(plan: Plan, whole: Searched, found: list[Member]) -> Searched:
+    """The search of the whole part with the order on which the members agree; features to keep come first."""
+    mean = np.mean([np.log(member.rank + RANK_OFFSET) for member in found], axis=0)
+    for member in found:
+        whole.problem.count(member)
+    every = np.arange(len(mean))
+    constant = ~np.isin(every, whole.usable)
+    kept = np.isin(every, plan.keep) & ~constant
+    order = np.lexsort((mean, constant, ~kept)).astype(np.intp)
+    if plan.prefilter is not None:  # the width of a search among so many features, for those that are ahead now
+        problem, ahead = whole.problem, np.sort(np.searchsorted(whole.usable, order[: whole.most]))
+        problem.scale[ahead] = plan.kernel.scale(problem.table.columns(ahead), problem.sample_weight)
+    reason = f"ranking averaged over {len(found)} subsamples"
+    if whole.path.own is None:
+        reason = f"{whole.path.stop_reason}; {reason}"
+    path: Path = replace(whole.path, order=order, scores=-mean, stop_reason=reason, weights=(), own=None, solutions=())
+    path = replace(path, harmonies=None)
+    return replace(whole, path=path)

@@ -1,0 +1,249 @@
+"""How many features, and where to cut the decision value: both from inner folds in which the search is run anew.
+
+Nothing here looks at decision values of samples that the machine or the selection has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import optimize
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from ..contracts import Array, IntArray
+from ..errors import InputError
+from ..solvers.threads import one_thread
+from .ensemble import LEFT_OUT, Member, run_search
+from .training import Part, Plan, decisions
+
+MOST_SIZES = 60  # sizes on the grid of the inner folds
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Decision values of held-out rows by size: values (S, rows, k); row and fold numbers (rows,).
+
+    A row may be held out in several folds where these overlap.
+    """
+
+    sizes: tuple[int, ...]
+    values: Array
+    rows: IntArray
+    fold: IntArray
+    solves: int = 0
+    unconverged: int = 0
+    worst_residual: float = 0.0
+    overlap: float = 0.0  # rows tested for each row trained on, where folds overlap
+
+    @classmethod
+    def out_of_bag(cls, members: Sequence[Member], sizes: tuple[int, ...]) -> HeldOut:
+        """From the rows that the members of an ensemble left out; the work is counted elsewhere."""
+        return cls(
+            sizes,
+            np.concatenate([member.values for member in members], axis=1),
+            np.concatenate([member.rows for member in members]),
+            np.concatenate([np.full(len(member.rows), k) for k, member in enumerate(members)]),
+            overlap=LEFT_OUT / (1.0 - LEFT_OUT),
+        )
+
+    def weight(self, weight: Array) -> Array:
+        """(rows,) the rows' weights, shared among the times that a row is held out."""
+        return np.asarray(weight[self.rows] / np.bincount(self.rows)[self.rows])
+
+    def scores(self, y: IntArray, weight: Array, plan: Plan) -> tuple[Array, Array]:
+        """(S,) mean over folds of the ranking AUC (balanced accuracy if classes are many), and its standard error.
+
+        Where no fold tests two classes, as in leave-one-out, the folds are pooled and there is no error. Folds that
+        overlap are not independent: the variance of their mean is s^2 (1 / folds + overlap) (Nadeau and Bengio 2003).
+        """
+        y, weight = y[self.rows], weight[self.rows]
+        folds = [self.fold == k for k in np.unique(self.fold)]
+        table = np.array([[_fold_score(v[fold], y[fold], weight[fold], plan) for fold in folds] for v in self.values])
+        if np.isnan(table).all():
+            pooled = np.array([_fold_score(v, y, weight, plan) for v in self.values])
+            return pooled, np.zeros(len(pooled))
+        with np.errstate(all="ignore"):
+            count = np.sum(~np.isnan(table), axis=1)
+            error = np.nanstd(table, axis=1, ddof=1) * np.sqrt(1.0 / count + self.overlap)
+        return np.nanmean(table, axis=1), np.nan_to_num(error)
+
+
+def size_grid(steps: Sequence[int], most: int, smallest: int) -> tuple[int, ...]:
+    """The sizes of a path if they are few, else about sixty up to `most`, each a fixed share of the one before."""
+    grid = [size for size in sorted(set(steps)) if smallest <= size <= most]
+    if not 1 < len(grid) <= MOST_SIZES:
+        grid = [size for size in _geometric(most) if size >= smallest]
+    return tuple(grid) or (most,)
+
+
+def _geometric(n: int) -> list[int]:
+    return sorted({round(size) for size in np.geomspace(1, n, min(n, MOST_SIZES))})
+
+
+def hold_out(
+    plan: Plan,
+    part: Part,
+    sizes: tuple[int, ...],
+    folds: Sequence[tuple[IntArray, IntArray]],
+    seed: np.random.SeedSequence,
+    n_jobs: int | None,
+) -> HeldOut:
+    """Run search and machine in each fold's training rows; decision values of its other rows at each size."""
+    seeds = seed.spawn(len(folds))
+    tasks = (
+        delayed(_one_fold)(plan, part, train, test, sizes, child)
+        for (train, test), child in zip(folds, seeds, strict=True)
+    )
+    done = Parallel(n_jobs=n_jobs)(tasks)
+    return HeldOut(
+        sizes,
+        np.concatenate([values for values, _ in done], axis=1),
+        np.concatenate([test for _, test in folds]),
+        np.concatenate([np.full(len(test), k) for k, (_, test) in enumerate(folds)]),
+        solves=sum(count[0] for _, count in done),
+        unconverged=sum(count[1] for _, count in done),
+        worst_residual=max(count[2] for _, count in done),
+    )
+
+
+def _one_fold(
+    plan: Plan,
+    part: Part,
+    train: IntArray,
+    test: IntArray,
+    sizes: tuple[int, ...],
+    seed: np.random.SeedSequence,
+) -> tuple[Array, tuple[int, int, float]]:
+    """Decision values by size, and how many solves there were, how many did not converge, and by how much."""
+    with one_thread():
+        searched = run_search(plan, part.take(train), np.random.default_rng(seed))
+        values = decisions(plan, searched, sizes, part.table.Z[test])
+    problem = searched.problem
+    return values, (problem.solves, problem.unconverged, problem.worst_residual)
+
+
+def inner_folds(
+    cv: Any, part: Part, names: Sequence[Any], rng: np.random.Generator
+) -> tuple[list[tuple[IntArray, IntArray]], str | None]:
+    """The splits of a part, stratified (and by group where there are groups), and a remark where fewer were made.
+
+    A whole number `cv` is lowered to what the rarest class can fill.
+    """
+    place = np.zeros(len(part.y))
+    if not isinstance(cv, (int, np.integer)):
+        return _given_folds(cv, part, names), None
+    if cv < 2:
+        raise InputError(f"cv is {cv!r}; it must be 2 or more, or a splitter of scikit-learn")
+    count, rarest, what = units_of(part, names)
+    k = min(int(cv), count)
+    remark = None
+    if k < cv:
+        remark = f"class {rarest!r} has {count} {what}, fewer than cv={cv}: {k} inner folds were made"
+    splitter = StratifiedKFold if part.groups is None else StratifiedGroupKFold
+    folds = splitter(k, shuffle=True, random_state=int(rng.integers(2**31)))
+    return list(folds.split(place, part.y, part.groups)), remark
+
+
+def units_of(part: Part, names: Sequence[Any]) -> tuple[int, Any, str]:
+    """How many samples (or groups) the rarest class has, its name, and what they are; refuses fewer than two."""
+    units = np.arange(len(part.y)) if part.groups is None else part.groups
+    counts = [len(np.unique(units[part.y == code])) for code in range(len(names))]
+    rarest = int(np.argmin(counts))
+    what = "samples" if part.groups is None else "groups"
+    if counts[rarest] < 2:
+        raise InputError(
+            f"class {names[rarest]!r} has {counts[rarest]} {what}: inner folds need at least 2 of each class; "
+            "to do without them give n_features_to_select a number and threshold='margin'"
+        )
+    return counts[rarest], names[rarest], what
+
+
+def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> list[tuple[IntArray, IntArray]]:
+    """The folds of a splitter or of a list of (train, test) rows; each training side must hold every class."""
+    try:
+        splits = cv.split(np.zeros(len(part.y)), part.y, part.groups) if hasattr(cv, "split") else cv
+        folds = [(np.asarray(a, dtype=np.intp), np.asarray(b, dtype=np.intp)) for a, b in splits]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"cv is {cv!r}; it must be a whole number, a splitter or a list of splits ({error})"
+        ) from error
+    for k, (train, _) in enumerate(folds):
+        if len(lost := np.setdiff1d(np.arange(len(names)), part.y[train])):
+            raise InputError(f"fold {k} of cv trains without class {names[int(lost[0])]!r}: use a stratified splitter")
+    if len(lost := np.setdiff1d(np.arange(len(names)), part.y[np.concatenate([test for _, test in folds])])):
+        raise InputError(f"no fold of cv tests class {names[int(lost[0])]!r}: use a stratified splitter")
+    return folds
+
+
+def choose_size(sizes: Sequence[int], score: Array, error: Array, rule: str) -> int:
+    """ "best": the smallest size with the best mean; "one-se": the smallest within one standard error of it."""
+    at = np.asarray(sizes)
+    top = score.max()
+    best = int(at[score >= top - 1e-12].min())
+    if rule == "best":
+        return best
+    reach = top - float(error[list(sizes).index(best)])
+    return int(at[score >= reach - 1e-12].min())
+
+
+def balanced_cut(value: Array, label: Array, weight: Array) -> float:
+    """Halfway between the medians of the two classes' decision values; label (rows,) in {-1, +1}."""
+    return 0.5 * sum(_median(value[label == side], weight[label == side]) for side in (1.0, -1.0))
+
+
+def cost_cut(value: Array, label: Array, weight: Array, false_positive: float, false_negative: float) -> float:
+    """The cut that makes fp * (false positives) + fn * (false negatives) smallest, midway between two values."""
+    order = np.argsort(value, kind="stable")
+    v, positive, w = value[order], label[order] > 0, weight[order]
+    below = np.concatenate([[0.0], np.cumsum(np.where(positive, w * false_negative, 0.0))])
+    above = np.concatenate([np.cumsum(np.where(positive, 0.0, w * false_positive)[::-1])[::-1], [0.0]])
+    total = below + above
+    total[1:-1][v[1:] == v[:-1]] = np.inf  # no cut between equal values
+    edge = np.concatenate([[v[0] - 1.0], 0.5 * (v[1:] + v[:-1]), [v[-1] + 1.0]])
+    lowest = np.flatnonzero(total <= total.min() + 1e-12 * max(total[0], total[-1]))
+    return float(edge[lowest[len(lowest) // 2]])
+
+
+def fit_sigmoid(value: Array, label: Array, weight: Array) -> tuple[float, float]:
+    """(a, b) of P(+1 | f) = 1 / (1 + exp(-(a f + b))) by likelihood with Platt's smoothed targets."""
+    positive = label > 0
+    n_pos, n_neg = float(weight[positive].sum()), float(weight[~positive].sum())
+    target = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+    unit = float(np.abs(value).max()) or 1.0
+    f = value / unit
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        t = theta[0] * f + theta[1]
+        residual = weight * (1.0 / (1.0 + np.exp(-np.clip(t, -500, 500))) - target)
+        return float(weight @ (np.logaddexp(0.0, t) - target * t)), np.array([residual @ f, residual.sum()])
+
+    start = np.array([0.0, np.log((n_pos + 1) / (n_neg + 1))])
+    a, b = optimize.minimize(loss, start, jac=True, method="BFGS").x
+    return float(a) / unit, float(b)
+
+
+def _median(value: Array, weight: Array) -> float:
+    """The weighted median: a weight of 2 counts as two samples."""
+    order = np.argsort(value, kind="stable")
+    v, mass = value[order], np.cumsum(weight[order])
+    half = 0.5 * mass[-1]
+    left, right = np.searchsorted(mass, half, side="left"), np.searchsorted(mass, half, side="right")
+    return float(0.5 * (v[left] + v[min(right, len(v) - 1)]))
+
+
+def _fold_score(value: Array, y: IntArray, weight: Array, plan: Plan) -> float:
+    if plan.n_classes > 2:
+        right = value.argmax(axis=1) == y
+        return float(np.mean([np.average(right[y == code], weights=weight[y == code]) for code in np.unique(y)]))
+    positive = y == plan.positive
+    if positive.all() or not positive.any():
+        return float("nan")
+    _, place = np.unique(value[:, 0], return_inverse=True)
+    ours = np.bincount(place, weights=weight * positive)
+    others = np.bincount(place, weights=weight * ~positive)
+    won = ours @ (np.cumsum(others) - 0.5 * others)
+    return float(won / (ours.sum() * others.sum()))

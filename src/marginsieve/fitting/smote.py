@@ -1,0 +1,55 @@
+"""SMOTE as the papers use it: so many per cent of new rows for the rarest class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..errors import InputError, positive_number, whole_number
+
+
+class Smote(BaseEstimator):
+    """Synthetic rows of the rarest class between its own neighbours, by imbalanced-learn.
+
+    Parameters
+    ----------
+    percent : float or None
+        New rows, in per cent of the rarest class: 400 makes it five times as large (Chawla et al. 2002). None makes
+        every class as large as the largest.
+    k_neighbors : int
+        Neighbours to interpolate with; where the class has fewer, all of them.
+    random_state : int or None
+        None takes the selector's own.
+    """
+
+    def __init__(self, percent: float | None = 400.0, k_neighbors: int = 5, random_state: int | None = None) -> None:
+        self.percent = percent
+        self.k_neighbors = k_neighbors
+        self.random_state = random_state
+
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """The rows with the new ones after them."""
+        from imblearn.over_sampling import SMOTE
+
+        if self.percent is not None:
+            positive_number("sampler", "percent", self.percent)
+        whole_number("sampler", "k_neighbors", self.k_neighbors)
+        labels, counts = np.unique(y, return_counts=True)
+        rarest = int(counts.argmin())
+        count = int(counts[rarest])
+        if count < 2:
+            raise InputError(
+                f"SMOTE interpolates between rows of the rarest class {labels[rarest]!s}, which has {count} in a "
+                "training part: it needs 2 or more"
+            )
+        wanted: Any = "not majority"
+        if self.percent is not None:
+            wanted = {labels[rarest]: count + round(self.percent / 100.0 * count)}
+        made = SMOTE(sampling_strategy=wanted, k_neighbors=self.neighbors(count), random_state=self.random_state)
+        return made.fit_resample(X, y)  # type: ignore[no-any-return]
+
+    def neighbors(self, count: int) -> int:
+        """How many neighbours a class of so many rows is interpolated with."""
+        return int(min(self.k_neighbors, count - 1))

@@ -1,0 +1,74 @@
+"""The cost-sensitive support vector classifier with an l1 penalty and squared hinge loss; linear kernel only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..algebra.gram import Gram
+from ..contracts import Array
+from ..errors import InputError, positive_number, whole_number
+from ..problem import Solution
+from ..solvers import squared_hinge as _l1
+from ._leave_one_out import one_by_one
+
+
+class L1SVC(BaseEstimator):
+    """A sparse linear machine with a cost of its own for each sample; the intercept is not penalised.
+
+        min_{w, b}  |w|_1 + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))^2
+
+    `weights` of the solution are w; `coef` are the dual variables c_i = 2 C cost_i y_i max(0, 1 - y_i f_i), so that
+    X'c is the gradient that is compared with the penalty's slope of 1.
+
+    Parameters
+    ----------
+    C : float
+        The price of a margin error.
+    tol : float
+        The KKT violation at which the solver stops, in units of the penalty's slope.
+    max_iter : int
+        Rounds of coordinate sweeps and Newton steps after which it stops without having converged.
+    """
+
+    def __init__(self, C: float = 1.0, tol: float = 1e-4, max_iter: int = 1000) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+        """The optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
+        factor, columns = np.sqrt(gram.weight), gram.columns
+        start = None
+        if warm is None and not np.isfinite(columns.sum()):
+            raise InputError("the table holds values that are not finite or too large: use standardize=True")
+        if warm is not None and warm.weights is not None:
+            start = warm.weights / np.where(factor > 0, factor, 1.0), warm.intercept
+        w, b, f, c, violation = _l1.solve(columns, factor, y, self.C * cost, start, self.tol, int(self.max_iter))
+        slack = np.maximum(0.0, 1.0 - y * f)
+        objective = _l1.objective(w, f, y, self.C * cost)
+        return Solution(c, b, objective, violation, slack, violation <= self.tol, weights=factor * w)
+
+    def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array:
+        """f at the rows of Z."""
+        return np.asarray(Z[:, gram.features] @ solution.weights + solution.intercept)
+
+    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
+        """Each sample's decision value under the machine trained without it."""
+        return one_by_one(self, solution, gram, y, cost)
+
+    def first(self, gram: Gram, y: Array, cost: Array) -> float:
+        """The C above which some weight differs from 0."""
+        return _l1.first(gram.columns, np.sqrt(gram.weight), y, cost)
+
+    def pull(self, solution: Solution, gram: Gram) -> Array:
+        """(p,) how hard a feature presses for a weight: at most 1 where it has none."""
+        return np.asarray(np.abs(np.sqrt(gram.weight) * np.asarray(gram.columns @ solution.coef)))
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        for name in ("C", "tol"):
+            positive_number("machine", name, getattr(self, name))
+        whole_number("machine", "max_iter", self.max_iter)

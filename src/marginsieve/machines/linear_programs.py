@@ -1,0 +1,176 @@
+"""Sparse linear machines by linear programs: the l1 penalty with hinge loss, and a concave penalty in its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..algebra.columns import Expansion
+from ..algebra.gram import Gram
+from ..contracts import Array
+from ..errors import positive_number, whole_number
+from ..problem import Solution
+from ..solvers import hinge_program as _hinge
+from ..solvers import ramp_descent as _ramp
+from ._leave_one_out import one_by_one
+
+HIGHEST = 1e9  # a C at which no weight enters is taken to be too high for any
+GUESSED: dict[str, Any] = {"bound": float("nan"), "status": "heuristic"}  # a local answer has no bound
+FALL = 1e-9  # of the objective: what counts as a fall
+
+
+class HingeSVC(BaseEstimator):
+    """A sparse linear machine with a cost of its own for each sample, as a linear program (SVM-l1).
+
+        min_{w, b}  |w|_1 + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))
+
+    A category has one weight for each level. `coef` of the solution are the dual variables times y: |X'coef| <= 1.
+
+    Parameters
+    ----------
+    C : float
+        The price of a margin error.
+    """
+
+    expands = True  # takes categories
+
+    def __init__(self, C: float = 1.0) -> None:
+        self.C = C
+
+    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+        """The optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
+        columns = Expansion.of(gram)
+        data = _hinge.Data(columns.rows(gram.table.Z), y, self.C * cost)
+        near = None
+        if warm is not None and warm.expanded is not None and len(warm.expanded) == len(columns.owner):
+            near = warm.expanded, warm.coef
+        return _solution(data, columns, _hinge.solve(data, near))
+
+    def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array:
+        """f at the rows of Z."""
+        return np.asarray(Expansion.of(gram).rows(Z) @ solution.expanded + solution.intercept)
+
+    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
+        """Each sample's decision value under the machine trained without it."""
+        return one_by_one(self, solution, gram, y, cost)
+
+    def first(self, gram: Gram, y: Array, cost: Array) -> float:
+        """The C above which some weight differs from 0."""
+        pull = _hinge.least_pull(_hinge.Data(Expansion.of(gram).rows(gram.table.Z), y, cost))
+        return 1.0 / pull if pull * HIGHEST > 1.0 else float("inf")
+
+    def pull(self, solution: Solution, gram: Gram) -> Array:
+        """(p,) how hard a feature presses for a weight: at most 1 where it has none."""
+        columns = Expansion.of(gram)
+        return columns.by_feature(np.abs(np.asarray(solution.coef @ columns.rows(gram.table.Z))))
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        positive_number("machine", "C", self.C)
+
+
+class RampSVC(HingeSVC):
+    """The same with the ramp loss (RL-l1-M): a sample beyond the opposite margin costs 2, however far it lies.
+
+        min_{w, b}  |w|_1 + C sum_i cost_i min(2, max(0, 1 - y_i (w'x_i + b)))
+
+    By the concave-convex procedure from the hinge loss: samples beyond the ramp are left out, the program is solved on
+    the others, until the objective stops falling: a local answer. `slack` of the solution is what each sample lacks to
+    its margin; above 2 it was left out, and its label is suspect.
+
+    Parameters
+    ----------
+    C : float
+        The price of a margin error.
+    """
+
+    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
+        """A local optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
+        columns = Expansion.of(gram)
+        data = _hinge.Data(columns.rows(gram.table.Z), y, self.C * cost)
+        features = len(gram.features)
+        found = _ramp.everywhere(_ramp.Ramp(data, columns.owner, np.ones(features), float(features)))
+        fit = _hinge.Fit(found.columns, found.w, found.b, found.alpha, found.F)
+        return replace(_solution(data, columns, fit), objective=found.F, residual=0.0, converged=True, **GUESSED)
+
+
+class ConcaveSVC(HingeSVC):
+    """Feature selection by a concave penalty (FSV): nearly the number of weights that differ from 0.
+
+        min_{w, b}  sum_k (1 - exp(-beta |w_k|)) + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))
+
+    By successive linearisation from w = 0: each step is the l1 machine with prices beta exp(-beta |w_k|), and the
+    objective never rises, since the linearisation lies above. It ends where it does not fall: a local answer.
+
+    Parameters
+    ----------
+    C : float
+        The price of a margin error.
+    beta : float
+        How soon a weight counts as one.
+    max_iter : int
+        Linear programs, at most.
+    """
+
+    def __init__(self, C: float = 10.0, beta: float = 5.0, max_iter: int = 100) -> None:
+        self.C = C
+        self.beta = beta
+        self.max_iter = max_iter
+
+    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
+        """A local optimum on the gram's columns; `residual` is the last fall of the objective, of its size."""
+        columns = Expansion.of(gram)
+        data = _hinge.Data(columns.rows(gram.table.Z), y, self.C * cost)
+        weight, best, value, fall, steps = np.zeros(len(columns.owner)), None, np.inf, np.inf, 0
+        program = _hinge.begin(data, self.beta * np.ones(len(weight)))
+        while steps < self.max_iter:
+            steps += 1
+            fit = _hinge.finish(program)
+            there = self.value(data, fit)
+            fall = (value - there) / max(abs(there), 1e-300)
+            if best is not None and fall <= FALL:
+                break
+            best, value = fit, there
+            weight[:] = 0.0
+            weight[fit.columns] = np.abs(fit.w)
+            program.reprice(self.beta * np.exp(-self.beta * weight))
+        assert best is not None
+        made, done = _solution(data, columns, best), bool(fall <= FALL)
+        return replace(
+            made, objective=value, residual=max(float(fall), 0.0), converged=done, iterations=steps, **GUESSED
+        )
+
+    def value(self, data: _hinge.Data, fit: _hinge.Fit) -> float:
+        """The objective at a program's answer."""
+        outside = np.maximum(0.0, data.outside(fit.w, fit.b, fit.columns))
+        return float(-np.expm1(-self.beta * np.abs(fit.w)).sum() + data.top @ outside)
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        for name in ("C", "beta"):
+            positive_number("machine", name, getattr(self, name))
+        whole_number("machine", "max_iter", self.max_iter)
+
+
+def _solution(data: _hinge.Data, columns: Expansion, fit: _hinge.Fit) -> Solution:
+    """A program's answer; `residual` is its duality gap recomputed from w and b, of the objective."""
+    outside = np.maximum(0.0, data.outside(fit.w, fit.b, fit.columns))
+    primal = float(np.abs(fit.w).sum() + data.top @ outside)
+    gap = abs(primal - fit.value) / max(primal, 1e-300)
+    expanded = np.zeros(len(columns.owner))
+    expanded[fit.columns] = fit.w
+    return Solution(
+        fit.alpha * data.y,
+        fit.b,
+        primal,
+        gap,
+        outside,
+        gap <= _hinge.GAP,
+        weights=columns.by_feature(np.abs(expanded)),
+        expanded=expanded,
+        bound=min(fit.value, primal),
+        status="optimal" if gap <= _hinge.GAP else "limit",
+    )

@@ -1,0 +1,1 @@
+"""The five papers' protocols, printed figures and data."""

@@ -1,0 +1,139 @@
+"""The papers' binary problems by the papers' names, read from a folder of Parquet files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..data import NamedTable, make_cohort, register_tables
+from ..errors import InputError, listing
+
+VARIABLE = "MARGINSIEVE_DATA"
+
+ARRHYTHMIAS = (
+    "atrial_fibrillation_flutter",
+    "ischemic_changes",
+    "left_bundle_branch_block",
+    "left_ventricular_hypertrophy",
+    "old_anterior_mi",
+    "old_inferior_mi",
+    "other",
+    "pvc",
+    "right_bundle_branch_block",
+    "sinus_bradycardia",
+    "sinus_tachycardia",
+    "supraventricular_premature",
+)
+
+#: name -> (file, labels of the positive class, what the positive class is called)
+PROBLEMS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "GORDON": ("gordon", ("mesothelioma",), "mesothelioma"),
+    "GLIOMA": ("glioma", ("classic_oligodendroglioma",), "classic_oligodendroglioma"),
+    "SRBCT": ("srbct", ("BL",), "BL"),
+    "BHAT1": ("bhattacharjee", ("carcinoid",), "carcinoid"),
+    "BHAT2": ("bhattacharjee", ("normal",), "normal"),
+    "BHAT3": ("bhattacharjee", ("squamous",), "squamous"),
+    "BHAT4": ("bhattacharjee", ("small_cell",), "small_cell"),
+    "CAR1": ("car", ("kidney",), "kidney"),
+    "CAR2": ("car", ("gastroesophageal",), "gastroesophageal"),
+    "CAR3": ("car", ("liver",), "liver"),
+    "CAR4": ("car", ("pancreas",), "pancreas"),
+    "DIABETES": ("diabetes", ("positive",), "positive"),
+    "WDBC": ("wdbc", ("malignant",), "malignant"),
+    "COLON": ("colon", ("normal",), "normal"),
+    "LYMPHOMA": ("lymphoma", ("DLBCL",), "DLBCL"),
+    "ARRHYTHMIA": ("arrhythmia", ARRHYTHMIAS, "arrhythmia"),
+    "ARRHYTHMIA430": ("arrhythmia", ARRHYTHMIAS, "arrhythmia"),
+    "HEART": ("heart", ("1", "2", "3", "4"), "disease"),
+    "DLBCL": ("dlbcl", ("FL",), "FL"),
+    "LEUKEMIA": ("leukemia", ("AML",), "AML"),
+    "SONAR": ("sonar", ("Mine",), "Mine"),
+    "IONOSPHERE": ("ionosphere", ("bad",), "bad"),
+    "MFEAT": ("mfeat", ("digit_0",), "digit_0"),
+    "LEPIOTA": ("mushroom", ("poisonous",), "poisonous"),
+    "OLIVETTI": ("olivetti", ("person_00",), "person_00"),
+}
+
+#: classes that are left out of a problem
+LEFT_OUT = {"ARRHYTHMIA430": ("other",)}
+
+#: name -> settings of `make_cohort`: a table like one of the papers' that is not public
+GENERATED: dict[str, dict[str, Any]] = {
+    "COHORT77": {
+        "n_samples": 77,
+        "n_features": 4348,
+        "n_relevant": 30,
+        "n_redundant": 30,
+        "n_categorical": 7,
+        "n_categorical_relevant": 3,
+        "prevalence": 33 / 77,
+        "effect": 0.6,
+        "random_state": 0,
+    }
+}
+
+#: other names that the papers use for the same problems
+ALIASES = {
+    "LUNG": "GORDON",
+    "LUG": "GORDON",
+    "DIA": "DIABETES",
+    "WBC": "WDBC",
+    "CMA": "COLON",
+    "COL": "COLON",
+    "LMA": "LYMPHOMA",
+    "LEU": "LEUKEMIA",
+    "FACE": "OLIVETTI",
+    "MUSHROOM": "LEPIOTA",
+}
+
+
+def names() -> list[str]:
+    """The names that `load` takes."""
+    return [*PROBLEMS, *GENERATED]
+
+
+def folder() -> Path:
+    """Where the files are looked for: the folder in MARGINSIEVE_DATA, else the user's cache."""
+    given = os.environ.get(VARIABLE)
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(given) if given else Path(cache) / "marginsieve"
+
+
+def present(labels: Sequence[str]) -> list[str]:
+    """Those of the data sets whose files are here, or that are generated."""
+    return [name for name in labels if name in GENERATED or _file(ALIASES.get(name, name)).is_file()]
+
+
+def _file(key: str) -> Path:
+    return folder() / f"{PROBLEMS[key][0]}.parquet"
+
+
+def load(name: str) -> NamedTable:
+    """Read one of the papers' binary problems; columns and values are as in the file, nothing is scaled or imputed."""
+    import pandas as pd
+
+    key = name.strip().upper().replace(" ", "").replace("-", "")
+    key = ALIASES.get(key, key)
+    if key in GENERATED:
+        made = make_cohort(**GENERATED[key])
+        return NamedTable(key, made.X, made.y, "case")
+    if key not in PROBLEMS:
+        raise InputError(f"there is no data set {name!r}; the names are {listing(names(), most=50)}")
+    (_, labels, positive), path = PROBLEMS[key], _file(key)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{key} needs {path.name}, which is not in {path.parent}. The files are not shipped with marginsieve: "
+            f"docs/data.md says where each comes from; put it there (one row per sample, the label in a column "
+            f"'target'), or name another folder in the environment variable {VARIABLE}"
+        )
+    frame = pd.read_parquet(path)
+    if key in LEFT_OUT:
+        frame = frame[~frame["target"].isin(LEFT_OUT[key])].reset_index(drop=True)
+    target = frame.pop("target").astype(str)
+    y = pd.Series([positive if label in labels else "rest" for label in target], index=frame.index, name="target")
+    return NamedTable(key, frame, y, positive)
+
+
+register_tables([*names(), *ALIASES], load)

@@ -1,0 +1,356 @@
+"""A paper's figures by one command: ours beside the printed ones, with a verdict for each and for each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import recipes
+from ..errors import InputError
+from ..study.describe import describe
+from ..study.engine import run_suite
+from ..study.plots import curves
+from ..study.results import OWN, Study
+from ..study.statistics import compare
+from ..study.store import FILE
+from ..study.suite import Suite
+from . import problems
+from .catalogue import paper_of
+from .markdown import grid
+from .paper import Claim, Job, Paper
+from .variants import best_variants, following, variant
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TIMES = ("total_seconds",)  # of steps: steps.py
+CLOSE = 1.0  # percentage points within which a figure counts as reproduced
+
+
+def reproduce(
+    name: str,
+    out: str | Path,
+    *,
+    quick: bool = False,
+    n_jobs: int = 1,
+    cluster: str | None = None,
+    resume: bool = False,
+    fresh: bool = False,
+    progress: Callable[[str, int, int, int], None] | None = None,
+) -> Path:
+    """Run what exists of a paper's study, resuming what the folder holds; write report.md, tables and plots there."""
+    paper, out = paper_of(name), Path(out)
+    if resume and not any(out.glob(f"*/{FILE}")):
+        raise InputError(f"there is nothing to resume in {out}")
+    out.mkdir(parents=True, exist_ok=True)
+    printed = paper.printed()
+    finished: dict[str, Study] = {}
+    sections, ours = [], []
+    for job in paper.jobs:
+        names = problems.present(job.quick if quick else job.data)
+        found, studies = [], {}
+        for tuning in ("paper", "nested") if job.nested else ("paper",):
+            suite = _suite(following(job, finished, paper.jobs), names, tuning, quick)
+            if suite is None:
+                continue
+            folder = out / f"{job.name}-{tuning}"
+            label = f"{job.name}, {tuning}"
+            study = run_suite(
+                suite,
+                folder,
+                n_jobs=n_jobs,
+                cluster=cluster,
+                fresh=fresh,
+                progress=None if progress is None else partial(progress, label),
+            )
+            found.append(_answers(job, study, tuning))
+            studies[tuning] = study
+            finished[job.name] = study
+        table = _beside(job, printed, found)
+        ours.append(table.assign(job=job.name))
+        sections.append(_section(job, table, studies, printed, out))
+    for part in paper.studies:
+        if problems.present(part.data) and not (quick and getattr(part, "long", False)):
+            watch = None if progress is None else partial(progress, part.name)
+            sections.append("\n".join(part.run(out, n_jobs, fresh, watch)))
+    report = out / "report.md"
+    report.write_text(_report(paper, sections, ours, quick, out), encoding="utf-8")
+    return report
+
+
+def _suite(job: Job, names: list[str], tuning: str, quick: bool) -> Suite | None:
+    methods = [
+        entry
+        for label, (recipe, settings) in job.methods.items()
+        if recipe in recipes.RECIPES
+        for entry in _entries(job, label, recipe, settings, tuning, quick)
+    ]
+    if not methods or not names:
+        return None
+    protocol = {**job.protocol, **(job.quick_protocol if quick else {})}
+    if tuning == "nested":
+        protocol |= {"tuned": "nested", **job.nested_protocol}
+    data = [{"name": name} for name in names]
+    return Suite.read({"name": job.name, "protocol": protocol, "data": data, "method": methods})
+
+
+def _entries(
+    job: Job, label: str, recipe: str, settings: Mapping[str, Any], tuning: str, quick: bool
+) -> list[dict[str, Any]]:
+    """A method of the suite, or its variants: 'label[C2=0.125]'."""
+    if tuning == "nested" and label in job.untuned:
+        return [{"name": recipe, "label": label, "grid": {}, **job.untuned[label]}]
+    grid = {"grid": job.grids[label]} if label in job.grids else {}
+    variants = job.variants.get(label, ())[: 1 if quick or tuning == "nested" else None] or ({},)
+    return [{"name": recipe, "label": variant(label, extra), **settings, **grid, **extra} for extra in variants]
+
+
+def _answers(job: Job, study: Study, tuning: str) -> pd.DataFrame:
+    """Our value of each printed quantity, by data set and method, in the paper's units; of variants the best one's."""
+    import pandas as pd
+
+    rows, chosen = [], best_variants(job, study) if job.chosen_by else {}
+    for quantity, (metric, reduce) in job.quantities.items():
+        scores = _counts(study) if metric == "n_features" else study.scores(metric)
+        scores = scores.assign(base=scores["method"].str.split("[", regex=False).str[0])
+        factor = 1.0 if metric in ("g_mean", "auc", "n_features") else 100.0
+        for (data, method), part in scores.groupby(["data", "base"], sort=False):
+            score = part.groupby("method", sort=False)[metric].agg("max" if reduce == "max" else "mean")
+            best = chosen.get((str(data), str(method)), str(score.idxmax()))
+            values = factor * part.loc[part["method"] == best, metric].to_numpy(dtype=float)
+            value = {"mean": values.mean(), "max": values.max(), "value": values[0]}[reduce]
+            rows.append({"dataset": data, "method": method, "quantity": quantity, tuning: float(value)})
+    return pd.DataFrame(rows, columns=["dataset", "method", "quantity", tuning])
+
+
+def _counts(study: Study) -> pd.DataFrame:
+    """The mean number of selected features, by data set and method."""
+    sizes = study.to_pandas().groupby(["data", "method"], sort=False)["size"].mean()
+    return sizes.rename("n_features").reset_index()
+
+
+def _variants(job: Job, study: Study) -> list[str]:
+    """Mean and maximum over the sizes of each variant: the paper's figures are the best of these."""
+    if not job.variants:
+        return []
+    metric = next(iter(job.quantities.values()))[0]
+    scores = study.scores(metric)
+    scores = scores[scores["method"].str.split("[", regex=False).str[0].isin(list(job.variants))]
+    if scores.empty:
+        return []
+    value = scores.groupby(["data", "method"], sort=False)[metric].agg(["mean", "max"]).mul(100).round(1)
+    sizes = study.to_pandas().groupby(["data", "method"], sort=False)["size"].mean().round(1)
+    own = (scores["size"] == OWN).all()
+    table = (value["mean"].astype(str) + " / " + (sizes if own else value["max"]).astype(str)).unstack("method")
+    what = "value / mean number of features" if own else "mean / maximum over the sizes"
+    return grid(f"Variants, {what}:", table, digits=2)
+
+
+def _beside(job: Job, printed: pd.DataFrame, found: list[pd.DataFrame]) -> pd.DataFrame:
+    """One row per data set, method and quantity: printed, ours as the paper tunes, ours nested, verdict."""
+    import pandas as pd
+
+    theirs = printed[printed["table"].isin(job.tables) & printed["quantity"].isin(list(job.quantities))]
+    theirs = theirs[theirs["method"].isin(list(job.methods)) & theirs["note"].str.contains(job.note, regex=False)]
+    theirs = theirs[theirs["size"] == job.size] if job.size else theirs
+    asked = theirs["dataset"].isin(job.data) | ~theirs["dataset"].isin(problems.names())
+    theirs, keys = theirs[asked], ["dataset", "method", "quantity"]
+    means = theirs[theirs["dataset"] != ""].groupby(keys, sort=False)["value"].mean()
+    table = means.reset_index().rename(columns={"value": "printed"})
+    for frame in found:
+        table = table.merge(frame, on=keys, how="outer", sort=False)
+    for column in ("paper", "nested"):
+        if column not in table:
+            table[column] = float("nan")
+    absent = [label for label, (recipe, _) in job.methods.items() if recipe not in recipes.RECIPES]
+    extra = [
+        {"dataset": name, "method": label, "quantity": quantity}
+        for label in absent
+        for name in job.data
+        for quantity in job.quantities
+        if not ((table["dataset"] == name) & (table["method"] == label) & (table["quantity"] == quantity)).any()
+    ]
+    table = pd.concat([table, pd.DataFrame(extra, columns=keys)], ignore_index=True) if extra else table
+    table["verdict"] = [_verdict(job, row) for row in table.to_dict("records")]
+    return table[[*keys, "printed", "paper", "nested", "verdict"]]
+
+
+def _verdict(job: Job, row: Mapping[Any, Any]) -> str:
+    recipe = job.methods.get(row["method"], ("", {}))[0]
+    if recipe not in recipes.RECIPES:
+        return "missing: the method does not exist yet"
+    if row["paper"] != row["paper"]:
+        return "not run" if row["dataset"] in job.data else "not comparable: the data are not public"
+    if row["printed"] != row["printed"]:
+        return "not comparable: no printed figure"
+    close = CLOSE if row["printed"] > 1 else CLOSE / 100
+    difference = row["paper"] - row["printed"]
+    if abs(difference) <= close:
+        return "reproduced"
+    if job.quantities[row["quantity"]][0] == "n_features":  # neither is better by itself
+        return "more" if difference > 0 else "fewer"
+    return "better" if difference > 0 else "worse"
+
+
+def _section(job: Job, table: pd.DataFrame, studies: dict[str, Study], printed: pd.DataFrame, out: Path) -> str:
+    """Tables of one job as Markdown (and CSV, LaTeX beside it), its plots, and the failures of its units."""
+    table.to_csv(out / f"{job.name}.csv", index=False)
+    shown = table[table["verdict"] != "missing: the method does not exist yet"]
+    shown.to_latex(out / f"{job.name}.tex", index=False, float_format="%.1f", na_rep="-")
+    lines = [f"## {job.name} (table {', '.join(job.tables)})", ""]
+    missing = sorted(set(table["method"]) - set(shown["method"]))
+    if missing:
+        lines += [f"Missing, because they do not exist yet: {', '.join(missing)}.", ""]
+    lines += _markdown(shown)
+    for tuning, study in studies.items():
+        failures = study.failures()
+        lines += [f"{len(failures)} units failed ({tuning}): {failures['error'].iloc[0]}", ""] if len(failures) else []
+    if "paper" in studies:
+        lines += _variants(job, studies["paper"])
+        lines += _ranks(job, table, out)
+        lines += _times(job, studies["paper"], printed)
+        lines += _plots(job, studies["paper"], out)
+    return "\n".join(lines)
+
+
+def _ranks(job: Job, table: pd.DataFrame, out: Path) -> list[str]:
+    """Average ranks of our values over the data sets, Holm's test against the best, and the diagram."""
+    quantity = [name for name, (metric, _) in job.quantities.items() if metric != "n_features"][-1]
+    part = table[(table["quantity"] == quantity) & table["paper"].notna()]
+    scores = part.pivot_table(index="dataset", columns="method", values="paper").dropna()
+    if min(scores.shape) < 2:
+        return []
+    compared = compare(scores)
+    name = f"{job.name}-ranks.svg"
+    compared.plot(out / name)
+    lines = [f"Ours over {len(scores)} data sets, {quantity}: Friedman p = {compared.p_value:.3g}.", ""]
+    lines += ["| method | mean | average rank | Holm's p against the best |", "|---|---|---|---|"]
+    for row in compared.table().to_dict("records"):
+        lines.append(f"| {row['method']} | {row['mean']:.2f} | {row['rank']:.2f} | {row['p_against_best']:.3g} |")
+    return [*lines, "", f"![ranks]({name})", ""]
+
+
+def _times(job: Job, study: Study, printed: pd.DataFrame) -> list[str]:
+    """Seconds of a unit (a path, and the machine at every size, on one split), and what the paper prints of times."""
+    frame = study.to_pandas()
+    if frame.empty:
+        return []
+    by_unit = frame.drop_duplicates(["data", "method", "split"])
+    means = by_unit.pivot_table(index="data", columns="method", values="seconds")
+    lines = grid("Our seconds for one split, on this machine:", means, digits=2)
+    if count := int(by_unit["limited"].eq(True).sum()):
+        told = f"A limit ended {count} of the {len(by_unit)} fits (`status_` is 'limit')"
+        lines += [f"{told}: where it was the clock's, another run may differ.", ""]
+    theirs = printed[printed["quantity"].isin(TIMES) & printed["method"].isin(list(job.methods))]
+    theirs = theirs[theirs["dataset"].isin(job.data)]
+    if len(theirs):
+        where = ", ".join(sorted(set(theirs["table"])))
+        title = (
+            f"Printed seconds (table {where}; another machine, and for one step or for all of it as the paper says):"
+        )
+        lines += grid(title, theirs.pivot_table(index="dataset", columns="method", values="value"), digits=2)
+    return lines
+
+
+def _plots(job: Job, study: Study, out: Path) -> list[str]:
+    metric = next(iter(job.quantities.values()))[0]
+    scores = study.scores(metric)
+    scores = scores[scores["size"] != OWN]
+    lines = []
+    for data, part in scores.groupby("data", sort=False):
+        if part["size"].nunique() > 2:
+            name = f"{job.name}-{str(data).lower()}.svg"
+            curves(part.rename(columns={metric: "value"}), out / name, metric.replace("_", " "))
+            lines += [f"![{data}]({name})", ""]
+    return lines
+
+
+def _markdown(table: pd.DataFrame) -> list[str]:
+    lines = ["| data set | method | quantity | printed | ours, paper's protocol | ours, nested | verdict |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    for row in table.to_dict("records"):
+        numbers = [_number(row[key], row["printed"]) for key in ("printed", "paper", "nested")]
+        lines.append(
+            f"| {row['dataset']} | {row['method']} | {row['quantity']} | {' | '.join(numbers)} | {row['verdict']} |"
+        )
+    return [*lines, ""]
+
+
+def _number(value: float, like: float) -> str:
+    return "-" if value != value else f"{value:.1f}" if max(value, like if like == like else 0) > 1 else f"{value:.3f}"
+
+
+def _report(paper: Paper, sections: list[str], tables: list[pd.DataFrame], quick: bool, out: Path) -> str:
+    import pandas as pd
+
+    whole = pd.concat(tables, ignore_index=True)
+    counts = whole["verdict"].str.split(":").str[0].value_counts()
+    lines = [
+        f"# {paper.name}: {paper.title}",
+        "",
+        f"Made on {datetime.now(UTC):%Y-%m-%d} by `marginsieve reproduce {paper.name}{' --quick' if quick else ''}`.",
+        "The paper's protocol may choose parameters on the very estimate that it reports; 'nested' chooses them inside",
+        "each training part: the difference is the optimism. 'Reproduced' means within one percentage point (0.01 for",
+        "G-mean and AUC, one feature for a number of features, which is else 'fewer' or 'more').",
+        "",
+        "Verdicts: " + ", ".join(f"{count} {name}" for name, count in counts.items()) + ".",
+        "",
+        "## Claims",
+        "",
+        "| claim | where | verdict |",
+        "|---|---|---|",
+        *(f"| {claim.text} | {claim.where} | {_judge(claim, whole)} |" for claim in paper.claims),
+        "",
+        *_properties(paper, out),
+        *sections,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _judge(claim: Claim, table: pd.DataFrame) -> str:
+    if claim.why_not:
+        return f"not comparable: {claim.why_not}"
+    table = table[table["job"] == claim.job] if claim.job else table
+    among = (*claim.among, *claim.above, *claim.below)
+    part = table[(table["quantity"] == claim.quantity) & table["method"].isin(among) & table["paper"].notna()]
+    if lacking := [name for name in among if name not in set(part["method"])]:
+        return f"not comparable: missing {', '.join(lacking)}"
+    means = part.pivot_table(index="dataset", columns="method", values="paper").dropna().mean()
+    if claim.above:
+        weakest, strongest = str(means[list(claim.above)].idxmin()), str(means[list(claim.below)].idxmax())
+        holds = means[weakest] > means[strongest]
+        told = f"{weakest} {means[weakest]:.2f}, {strongest} {means[strongest]:.2f}"
+        return f"{'reproduced' if holds else 'worse'}: {told}"
+    best = str(means.idxmax())
+    level = [str(name) for name in means.index if name != claim.best and abs(means[name] - means[best]) < 1e-9]
+    if means[best] - means[claim.best] < 1e-9:
+        return f"level with {', '.join(level)}" if level else "reproduced"
+    ours, highest = _number(means[claim.best], means[best]), _number(means[best], means[best])
+    return f"worse: {best} is best ({highest} against {ours})"
+
+
+def _properties(paper: Paper, out: Path) -> list[str]:
+    """Table 1 of KP-imbalanced: the data sets as they are here beside what is printed."""
+    import pandas as pd
+
+    printed = paper.printed()
+    theirs = printed[(printed["table"] == "1") & (printed["quantity"] == "gfr")].set_index("dataset")["value"]
+    rows = []
+    for name in problems.present([name for name in theirs.index if name in problems.names()]):
+        data = problems.load(name)
+        rows.append({"dataset": name, **describe(data.X, data.y).to_dict(), "gfr_printed": theirs[name]})
+    if not rows:
+        return []
+    frame = pd.DataFrame(rows)
+    frame.to_csv(out / "table-1.csv", index=False)
+    lines = ["## Table 1", "", "| data set | features | samples | minority % | imbalance ratio | GFR | GFR printed |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for row in rows:
+        lines.append(
+            f"| {row['dataset']} | {row['features']:.0f} | {row['samples']:.0f} | {row['minority_percent']:.1f} | "
+            f"{row['imbalance_ratio']:.2f} | {row['gfr']:.3f} | {row['gfr_printed']:.3f} |"
+        )
+    return [*lines, ""]

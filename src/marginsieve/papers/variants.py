@@ -1,0 +1,57 @@
+"""Settings that a paper chose among: their labels, which did best, and jobs that go on with what did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..study.results import Study
+from .paper import Job
+
+
+def variant(label: str, extra: Mapping[str, Any]) -> str:
+    """The label of a method with further settings."""
+    told = [
+        f"{name}={value if isinstance(value, str) else f'{value:g}'}" for name, value in extra.items() if name != "grid"
+    ]
+    return f"{label}[{', '.join(told)}]" if told else label
+
+
+def following(job: Job, finished: Mapping[str, Study], jobs: Sequence[Job] = ()) -> Job:
+    """The job with what it takes from an earlier one, where it follows one: the best variant, or the sizes of one."""
+    if not job.follows:
+        return job
+    name, method = job.follows.split(":")
+    if name not in finished:
+        return replace(job, methods={})
+    if job.refined:
+        return _refining(job, finished[name], next(one for one in jobs if one.name == name), method)
+    metric, frame = next(iter(job.quantities.values()))[0], finished[name].to_pandas()
+    scores = finished[name].scores(metric)
+    scores = scores[scores["data"].isin(job.data) & scores["method"].str.startswith(method)]
+    if scores.empty:
+        return replace(job, methods={})
+    best = scores.sort_values(metric).iloc[-1]
+    part = frame[frame["data"].eq(best["data"]) & frame["method"].eq(best["method"])]
+    size = max(1, round(float(part["size"].mean())))
+    return replace(job, protocol={**job.protocol, "sizes": [size, size + 1]})
+
+
+def _refining(job: Job, study: Study, source: Job, method: str) -> Job:
+    """The job with the settings of the variant that did best on its data set in an earlier one."""
+    best = best_variants(source, study).get((job.data[0], method))
+    if best is None:
+        return replace(job, methods={})
+    recipe, settings = source.methods[method]
+    extra = next(one for one in source.variants[method] if variant(method, one) == best)
+    return replace(job, methods={label: (recipe, {**settings, **extra, **job.refined}) for label in job.methods})
+
+
+def best_variants(job: Job, study: Study) -> dict[tuple[str, str], str]:
+    """By data set and method: the variant with the best `chosen_by`, and of equals the best balanced accuracy."""
+    scores = study.scores(job.chosen_by).merge(study.scores("balanced_accuracy"), on=["data", "method", "size"])
+    first = job.chosen_by if job.chosen_by in scores else f"{job.chosen_by}_x"
+    scores = scores.sort_values([first, scores.columns[-2]], kind="stable")
+    base = scores["method"].str.split("[", regex=False).str[0]
+    return {(str(d), str(m)): str(v) for d, m, v in zip(scores["data"], base, scores["method"], strict=True)}

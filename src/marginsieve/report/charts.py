@@ -1,0 +1,92 @@
+"""The report's charts in matplotlib (the extra `marginsieve[plot]`), from the same JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..study.metrics import METRICS
+from .figures import COLOURS, new_figure, save
+
+MOST = 40  # features with a bar
+
+
+def sizes(result: dict[str, Any], file: str | Path | None = None) -> Any:
+    """Scores of inner folds by size with a standard error, and nested scores with their intervals."""
+    metric = "auc" if "auc" in result["scores"] else "balanced_accuracy"
+    figure, axes = new_figure(7.0, 4.2)
+    for k, method in enumerate(result["methods"]):
+        colour = COLOURS[k % len(COLOURS)]
+        points, score = method["curve"], method["scores"][metric]
+        if len(points) > 1:
+            at = [p["size"] for p in points]
+            axes.plot(at, [p["score"] for p in points], color=colour, lw=1.3)
+            low, high = ([p["score"] + sign * p["error"] for p in points] for sign in (-1, 1))
+            axes.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
+        span = [[score["value"] - score["low"]], [score["high"] - score["value"]]]
+        axes.errorbar([method["n_features"]], [score["value"]], span, color=colour, fmt="o", label=method["title"])
+    axes.set_xscale("log")
+    axes.set_xlabel("number of features")
+    axes.set_ylabel(METRICS[metric])
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    return save(figure, file)
+
+
+def roc(result: dict[str, Any], file: str | Path | None = None) -> Any:
+    """True against false positives."""
+    return _lines(result, "roc", "false positive rate", "true positive rate", file)
+
+
+def precision_recall(result: dict[str, Any], file: str | Path | None = None) -> Any:
+    """Precision against recall."""
+    return _lines(result, "precision_recall", "recall", "precision", file)
+
+
+def calibration(result: dict[str, Any], file: str | Path | None = None) -> Any:
+    """Observed shares against predicted probabilities."""
+    bins = _curves(result)["calibration"]
+    figure, axes = new_figure(4.6, 4.2)
+    axes.plot([0, 1], [0, 1], color="grey", ls=":")
+    observed = [b["observed"] for b in bins]
+    span = [[b["observed"] - b["low"] for b in bins], [b["high"] - b["observed"] for b in bins]]
+    axes.errorbar([b["predicted"] for b in bins], observed, span, color=COLOURS[0], marker="o")
+    axes.set_xlabel("predicted probability")
+    axes.set_ylabel("observed share")
+    axes.grid(alpha=0.3)
+    return save(figure, file)
+
+
+def frequencies(result: dict[str, Any], file: str | Path | None = None) -> Any:
+    """A bar per selected feature: the share of outer folds that selected it."""
+    chosen = result["features"][:MOST][::-1]
+    figure, axes = new_figure(6.5, 1.0 + 0.24 * len(chosen))
+    axes.barh(
+        [feature["name"] for feature in chosen], [feature["frequency"] or 0.0 for feature in chosen], color=COLOURS[0]
+    )
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("share of outer folds that selected it")
+    return save(figure, file)
+
+
+def _lines(result: dict[str, Any], what: str, x: str, y: str, file: str | Path | None) -> Any:
+    _curves(result)
+    figure, axes = new_figure(4.6, 4.2)
+    for name, label in (("main", result["methods"][0]["title"]), ("all", "all features")):
+        curve = result["curves"][name][what]
+        axes.plot(curve["x"], curve["y"], label=label, ls="-" if name == "main" else "--")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    return save(figure, file)
+
+
+def _curves(result: dict[str, Any]) -> dict[str, Any]:
+    found = result["curves"]["main"]
+    if found is None:
+        raise InputError(f"the target has {len(result['table']['classes'])} classes; this curve exists for two")
+    return dict(found)

@@ -1,0 +1,33 @@
+"""Figures of matplotlib (the extra `marginsieve[plot]`), made without global state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933")  # colour-blind safe
+
+
+def new_figure(width: float, height: float) -> tuple[Any, Any]:
+    """A matplotlib figure of its own (no global state) and its axes."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError("drawing needs matplotlib: pip install 'marginsieve[plot]'") from error
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def save(figure: Any, path: str | Path | None) -> Any:
+    """Write the figure if there is a path; return it."""
+    if path is not None:
+        import matplotlib
+
+        try:
+            with matplotlib.rc_context({"svg.hashsalt": "marginsieve"}):
+                figure.savefig(path, dpi=160, metadata={"Date": None} if str(path).endswith(".svg") else None)
+        except (OSError, ValueError) as error:
+            raise InputError(f"the figure cannot be written to {str(path)!r}: {error}") from error
+    return figure

@@ -1,0 +1,62 @@
+"""A path drawn: score against the number of features."""
+
+from __future__ import annotations
+
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from .figures import COLOURS, new_figure, save
+
+if TYPE_CHECKING:
+    from ..problem import Harmonies, Path
+
+
+def draw(path: Path, file: str | File | None = None) -> Any:
+    """The scores of the path's sizes with one standard error to each side; the cut is marked.
+
+    A harmony search without such scores shows every harmony and the best so far.
+    """
+    steps = sorted((step for step in path.steps if np.isfinite(step.score)), key=lambda step: step.size)
+    if len(steps) < 2 and path.harmonies is not None:
+        return _draw_harmonies(path.harmonies, file)
+    if len(steps) < 2:
+        raise InputError(
+            f"the path has scores at {len(steps)} of its sizes and a curve needs two: use "
+            "n_features_to_select='one-se' or 'best', so that inner folds score them"
+        )
+    size, score, error = np.array([(step.size, step.score, step.score_error) for step in steps]).T
+    figure, axes = new_figure(7.0, 4.0)
+    axes.fill_between(size, score - error, score + error, color=COLOURS[0], alpha=0.2, lw=0, label="one standard error")
+    axes.plot(size, score, color=COLOURS[0], marker="o", ms=3, label="mean over the inner folds")
+    if path.cut is not None:
+        axes.axvline(path.cut, color=COLOURS[1], lw=1.2, ls="--", label=f"cut: {path.cut} features")
+        if path.cut in size:
+            axes.plot([path.cut], score[size == path.cut], color=COLOURS[1], marker="o", ms=7)
+    axes.set_xscale("log")
+    ticks = [count for power in range(7) for count in (10**power, 2 * 10**power, 5 * 10**power)]
+    inside = [count for count in ticks if size[0] <= count <= size[-1]]
+    axes.set_xticks(inside if len(inside) > 1 else [int(size[0]), int(size[-1])])
+    axes.set_xticklabels([f"{int(tick):,}" for tick in axes.get_xticks()])
+    axes.minorticks_off()
+    axes.set_xlabel("number of features")
+    axes.set_ylabel(path.scored_by)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    return save(figure, file)
+
+
+def _draw_harmonies(tried: Harmonies, file: str | File | None) -> Any:
+    """The fitness of every harmony in order, and of the best so far."""
+    value, place = tried.fitness[:, 0], np.arange(1, len(tried.size) + 1)
+    figure, axes = new_figure(7.0, 4.0)
+    axes.axvspan(0.5, tried.memory + 0.5, color=COLOURS[1], alpha=0.12, lw=0, label="the first memory")
+    axes.plot(place, value, color=COLOURS[0], marker="o", ms=3, ls="", alpha=0.6, label="each harmony")
+    axes.step(place, value[tried.best], where="post", color=COLOURS[1], lw=1.5, label="best so far")
+    axes.set_xlabel("harmony")
+    axes.set_ylabel(f"{tried.metric} on the validation rows")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    return save(figure, file)

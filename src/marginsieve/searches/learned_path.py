@@ -1,0 +1,93 @@
+"""Ranking by machines that choose features themselves, over a path of their price C."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from ..contracts import Array, IntArray
+from ..errors import InputError, whole_number
+from ..problem import Path, Problem, Solution, Step, Weighted
+from .backward import check_final, worst_first
+
+
+class LearnedPath(BaseEstimator):
+    """C grows from where the first feature enters to the machine's own; what enters earlier ranks higher.
+
+    Features that enter at the same C rank by the size of their weight there; those that never enter (an l1 machine
+    selects about as many features as there are samples, at most) follow by the size of their gradient at the largest C.
+    So the best n features are nested, whatever n is.
+
+    Parameters
+    ----------
+    points : int
+        Values of C, each a fixed multiple of the one before.
+    final : machine or None
+        What is fitted on the selected features, the learning machine itself by default. An l1 machine goes on choosing
+        among them; CSVC() uses them all.
+    stop : "ranking" or "own"
+        "own": the features that have a weight at the machine's own C rank first, and are as many as are selected where
+        no number is asked for: the machine as it is.
+    """
+
+    def __init__(self, points: int = 40, final: Any = None, stop: str = "ranking") -> None:
+        self.points = points
+        self.final = final
+        self.stop = stop
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        whole_number("search", "points", self.points, 2)
+        check_final(self.final)
+        if self.stop not in ("ranking", "own"):
+            raise InputError(f"search: stop is {self.stop!r}; it must be one of 'ranking', 'own'")
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
+        """Of n values of C, what enters at the k-th scores n - k + 1, what never enters its gradient, below 1."""
+        gram, machine = problem.gram(), problem.machine
+        prices = self._prices(problem)
+        entered, size = np.zeros(len(gram.features)), np.zeros(len(gram.features))
+        steps: dict[int, Step] = {}
+        solutions: tuple[Solution, ...] | None = None
+        for k, price in enumerate(prices):
+            since = time.perf_counter()
+            at = problem.afresh(machine=clone(machine).set_params(C=float(price)))
+            solutions = at.solve(gram, solutions)
+            problem.count(at)
+            weight = _size(solutions)
+            new = (weight > 0) & (entered == 0)
+            entered[new], size[new] = len(prices) - k, weight[new]
+            live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left
+            steps[live] = problem.step(live, solutions, since)
+        assert solutions is not None
+        gradient = np.max([machine.pull(solution, gram) for solution in solutions], axis=0)
+        score = np.where(entered > 0, entered, np.minimum(gradient, 1.0 - 1e-9))
+        own = None
+        if self.stop == "own":
+            chosen = weight > 0
+            score[chosen] += len(prices)
+            own = Weighted(max(len(np.union1d(np.flatnonzero(chosen), problem.keep)), 1), not chosen.any())
+        kept = np.isin(np.arange(len(score)), problem.keep)
+        order: IntArray = worst_first(score, len(score), kept, np.where(entered > 0, size, gradient))[::-1]
+        walked = tuple(steps[count] for count in sorted(steps, reverse=True))
+        return Path(order, score, walked, self._reason(entered), own=own)
+
+    def _prices(self, problem: Problem) -> Array:
+        """The values of C; the one at which the first feature enters has nothing to rank and is not looked at."""
+        gram, machine = problem.gram(), problem.machine
+        first = machine.C
+        if self.points > 2:  # of two points only the machine's own is looked at
+            first = min(machine.first(gram, y, cost) for y, cost in zip(problem.y, problem.cost, strict=True))
+        return np.geomspace(first, machine.C, self.points)[1:] if first < machine.C else np.array([machine.C])
+
+    def _reason(self, entered: Array) -> str:
+        count = int(np.count_nonzero(entered))
+        return f"{count} of {len(entered)} features entered up to the largest C; the others follow by their gradient"
+
+
+def _size(solutions: tuple[Solution, ...]) -> Array:
+    """(p,): the weights' sizes, summed over the class problems."""
+    return np.asarray(np.sum([np.abs(s.weights) for s in solutions if s.weights is not None], axis=0))

@@ -1,0 +1,266 @@
+"""Penalised scaling: each feature has a factor in the kernel; the factors are optimised and the smallest dropped."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..contracts import Array, BoolArray, IntArray
+from ..errors import InputError, listing, positive_number, whole_number
+from ..problem import Path, Problem, Settled, Step
+from ._objective import Objective, Point
+from ._updates import Gradient, Multiplicative, QuasiNewton, Update, rescaled
+from .backward import check_step, drop_count, worst_first
+
+LONGER = 1.2  # the next move after one that lowered the objective
+HALVINGS = 6  # of a move whose objective rose, before it is given up
+CHOICES = {
+    "update": ("multiplicative", "quasi-newton", "gradient"),
+    "direction": ("min-max", "as-printed"),
+    "stop": ("ranking", "own"),
+    "penalty": ("concave", "l1"),
+    "refit": ("learned", "start"),
+}
+
+
+class PenalizedScaling(BaseEstimator):
+    """KP: scale the features, penalise the scale, drop what it makes small (Maldonado et al. 2011, 2018).
+
+        min over s >= 0 of  J(s) + C2 * sum(1 - exp(-beta * s / s_start)) * J(s_start) / n
+
+    where J is the machine's optimal objective at the scale s. Every step is accepted on the re-solved objective alone.
+
+    Parameters
+    ----------
+    update : "multiplicative", "quasi-newton" or "gradient"
+        How the factors move: in mu = s^2 with the sum fixed; the 2018 rule; the 2011 rule.
+    direction : "min-max" or "as-printed"
+        Towards a small J, or towards a large one, as the papers' formulas read. See docs/direction.md.
+    stop : "ranking" or "own"
+        Rank all features; or let the penalty decide first how many stay, with the sum of mu free, and rank these after.
+    penalty : "concave" or "l1"
+    C2 : float
+        The price of a feature; 0 is none.
+    beta : float or None
+        How fast the concave penalty saturates; None is 1 (5 where `scaled` is False).
+    scaled : bool
+        Measure s in units of its start and C2 in units of J / n; False takes the papers' formula as it is printed.
+    step : float or int
+        What is dropped after each round: a share of what is left or a count; the rules of the papers drop what fell
+        below eps, but never more than this.
+    one_by_one_below : int
+        From this many features on, one is dropped each time.
+    moves : int
+        Moves in a round. One move of "quasi-newton" is a run of iterations until a factor falls below eps.
+    rate : float or None
+        The largest move: of log mu for "multiplicative" (None is 0.1; up to eight times as far where the sum is free
+        and the objective keeps falling), of s / s_start for "gradient" (None is 0.25).
+    eps : float
+        A factor below this share of its start is zero.
+    cap : float
+        Where the sum of mu is free, no factor exceeds this many times its start.
+    tol : float
+        stop="own": converged when the factors move by less than this share of their start, on average.
+    max_iter : int
+        stop="own": most moves.
+    inner : int
+        Iterations of "quasi-newton" with the coefficients kept, at most; many of them follow a bound of J, not J.
+    refit : "learned" or "start"
+        The scale at which the machine is fitted on the selected features: the factors that were learned, or those that
+        the kernel started with.
+    """
+
+    def __init__(
+        self,
+        update: str = "multiplicative",
+        direction: str = "min-max",
+        stop: str = "ranking",
+        penalty: str = "concave",
+        C2: float = 1.0,
+        beta: float | None = None,
+        scaled: bool = True,
+        step: float | int = 0.2,
+        one_by_one_below: int = 10,
+        moves: int = 3,
+        rate: float | None = None,
+        eps: float = 0.25,
+        cap: float = 4.0,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        inner: int = 3,
+        refit: str = "learned",
+    ) -> None:
+        self.update = update
+        self.direction = direction
+        self.stop = stop
+        self.penalty = penalty
+        self.C2 = C2
+        self.beta = beta
+        self.scaled = scaled
+        self.step = step
+        self.one_by_one_below = one_by_one_below
+        self.moves = moves
+        self.rate = rate
+        self.eps = eps
+        self.cap = cap
+        self.tol = tol
+        self.max_iter = max_iter
+        self.inner = inner
+        self.refit = refit
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
+        """Later dropped features rank higher; within one drop, those with the larger last factor."""
+        objective = Objective(problem, self.direction, self.penalty, self.C2, self.beta, self.scaled)
+        walk = _Walk(objective, self.step, self.one_by_one_below, self.eps)
+        own = self._settle(walk) if self.stop == "own" else None
+        self._rank(walk, fixed=self.update == "multiplicative" or own is not None)
+        reason = f"all features were ranked: {walk.accepted} moves lowered the objective, {walk.refused} did not"
+        path = walk.path(own, reason if own is None else str(own))
+        return path if self.refit == "learned" else replace(path, weights=())
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise InputError(f"search: {name} is {getattr(self, name)!r}; it must be one of {listing(known)}")
+        if self.C2 != 0:
+            positive_number("search", "C2", self.C2)
+        positive_number("search", "eps", self.eps, 1.0)
+        positive_number("search", "tol", self.tol)
+        positive_number("search", "cap", self.cap)
+        if self.cap < 1:
+            raise InputError(f"search: cap is {self.cap!r}; it must be 1 or more, the factors start at 1")
+        if self.beta is not None:
+            positive_number("search", "beta", self.beta)
+        if self.rate is not None:
+            positive_number("search", "rate", self.rate, 2.0)
+        for name, lowest in (("moves", 1), ("inner", 1), ("max_iter", 1), ("one_by_one_below", 0)):
+            whole_number("search", name, getattr(self, name), lowest)
+        check_step(self.step)
+
+    def _rule(self, fixed: bool = False) -> Update:
+        if self.update == "multiplicative":
+            return Multiplicative(0.1 if self.rate is None else self.rate, self.cap)
+        if fixed:
+            return Multiplicative(0.1, self.cap)
+        if self.update == "gradient":
+            return Gradient(0.25 if self.rate is None else self.rate, self.cap)
+        return QuasiNewton(self.inner, self.eps, self.cap)
+
+    def _rank(self, walk: _Walk, fixed: bool) -> None:
+        """Rounds of moves, a drop after each, down to one feature.
+
+        Where the sum is fixed the moves are multiplicative: what the method settled on is mostly at the cap, and no
+        rule without a fixed sum can rank it.
+        """
+        walk.total = float(walk.point.e @ walk.point.e) if fixed else None
+        while len(walk.point.live) > 1:
+            since, rule = time.perf_counter(), self._rule(fixed)
+            for _ in range(self.moves):
+                if not walk.move(rule) or (not fixed and walk.fallen().any()):
+                    break
+            walk.record(since)
+            walk.drop(0 if fixed else int(walk.fallen().sum()))
+        walk.record(time.perf_counter())
+
+    def _settle(self, walk: _Walk) -> Settled:
+        """Moves without a fixed sum until the factors rest; what fell below eps is gone for good."""
+        rule, converged, since = self._rule(), False, time.perf_counter()
+        moved: list[float] = []
+        while len(moved) < self.max_iter and not converged:
+            before = walk.point
+            stalled = not walk.move(rule)
+            start = walk.objective.start[before.live]
+            moved.append(float(np.mean(np.abs(walk.point.e - before.e) / start)))
+            fallen = int(walk.fallen().sum())
+            emptied = fallen == len(walk.point.live)
+            converged = emptied or (not fallen and (stalled or moved[-1] < self.tol))
+            if fallen and not (emptied and fallen == 1):
+                walk.record(since)
+                since = time.perf_counter()
+                walk.drop(fallen, limit=False)
+        emptied = bool(walk.fallen().all())
+        t = walk.point.e / walk.objective.start[walk.point.live]
+        walk.restore()
+        walk.record(since)
+        return Settled(len(t), converged, len(moved), float(np.mean(t > 0.999 * self.cap)), tuple(moved), emptied)
+
+
+class _Walk:
+    """Where the search stands, and what it has left behind."""
+
+    def __init__(self, objective: Objective, step: float | int, one_by_one_below: int, eps: float) -> None:
+        self.objective = objective
+        self.step, self.one_by_one_below, self.eps = step, one_by_one_below, eps
+        self.point: Point = objective.begin()
+        self.total: float | None = None
+        n = len(objective.start)
+        self.kept: BoolArray = np.isin(np.arange(n), objective.problem.keep)
+        self.scores = np.zeros(n)
+        self.gone: list[IntArray] = []  # worst first
+        self.steps: list[Step] = []
+        self.weights: list[tuple[IntArray, Array]] = []
+        self.accepted = self.refused = 0
+
+    def move(self, rule: Update) -> bool:
+        """One move along the rule's curve, halved until the re-solved objective does not rise; False if it did not."""
+        curve = rule.curve(self.objective, self.point, self.total)
+        for _ in range(HALVINGS):
+            there = self.objective.at(self.point, curve(rule.length))
+            if there.value <= self.point.value:
+                self.point = there
+                self.accepted += 1
+                rule.length = min(1.0 if self.total is not None else rule.longest, LONGER * rule.length)
+                return True
+            self.refused += 1
+            rule.length *= 0.5
+        return False
+
+    def restore(self) -> None:
+        """A feature that stays although its factor fell to nothing (one to keep, the last one) gets it back."""
+        start = self.objective.start[self.point.live]
+        e = np.where(self.point.e < self.eps * start, start, self.point.e)
+        if not np.array_equal(e, self.point.e):
+            self.point = self.objective.at(self.point, e)
+
+    def fallen(self) -> BoolArray:
+        """(p,) which live features have a factor of almost nothing; those to keep never have."""
+        live = self.point.live
+        return np.asarray((self.point.e < self.eps * self.objective.start[live]) & ~self.kept[live])
+
+    def drop(self, fallen: int, limit: bool = True) -> None:
+        """Drop the features with the smallest factors: a share, or those fallen if they are fewer.
+
+        Where the total is fixed the others go on from mu <- sqrt(mu): a short memory of what they were.
+        """
+        left = len(self.point.live)
+        count = drop_count(left, self.step, self.one_by_one_below)
+        if fallen:
+            count = min(fallen, count) if limit else fallen
+        count = min(count, left - 1)
+        live, e = self.point.live, self.point.e
+        worst = worst_first(e, count, self.kept[live])
+        self.scores[live] = e / self.objective.start[live]
+        self.gone.append(live[worst])
+        stay = np.setdiff1d(np.arange(left), worst)
+        e = e[stay] if self.total is None else rescaled(np.sqrt(e[stay]), self.total)
+        self.point = self.objective.at(self.point, e, stay)
+
+    def record(self, since: float) -> None:
+        """A step of the path at the present features."""
+        self.steps.append(self.objective.problem.step(len(self.point.live), self.point.solutions, since))
+        self.weights.append((self.point.live, self.point.e**2))
+
+    def path(self, own: Settled | None, reason: str) -> Path:
+        live, e = self.point.live, self.point.e
+        self.scores[live] = e / self.objective.start[live]
+        order = np.concatenate([*self.gone, live])[::-1].astype(np.intp)
+        known, steps, weight = {}, {}, np.zeros(len(order))
+        for step, (features, mu) in zip(self.steps, self.weights, strict=True):
+            if step.size not in steps:  # what the method settled on comes before what ranks it
+                weight[features] = mu
+                steps[step.size], known[step.size] = step, weight[order[: step.size]].copy()
+        return Path(order, self.scores, tuple(steps.values()), reason, weights=tuple(known.values()), own=own)

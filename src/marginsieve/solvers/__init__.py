@@ -1,0 +1,1 @@
+"""Numerics in arrays: arrays in, arrays and a residual out."""

@@ -1,0 +1,334 @@
+"""The ramp loss with a budget of features, exactly: a mixed-integer program whose constants are tightened first.
+
+    min  sum_k (p_k + q_k) + sum_i top_i (xi_i + 2 z_i)
+    y_i f(x_i) + xi_i + M_i z_i >= 1,   xi_i + 2 z_i <= 2
+    sum_{k of j} (p_k + q_k) <= U_j v_j,   sum_j cost_j v_j <= budget
+
+with w = p - q; z_i = 1 leaves sample i out at the full loss of 2, v_j = 1 lets feature j have weights. M and U come
+from an upper bound of the optimum (a point of `_ramp.fast`), and linear programs over all points that are no worse make
+them smaller, round by round: a sample whose M_i is at most 2 cannot gain by being left out, a feature whose U_j is 0 is
+gone. With the plain hinge (FS-SVM) there is no z, xi has no top, and M plays no part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..contracts import Array, BoolArray, IntArray
+from .clock import Clock
+from .highs import Answer, Limits, Program, SolverError
+from .ramp_descent import Point, Ramp, better, on
+
+SAFETY = 1e-6  # added to the value of a linear program before it is used as a bound
+GONE = 1e-6  # a feature whose weights cannot be larger is dropped; the bound allows for it
+FEW = 200  # features up to which each has a bound of its own
+PROGRESS = 0.01  # of the number of samples: what the logarithms of all bounds must fall by for another round
+ITERATIONS = 50_000  # of the simplex method in one of the tightening programs
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What holds at some optimum: |w|_1 <= norm, |w| of feature j <= U_j, low <= b <= high, 1 - y_i f_i <= M_i where
+    z_i = 1, and z_i = 0 for the samples that are fixed."""
+
+    M: Array  # (m,)
+    U: Array  # (n,)
+    norm: float
+    low: float
+    high: float
+    fixed: BoolArray  # (m,)
+
+    def settled(self) -> Bounds:
+        """A sample that misses its margin by 2 at most is not worth leaving out."""
+        return replace(self, fixed=self.fixed | (self.M <= 2.0))
+
+
+@dataclass(frozen=True)
+class Proved:
+    """The best point, a bound that no point is below, their relative gap, and whether it was closed."""
+
+    point: Point
+    bound: float
+    gap: float
+    status: str  # "optimal" or "limit"
+    nodes: int
+    bounds: Bounds
+    clock: bool
+
+
+def distances(ramp: Ramp) -> Array:
+    """(m,) the largest distance, in any column, to a sample of the same class."""
+    X, y = ramp.data.X, ramp.data.y
+    D = np.empty(len(y))
+    for side in (1.0, -1.0):
+        own = X[y == side]
+        low, high = own.min(axis=0), own.max(axis=0)
+        D[y == side] = np.maximum(own - low, high - own).max(axis=1)
+    return D
+
+
+def first_bounds(ramp: Ramp, UB: float) -> Bounds:
+    """M_i = UB D_i, D_i the distance of `distances`; U_j = norm = UB."""
+    reach = 1.0 + UB * float(np.abs(ramp.data.X).max(initial=0.0))  # some sample of each class has |f| at least 1
+    M, fixed = UB * distances(ramp), np.full(len(ramp.data.y), not ramp.ramp)
+    return Bounds(M, np.full(len(ramp.cost), UB), UB, -reach, reach, fixed).settled()
+
+
+class _Relaxed:
+    """The linear program over all points that are no worse than UB, as the bounds have it now.
+
+    Columns: p (d), q (d), b, t (m). t_i in [0, 2] stands for xi_i + 2 z_i: y_i f + (M_i / 2) t_i >= 1 where z_i is free
+    (to cover a lack h, z costs 2 / M_i a unit, less than xi), y_i f + t_i >= 1 where it is fixed.
+    """
+
+    def __init__(self, ramp: Ramp, bounds: Bounds, UB: float) -> None:
+        X, y, top = ramp.data.X, ramp.data.y, ramp.data.top
+        m, d = X.shape
+        self.d, self.m, self.y, self.X = d, m, y, X
+        yX = y[:, None] * X
+        slope = np.where(bounds.fixed, 1.0, 0.5 * bounds.M)
+        cover: Any = sparse.hstack(
+            [sparse.csr_array(part) for part in (yX, -yX, y[:, None])] + [sparse.diags_array(slope)]
+        )
+        ones = np.ones(d)
+        cutoff = np.concatenate([ones, ones, [0.0], top])
+        norm = np.concatenate([ones, ones, [0.0], np.zeros(m)])
+        rows: list[Any] = [cover, cutoff[None], norm[None]]
+        lower: list[Any] = [np.ones(m), [-np.inf], [-np.inf]]
+        upper: list[Any] = [np.full(m, np.inf), [UB * (1 + 1e-6) + 1e-9], [bounds.norm]]
+        if len(np.unique(bounds.U)) > 1:  # links and budget, projected on w
+            share = (ramp.cost / np.maximum(bounds.U, GONE))[ramp.owner]
+            rows.append(np.concatenate([share, share, [0.0], np.zeros(m)])[None])
+            lower.append([-np.inf])
+            upper.append([ramp.budget])
+        U = bounds.U[ramp.owner]
+        self.program = Program(
+            np.zeros(2 * d + 1 + m),
+            np.concatenate([np.zeros(2 * d), [bounds.low], np.zeros(m)]),
+            np.concatenate([U, U, [bounds.high], np.full(m, ramp.top)]),
+            sparse.vstack([sparse.csr_array(row) for row in rows]),
+            np.concatenate(lower),
+            np.concatenate(upper),
+            primal=d > m,
+        )
+
+    def largest(self, cost: Array) -> tuple[str, float]:
+        """(status, the largest cost'x a little enlarged); infinite where the program did not end."""
+        self.program.costs(np.arange(len(cost)), -cost)
+        answer = self.program.solve(Limits(iterations=ITERATIONS))
+        if answer.status != "optimal":
+            return answer.status, np.inf
+        return "optimal", -answer.value + SAFETY * max(1.0, abs(answer.value))
+
+    def vector(self, p: Array | float = 0.0, q: Array | float = 0.0, b: float = 0.0) -> Array:
+        out = np.zeros(2 * self.d + 1 + self.m)
+        out[: self.d], out[self.d : 2 * self.d], out[2 * self.d] = p, q, b
+        return out
+
+    def slack(self, i: int) -> float:
+        """The largest 1 - y_i f_i with z_i = 1; 0 where z_i = 1 is not possible."""
+        place, two = np.array([2 * self.d + 1 + i]), np.array([2.0])
+        self.program.bounds(place, two, two)
+        status, value = self.largest(self.vector(-self.y[i] * self.X[i], self.y[i] * self.X[i], -self.y[i]))
+        self.program.bounds(place, np.zeros(1), two)
+        return 0.0 if status == "infeasible" else 1.0 + value
+
+
+def tightened(
+    ramp: Ramp, bounds: Bounds, UB: float, rounds: int, by_sample: bool = True, clock: Clock | None = None
+) -> Bounds:
+    """Rounds of linear programs: the norm, the intercept, each feature's weights where they are few, each sample's M.
+
+    With `by_sample` False the M of a class is bounded by one program for the corner of its box, two in all. Bounds that
+    the clock leaves no time for stay as they are.
+    """
+    clock = clock or Clock()
+    for _ in range(rounds):
+        before = _size(bounds)
+        fixed = int(bounds.fixed.sum())
+        bounds = _intercept_and_norm(ramp, bounds, UB)
+        if bounds.norm <= GONE:
+            return bounds
+        if len(ramp.cost) <= FEW:
+            bounds = _features(ramp, bounds, UB, clock)
+        bounds = _free(ramp, bounds)
+        bounds = _samples(ramp, bounds, UB, clock) if by_sample else _classes(ramp, bounds, UB)
+        if clock.out() or (bounds.fixed.sum() == fixed and before - _size(bounds) <= PROGRESS * len(bounds.M)):
+            break
+    return bounds
+
+
+def _size(bounds: Bounds) -> float:
+    return float(np.log(np.maximum(bounds.M, 2.0)).sum() + np.log(np.maximum(bounds.U, GONE)).sum())
+
+
+def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+    relaxed = _Relaxed(ramp, bounds, UB)
+    norm = min(bounds.norm, relaxed.largest(relaxed.vector(1.0, 1.0))[1])
+    high = min(bounds.high, relaxed.largest(relaxed.vector(b=1.0))[1])
+    low = max(bounds.low, -relaxed.largest(relaxed.vector(b=-1.0))[1])
+    M, U = np.minimum(bounds.M, norm * distances(ramp)), np.minimum(bounds.U, norm)
+    return replace(bounds, norm=norm, low=low, high=high, M=M, U=U).settled()
+
+
+def _features(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
+    relaxed, U = _Relaxed(ramp, bounds, UB), bounds.U.copy()
+    for j in np.flatnonzero(U > GONE):
+        if clock.out():
+            break
+        own = (ramp.owner == j).astype(float)
+        if own.sum() > 1:
+            U[j] = min(U[j], relaxed.largest(relaxed.vector(own, own))[1])
+        else:
+            U[j] = min(U[j], max(relaxed.largest(relaxed.vector(p=own))[1], relaxed.largest(relaxed.vector(q=own))[1]))
+    return replace(bounds, U=np.where(U <= GONE, 0.0, U))
+
+
+def _free(ramp: Ramp, bounds: Bounds) -> Bounds:
+    """Without a program: |f - b| is at most what the largest |x_ij| carry within the bounds of w."""
+    X, y = np.abs(ramp.data.X), ramp.data.y
+    U, out = bounds.U[ramp.owner], np.empty(len(y))
+    for i in range(len(y)):
+        order = np.argsort(-X[i], kind="stable")
+        room = np.minimum(np.cumsum(U[order]), bounds.norm)
+        out[i] = float(np.diff(room, prepend=0.0) @ X[i][order])
+    M = 1.0 + np.maximum(-y * bounds.low, -y * bounds.high) + out
+    return replace(bounds, M=np.minimum(bounds.M, M)).settled()
+
+
+def _samples(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
+    relaxed, M = _Relaxed(ramp, bounds, UB), bounds.M.copy()
+    for i in np.flatnonzero(~bounds.fixed):
+        if clock.out():
+            break
+        M[i] = min(M[i], relaxed.slack(int(i)))
+    return replace(bounds, M=M).settled()
+
+
+def _classes(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+    relaxed, M, y = _Relaxed(ramp, bounds, UB), bounds.M.copy(), ramp.data.y
+    for side in (1.0, -1.0):
+        own = ramp.data.X[y == side]
+        low, high = own.min(axis=0), own.max(axis=0)
+        cost = relaxed.vector(-low, high, -1.0) if side > 0 else relaxed.vector(high, -low, 1.0)
+        M[y == side] = np.minimum(M[y == side], 1.0 + relaxed.largest(cost)[1])
+    return replace(bounds, M=M).settled()
+
+
+def solve(
+    ramp: Ramp,
+    start: Point,
+    rounds: int = 4,
+    limits: Limits | None = None,
+    by_sample: bool = True,
+    clock: Clock | None = None,
+) -> Proved:
+    """From a good point: tighten (half of the time, if that is bounded), then branch and bound.
+
+    The answer is recomputed from its weights.
+    """
+    limits, clock = limits or Limits(), clock or Clock()
+    bounds = tightened(ramp, first_bounds(ramp, start.F), start.F, rounds, by_sample, clock.part(0.5))
+    if bounds.norm <= GONE or not (bounds.U > GONE).any():
+        best = better([ramp.flat(), start])
+        return _proved(ramp, bounds, best, ramp.flat().F, min(bounds.norm, GONE * len(bounds.U)), limits)
+    whole = Whole(ramp, bounds)
+    answer = whole.solve(start, replace(limits, seconds=clock.left()))
+    if answer.status in ("infeasible", "unbounded"):
+        raise SolverError(
+            f"HiGHS called a program {answer.status!r} that has a point of value {start.F:.6g}: standardise the table, "
+            "or use solver='fast'"
+        )
+    best = start
+    if answer.x is not None:
+        features, marked = whole.chosen(answer.x)
+        if ramp.fits(features):
+            best = better([start, on(ramp, features, marked), on(ramp, features)])
+    small = GONE * int((bounds.U <= GONE).sum())
+    return _proved(ramp, bounds, best, answer.bound, small, limits, answer)
+
+
+def _proved(
+    ramp: Ramp, bounds: Bounds, best: Point, below: float, small: float, limits: Limits, answer: Answer | None = None
+) -> Proved:
+    """No point without the features that are gone is below `below`; their weights, `small` in all, change little."""
+    change = small * float(ramp.data.top @ np.abs(ramp.data.X).max(axis=1, initial=0.0))
+    bound = max(0.0, min(below - change, best.F))
+    gap = (best.F - bound) / max(best.F, 1e-300)
+    nodes, clock = (0, False) if answer is None else (answer.nodes, answer.clock)
+    return Proved(best, bound, gap, "optimal" if gap <= limits.gap else "limit", nodes, bounds, clock)
+
+
+class Whole:
+    """The mixed-integer program: columns p (d), q (d), b, xi (m), z (free samples), v (n), whole unless told."""
+
+    def __init__(self, ramp: Ramp, bounds: Bounds, whole_features: bool = True) -> None:
+        X, y, top = ramp.data.X, ramp.data.y, ramp.data.top
+        self.ramp, self.free = ramp, np.flatnonzero(~bounds.fixed)
+        m, d, n, k = len(y), X.shape[1], len(ramp.cost), len(self.free)
+        self.sizes = np.cumsum([d, d, 1, m, k, n])
+        yX = sparse.csr_array(y[:, None] * X)
+        pick = sparse.csr_array((np.ones(k), (self.free, np.arange(k))), shape=(m, k))
+        eye: Any = sparse.eye_array(m)
+        none: Any = sparse.csr_array
+        own = sparse.csr_array((np.ones(d), (ramp.owner, np.arange(d))), shape=(n, d))
+        parts: Any = [
+            [yX, -yX, none(y[:, None]), eye, pick @ sparse.diags_array(bounds.M[self.free]), None],
+            [none((k, d)), none((k, d)), none((k, 1)), pick.T, 2.0 * sparse.eye_array(k), None],
+            [own, own, None, None, None, -sparse.diags_array(bounds.U)],
+            [none((1, d)), none((1, d)), None, None, None, none(ramp.cost[None])],
+            [none(np.ones((1, d))), none(np.ones((1, d))), None, None, None, none((1, n))],
+        ]
+        U = bounds.U[ramp.owner]
+        integer = np.zeros(self.sizes[-1], dtype=bool)
+        integer[self.sizes[3] : self.sizes[5 if whole_features else 4]] = True
+        self.program = Program(
+            np.concatenate([np.ones(2 * d), [0.0], top, 2.0 * top[self.free], np.zeros(n)]),
+            np.concatenate([np.zeros(2 * d), [bounds.low], np.zeros(m + k + n)]),
+            np.concatenate([U, U, [bounds.high], np.full(m, ramp.top), np.ones(k), (bounds.U > GONE).astype(float)]),
+            sparse.block_array(parts),
+            np.concatenate([np.ones(m), np.full(k + n + 2, -np.inf)]),
+            np.concatenate([np.full(m, np.inf), np.full(k, 2.0), np.zeros(n), [ramp.budget], [bounds.norm]]),
+            integer,
+        )
+
+    def solve(self, start: Point | None, limits: Limits) -> Answer:
+        """From a point, where it has one."""
+        if start is not None:
+            self.program.start(self.at(start))
+        return self.program.solve(limits)
+
+    def at(self, start: Point) -> Array:
+        """A point as the program's variables."""
+        data, x = self.ramp.data, np.zeros(self.sizes[-1])
+        d = data.X.shape[1]
+        x[start.columns] = np.maximum(start.w, 0.0)
+        x[d + start.columns] = np.maximum(-start.w, 0.0)
+        x[2 * d] = start.b
+        outside = np.maximum(0.0, data.outside(start.w, start.b, start.columns))
+        left_out = (outside > 2.0) & self.ramp.ramp
+        x[self.sizes[2] : self.sizes[3]] = np.where(left_out, 0.0, np.minimum(outside, self.ramp.top))
+        x[self.sizes[3] : self.sizes[4]] = left_out[self.free]
+        x[self.sizes[4] + start.features] = 1.0
+        return x
+
+    def better_with(self, features: IntArray, value: float) -> None:
+        """Only points below a value that have one of these features."""
+        d, n = self.ramp.data.X.shape[1], len(self.ramp.cost)
+        top = self.ramp.data.top
+        worth = np.concatenate([np.ones(2 * d), [0.0], top, 2.0 * top[self.free], np.zeros(n)])
+        one = np.zeros(self.sizes[-1])
+        one[self.sizes[4] + features] = 1.0
+        self.program.add_rows(
+            sparse.csr_array(np.vstack([worth, one])), np.array([-np.inf, 1.0]), np.array([value, np.inf])
+        )
+
+    def chosen(self, x: Array) -> tuple[IntArray, BoolArray]:
+        """The features and the samples left out of an answer."""
+        marked = np.zeros(len(self.ramp.data.y), dtype=bool)
+        marked[self.free] = x[self.sizes[3] : self.sizes[4]] > 0.5
+        return np.flatnonzero(x[self.sizes[4] :] > 0.5), marked

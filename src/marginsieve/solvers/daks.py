@@ -1,0 +1,225 @@
+"""The dynamic adaptive kernel search: small exact programs over promising features and doubtful samples (DAKS).
+
+Every sample is out (its z is 1), in (0) or doubtful (z is to be found), every feature is in the kernel or not.
+Phase 1 is a good point and the other points at which swaps ended on the way. Phase 2 solves the program without a whole
+budget for the doubtful samples, ranks the features by weight and then by pull, and solves the program on a kernel:
+the features of the points seen, which local optima share in part and an exact program recombines, and the best ranked.
+Phase 3 adds the next features of the ranking, bucket by bucket, and asks for a better point that uses one of them.
+After each answer the samples' states follow it, and a descent and swaps polish it. Before each pass random changes find
+further points: where a program is dear, a pass may be all that there is time for.
+
+What a program does not have is not in it: features outside the kernel, samples that are out. The constants M and U are
+tightened on the small program itself, which is why it is solved in a second where the whole one is not in an hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ..contracts import Array, BoolArray, IntArray
+from .branch_and_bound import GONE, Bounds, Whole, first_bounds, tightened
+from .clock import Clock
+from .highs import Limits, SolverError
+from .hinge_program import Data, begin, finish
+from .ramp_descent import FALL, Point, Ramp, better, by_feature, on, pulls_at, shaken, swapped
+
+IN, OUT, DOUBTFUL = 0, 1, 2
+PASSES = 5  # of phases 2 and 3
+IDLE = 3  # of them without a better point: it ends
+GROWING = 1  # passes with a ranking and a phase 3
+BUCKETS = 1  # of phase 3 in a pass
+SHAKES = 60  # random changes before a pass, at most
+WORK = 17_000  # linear programs after which they end, fewer the more samples there are
+SAMPLES = 400  # half as many at so many
+GOOD = 1.3  # points up to so many times the best one propose features for the kernel
+LARGEST = 30  # features in a kernel that the points seen propose
+RANKED = 10  # and that the ranking does
+RELAXED = 60  # features of the program without a whole budget
+GROWTH = 1.35  # of a bucket after an easy one
+EASY = 10  # nodes: a program that ends within them was easy
+FORGOTTEN = 2  # answers without a feature after which it leaves the kernel; with the same z, after which that is fixed
+CELLS = 4e5  # nodes times cells of the program's matrix
+STRICT = 1e-6  # of the objective: what a better point must be better by
+
+
+def daks(ramp: Ramp, start: Point, seen: list[Point], rng: np.random.Generator, clock: Clock) -> Point:
+    """A point that is no worse than the start; `seen` are the points met on the way to it."""
+    programs = WORK / (1.0 + len(ramp.data.y) / SAMPLES)
+    search, idle = _Kernels(ramp, start, list(seen), clock), 0
+    for _ in range(PASSES):
+        if clock.out() or idle == IDLE:
+            break
+        before = search.best
+        search.best = shaken(ramp, search.best, SHAKES, rng, clock, search.seen, programs)
+        search.one_pass()
+        if search.best is not before:
+            search.best = swapped(ramp, search.best, clock)
+        idle = idle + 1 if search.best is before else 0
+    return search.best
+
+
+class _Kernels:
+    """The best point, the state of each sample, and what the last answers had in common."""
+
+    def __init__(self, ramp: Ramp, start: Point, seen: list[Point], clock: Clock) -> None:
+        self.ramp, self.best, self.seen, self.clock = ramp, start, seen, clock
+        self.state = self._states(start)
+        self.answers: list[Point] = []
+        self.easy, self.passes = False, 0
+
+    def _states(self, point: Point) -> IntArray:
+        """Out where a sample is left out, doubtful where it lies on the wrong side, else in."""
+        outside = self.ramp.data.outside(point.w, point.b, point.columns)
+        near = (outside >= 1.0) & (outside <= 2.0) & self.ramp.ramp
+        return np.where(point.marked, OUT, np.where(near, DOUBTFUL, IN))
+
+    def one_pass(self) -> None:
+        """Phase 2, whose kernel the ranking fills in the first passes, and phase 3, which goes on with it."""
+        self.passes += 1
+        self.state = np.where(self.state == DOUBTFUL, DOUBTFUL, self._states(self.best))
+        order = self._ranked() if self.passes <= GROWING else np.empty(0, dtype=np.intp)
+        kernel = np.union1d(self._proposed(), order[:RANKED]).astype(np.intp)
+        self._solve(kernel, None)
+        for bucket in self._buckets(order, kernel):
+            if self.clock.out():
+                return
+            self._solve(kernel, bucket)
+            kernel = self._without_forgotten(np.union1d(kernel, np.intersect1d(bucket, self.best.features)))
+
+    def _proposed(self) -> IntArray:
+        """The features of the points seen, the best points' first, the best one's in any case."""
+        chosen: dict[int, None] = dict.fromkeys(self.best.features.tolist())
+        for point in sorted(self.seen, key=lambda point: point.F):
+            if GOOD * self.best.F < point.F or len(chosen) >= LARGEST:
+                break
+            chosen |= dict.fromkeys(point.features.tolist())
+        return np.array(sorted(chosen), dtype=np.intp)
+
+    def _buckets(self, order: IntArray, kernel: IntArray) -> Iterator[IntArray]:
+        rest, size = order[~np.isin(order, kernel)], max(len(kernel), 1)
+        for _ in range(BUCKETS):
+            if len(rest):
+                yield np.sort(rest[:size])
+            rest = rest[size:]
+            size = int(np.ceil(GROWTH * size)) if self.easy else size
+
+    def _ranked(self) -> IntArray:
+        """The features that could enter: those with a weight in the program without a budget first, then by pull."""
+        ramp, marked = self.ramp, self.best.marked
+        if (self.state == DOUBTFUL).any():
+            marked = self._relaxed()
+        program = begin(ramp.data, np.ones(len(ramp.owner)))
+        program.leave_out(marked)
+        fit = finish(program)
+        weight = by_feature(ramp, fit.columns, np.abs(fit.w))
+        pull = pulls_at(ramp, fit.alpha)
+        pull[ramp.cost > ramp.budget * (1 + 1e-12)] = 0.0
+        order = np.lexsort((-pull, -weight)).astype(np.intp)
+        return order[pull[order] > 0]
+
+    def _relaxed(self) -> BoolArray:
+        """The samples left out where the budget need not be whole, on the features that pull hardest."""
+        pull = pulls_at(self.ramp, self.best.alpha)
+        pull[self.best.features] = np.inf
+        small = self._restricted(np.sort(np.argsort(-pull, kind="stable")[:RELAXED]).astype(np.intp))
+        marked = self.best.marked.copy()
+        if small is not None and (~small[1].fixed).any():
+            part, bounds, rows = small
+            answer = self._run(Whole(part, bounds, whole_features=False), None, part)
+            if answer is not None:
+                marked[rows] = answer[1]
+        both = len(np.unique(self.ramp.data.y[~marked])) == 2
+        return marked if both else self.best.marked
+
+    def _restricted(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
+        """The program on some features without the samples that are out, its bounds, its rows; None: nothing left."""
+        ramp, rows = self.ramp, np.flatnonzero(self.state != OUT)
+        data, columns = ramp.data, ramp.columns(features)
+        if len(np.unique(data.y[rows])) < 2 or not len(columns):
+            return None
+        owner = np.searchsorted(features, ramp.owner[columns])
+        kept = Data(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
+        part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features])
+        first = first_bounds(part, self._worth())
+        first = replace(first, fixed=first.fixed | (self.state[rows] == IN))
+        bounds = tightened(part, first, self._worth(), 1, clock=self.clock)
+        return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds, rows)
+
+    def _worth(self) -> float:
+        """What the best point costs beside the samples that are out."""
+        return max(self.best.F - 2.0 * float(self.ramp.data.top[self.state == OUT].sum()), 1e-9)
+
+    def _solve(self, kernel: IntArray, bucket: IntArray | None) -> None:
+        """Look for a better point on the kernel, with a feature of the bucket where there is one."""
+        features = kernel if bucket is None else np.union1d(kernel, bucket).astype(np.intp)
+        small = self._restricted(features)
+        if small is None:
+            return
+        part, bounds, rows = small
+        program = Whole(part, bounds)
+        if bucket is not None:
+            worth = self._worth() - STRICT * max(1.0, self.best.F)
+            program.better_with(np.searchsorted(features, bucket).astype(np.intp), worth)
+        answer = self._run(program, self._inside(features, rows) if bucket is None else None, part)
+        if answer is not None:
+            marked = self.state == OUT
+            marked[rows] = answer[1]
+            self._take(features[answer[0]], marked)
+
+    def _run(self, program: Whole, start: Point | None, part: Ramp) -> tuple[IntArray, BoolArray] | None:
+        nodes = int(np.clip(CELLS / (part.data.X.size + 1), 20, 1000))
+        limits = Limits(nodes=nodes, stall_nodes=max(nodes // 4, 20), seconds=self.clock.left())
+        try:
+            answer = program.solve(start, limits)
+        except SolverError:
+            return None  # a program that cannot be solved proposes nothing
+        self.clock.cut = self.clock.cut or answer.clock
+        self.easy = answer.nodes <= EASY and answer.status in ("optimal", "infeasible")
+        return None if answer.x is None else program.chosen(answer.x)
+
+    def _inside(self, features: IntArray, rows: IntArray) -> Point:
+        """The best point as a point of the restricted program."""
+        best, columns = self.best, self.ramp.columns(features)
+        return replace(
+            best,
+            features=np.searchsorted(features, best.features),
+            columns=np.searchsorted(columns, best.columns),
+            marked=best.marked[rows],
+        )
+
+    def _take(self, features: IntArray, marked: BoolArray) -> None:
+        """Polish an answer, keep it where it is better, and let the samples' states follow it."""
+        ramp = self.ramp
+        if not ramp.fits(features):
+            return
+        found = better([on(ramp, features, marked), on(ramp, features, self.best.marked)])
+        self.answers = [*self.answers, found][-FORGOTTEN:]
+        if self.best.F - FALL * max(1.0, self.best.F) > found.F:
+            self.best = swapped(ramp, found, self.clock)
+            self.seen.append(self.best)
+        if ramp.ramp:
+            self.state = self._after(found)
+
+    def _after(self, found: Point) -> IntArray:
+        """The samples' states after an answer."""
+        outside = self.ramp.data.outside(found.w, found.b, found.columns)
+        state = self.state.copy()
+        state[(self.state == IN) & (outside >= 1.0)] = DOUBTFUL
+        state[(self.state == OUT) & (outside <= 1.0)] = DOUBTFUL
+        if len(self.answers) == FORGOTTEN:
+            out: Array = np.array([answer.marked for answer in self.answers])
+            state[(self.state == DOUBTFUL) & out.all(axis=0)] = OUT
+            state[(self.state == DOUBTFUL) & ~out.any(axis=0)] = IN
+        state[(state == IN) & self.best.marked] = DOUBTFUL  # the best point is a point of the next program
+        state[(state == OUT) & ~self.best.marked] = DOUBTFUL
+        return state
+
+    def _without_forgotten(self, kernel: IntArray) -> IntArray:
+        """The kernel without the features that none of the last answers had; the best point's stay."""
+        if len(self.answers) < FORGOTTEN:
+            return kernel.astype(np.intp)
+        seen = np.concatenate([answer.features for answer in self.answers] + [self.best.features])
+        return kernel[np.isin(kernel, seen)].astype(np.intp)

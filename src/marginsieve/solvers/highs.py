@@ -1,0 +1,223 @@
+"""Linear and mixed-integer programs in HiGHS: built once, changed in place, every answer with its status and bound.
+
+min  cost'x    subject to  row_lower <= A x <= row_upper,  lower <= x <= upper,  some x whole numbers
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..contracts import Array, BoolArray, IntArray, is_sparse
+
+INFINITY = float("inf")
+
+
+class SolverError(RuntimeError):
+    """HiGHS could not do what it was asked."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What bounds the work: iterations and nodes decide results; seconds are a backstop, an answer says if they cut."""
+
+    iterations: int | None = None  # of the simplex method, in an LP
+    nodes: int | None = None
+    stall_nodes: int | None = None  # nodes without a better solution
+    seconds: float | None = None
+    gap: float = 1e-4  # relative
+
+
+@dataclass(frozen=True)
+class Answer:
+    """status: "optimal", "limit" (with or without a point), "infeasible", "unbounded"; clock: seconds cut it."""
+
+    status: str
+    x: Array | None
+    value: float
+    bound: float  # no feasible point is below
+    row_dual: Array | None
+    iterations: int
+    nodes: int
+    clock: bool
+
+
+class Program:
+    """One model. Rows are given as a dense or sparse matrix (r, n); `integer` (n,) marks whole numbers."""
+
+    def __init__(
+        self,
+        cost: Array,
+        lower: Array,
+        upper: Array,
+        A: Any,
+        row_lower: Array,
+        row_upper: Array,
+        integer: BoolArray | None = None,
+        primal: bool = False,
+    ) -> None:
+        import highspy
+
+        self._highspy, self._h = highspy, highspy.Highs()
+        self._options: dict[str, Any] = {}
+        self.whole = integer is not None and bool(integer.any())
+        for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
+            self._set(name, value)
+        if self.whole:
+            self._set("mip_feasibility_tolerance", 1e-9)
+        else:
+            self._set("presolve", "off")  # small programs, solved again and again from the last basis
+            self._set("simplex_strategy", 4 if primal else 1)
+        begins, places, values = _by_row(A)
+        lp: Any = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = len(cost), len(row_lower)
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
+        lp.row_lower_, lp.row_upper_ = row_lower, row_upper
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        matrix = lp.a_matrix_
+        matrix.start_ = begins
+        matrix.index_ = places
+        matrix.value_ = values
+        if self.whole:
+            kind = highspy.HighsVarType
+            lp.integrality_ = [kind.kInteger if one else kind.kContinuous for one in np.asarray(integer)]
+        self._check(self._h.passModel(lp), "take the model")
+
+    @property
+    def rows(self) -> int:
+        return int(self._h.getNumRow())
+
+    def costs(self, columns: IntArray, values: Array) -> None:
+        """Other costs for some columns."""
+        self._check(self._h.changeColsCost(len(columns), _int(columns), values), "change costs")
+
+    def bounds(self, columns: IntArray, lower: Array, upper: Array) -> None:
+        """Other bounds for some columns."""
+        self._check(self._h.changeColsBounds(len(columns), _int(columns), lower, upper), "change bounds")
+
+    def row_bounds(self, rows: IntArray, lower: Array, upper: Array) -> None:
+        """Other bounds for some rows."""
+        self._check(self._h.changeRowsBounds(len(rows), _int(rows), lower, upper), "change rows")
+
+    def add_rows(self, A: Any, lower: Array, upper: Array) -> None:
+        """Further rows (k, n)."""
+        start, index, value = _by_row(A)
+        self._check(self._h.addRows(len(lower), lower, upper, len(value), start[:-1], index, value), "add rows")
+
+    def delete_rows(self, rows: IntArray) -> None:
+        """Rows leave, the others close up."""
+        self._check(self._h.deleteRows(len(rows), _int(rows)), "delete rows")
+
+    def forget(self) -> None:
+        """The next solve begins from nothing."""
+        self._check(self._h.clearSolver(), "forget the last basis")
+
+    def start(self, x: Array) -> None:
+        """A point to begin a mixed-integer search with."""
+        solution = self._highspy.HighsSolution()
+        solution.col_value = list(x)
+        solution.value_valid = True
+        self._check(self._h.setSolution(solution), "take a start")
+
+    def solve(self, limits: Limits | None = None) -> Answer:
+        """Solve from where the last solve ended."""
+        self._limit(limits or Limits())
+        self._run()
+        info, status = self._h.getInfo(), self._h.getModelStatus()
+        told = self._told(status)
+        solution = self._h.getSolution()
+        found = told == "optimal" or (told == "limit" and info.primal_solution_status == 2)  # 2: feasible
+        has_point = bool(solution.value_valid) and found
+        value = float(info.objective_function_value) if has_point else INFINITY
+        return Answer(
+            told,
+            np.array(solution.col_value) if has_point else None,
+            value,
+            float(info.mip_dual_bound) if self.whole else (value if told == "optimal" else -INFINITY),
+            np.array(solution.row_dual) if has_point and solution.dual_valid else None,
+            max(int(info.simplex_iteration_count), 0),
+            max(int(info.mip_node_count), 0) if self.whole else 0,
+            status == self._highspy.HighsModelStatus.kTimeLimit,
+        )
+
+    def _run(self) -> None:
+        """Run; Ctrl-C stops a mixed-integer search within a moment and is raised again."""
+        if not self.whole:
+            self._h.run()
+            return
+        pressed: list[KeyboardInterrupt] = []
+
+        def look(_kind: Any, _message: str, _out: Any, asked: Any, _user: Any) -> None:
+            try:  # a signal is delivered where Python runs, which is here
+                asked.user_interrupt = int(bool(pressed) or self.interrupted())
+            except KeyboardInterrupt as stop:
+                pressed.append(stop)
+                asked.user_interrupt = 1
+
+        self._h.setCallback(look, None)
+        self._h.startCallback(self._highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
+        try:
+            self._h.run()
+        finally:
+            self._h.stopCallback(self._highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
+        if pressed:
+            raise pressed[0]
+
+    def interrupted(self) -> bool:
+        """Whether a search is to stop; for those who have their own reason."""
+        return False
+
+    def _told(self, status: Any) -> str:
+        names = _names()
+        if status in names:
+            return names[status]
+        raise SolverError(
+            f"HiGHS ended with {self._h.modelStatusToString(status)!r} on a program of {self._h.getNumCol()} columns "
+            f"and {self.rows} rows: rescale the table (standardize=True), or lower C"
+        )
+
+    def _limit(self, limits: Limits) -> None:
+        whole = 2**31 - 1
+        self._set("time_limit", INFINITY if limits.seconds is None else self._h.getRunTime() + limits.seconds)
+        if not self.whole:
+            self._set("simplex_iteration_limit", whole if limits.iterations is None else limits.iterations)
+            return
+        self._set("mip_rel_gap", limits.gap)
+        self._set("mip_max_nodes", whole if limits.nodes is None else limits.nodes)
+        self._set("mip_max_stall_nodes", whole if limits.stall_nodes is None else limits.stall_nodes)
+
+    def _set(self, name: str, value: Any) -> None:
+        if self._options.get(name) != value:
+            self._check(self._h.setOptionValue(name, value), f"set {name}")
+            self._options[name] = value
+
+    def _check(self, status: Any, what: str) -> None:
+        if status == self._highspy.HighsStatus.kError:
+            raise SolverError(f"HiGHS could not {what}")
+
+
+@cache
+def _names() -> dict[Any, str]:
+    """HiGHS's ways to end, in our words."""
+    from highspy import HighsModelStatus as Kinds
+
+    cut = (Kinds.kIterationLimit, Kinds.kTimeLimit, Kinds.kSolutionLimit, Kinds.kObjectiveBound, Kinds.kInterrupt)
+    infeasible = dict.fromkeys((Kinds.kInfeasible, Kinds.kUnboundedOrInfeasible), "infeasible")
+    return {Kinds.kOptimal: "optimal", Kinds.kUnbounded: "unbounded", **infeasible, **dict.fromkeys(cut, "limit")}
+
+
+def _by_row(A: Any) -> tuple[Any, Any, Array]:
+    """A matrix row by row: starts, columns, values."""
+    if is_sparse(A):
+        rows = sparse.csr_array(A)
+        return _int(rows.indptr), _int(rows.indices), rows.data.astype(float)
+    r, n = A.shape
+    return _int(np.arange(r + 1) * n), _int(np.tile(np.arange(n), r)), np.ascontiguousarray(A, dtype=float).ravel()
+
+
+def _int(values: Any) -> Any:
+    return np.asarray(values, dtype=np.int32)

@@ -1,0 +1,400 @@
+"""The ramp loss with a budget of features, by descents and swaps: good points fast, no proof.
+
+    F(w, b) = |w|_1 + sum_i top_i min(2, max(0, 1 - y_i f(x_i))),     the features with a weight within the budget
+
+The ramp is a hinge less a shifted hinge. A descent leaves out the samples with y f < -1 (their loss is 2 whatever
+happens), solves the hinge program on the others, marks anew, until F stops falling: the concave-convex procedure, F
+never rises. An exchange drops a feature, adds one of those whose pull |sum_i alpha_i y_i x_ij| on the program that is
+left is largest, and descends again; a swap adds first and drops one of those with the smallest weights where the budget
+asks for it. The first fall is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array, BoolArray, IntArray
+from .clock import Clock
+from .hinge_program import Data, Fit, HingeProgram, balanced, begin, finish, solve
+
+EXCHANGED = 40  # features that are tried in the place of one that goes
+CANDIDATES = 60  # features that a round of swaps tries to add
+DROPS = 6  # and those that it tries to drop for each
+FALL = 1e-7  # of F: what counts as a fall
+ROUNDS = 500  # of swaps
+SHAKES = 10  # random changes after which swaps begin anew
+WORK = 9_000  # linear programs after which none of them begins
+MANY = 200  # samples from which on there are fewer of them
+ACCEPTED = 1.1  # a point up to so much above the last is gone on from
+BACK = 15  # shakes after which the best point is gone on from
+HOPELESS = 1.3  # a descent that is so many times above the best after its first program is given up
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """One instance: columns of the table belong to features, features have costs and the budget bounds their sum."""
+
+    data: Data
+    owner: IntArray  # (d,) the feature of each column
+    cost: Array  # (n,) of the features
+    budget: float
+    ramp: bool = True  # else the plain hinge: no sample is ever left out
+    solved: list[int] = field(default_factory=lambda: [0], compare=False)  # linear programs so far
+
+    @property
+    def top(self) -> float:
+        """The largest lack that a sample pays for."""
+        return 2.0 if self.ramp else np.inf
+
+    @cached_property
+    def _own(self) -> bool:
+        """Whether every column is a feature of its own."""
+        return len(self.owner) == len(self.cost) and bool((self.owner == np.arange(len(self.owner))).all())
+
+    def columns(self, features: Sequence[int] | IntArray) -> IntArray:
+        own = self._own
+        return np.sort(np.asarray(features, dtype=np.intp)) if own else np.flatnonzero(np.isin(self.owner, features))
+
+    def program(self, columns: IntArray) -> HingeProgram:
+        return HingeProgram(self.data, columns, np.ones(len(self.owner)))
+
+    def fits(self, features: Sequence[int] | IntArray) -> bool:
+        return float(self.cost[np.asarray(features, dtype=np.intp)].sum()) <= self.budget * (1 + 1e-12)
+
+    def loss(self, outside: Array) -> float:
+        """sum_i top_i min(2, h_i), or of the hinge."""
+        h = np.maximum(0.0, outside)
+        return float(self.data.top @ (np.minimum(2.0, h) if self.ramp else h))
+
+    def flat(self) -> Point:
+        """w = 0 and the better of b = 1 and b = -1."""
+        data = self.data
+        b = 1.0 if data.top[data.y > 0].sum() >= data.top[data.y < 0].sum() else -1.0
+        outside = 1.0 - data.y * b
+        none = np.empty(0, dtype=np.intp)
+        marked = outside > 2.0 - 1e-12 if self.ramp else np.zeros(len(data.y), dtype=bool)
+        alpha = np.abs(balanced(data.y, data.top))
+        return Point(none, none, np.empty(0), b, marked, self.loss(outside), alpha)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Features with a weight, their columns and weights, the intercept, the samples left out, F, the last duals."""
+
+    features: IntArray
+    columns: IntArray
+    w: Array
+    b: float
+    marked: BoolArray
+    F: float
+    alpha: Array
+
+
+def _point(ramp: Ramp, fit: Fit) -> Point:
+    """A program's answer as a point, the samples that lie beyond the ramp marked."""
+    ramp.solved[0] += 1
+    outside = ramp.data.outside(fit.w, fit.b, fit.columns)
+    marked = outside > 2.0 if ramp.ramp else np.zeros(len(outside), dtype=bool)
+    live = np.flatnonzero(fit.w)
+    live = live[np.argsort(fit.columns[live])]
+    columns = fit.columns[live]
+    F = float(np.abs(fit.w).sum()) + ramp.loss(outside)
+    return Point(np.unique(ramp.owner[columns]), columns, fit.w[live], fit.b, marked, F, fit.alpha)
+
+
+def descend(ramp: Ramp, program: HingeProgram, marked: BoolArray, stop: float = np.inf, whole: bool = False) -> Point:
+    """From some samples left out, on the program's columns; given up where it begins far above `stop`.
+
+    With `whole` on all columns of the table, which join the program on demand.
+    """
+    best: Point | None = None
+    while True:
+        if ramp.ramp:
+            program.leave_out(marked)
+        found = _point(ramp, finish(program) if whole else program.solve())
+        if best is not None and best.F - FALL * max(1.0, best.F) <= found.F:
+            return best
+        if not ramp.ramp or HOPELESS * stop < found.F or np.array_equal(found.marked, marked):
+            return found
+        best, marked = found, found.marked
+
+
+def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None = None) -> Point:
+    """A descent on some features, from no sample left out unless told; never above the flat point."""
+    start = np.zeros(len(ramp.data.y), dtype=bool) if marked is None else marked
+    if not len(columns := ramp.columns(features)):
+        return ramp.flat()
+    return better([descend(ramp, ramp.program(columns), start), ramp.flat()])
+
+
+def everywhere(ramp: Ramp) -> Point:
+    """A descent on all features, from no sample left out; never above the flat point."""
+    program = begin(ramp.data, np.ones(len(ramp.owner)))
+    return better([descend(ramp, program, np.zeros(len(ramp.data.y), dtype=bool), whole=True), ramp.flat()])
+
+
+def better(points: Sequence[Point]) -> Point:
+    return min(points, key=lambda point: point.F)
+
+
+def by_feature(ramp: Ramp, columns: IntArray, value: Array) -> Array:
+    """(n,) the largest of a feature's columns' values."""
+    out = np.zeros(len(ramp.cost))
+    np.maximum.at(out, ramp.owner[columns], value)
+    return out
+
+
+def pulls_at(ramp: Ramp, alpha: Array) -> Array:
+    """(n,) how hard each feature pulls at these dual variables."""
+    return by_feature(ramp, np.arange(len(ramp.owner)), np.abs((alpha * ramp.data.y) @ ramp.data.X))
+
+
+def pulls(ramp: Ramp, here: Point) -> Array:
+    """(n,) how hard the features without a weight press for one: at most 1 where none would lower the last program."""
+    pull = pulls_at(ramp, here.alpha)
+    pull[here.features] = 0.0
+    return pull
+
+
+def within(ramp: Ramp, score: Array) -> list[int]:
+    """The features with the best scores, as many as the budget has room for."""
+    chosen, left = [], ramp.budget
+    for j in np.argsort(-score, kind="stable"):
+        if score[j] > 0 and ramp.cost[j] <= left * (1 + 1e-12):
+            chosen.append(int(j))
+            left -= float(ramp.cost[j])
+    return chosen
+
+
+def l1_weights(ramp: Ramp) -> Array:
+    """(n,) sizes of the weights of the l1 machine on all features."""
+    fit = solve(ramp.data)
+    return by_feature(ramp, fit.columns, np.abs(fit.w))
+
+
+def printed_start(ramp: Ramp, weight: Array) -> Point:
+    """The paper's first solution: the l1 machine's largest weights within the budget, the machine on them, the samples
+    beyond the ramp left out, the machine again."""
+    chosen = within(ramp, weight)
+    if not chosen:
+        return ramp.flat()
+    program = ramp.program(ramp.columns(chosen))
+    first = _point(ramp, program.solve())
+    if not ramp.ramp:
+        return first
+    program.leave_out(first.marked)
+    return better([first, _point(ramp, program.solve()), ramp.flat()])
+
+
+def eliminated(ramp: Ramp, weight: Array) -> list[int]:
+    """Features left when a third of the surplus, those with the smallest weights, goes at a time."""
+    left = np.flatnonzero(weight)
+    while len(left) and not ramp.fits(left):
+        surplus = 1
+        while surplus < len(left) and not ramp.fits(
+            left[np.argsort(-weight[left], kind="stable")][: len(left) - surplus]
+        ):
+            surplus += 1
+        stay = np.argsort(-weight[left], kind="stable")[: len(left) - max(1, (surplus + 2) // 3)]
+        left = np.sort(left[stay])
+        if not len(left):
+            break
+        fit = ramp.program(ramp.columns(left)).solve()
+        weight = by_feature(ramp, fit.columns, np.abs(fit.w)) + 1e-12 * (weight > 0)
+    return [int(j) for j in left]
+
+
+def apart(ramp: Ramp) -> Array:
+    """(n,) |mean difference| / (sum of the classes' standard deviations), the best of a feature's columns."""
+    data = ramp.data
+    sides = [data.X[data.y == side] for side in (1.0, -1.0)]
+    spread = sum(part.std(axis=0) for part in sides)
+    score = np.abs(sides[0].mean(axis=0) - sides[1].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return by_feature(ramp, np.arange(len(score)), score)
+
+
+def fast(
+    ramp: Ramp,
+    rng: np.random.Generator,
+    rounds: int = SHAKES,
+    clock: Clock | None = None,
+    seen: list[Point] | None = None,
+) -> tuple[Point, Point]:
+    """(best point, the paper's start): swaps from several sets of features, then from shaken ones.
+
+    There are `rounds` random changes, fewer where there are many samples. The points at which swaps ended are added to
+    `seen`.
+    """
+    clock, seen = clock or Clock(), [] if seen is None else seen
+    weight = l1_weights(ramp)
+    first = printed_start(ramp, weight)
+    sets = [within(ramp, weight), eliminated(ramp, weight), within(ramp, apart(ramp))]
+    points = [on(ramp, first.features, first.marked), *(on(ramp, chosen) for chosen in sets)]
+    seen += [_while_lower(ramp, point, clock, (_swap,)) for point in _distinct(points)]
+    fewer = min(1.0, MANY / len(ramp.data.y))
+    left, times = WORK - ramp.solved[0], int(np.ceil(rounds * fewer))
+    best = shaken(ramp, better([first, *seen]), times, rng, clock, seen, left)
+    return swapped(ramp, best, clock), first
+
+
+def _distinct(points: Sequence[Point]) -> list[Point]:
+    """One point for each set of features, the best first."""
+    seen: dict[tuple[int, ...], Point] = {}
+    for point in sorted(points, key=lambda point: point.F):
+        seen.setdefault(tuple(point.features.tolist()), point)
+    return list(seen.values())
+
+
+def shaken(
+    ramp: Ramp,
+    best: Point,
+    rounds: int,
+    rng: np.random.Generator,
+    clock: Clock | None = None,
+    seen: list[Point] | None = None,
+    programs: float = np.inf,
+) -> Point:
+    """Iterated swaps: some features go at random, others that pull come, samples near the ramp's edge change sides.
+
+    No further round begins after so many linear programs.
+    """
+    here, clock, seen = best, clock or Clock(), [] if seen is None else seen
+    last = ramp.solved[0] + programs
+    for k in range(rounds):
+        if clock.out() or ramp.solved[0] >= last:
+            break
+        there = _while_lower(ramp, _shake(ramp, here, rng), clock, (_swap,) if k % 2 else (_exchange,))
+        seen.append(there)
+        if best.F - FALL * max(1.0, best.F) > there.F:
+            best = there
+        if there.F < ACCEPTED * here.F:
+            here = there
+        if k % BACK == BACK - 1:
+            here = best
+    return best
+
+
+def _shake(ramp: Ramp, here: Point, rng: np.random.Generator) -> Point:
+    pull, count = pulls(ramp, here), len(here.features)
+    gone = rng.choice(here.features, size=rng.integers(1, max(2, count // 2 + 1)), replace=False) if count else ()
+    stay = [int(j) for j in here.features if j not in gone]
+    likely = np.argsort(-pull, kind="stable")[: max(20, 3 * count)]
+    likely = likely[pull[likely] > 0]
+    while len(likely):
+        chance = pull[likely] / pull[likely].sum()
+        new = int(rng.choice(likely, p=chance))
+        likely = likely[likely != new]
+        if ramp.fits([*stay, new]):
+            stay.append(new)
+        elif ramp.cost[here.features].min(initial=np.inf) >= ramp.cost.max():
+            break  # all cost the same, and there is no room for any
+    marked = here.marked.copy()
+    if ramp.ramp:
+        outside = ramp.data.outside(here.w, here.b, here.columns)
+        near = (outside >= 1.0) & (outside <= 2.0)
+        marked = np.where(marked, rng.random(len(marked)) < 0.5, near & (rng.random(len(marked)) < 0.2))
+    return on(ramp, stay, marked)
+
+
+def swapped(ramp: Ramp, here: Point, clock: Clock | None = None) -> Point:
+    """Exchanges, and then swaps that add first, until none of those tried lowers F."""
+    return _while_lower(ramp, here, clock or Clock(), (_exchange, _swap))
+
+
+def _while_lower(ramp: Ramp, here: Point, clock: Clock, moves: Sequence[Any]) -> Point:
+    for _ in range(ROUNDS):
+        target = here.F - FALL * max(1.0, here.F)
+        for move in moves:
+            there = move(ramp, here, target, clock)
+            if there is not None:
+                break
+        else:
+            return here
+        here = there
+    return here
+
+
+def _exchange(ramp: Ramp, here: Point, target: float, clock: Clock) -> Point | None:
+    """The first lower point found by dropping a feature and adding one that pulls on what is left."""
+    weight = by_feature(ramp, here.columns, np.abs(here.w))
+    room = not len(here.features) or ramp.fits([*here.features, int(np.argmin(ramp.cost))])
+    if room and (there := _swap(ramp, here, target, clock)) is not None:
+        return there
+    program = ramp.program(ramp.columns(here.features)) if len(here.features) else None
+    for k in here.features[np.argsort(weight[here.features], kind="stable")]:
+        assert program is not None
+        silent, rest = ramp.columns([k]), here.features[here.features != k]
+        program.silence(silent)
+        less = descend(ramp, program, here.marked)
+        pull = _pressing(ramp, less)
+        pull[here.features] = 0.0
+        order = np.argsort(-pull, kind="stable")[:EXCHANGED]
+        for j in order[pull[order] > 1.0]:
+            if clock.out():
+                return None
+            if not ramp.fits([*rest, int(j)]):
+                continue
+            new = ramp.columns([j])
+            program.join(new)
+            found = descend(ramp, program, less.marked, here.F)
+            if target > found.F:
+                return found
+            program.leave(new)
+        program.silence(silent, False)
+    return None
+
+
+def _swap(ramp: Ramp, here: Point, target: float, clock: Clock) -> Point | None:
+    """The first lower point found by adding a feature and, where the budget asks for it, dropping others."""
+    pull = _pressing(ramp, here)
+    order = np.argsort(-pull, kind="stable")[:CANDIDATES]
+    program = ramp.program(ramp.columns(here.features))
+    for j in order[pull[order] > 1.0]:
+        if clock.out():
+            return None
+        new = ramp.columns([j])
+        program.join(new)
+        found = descend(ramp, program, here.marked, here.F)
+        if ramp.fits(found.features):
+            if target > found.F:
+                return found
+        elif (less := _without_one(ramp, program, found, int(j), here, target)) is not None:
+            return less
+        program.leave(new)
+    return None
+
+
+def _pressing(ramp: Ramp, here: Point) -> Array:
+    """The pulls of the features that the budget could pay for."""
+    pull = pulls(ramp, here)
+    pull[ramp.cost > ramp.budget * (1 + 1e-12)] = 0.0
+    return pull
+
+
+def _without_one(
+    ramp: Ramp, program: HingeProgram, wide: Point, added: int, here: Point, target: float
+) -> Point | None:
+    """The first lower point when one of the features with the smallest weights goes, and more where that is needed."""
+    weight = by_feature(ramp, wide.columns, np.abs(wide.w))
+    others = np.array([j for j in wide.features if j != added], dtype=np.intp)
+    for k in others[np.argsort(weight[others], kind="stable")[:DROPS]]:
+        gone, rest = [int(k)], [int(j) for j in wide.features if j != k]
+        for other in sorted((j for j in rest if j != added), key=lambda j: weight[j]):
+            if ramp.fits(rest):
+                break
+            gone.append(other)
+            rest.remove(other)
+        if not ramp.fits(rest):
+            continue
+        silent = ramp.columns(gone)
+        program.silence(silent)
+        found = descend(ramp, program, wide.marked, here.F)
+        program.silence(silent, False)
+        if target > found.F and ramp.fits(found.features):
+            return found
+    return None

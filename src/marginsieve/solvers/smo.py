@@ -1,0 +1,361 @@
+"""Quadratic programs with one equality and a box, by pair steps and conjugate gradients.
+
+    max_c  p'c - 1/2 c'Kc    subject to  sum(c) = const,  lo <= c <= hi          c, p, lo, hi (m,), K (m, m)
+
+E = p - Kc is the ascent direction. The point is optimal when no pair (i, j) with c_i < hi_i and c_j > lo_j has
+E_i > E_j; the largest such difference is the violation.
+
+Pair steps (sequential minimal optimisation) move one pair by t = (E_i - E_j) / (K_ii + K_jj - 2 K_ij), clipped to the
+box; i has the largest E, j promises the largest gain. They find quickly which variables sit at a bound, and then
+crawl. Conjugate gradients over the variables inside the box crawl nowhere: after a warm start they alone are often
+enough, and between bursts of pair steps they do the rest. Both only ever raise the objective.
+
+C-SVC is p = y with c_i between 0 and y_i C_i; SVDD is p = diag K with 2K in place of K, sum(c) = 1.
+"""
+
+import numpy as np
+
+from ..contracts import Array
+from .jit import jit
+
+EPS = float(np.finfo(float).eps)
+WORK_BETWEEN_LOOKS = 30_000_000  # multiplications before the loop returns to Python: under a tenth of a second
+BURST = 2  # pair steps between two rounds of conjugate gradients, in multiples of m
+ROUNDS = 30  # products with K in one round of conjugate gradients, fewer where that takes longer than
+PRODUCT_WORK = 300_000_000  # so many multiplications
+STEP_WORK = 80_000_000  # samples visited by the pair steps between two rounds, at most
+HUGE = 1e300
+AT_BOUND = 1e-10  # of the width of the box
+
+
+@jit
+def _pairs(
+    K: Array, diagonal: Array, lo: Array, hi: Array, c: Array, E: Array, gain: Array, tol: float, limit: int
+) -> int:
+    """At most `limit` pair steps, in place; fewer when the violation is at `tol`. `gain` is room to work in."""
+    m, tau = c.shape[0], 1e-290
+    up, low = -HUGE, HUGE
+    for k in range(m):
+        tau += 1e-12 / m * abs(diagonal[k])
+        above = E[k] if c[k] < hi[k] else -HUGE
+        below = E[k] if c[k] > lo[k] else HUGE
+        up = above if above > up else up
+        low = below if below < low else low
+    for step in range(limit):
+        if up - low <= tol:
+            return step
+        i = 0
+        while E[i] != up or c[i] >= hi[i]:
+            i += 1
+        Ki, best = K[i], -1.0
+        for k in range(m):
+            slope = up - E[k]
+            slope = slope if (c[k] > lo[k] and slope > 0.0) else 0.0
+            curve = diagonal[i] + diagonal[k] - 2.0 * Ki[k]
+            curve = curve if curve > tau else tau
+            gain[k] = slope * slope / curve
+            best = gain[k] if gain[k] > best else best
+        j = 0
+        while gain[j] != best:
+            j += 1
+        Kj = K[j]
+        t = (up - E[j]) / max(diagonal[i] + diagonal[j] - 2.0 * Ki[j], tau)
+        room_i, room_j = hi[i] - c[i], c[j] - lo[j]
+        if t >= room_i and room_i <= room_j:
+            t = room_i
+            c[i], c[j] = hi[i], (lo[j] if room_i == room_j else c[j] - t)
+        elif t >= room_j:
+            t = room_j
+            c[i], c[j] = c[i] + t, lo[j]
+        else:
+            c[i], c[j] = c[i] + t, c[j] - t
+        up, low = -HUGE, HUGE
+        for k in range(m):
+            e = E[k] - t * (Ki[k] - Kj[k])
+            E[k] = e
+            above = e if c[k] < hi[k] else -HUGE
+            below = e if c[k] > lo[k] else HUGE
+            up = above if above > up else up
+            low = below if below < low else low
+    return limit
+
+
+@jit
+def _inside(lo: Array, hi: Array, c: Array, free: Array, d: Array) -> int:
+    """Mark with 1 and count the variables strictly inside the box; the direction d starts anew."""
+    count = 0
+    for k in range(c.shape[0]):
+        free[k], d[k] = 0.0, 0.0
+        if lo[k] < c[k] < hi[k]:
+            free[k] = 1.0
+            count += 1
+    return count
+
+
+@jit
+def _residual(E: Array, free: Array, inside: int) -> tuple[float, float, float]:
+    """Mean of E over the free variables; sum of squares and range of the residual r = E - mean.
+
+    The mean is taken twice: r may be a millionth of E, and its sum must vanish to the precision of r.
+    """
+    first, rest, square, top, bottom = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(E.shape[0]):
+        first += free[k] * E[k] / inside
+    for k in range(E.shape[0]):
+        rest += free[k] * (E[k] - first) / inside
+    mean = first + rest
+    for k in range(E.shape[0]):
+        r = free[k] * (E[k] - mean)
+        square += r * r
+        top = r if r > top else top
+        bottom = r if r < bottom else bottom
+    return mean, square, top - bottom
+
+
+@jit
+def _room(lo: Array, hi: Array, c: Array, d: Array, t: float) -> tuple[float, int]:
+    """The longest step along d up to t that stays in the box, and which variable stops it (-1: none)."""
+    hit = -1
+    for k in range(c.shape[0]):
+        if d[k] != 0.0:
+            room = ((hi[k] if d[k] > 0.0 else lo[k]) - c[k]) / d[k]
+            if room <= t:
+                t, hit = room, k
+    return t, hit
+
+
+@jit
+def _direction(E: Array, free: Array, d: Array, inside: int, previous: float, tol: float) -> tuple[float, float]:
+    """The next conjugate direction d; its slope (0: flat enough, or too few variables) and the residual's square."""
+    if inside < 2:
+        return 0.0, previous
+    mean, square, spread = _residual(E, free, inside)
+    if spread <= tol:
+        return 0.0, square
+    slope = 0.0
+    for k in range(E.shape[0]):
+        r = free[k] * (E[k] - mean)
+        d[k] = r + square / previous * d[k]
+        slope += d[k] * r
+    return max(slope, 0.0), square
+
+
+@jit
+def _conjugate(
+    K: Array, lo: Array, hi: Array, c: Array, E: Array, room: Array, tol: float, rounds: int, go_on: bool
+) -> int:
+    """Conjugate gradients over the variables strictly inside the box, their sum kept.
+
+    A variable that hits a bound stays there; then the rest starts anew, or it ends unless `go_on`. Returns the number
+    of products with K that it took.
+    """
+    m, d, free, q = c.shape[0], room[1], room[2], room[6]
+    inside, previous = _inside(lo, hi, c, free, d), HUGE
+    for used in range(rounds):
+        slope, previous = _direction(E, free, d, inside, previous, tol)
+        if slope <= 0.0:
+            return used
+        _times(K, d, q)
+        curve = 0.0
+        for k in range(m):
+            curve += d[k] * q[k]
+        t, hit = _room(lo, hi, c, d, slope / curve if curve > 1e-12 * slope else HUGE)
+        if t >= HUGE:
+            return used
+        for k in range(m):
+            c[k] = min(max(c[k] + t * d[k], lo[k]), hi[k])
+            E[k] -= t * q[k]
+        if hit >= 0:  # start anew without the variable that sits at its bound now
+            c[hit] = hi[hit] if d[hit] > 0.0 else lo[hit]
+            if not go_on:
+                return used
+            inside, previous = _inside(lo, hi, c, free, d), HUGE
+    return rounds
+
+
+@jit
+def _times(K: Array, v: Array, out: Array) -> None:
+    """out = Kv for a symmetric K, row by row, rows with v = 0 left out; compiles in no time, unlike a call of BLAS."""
+    m = v.shape[0]
+    for k in range(m):
+        out[k] = 0.0
+    for j in range(m):
+        if v[j] != 0.0:
+            row = K[j]
+            for k in range(m):
+                out[k] += v[j] * row[k]
+
+
+@jit
+def _fresh(K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array) -> float:
+    """E = p - Kc computed anew; returns the violation, HUGE where K is not finite."""
+    up, low = -HUGE, HUGE
+    _times(K, c, E)
+    for k in range(c.shape[0]):
+        E[k] = p[k] - E[k]
+        if not abs(E[k]) < HUGE:
+            return HUGE
+        if c[k] < hi[k] and E[k] > up:
+            up = E[k]
+        if c[k] > lo[k] and E[k] < low:
+            low = E[k]
+    return max(up - low, 0.0)
+
+
+@jit
+def _ascend(
+    K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array, room: Array, tol: float, limit: int, work: int
+) -> tuple[float, int]:
+    """Rounds of conjugate gradients and pair steps until `tol`, `limit` pair steps, `work`, or the floor of rounding.
+
+    Returns the violation at a gradient computed afresh, and the pair steps taken (-1: at the floor).
+    """
+    m, steps, spent, before = c.shape[0], 0, 0, HUGE
+    diagonal, largest, warm = room[0], 0.0, False
+    for k in range(m):
+        diagonal[k] = K[k, k]
+        largest = max(largest, abs(K[k, k]))
+        warm = warm or c[k] != 0.0
+    gap = _fresh(K, p, lo, hi, c, E)
+    if gap >= HUGE:
+        return gap, -1
+    rounds = max(4, min(ROUNDS, PRODUCT_WORK // (m * m)))
+    while spent <= work:
+        if warm:  # right after a warm start, a bound in the way means that the bounds must be found first
+            spent += m * m * _conjugate(K, lo, hi, c, E, room, 0.5 * tol, rounds, steps > 0)
+        warm = True
+        burst = min(BURST * m + 20, STEP_WORK // m + 1, limit - steps)
+        taken = _pairs(K, diagonal, lo, hi, c, E, room[1], tol, burst)
+        steps, spent = steps + taken, spent + 3 * m * taken
+        if taken < burst or steps >= limit:
+            gap = _fresh(K, p, lo, hi, c, E)
+            if gap <= tol or steps >= limit:
+                return gap, steps
+            noise = 0.0
+            for k in range(m):
+                noise += np.sqrt(abs(diagonal[k])) * abs(c[k])
+            if gap <= 16.0 * EPS * np.sqrt(largest) * noise or gap >= before:
+                return gap, -1
+            before = gap
+    return _fresh(K, p, lo, hi, c, E), steps
+
+
+@jit
+def _box(y: Array, top: Array, lo: Array, hi: Array, c: Array) -> None:
+    """Fill in the box of a C-SVC; c is clipped into it and its heavier class shrunk so that sum(c) = 0."""
+    m = y.shape[0]
+    positive, negative = 0.0, 0.0
+    for k in range(m):
+        lo[k] = 0.0 if y[k] > 0.0 else -top[k]
+        hi[k] = top[k] if y[k] > 0.0 else 0.0
+        c[k] = min(max(c[k], lo[k]), hi[k])
+        positive, negative = positive + max(c[k], 0.0), negative - min(c[k], 0.0)
+    for k in range(m):
+        if c[k] > 0.0 and positive > negative:
+            c[k] *= negative / positive
+        elif c[k] < 0.0 and negative > positive:
+            c[k] *= positive / negative
+
+
+@jit
+def _intercept(lo: Array, hi: Array, c: Array, E: Array) -> float:
+    """The mean of E over the variables inside the box; if there is none, the middle of the interval that is left.
+
+    What lies within rounding of a bound is at it: a warm start leaves variables there that never were inside.
+    """
+    inside, total, up, low = 0, 0.0, -HUGE, HUGE
+    for k in range(c.shape[0]):
+        slip = AT_BOUND * (hi[k] - lo[k])
+        below, above = c[k] < hi[k] - slip, c[k] > lo[k] + slip
+        if below:
+            up = max(up, E[k])
+        if above:
+            low = min(low, E[k])
+        if below and above:
+            inside, total = inside + 1, total + E[k]
+    if inside:
+        return total / inside
+    return 0.5 * ((low if up == -HUGE else up) + (up if low == HUGE else low))
+
+
+@jit
+def _finite(K: Array, c: Array) -> bool:
+    """Whether a matrix holds numbers alone; asked at a cold start only, since a path goes on from what was checked."""
+    total = 0.0
+    for k in range(c.shape[0]):
+        if c[k] != 0.0:
+            return True
+    for i in range(K.shape[0]):
+        for j in range(K.shape[0]):
+            total += abs(K[i, j])
+    return total < HUGE
+
+
+@jit
+def _svc(
+    K: Array, y: Array, top: Array, c: Array, slack: Array, room: Array, tol: float, limit: int, work: int
+) -> tuple[float, float, float, int]:
+    """One stretch of work on c and slack, in place; `room` (7, m) is to work in.
+
+    It returns numbers alone: handing over arrays can lose an interrupt, and making them takes long to compile.
+    """
+    m, objective = y.shape[0], 0.0
+    lo, hi, E = room[3], room[4], room[5]
+    if not _finite(K, c):
+        return 0.0, 0.0, HUGE, -1
+    _box(y, top, lo, hi, c)
+    gap, steps = _ascend(K, y, lo, hi, c, E, room, tol, limit, work)
+    b = _intercept(lo, hi, c, E)
+    for k in range(m):
+        objective += 0.5 * c[k] * (y[k] + E[k])
+        slack[k] = max(0.0, 1.0 - y[k] * (y[k] - E[k] + b))
+    return b, objective, gap, steps
+
+
+def svc(
+    K: Array, y: Array, top: Array, start: Array, tol: float, max_iter: int
+) -> tuple[Array, float, float, Array, float]:
+    """C-SVC from any point `start`: (coefficients, intercept, dual objective, slacks, violation).
+
+    It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress. The compiled loop
+    comes back every tenth of a second or so, so that Ctrl-C is heard.
+    """
+    c, slack, room = start.copy(), np.empty(len(y)), np.empty((7, len(y)))
+    while True:
+        b, objective, gap, steps = _svc(K, y, top, c, slack, room, tol, max_iter, WORK_BETWEEN_LOOKS)
+        if gap <= tol or steps < 0 or steps >= max_iter:
+            return c, b, objective, slack, gap
+        max_iter -= steps
+
+
+@jit
+def _quadratic(
+    K: Array, p: Array, lo: Array, hi: Array, c: Array, room: Array, tol: float, limit: int, work: int
+) -> tuple[float, float, float, int]:
+    """One stretch of work on c, in place: (multiplier of the sum, objective, violation, pair steps)."""
+    objective, E = 0.0, room[5]
+    gap, steps = _ascend(K, p, lo, hi, c, E, room, tol, limit, work)
+    for k in range(c.shape[0]):
+        objective += 0.5 * c[k] * (p[k] + E[k])
+    return _intercept(lo, hi, c, E), objective, gap, steps
+
+
+def quadratic(
+    K: Array, p: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int
+) -> tuple[Array, float, float, Array, float]:
+    """max p'c - 1/2 c'Kc from a feasible `start`, its sum kept: (c, multiplier, objective, E = p - Kc, violation)."""
+    c, room = start.copy(), np.empty((7, len(start)))
+    while True:
+        multiplier, objective, gap, steps = _quadratic(K, p, lo, hi, c, room, tol, max_iter, WORK_BETWEEN_LOOKS)
+        if gap <= tol or steps < 0 or steps >= max_iter:
+            return c, multiplier, objective, room[5].copy(), gap
+        max_iter -= steps
+
+
+def svdd(
+    K: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int
+) -> tuple[Array, float, float, Array, float]:
+    """SVDD from a feasible `start`: (c, multiplier, dual objective, E = diag K - 2Kc, violation)."""
+    if not np.isfinite(K).all():
+        return start, 0.0, 0.0, start, HUGE
+    return quadratic(2.0 * K, K.diagonal().copy(), lo, hi, start, tol, max_iter)

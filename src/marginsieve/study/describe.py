@@ -1,0 +1,53 @@
+"""How hard is a table? Its size, its class shares, and how far the classes overlap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..contracts import Array, IntArray
+from ..data.table import Columns
+from ..estimators.inputs import check_classes, read_target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def describe(X: Any, y: Any) -> pd.Series:
+    """Features, samples, shares of the rarest and the most frequent class in per cent, imbalance ratio, GFR.
+
+    GFR is the generalised Fisher ratio of the numeric columns (Euclidean distances, missing cells left out):
+    ``sum_k n_k |m - m_k| / sum_k sum_i |x_i - m_k|``, m the mean, m_k the mean of class k. Low means overlap.
+    """
+    import pandas as pd
+
+    classes, codes, _, _ = read_target(X, y, None, None)
+    check_classes(classes, codes)
+    columns = Columns.of(X)
+    Z = columns.encode(X)
+    Z = Z.toarray() if hasattr(Z, "toarray") else Z
+    counts = np.bincount(codes)
+    return pd.Series(
+        {
+            "features": Z.shape[1],
+            "samples": Z.shape[0],
+            "minority_percent": 100 * counts.min() / counts.sum(),
+            "majority_percent": 100 * (1 - counts.min() / counts.sum()),
+            "imbalance_ratio": (counts.sum() - counts.min()) / counts.min(),
+            "gfr": generalised_fisher_ratio(Z[:, [kind != "nominal" for kind in columns.kind]], codes),
+        }
+    )
+
+
+def generalised_fisher_ratio(Z: Array, codes: IntArray) -> float:
+    """Between-class over within-class distance, both summed over samples."""
+    if Z.shape[1] == 0:
+        return float("nan")
+    whole, between, within = np.nanmean(Z, axis=0), 0.0, 0.0
+    for code in np.unique(codes):
+        part = Z[codes == code]
+        centre = np.nanmean(part, axis=0)
+        between += len(part) * float(np.sqrt(np.nansum((whole - centre) ** 2)))
+        within += float(np.sqrt(np.nansum((part - centre) ** 2, axis=1)).sum())
+    return between / within if within > 0 else float("inf")

@@ -1,0 +1,129 @@
+"""What a feature looks like by class: effect size, direction, and the numbers of a small plot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..contracts import Array, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POINTS = 40  # values of a class that a small plot shows, evenly spread over its order
+LEVELS = 6  # levels that it names; the others are one
+
+
+def evidence(column: pd.Series, kind: str, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
+    """Effect size with its name, the direction in words, values by class."""
+    if kind in ("nominal", "boolean") or column.dtype.kind not in "iufb":
+        found = _of_levels(column, codes, classes, positive)
+    else:
+        found = _of_numbers(column.to_numpy(dtype=np.float64), codes, classes, positive)
+    if len(classes) == 2:  # the class of interest first
+        found["plot"]["classes"].sort(key=lambda part: part["class"] != classes[positive])
+    return found
+
+
+def _of_numbers(value: Array, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
+    known = np.isfinite(value)
+    parts = [np.sort(value[known & (codes == code)]) for code in range(len(classes))]
+    shown = {
+        "type": "numbers",
+        "classes": [
+            {
+                "class": classes[code],
+                "count": len(part),
+                "quartiles": [] if not len(part) else np.quantile(part, [0, 0.25, 0.5, 0.75, 1]).tolist(),
+                "points": part[np.unique(np.linspace(0, len(part) - 1, POINTS).round().astype(int))].tolist()
+                if len(part)
+                else [],
+            }
+            for code, part in enumerate(parts)
+        ],
+    }
+    if len(classes) == 2:
+        g = hedges_g(parts[positive], parts[1 - positive])
+        side = "higher" if g > 0 else "lower"
+        return {
+            "effect": {"name": "Hedges' g", "value": g},
+            "direction": f"{side} in {classes[positive]}",
+            "plot": shown,
+        }
+    effect = {"name": "eta squared", "value": eta_squared(parts)}
+    return {
+        "effect": effect,
+        "direction": _apart({name: part.mean() for name, part in zip(classes, parts, strict=True) if len(part)}),
+        "plot": shown,
+    }
+
+
+def _apart(means: dict[str, float]) -> str:
+    """Which class lies furthest from the one next to it, above or below the others."""
+    if len(means) < 2:
+        return ""
+    order = sorted(means, key=lambda name: means[name])
+    low, high = means[order[1]] - means[order[0]], means[order[-1]] - means[order[-2]]
+    return f"highest in {order[-1]}" if high >= low else f"lowest in {order[0]}"
+
+
+def _of_levels(column: pd.Series, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
+    known = column.notna().to_numpy()
+    levels, which = np.unique(column[known].astype(str), return_inverse=True)
+    table = np.zeros((len(classes), len(levels)))
+    np.add.at(table, (codes[known], which), 1.0)
+    share = table / np.maximum(table.sum(axis=1, keepdims=True), 1.0)
+    others = table.sum(axis=0) - table
+    ahead = share - others / np.maximum(others.sum(axis=1, keepdims=True), 1.0)
+    if len(classes) > 2 and ahead.size:
+        positive = int(np.unravel_index(np.argmax(ahead), ahead.shape)[0])
+    order = np.argsort(-table.sum(axis=0), kind="stable")
+    named, rest = order[:LEVELS], order[LEVELS:]
+    shown = {
+        "type": "levels",
+        "levels": [*levels[named].tolist(), *(["other"] if len(rest) else [])],
+        "classes": [
+            {
+                "class": classes[code],
+                "count": int(table[code].sum()),
+                "shares": [*share[code, named].tolist(), *([float(share[code, rest].sum())] if len(rest) else [])],
+            }
+            for code in range(len(classes))
+        ],
+    }
+    most = f"more often {levels[int(np.argmax(ahead[positive]))]!s} in {classes[positive]}" if len(levels) else "empty"
+    return {"effect": {"name": "Cramér's V", "value": cramers_v(table)}, "direction": most, "plot": shown}
+
+
+def hedges_g(ours: Array, others: Array) -> float:
+    """(mean - mean) / pooled standard deviation, times 1 - 3 / (4 (n1 + n2) - 9)."""
+    n1, n2 = len(ours), len(others)
+    if n1 < 1 or n2 < 1 or n1 + n2 < 3:
+        return 0.0
+    pooled = ((ours - ours.mean()) ** 2).sum() + ((others - others.mean()) ** 2).sum()
+    spread = np.sqrt(pooled / (n1 + n2 - 2))
+    if spread == 0:
+        return 0.0 if ours.mean() == others.mean() else float(np.sign(ours.mean() - others.mean()) * np.inf)
+    return float((ours.mean() - others.mean()) / spread * (1 - 3 / (4 * (n1 + n2) - 9)))
+
+
+def eta_squared(parts: list[Array]) -> float:
+    """The share of the variance that lies between the classes."""
+    every = np.concatenate(parts)
+    total = ((every - every.mean()) ** 2).sum()
+    between = sum(len(part) * (part.mean() - every.mean()) ** 2 for part in parts if len(part))
+    return float(between / total) if total > 0 else 0.0
+
+
+def cramers_v(table: Array) -> float:
+    """sqrt(chi^2 / (N (min(rows, columns) - 1))) of a table of counts, less what chance gives (Bergsma 2013)."""
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    total = table.sum()
+    if min(table.shape) < 2 or total < 3:
+        return 0.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / total
+    rows, columns = table.shape
+    phi = ((table - expected) ** 2 / expected).sum() / total - (rows - 1) * (columns - 1) / (total - 1)
+    least = min(size - (size - 1) ** 2 / (total - 1) for size in (rows, columns)) - 1
+    return float(np.sqrt(max(phi, 0.0) / least)) if least > 0 else 0.0

@@ -1,0 +1,186 @@
+"""What is remarkable about a table before anything is fitted: leaks, gaps, equal rows, rare classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from ..contracts import IntArray
+from ..data.numerals import is_text
+from ..errors import listing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEW = 10  # samples of a class below which a bootstrap says little
+LEVELS = 50  # different values up to which a column of whole numbers is also looked at as categories
+LIKELY = 0.05  # as many columns or more that separate the classes by chance: it is no alarm
+MIXED = 0.5  # share of a text column's cells that are numbers from which on the others are worth a look
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about the data: what kind, an "alarm" or a "note", a sentence, the columns it is about."""
+
+    kind: str
+    level: str
+    text: str
+    columns: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "level": self.level, "text": self.text, "columns": list(self.columns)}
+
+
+def findings_of(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]:
+    """What there is to say of the columns and rows that are used."""
+    import pandas as pd
+
+    codes = np.asarray(pd.factorize(y)[0], dtype=np.intp)
+    return [*_few(y, groups), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
+
+
+def leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
+    """Columns that tell the class without an error, where chance would hardly make one among so many."""
+    import pandas as pd
+
+    codes = np.asarray(pd.factorize(y)[0], dtype=np.intp)
+    copies: list[str] = []
+    tells: list[str] = []
+    for name, levels in _levels(X):
+        known = levels >= 0
+        if 2 * known.sum() < len(codes):
+            continue
+        pairs = np.unique(np.stack([levels[known], codes[known]]), axis=1)
+        counts = np.bincount(codes[known], minlength=codes.max() + 1)
+        if len(np.unique(pairs[0])) < pairs.shape[1] or (counts == 0).any():
+            continue  # a level with two classes, or a class without a level
+        ways = pairs.shape[1] * np.log(len(counts))  # each level has one of the classes: so many ways at most
+        if np.log(X.shape[1]) + ways + _mixings(counts[:, None])[0] < np.log(LIKELY):
+            (copies if pairs.shape[1] == len(counts) else tells).append(name)
+    told = {*copies, *tells}
+    tells += [name for name in _separating(X, codes) if name not in told]
+    found = []
+    if copies:
+        text = f"{listing(copies)} says the same as the target in every row: if it was made from it, drop it"
+        found.append(Finding("copy", "alarm", text, tuple(copies)))
+    if tells:
+        text = f"{listing(tells)} alone tells the classes apart without an error: check that it was known beforehand"
+        found.append(Finding("leak", "alarm", text, tuple(tells)))
+    return found
+
+
+def _mixings(counts: Any) -> Any:
+    """(n,) minus the logarithm of the number of ways to mix classes of these sizes, counts (k, n)."""
+    return gammaln(counts + 1.0).sum(axis=0) - gammaln(counts.sum(axis=0) + 1.0)
+
+
+def _levels(X: pd.DataFrame) -> list[tuple[str, IntArray]]:
+    """Columns of few values as codes, -1 where a cell is empty; then which cells of a column are empty."""
+    import pandas as pd
+
+    whole = X.select_dtypes("integer")
+    wide = set(whole.columns[(whole.max() - whole.min()) >= LEVELS])
+    out = []
+    for name, dtype in X.dtypes.items():
+        if dtype.kind != "f" and name not in wide:
+            out.append((str(name), np.asarray(pd.factorize(X[name])[0], dtype=np.intp)))
+    empty = X.isna()
+    out += [(str(name), empty[name].to_numpy().astype(np.intp)) for name in X.columns[empty.any()]]
+    return out
+
+
+def _separating(X: pd.DataFrame, codes: IntArray) -> list[str]:
+    """Columns of numbers on which the classes lie beside each other; none where chance would find some."""
+    numbers = X.select_dtypes("number")
+    if not numbers.shape[1]:
+        return []
+    values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    parts = [values[codes == code] for code in range(codes.max() + 1)]
+    counts = np.array([(~np.isnan(part)).sum(axis=0) for part in parts])
+    usable = (counts > 0).all(axis=0) & (2 * counts.sum(axis=0) >= len(codes))
+    low, high = (np.array([edge.reduce(part, axis=0) for part in parts])[:, usable] for edge in (np.fmin, np.fmax))
+    order = np.argsort(low, axis=0)
+    low, high = np.take_along_axis(low, order, axis=0), np.take_along_axis(high, order, axis=0)
+    # a column without meaning has its classes beside each other in k! of all the ways to mix them
+    chance = np.log(numbers.shape[1]) + gammaln(len(parts) + 1) + _mixings(counts[:, usable])
+    apart = (high[:-1] < low[1:]).all(axis=0) & (chance < np.log(LIKELY))
+    return [str(name) for name in numbers.columns[usable][apart]]
+
+
+def units_of(codes: IntArray, groups: Any = None) -> list[int]:
+    """How many samples, or groups where there are any, each class has."""
+    units = np.arange(len(codes)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    return [len(np.unique(units[codes == code])) for code in np.unique(codes)]
+
+
+def fewest_units(codes: IntArray, groups: Any = None) -> int:
+    """How many samples or groups the rarest class has."""
+    return min(units_of(codes, groups))
+
+
+def _few(y: Any, groups: Any) -> list[Finding]:
+    import pandas as pd
+
+    fewest = fewest_units(np.asarray(pd.factorize(y)[0], dtype=np.intp), groups)
+    if fewest >= FEW:
+        return []
+    what = "samples" if groups is None else "groups"
+    text = f"the rarest class has {fewest} {what}: the intervals are rough, and 1.000 to 1.000 proves little"
+    return [Finding("few", "alarm", text)]
+
+
+def _equal_rows(X: pd.DataFrame, codes: IntArray) -> list[Finding]:
+    """Rows that occur more than once: on both sides of a split they leak, with two labels one is wrong."""
+    import pandas as pd
+
+    hashed = pd.util.hash_pandas_object(X, index=False).to_numpy()
+    _, place, times = np.unique(hashed, return_inverse=True, return_counts=True)
+    extra = int((times - 1).sum())
+    if not extra:
+        return []
+    kinds = np.unique(np.stack([place, codes]), axis=1)[0]
+    torn = int((np.bincount(kinds) > 1).sum())
+    some = "1 row repeats" if extra == 1 else f"{extra} rows repeat"
+    text = f"{some} another row: where these are the same sample twice, the scores are too good"
+    found = [Finding("equal rows", "note" if torn == 0 else "alarm", text)]
+    if torn:
+        text = f"{torn} sets of equal rows have different classes: no method can get all of them right"
+        found.append(Finding("torn rows", "alarm", text))
+    return found
+
+
+def _gaps(X: pd.DataFrame) -> list[Finding]:
+    share = X.isna().mean()
+    some = share[share > 0].sort_values(ascending=False, kind="stable")
+    if not len(some):
+        return []
+    worst = f"{some.index[0]!r} in {some.iloc[0]:.0%} of the rows"
+    every = "under 0.1%" if share.mean() < 0.001 else f"{share.mean():.1%}"
+    text = f"{len(some)} of {X.shape[1]} columns have empty cells, {every} of all cells, most of them {worst}"
+    return [Finding("gaps", "note", text, tuple(map(str, some.index[:20])))]
+
+
+def number_share(cells: Any) -> float:
+    """Which share of a column of text is numbers."""
+    return float(_are_numbers(cells).mean())
+
+
+def _are_numbers(cells: Any) -> Any:
+    import pandas as pd
+
+    return pd.to_numeric(cells, errors="coerce").notna()
+
+
+def _text(X: pd.DataFrame) -> list[Finding]:
+    """Columns of text that are numbers but for some cells."""
+    found = []
+    for name in [name for name, dtype in X.dtypes.items() if is_text(dtype)]:
+        cells = X[name].dropna().astype(str)
+        numbers = _are_numbers(cells)
+        if MIXED <= numbers.mean() < 1:
+            text = f"{name!r} holds numbers but also {cells[~numbers].iloc[0]!r}: it is read as categories, in no order"
+            found.append(Finding("text", "alarm", text, (str(name),)))
+    return found

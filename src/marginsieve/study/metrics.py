@@ -1,0 +1,178 @@
+"""Metrics of pooled out-of-fold predictions, with bootstrap intervals over samples.
+
+Every metric is written for weighted samples, weights (B, m): a bootstrap draw is a row of counts, the plain value a row
+of ones, and all draws are worked out at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ..contracts import Array, BoolArray, IntArray
+
+DRAWS = 2000
+CELLS_AT_ONCE = 4_000_000
+
+#: what each metric is called, in words
+METRICS = {
+    "balanced_accuracy": "balanced accuracy",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+    "g_mean": "G-mean",
+    "auc": "ranking AUC",
+    "pr_auc": "PR-AUC",
+    "accuracy": "accuracy",
+}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A value and its interval for each metric."""
+
+    value: dict[str, float]
+    low: dict[str, float]
+    high: dict[str, float]
+    level: float
+    draws: int
+
+
+def score_predictions(
+    truth: IntArray,
+    predicted: IntArray,
+    decision: Array | None,
+    positive: int,
+    groups: IntArray | None = None,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Scores:
+    """Metrics averaged over repeats, with percentile intervals from a bootstrap over samples (over groups if given).
+
+    truth (m,) class codes; predicted (R, m) class codes by repeat; decision (R, m), higher for the positive class, or
+    None where there are more than two classes (then accuracy and balanced accuracy are all there is). Classes are drawn
+    separately, so that no draw loses one.
+    """
+    metrics = partial(_all_metrics, truth, predicted, decision, positive)
+    return _with_intervals(metrics, truth, groups, draws, level, seed)
+
+
+def score_difference(
+    truth: IntArray,
+    ours: tuple[IntArray, Array | None],
+    theirs: tuple[IntArray, Array | None],
+    positive: int,
+    groups: IntArray | None = None,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Scores:
+    """Each metric of one (predicted, decision) less that of another, both on the same draws of the samples."""
+
+    def difference(weights: Array) -> dict[str, Array]:
+        a, b = (_all_metrics(truth, predicted, decision, positive, weights) for predicted, decision in (ours, theirs))
+        return {name: a[name] - b[name] for name in a if name in b}
+
+    return _with_intervals(difference, truth, groups, draws, level, seed)
+
+
+def _with_intervals(
+    metrics: Callable[[Array], dict[str, Array]],
+    truth: IntArray,
+    groups: IntArray | None,
+    draws: int,
+    level: float,
+    seed: int,
+) -> Scores:
+    """What metrics of weights (B, m) are with every sample once, and between which values the draws lie."""
+    points = {name: float(value[0]) for name, value in metrics(np.ones((1, len(truth)))).items()}
+    rng = np.random.default_rng(seed)
+    batch = max(1, CELLS_AT_ONCE // max(len(truth), 1))
+    drawn: dict[str, list[Array]] = {name: [] for name in points}
+    for start in range(0, draws, batch):
+        for name, values in metrics(_draw(truth, groups, min(batch, draws - start), rng)).items():
+            drawn[name].append(values)
+    tail = 100 * (1 - level) / 2
+    low, high = {}, {}
+    for name, pieces in drawn.items():
+        low[name], high[name] = (float(v) for v in np.nanpercentile(np.concatenate(pieces), [tail, 100 - tail]))
+    return Scores(points, low, high, level, draws)
+
+
+def point_metrics(truth: IntArray, predicted: IntArray, decision: Array | None, positive: int) -> dict[str, float]:
+    """The metrics of `score_predictions` without their intervals."""
+    found = _all_metrics(truth, predicted, decision, positive, np.ones((1, len(truth))))
+    return {name: float(value[0]) for name, value in found.items()}
+
+
+def _draw(truth: IntArray, groups: IntArray | None, count: int, rng: np.random.Generator) -> Array:
+    """(count, m) how often each sample is drawn; whole groups at a time where there are groups."""
+    if groups is not None:
+        names, member = np.unique(groups, return_inverse=True)
+        times = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=count)
+        return np.asarray(times[:, member], dtype=float)
+    weights = np.zeros((count, len(truth)))
+    for code in np.unique(truth):
+        members = np.flatnonzero(truth == code)
+        weights[:, members] = rng.multinomial(len(members), np.full(len(members), 1 / len(members)), size=count)
+    return weights
+
+
+def _all_metrics(
+    truth: IntArray, predicted: IntArray, decision: Array | None, positive: int, weights: Array
+) -> dict[str, Array]:
+    """(B,) of each metric, the mean over the repeats."""
+    codes = np.unique(truth)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        right = np.mean(predicted == truth, axis=0)  # (m,) share of repeats that were right
+        recall = {int(code): (weights * (truth == code)) @ right / (weights @ (truth == code)) for code in codes}
+        out = {"balanced_accuracy": np.mean(list(recall.values()), axis=0)}
+        if decision is not None:
+            out["sensitivity"] = recall[positive]
+            out["specificity"] = next(value for code, value in recall.items() if code != positive)
+            out["g_mean"] = _over_repeats(predicted == truth, weights, truth == positive, _g_mean)
+            out["auc"] = _over_repeats(decision, weights, truth == positive, ranking_auc)
+            out["pr_auc"] = _over_repeats(decision, weights, truth == positive, average_precision)
+        out["accuracy"] = weights @ right / weights.sum(axis=1)
+    return out
+
+
+def _over_repeats(
+    values: Array | BoolArray,
+    weights: Array,
+    positive: BoolArray,
+    metric: Callable[[Array, BoolArray, Array], Array],
+) -> Array:
+    return np.asarray(np.mean([metric(np.asarray(row, dtype=float), positive, weights) for row in values], axis=0))
+
+
+def _g_mean(right: Array, positive: BoolArray, weights: Array) -> Array:
+    sides = [(weights * side) @ right / (weights @ side) for side in (positive.astype(float), 1.0 - positive)]
+    return np.asarray(np.sqrt(sides[0] * sides[1]))
+
+
+def _by_value(decision: Array, positive: BoolArray, weights: Array) -> tuple[Array, Array]:
+    """(B, G) weight of the positives and of the negatives at each distinct decision value, ascending."""
+    order = np.argsort(decision, kind="stable")
+    v = decision[order]
+    starts = np.flatnonzero(np.concatenate([[True], v[1:] != v[:-1]]))
+    w, side = weights[:, order], positive[order]
+    return np.add.reduceat(w * side, starts, axis=1), np.add.reduceat(w * ~side, starts, axis=1)
+
+
+def ranking_auc(decision: Array, positive: BoolArray, weights: Array) -> Array:
+    """(B,) the chance that a positive ranks above a negative, ties counting half."""
+    P, N = _by_value(decision, positive, weights)
+    below = np.cumsum(N, axis=1) - N
+    return np.asarray(np.sum(P * (below + 0.5 * N), axis=1) / (P.sum(axis=1) * N.sum(axis=1)))
+
+
+def average_precision(decision: Array, positive: BoolArray, weights: Array) -> Array:
+    """(B,) area under the precision-recall steps."""
+    P, N = _by_value(decision, positive, weights)
+    hits, misses = np.cumsum(P[:, ::-1], axis=1), np.cumsum(N[:, ::-1], axis=1)
+    precision = np.nan_to_num(hits / (hits + misses))
+    return np.asarray(np.sum(P[:, ::-1] * precision, axis=1) / P.sum(axis=1))

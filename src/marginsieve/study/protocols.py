@@ -1,0 +1,213 @@
+"""Protocols: how a table is split, what is tuned where, what noise the training parts get, which sizes are reported.
+
+Each is a small frozen object. `tuned` says where hyper-parameters are chosen: "nested" inside each training part,
+"reported" on the very splits that are reported (what the papers do; optimistic), "" not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit
+
+from ..contracts import IntArray
+from ..errors import InputError, listing
+from ..recipes import svm_l1
+
+POWERS = tuple(2.0**k for k in range(-7, 8))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row numbers of one split; `repeat` numbers the passes over the table, whose test parts are pooled."""
+
+    name: str
+    repeat: int
+    train: IntArray
+    test: IntArray
+    validation: IntArray | None = None
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A way to evaluate; see PROTOCOLS for the named ones."""
+
+    name: str
+    scheme: str  # "folds", "loo", "shares"
+    folds: int = 5
+    repeats: int = 1
+    test_share: float = 0.1  # "shares": of the table
+    validation_share: float = 0.0  # "shares": of the table
+    outer_share: float = 1.0  # "shares": drawn once from the table, the rest is left for model selection
+    sizes: tuple[float, ...] = ()  # counts, or shares of the columns below 1; empty: the method's own cut
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    tuned: str = ""
+    inner_folds: int = 10
+    noise: str = ""  # "", "labels" (random labels flipped), "outliers" (those furthest on their side of an SVM flipped)
+    noise_share: float = 0.05
+    settings: Mapping[str, Any] = field(default_factory=dict)  # forced on every method
+    impute: bool = False  # missing numbers become means of the training part, categories columns where need be
+
+    def splits(self, y: IntArray, groups: IntArray | None, seed: int) -> list[Split]:
+        """All splits of a table with class codes y, in order; they depend on y, the groups and the seed alone."""
+        m = len(y)
+        if self.scheme == "loo":
+            everything = np.arange(m)
+            return [Split(f"{i}", 0, np.delete(everything, i), everything[[i]]) for i in range(m)]
+        states = np.random.SeedSequence(seed).generate_state(self.repeats + 1)
+        if self.scheme == "folds":
+            self._enough(y, groups)
+            return [split for r in range(self.repeats) for split in self._folds(y, groups, r, int(states[r] // 2))]
+        if groups is not None:
+            raise InputError(f"protocol {self.name!r} draws rows, not groups: use 'nested' for grouped tables")
+        return self._shares(y, states)
+
+    def _folds(self, y: IntArray, groups: IntArray | None, repeat: int, state: int) -> list[Split]:
+        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+        parts = splitter(self.folds, shuffle=True, random_state=state).split(np.zeros(len(y)), y, groups)
+        return [Split(f"{repeat}.{k}", repeat, train, test) for k, (train, test) in enumerate(parts)]
+
+    def _shares(self, y: IntArray, states: Any) -> list[Split]:
+        rows = np.arange(len(y))
+        if self.outer_share < 1.0:
+            rows = _draw(rows, y, round(self.outer_share * len(y)), int(states[-1] // 2))[0]
+        out, m = [], len(rows)
+        for r in range(self.repeats):
+            state = int(states[r] // 2)
+            test, rest = _draw(rows, y, round(self.test_share * m), state)
+            validation = None
+            if self.validation_share:
+                validation, rest = _draw(rest, y, round(self.validation_share * m), state + 1)
+            out.append(Split(f"{r}", r, rest, test, validation))
+        return out
+
+    def _enough(self, y: IntArray, groups: IntArray | None) -> None:
+        units = np.arange(len(y)) if groups is None else groups
+        fewest = min(len(np.unique(units[y == code])) for code in np.unique(y))
+        if fewest < self.folds:
+            raise InputError(
+                f"protocol {self.name!r} makes {self.folds} folds and the rarest class has {fewest} "
+                f"{'samples' if groups is None else 'groups'}: use fewer folds"
+            )
+
+    def sizes_for(self, n: int) -> list[int]:
+        """The sizes to report on a table of n columns: shares become counts, larger ones than n are left out."""
+        counts = (max(1, round(size * n)) if size < 1 else int(size) for size in self.sizes)
+        return sorted({count for count in counts if count <= n})
+
+    def noisy(self, X: Any, y: IntArray, rng: np.random.Generator) -> IntArray:
+        """The labels of a training part with the protocol's noise, the same for all methods; never of a test part."""
+        if self.noise == "labels":
+            return _flip(y, self.noise_share, rng)
+        if self.noise == "outliers":
+            return _outliers(X, y, self.noise_share)
+        return y
+
+
+def _draw(rows: IntArray, y: IntArray, count: int, state: int) -> tuple[IntArray, IntArray]:
+    """(so many rows, stratified, and the rest), both sorted."""
+    splitter = StratifiedShuffleSplit(1, test_size=count, random_state=state)
+    rest, drawn = next(splitter.split(np.zeros(len(rows)), y[rows]))
+    return np.sort(rows[drawn]), np.sort(rows[rest])
+
+
+def _flip(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
+    """Give a share of the samples another class, at random."""
+    out, codes = y.copy(), np.unique(y)
+    for i in rng.permutation(len(y))[: round(share * len(y))]:
+        out[i] = rng.choice(codes[codes != y[i]])
+    return out
+
+
+def _outliers(X: Any, y: IntArray, share: float) -> IntArray:
+    """Flip, in each of two classes, the share of samples that lie furthest on their own side of an l1 machine."""
+    codes = np.unique(y)
+    if len(codes) != 2:
+        raise InputError(f"noise 'outliers' needs two classes; the table has {len(codes)}")
+    machine = svm_l1(stop="own", points=2, threshold="margin", similar=None).fit(X, y)
+    depth = machine.decision_function(X) * np.where(y == codes[1], 1.0, -1.0)
+    out = y.copy()
+    for code, other in (codes, codes[::-1]):
+        members = np.flatnonzero(y == code)
+        furthest = members[np.argsort(-depth[members], kind="stable")][: round(share * len(members))]
+        out[furthest] = other
+    return out
+
+
+MARGIN = {"threshold": "margin"}
+PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        Protocol("nested", "folds", folds=5, repeats=3),
+        Protocol(
+            "kp-imbalanced",
+            "loo",
+            sizes=(20, 50, 100, 250, 500, 1000),
+            grid={"machine__C": POWERS, "negative_weight": (0.01, 0.1, 0.5, 1.0)},
+            tuned="reported",
+            settings=MARGIN,
+        ),
+        Protocol(
+            "kp-svm",
+            "shares",
+            repeats=100,
+            test_share=0.4,
+            outer_share=0.5,
+            sizes=(20, 50, 100, 250, 500, 1000, 2000),
+            grid={"machine__C": (0.1, 0.5, 1.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)},
+            tuned="nested",
+            settings=MARGIN,
+        ),
+        Protocol("mixed", "shares", repeats=200, test_share=0.1, sizes=(), settings=MARGIN),
+        Protocol(
+            "symon",
+            "shares",
+            repeats=1,
+            test_share=0.3,
+            validation_share=0.2,
+            sizes=(0.2, 0.4, 0.6, 0.8),
+            settings=MARGIN,
+        ),
+        Protocol(
+            "ramp-loss-labels",
+            "folds",
+            folds=10,
+            grid={"machine__C": (0.01, 0.1, 1.0, 10.0, 100.0)},
+            tuned="reported",
+            noise="labels",
+            settings=MARGIN,
+        ),
+        Protocol(
+            "ramp-loss-outliers",
+            "folds",
+            folds=10,
+            grid={"machine__C": (0.01, 0.1, 1.0, 10.0, 100.0)},
+            tuned="reported",
+            noise="outliers",
+            settings=MARGIN,
+        ),
+    )
+}
+
+
+def protocol_of(spec: str | Mapping[str, Any]) -> Protocol:
+    """A protocol by name, with some of its fields changed where a mapping is given."""
+    fields: dict[str, Any] = {"name": spec} if isinstance(spec, str) else dict(spec)
+    name = fields.pop("name", "nested")
+    if name not in PROTOCOLS:
+        raise InputError(f"there is no protocol {name!r}; the protocols are {listing(list(PROTOCOLS), most=20)}")
+    known = Protocol.__dataclass_fields__
+    if unknown := [key for key in fields if key not in known]:
+        raise InputError(
+            f"protocol {name!r} has no field {listing(unknown)}; the fields are {listing(list(known), 20)}"
+        )
+    if fields.get("tuned", "") not in ("", "nested", "reported"):
+        raise InputError(f"tuned is {fields['tuned']!r}; it must be 'nested', 'reported' or ''")
+    if "sizes" in fields:
+        fields["sizes"] = tuple(fields["sizes"])
+    if "grid" in fields:
+        fields["grid"] = {key: tuple(values) for key, values in fields["grid"].items()}
+    return replace(PROTOCOLS[name], **fields)

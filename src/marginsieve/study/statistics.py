@@ -1,0 +1,198 @@
+"""Comparing methods over data sets: ranks, Friedman, Nemenyi, Holm, Wilcoxon, bootstrap (Demsar 2006).
+
+A table holds one score per data set (row, a block) and method (column), higher is better. Average over splits and
+subset sizes first: the same data counted many times makes any difference significant.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from ..contracts import Array
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods side by side over the same data sets, best average rank first."""
+
+    methods: tuple[str, ...]
+    scores: Array  # (data sets, methods)
+    ranks: Array  # (methods,) average rank, 1 = best
+    chi2: float  # Friedman's statistic, corrected for ties
+    p_value: float
+    f_statistic: float  # of Iman and Davenport
+    f_p_value: float
+    critical_difference: float  # Nemenyi
+    alpha: float
+
+    def table(self) -> pd.DataFrame:
+        """By method: mean score with its bootstrap interval over data sets, average rank, Holm's p against the best."""
+        import pandas as pd
+
+        mean, low, high = bootstrap_mean(self.scores)
+        return pd.DataFrame(
+            {
+                "method": self.methods,
+                "mean": mean,
+                "low": low,
+                "high": high,
+                "rank": self.ranks,
+                "p_against_best": holm_against_best(self.ranks, len(self.scores)),
+                "differs_from_best": self.ranks - self.ranks[0] > self.critical_difference,
+            }
+        )
+
+    def pairs(self) -> pd.DataFrame:
+        """By pair of methods: difference of mean scores, Nemenyi's p, Wilcoxon's signed-rank p, and that after Holm."""
+        import pandas as pd
+
+        k, n = len(self.methods), len(self.scores)
+        rows = []
+        for a, b in itertools.combinations(range(k), 2):
+            rows.append(
+                {
+                    "first": self.methods[a],
+                    "second": self.methods[b],
+                    "difference": float(np.mean(self.scores[:, a] - self.scores[:, b])),
+                    "p_nemenyi": nemenyi_p(self.ranks[b] - self.ranks[a], k, n, self.scores),
+                    "p_wilcoxon": wilcoxon_p(self.scores[:, a], self.scores[:, b]),
+                }
+            )
+        frame = pd.DataFrame(rows, columns=["first", "second", "difference", "p_nemenyi", "p_wilcoxon"])
+        frame["p_wilcoxon_holm"] = holm(frame["p_wilcoxon"].to_numpy(dtype=float))
+        return frame
+
+    def groups(self) -> list[tuple[int, int]]:
+        """Runs of methods, (first, last) by rank, that do not differ by the critical difference; the longest only."""
+        runs: list[tuple[int, int]] = []
+        for first in range(len(self.methods)):
+            last = int(np.flatnonzero(self.ranks - self.ranks[first] <= self.critical_difference)[-1])
+            if last > first and (not runs or last > runs[-1][1]):
+                runs.append((first, last))
+        return runs
+
+    def plot(self, path: str | Path | None = None, blocks: str = "data sets") -> Any:
+        """The critical-difference diagram; written to a file if a path (.svg, .png, .pdf) is given.
+
+        `blocks` says what the rows of the table were.
+        """
+        from .plots import critical_difference_diagram
+
+        return critical_difference_diagram(self, path, blocks)
+
+
+def compare(scores: pd.DataFrame, alpha: float = 0.05) -> Comparison:
+    """Compare the columns of a table (data sets x methods); every cell must be there."""
+    values = scores.to_numpy(dtype=float)
+    if values.shape[0] < 2 or values.shape[1] < 2:
+        raise InputError(f"a comparison needs at least 2 data sets and 2 methods; the table is {values.shape}")
+    if np.isnan(values).any():
+        row, column = (int(v) for v in np.argwhere(np.isnan(values))[0])
+        raise InputError(f"there is no score of {scores.columns[column]} on {scores.index[row]}: fill or leave out one")
+    by_block = rank_rows(values)
+    order = np.argsort(by_block.mean(axis=0), kind="stable")
+    values, by_block = values[:, order], by_block[:, order]
+    chi2, p, f, f_p = friedman(by_block)
+    return Comparison(
+        methods=tuple(str(scores.columns[j]) for j in order),
+        scores=values,
+        ranks=by_block.mean(axis=0),
+        chi2=chi2,
+        p_value=p,
+        f_statistic=f,
+        f_p_value=f_p,
+        critical_difference=critical_difference(by_block, alpha),
+        alpha=alpha,
+    )
+
+
+def rank_rows(scores: Array) -> Array:
+    """(N, k) ranks in each row, 1 = highest, ties shared."""
+    return np.asarray(stats.rankdata(-scores, axis=1))
+
+
+def _spread(ranks: Array) -> float:
+    """sum over blocks of sum_j (r_bj - (k + 1)/2)^2: N k (k^2 - 1) / 12 without ties."""
+    return float(np.sum((ranks - (ranks.shape[1] + 1) / 2) ** 2))
+
+
+def friedman(ranks: Array) -> tuple[float, float, float, float]:
+    """(chi2, p, F, p of F) of ranks (N, k): do the methods differ at all? F is Iman and Davenport's, less timid."""
+    n, k = ranks.shape
+    spread = _spread(ranks)
+    if spread == 0:
+        return 0.0, 1.0, 0.0, 1.0
+    between = n * n * float(np.sum((ranks.mean(axis=0) - (k + 1) / 2) ** 2))
+    chi2 = (k - 1) * between / spread
+    p = float(stats.chi2.sf(chi2, k - 1))
+    rest = n * (k - 1) - chi2
+    if rest <= 1e-12:
+        return chi2, p, float("inf"), 0.0
+    f = (n - 1) * chi2 / rest
+    return chi2, p, f, float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
+
+
+def critical_difference(ranks: Array, alpha: float = 0.05) -> float:
+    """Nemenyi: average ranks that are further apart differ. q sqrt(2 sum_b S_b / ((k - 1) N^2)), ties counted."""
+    n, k = ranks.shape
+    q = float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) / np.sqrt(2)
+    return float(q * np.sqrt(2 * _spread(ranks) / ((k - 1) * n * n)))
+
+
+def nemenyi_p(difference: float, k: int, n: int, scores: Array) -> float:
+    """The p-value of a difference of average ranks, over all pairs."""
+    error = np.sqrt(2 * _spread(rank_rows(scores)) / ((k - 1) * n * n))
+    if error == 0:
+        return 1.0
+    return float(stats.studentized_range.sf(abs(difference) / error * np.sqrt(2), k, np.inf))
+
+
+def holm(p: Array) -> Array:
+    """Holm's step-down adjustment of p-values."""
+    order = np.argsort(p, kind="stable")
+    adjusted = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
+    out = np.empty(len(p))
+    out[order] = np.minimum(adjusted, 1.0)
+    return out
+
+
+def holm_against_best(ranks: Array, n: int) -> Array:
+    """(k,) p-values of each average rank against the best one (normal, Demsar's z), after Holm; 1 for the best."""
+    k = len(ranks)
+    best = int(np.argmin(ranks))
+    others = np.delete(np.arange(k), best)
+    z = (ranks[others] - ranks[best]) / np.sqrt(k * (k + 1) / (6 * n))
+    out = np.ones(k)
+    out[others] = holm(2 * stats.norm.sf(np.abs(z)))
+    return out
+
+
+def wilcoxon_p(a: Array, b: Array) -> float:
+    """Two-sided signed-rank test of paired scores; ranks of zero differences are split; 1 if all are zero."""
+    difference = np.round(a - b, 12)
+    if not difference.any():
+        return 1.0
+    exact = len(difference) <= 25 and len(np.unique(np.abs(difference))) == len(difference) and difference.all()
+    result = stats.wilcoxon(difference, zero_method="zsplit", method="exact" if exact else "approx")
+    return float(result.pvalue)
+
+
+def bootstrap_mean(
+    scores: Array, draws: int = 10_000, level: float = 0.95, seed: int = 0
+) -> tuple[Array, Array, Array]:
+    """(mean, low, high) by column: percentile intervals over data sets."""
+    n = len(scores)
+    weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=draws) / n
+    tail = 100 * (1 - level) / 2
+    low, high = np.percentile(weights @ scores, [tail, 100 - tail], axis=0)
+    return scores.mean(axis=0), low, high

@@ -1,0 +1,235 @@
+"""A study as plain JSON: everything that the page shows and nothing that needs the table."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import recipes
+from ..estimators.inputs import read_target
+from ..report.answer import LIKELY, answer
+from ..report.render import SCHEMA
+from ..report.wording import paragraph
+from .curves import confusion, curves
+from .effects import evidence
+from .metrics import METRICS, Scores
+from .selection import score_label
+
+if TYPE_CHECKING:
+    from .conducting import Study
+    from .selection import Selection
+
+DETAILED = 100  # selected features with evidence and a small plot
+LISTED = 1000  # selected features in the JSON; features.csv has them all
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas")
+
+
+def summarize(study: Study) -> dict[str, Any]:
+    """The whole study; the keys are described in docs/result.md."""
+    from .. import __version__
+
+    main, nested, material = study.main, study.main.nested, study.material
+    selector = main.selector
+    methods = [_method(study, selection) for selection in study.selections]
+    result: dict[str, Any] = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "method": main.method.recipe,
+        "settings": {
+            "methods": [method.label for method in study.choice.methods[:-1]],
+            "features": study.wishes.features,
+            "groups": material.group_column,
+            "keep": list(study.wishes.keep),
+            "prefilter": study.wishes.prefilter,
+            "ensemble": selector.ensemble,
+            "rows": study.choice.rows,
+            "positive": None if study.wishes.positive is None else str(study.wishes.positive),
+        },
+        "table": _table(study),
+        "protocol": _protocol(study),
+        "scores": methods[0]["scores"],
+        "chance": {"evident": study.chance.evident, "p": study.chance.p, "shuffles": study.chance.shuffles},
+        "stability": methods[0]["stability"],
+        "n_features": selector.n_features_,
+        "n_features_over_folds": methods[0]["n_features_over_folds"],
+        "threshold": selector.threshold_,
+        "formula": _formula(main),
+        "score_is": methods[0]["score_is"],
+        "stop_reason": methods[0]["stop_reason"],
+        "own_number": methods[0]["own_number"],
+        "features": _features(study),
+        "groups": [group.to_dict() for group in selector.groups_],
+        "methods": methods,
+        "curves": {"main": curves(nested), "all": curves(study.baseline.nested)},
+        "confusion": confusion(nested),
+        "suspects": _suspects(study),
+        "findings": [finding.to_dict() for finding in (*material.findings, *study.failures)],
+        "notes": main.notes,
+        "seconds": round(study.seconds, 3),
+        "how": {
+            "command": study.command,
+            "seed": nested.seed,
+            "python": platform.python_version(),
+            "versions": {"marginsieve": __version__, **{name: version(name) for name in LIBRARIES}},
+        },
+    }
+    result["suspects"]["trusted"] = study.chance.evident
+    result["answer"] = answer(result)
+    result["methods_text"], result["bibtex"] = paragraph(result)
+    return dict(_plain(result))
+
+
+def _table(study: Study) -> dict[str, Any]:
+    material, nested, selector = study.material, study.main.nested, study.main.selector
+    counts = np.bincount(nested.truth, minlength=len(nested.classes))
+    return {
+        "target": material.target,
+        "rows": len(nested.truth),
+        "features": material.X.shape[1],
+        "classes": {str(label): int(count) for label, count in zip(nested.classes, counts, strict=True)},
+        "positive": str(nested.classes[nested.positive]),
+        "kinds": _counted(selector.columns_.kind),
+        "missing_cells": float(material.X.isna().to_numpy().mean()),
+        "id_columns": list(material.ids),
+        "dropped_columns": list(material.left_out),
+        "constant_columns": selector.constant_,
+        "equal_columns": [list(group) for group in selector.duplicates_],
+    }
+
+
+def _protocol(study: Study) -> dict[str, Any]:
+    nested, scores = study.main.nested, study.main.scores
+    return {
+        "outer": "repeated stratified cross-validation" + (", grouped" if nested.groups is not None else ""),
+        "folds": study.choice.folds,
+        "repeats": nested.repeats,
+        "seed": nested.seed,
+        "interval": f"{scores.level:.0%} percentile bootstrap over "
+        + ("groups" if nested.groups is not None else "samples"),
+        "draws": scores.draws,
+        "chosen": list(study.choice.why),
+    }
+
+
+def _method(study: Study, selection: Selection) -> dict[str, Any]:
+    selector, nested, stable = selection.selector, selection.nested, selection.stability
+    does, source = recipes.summary(selection.method.recipe)
+    baseline = selection.method.baseline
+    path = selector.path_
+    steps = sorted((step for step in path.steps if np.isfinite(step.score)), key=lambda step: step.size)
+    return {
+        "name": selection.method.recipe,
+        "title": selection.method.title,
+        "baseline": baseline,
+        "does": "All features with the same kind of machine and the same threshold." if baseline else does,
+        "source": "" if baseline else source,
+        "scores": _scores(selection.scores),
+        "difference": _scores(study.difference(selection)),
+        "n_features": selector.n_features_,
+        "n_features_over_folds": {
+            "median": float(np.median(nested.sizes)),
+            "smallest": int(nested.sizes.min()),
+            "largest": int(nested.sizes.max()),
+        },
+        "stability": None
+        if stable is None
+        else {"value": stable.value, "low": stable.low, "high": stable.high, "sets": stable.sets},
+        "size_rule": _size_rule(selector),
+        "curve": [] if baseline else [{"size": s.size, "score": s.score, "error": s.score_error} for s in steps],
+        "scored_by": path.scored_by,
+        "score_is": score_label(selector),
+        "stop_reason": path.stop_reason,
+        "own_number": None if path.own is None else path.own.to_dict(),
+        "kernel": _name(selector.kernel),
+        "left_out": _left_out(selector),
+        "notes": selection.notes,
+        "seconds": round(selection.seconds, 3),
+    }
+
+
+def _size_rule(selector: Any) -> str:
+    """How the number of features came about: given, own (the method's), best or one-se."""
+    asked = selector.n_features_to_select
+    if asked is None:
+        return "one-se" if selector.path_.own is None or selector.ensemble else "own"
+    return asked if isinstance(asked, str) else "given"
+
+
+def _left_out(selector: Any) -> list[dict[str, Any]] | None:
+    """The samples (1 is the first) that a machine with the ramp loss left out; None where it has another loss."""
+    if not hasattr(selector, "suspects_"):
+        return None
+    return [{"sample": int(row) + 1, **values} for row, values in selector.suspects_.to_dict("index").items()]
+
+
+def _name(part: Any) -> str:
+    return (part if isinstance(part, str) else type(part).__name__).lower()
+
+
+def _scores(scores: Scores) -> dict[str, dict[str, float]]:
+    return {
+        name: {"value": scores.value[name], "low": scores.low[name], "high": scores.high[name]}
+        for name in METRICS
+        if name in scores.value
+    }
+
+
+def _features(study: Study) -> list[dict[str, Any]]:
+    """The selected features of the main method, by rank."""
+    frame = study.features.query("selected").head(LISTED)
+    others = [s for s in study.selections[1:] if not s.method.baseline]
+    chosen = {s.method.title: set(s.selector.get_feature_names_out()) for s in others}
+    classes, codes, _, _ = read_target(study.material.X, study.material.y, None, None)
+    labels = [str(label) for label in classes]
+    groups = {
+        name: k for k, group in enumerate(study.model.groups_, 1) for name in (group.representative, *group.members)
+    }
+    out: list[dict[str, Any]] = []
+    for entry in frame.drop(columns=["selected", "like"]).to_dict("records"):
+        told: dict[str, Any] = {**{str(key): value for key, value in entry.items()}, "group": groups.get(entry["name"])}
+        told["also_by"] = [name for name, some in chosen.items() if entry["name"] in some]
+        if len(out) < DETAILED:
+            column = study.material.X[entry["name"]]
+            told |= evidence(column, entry["kind"], codes, labels, study.main.nested.positive)
+        out.append(told)
+    return out
+
+
+def _formula(selection: Selection) -> dict[str, Any] | None:
+    """What goes with the features' coefficients to score a new sample by hand."""
+    formula = selection.formula
+    return (
+        None if formula is None else {"intercept": formula.intercept, "slope": formula.slope, "offset": formula.offset}
+    )
+
+
+def _suspects(study: Study) -> dict[str, Any]:
+    """The suspect samples, the worst first; how many labels were judged."""
+    frame = study.suspects
+    if frame is None:
+        return {"judged": 0, "count": 0, "named_by": "row", "rows": []}
+    names = frame["label"] if "label" in frame else frame["row"]
+    told = frame.assign(label=names.astype(str))[frame["suspect"]]
+    rows = told.drop(columns="suspect").rename(columns={"row": "sample"}).to_dict("records")
+    count = sum(row["suspicion"] >= LIKELY for row in rows)
+    return {"judged": len(frame), "count": count, "named_by": "sample" if "label" in frame else "row", "rows": rows}
+
+
+def _counted(kinds: tuple[str, ...]) -> dict[str, int]:
+    names, counts = np.unique(np.array(kinds, dtype=object).astype(str), return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+
+def _plain(value: Any) -> Any:
+    """Python's own types alone; what is not finite becomes None."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
