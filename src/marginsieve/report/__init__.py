@@ -1,6 +1,5 @@
-"""The report: a study as plain JSON, and the JSON as one page."""
+"""The report: the JSON of a study in, one page out."""
 
-from ..study.summary import summarize
 from .render import render
 
-__all__ = ["render", "summarize"]
+__all__ = ["render"]
