@@ -1,7 +1,19 @@
-"""Types used all over."""
+"""What the parts of a method must offer and may offer, and what passes between them.
 
-from collections.abc import Callable
-from typing import Any
+A method is a KERNEL, a MACHINE (solves for the expansion), a CRITERION or a FILTER (scores features) and a SEARCH
+(walks over subsets and returns a path). Everything that holds a part is typed by the protocols below, and no part knows
+another one by name: what a part needs of another it declares, and `marginsieve.fitting.compatibility` turns a missing
+capability into a sentence, made of the first line of its docstring.
+
+Shapes: m training rows, n features of the table, p live features, k binary problems.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +25,559 @@ BoolArray = NDArray[np.bool_]
 Matrix = Any  # a dense Array or a scipy.sparse array
 Progress = Callable[[str, float, float], None]  # what is being done, work done, all work
 
+T = TypeVar("T")
+
+KINDS = ("real", "ordinal", "nominal", "boolean")
+NUMBERS = frozenset({"real", "ordinal", "boolean"})
+CATEGORICAL = ("nominal", "boolean")  # kinds whose values are equal or not, nothing between
+
 
 def is_sparse(Z: Matrix) -> bool:
     """Whether this is a scipy.sparse array or matrix."""
     return bool(sparse.issparse(Z))
+
+
+# -- what passes between the parts ----------------------------------------------------------------------------------
+
+
+class TableView(Protocol):
+    """What a part sees of a table: codes Z (m, n), nan where a cell is missing; the kind and name of each column."""
+
+    @property
+    def Z(self) -> Matrix: ...
+    @property
+    def kind(self) -> tuple[str, ...]: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def is_sparse(self) -> bool: ...
+    @property
+    def spread(self) -> Array: ...
+    def rows(self, index: IntArray | BoolArray) -> TableView: ...
+    def columns(self, index: IntArray) -> TableView: ...
+    def derived(self, make: Callable[[TableView], T]) -> T: ...  # made of the table once, then remembered
+
+
+@dataclass(frozen=True)
+class Solution:
+    """f(x) = sum_i coef_i K(x_i, x) + diagonal * K(x, x) + intercept, or weights'x + intercept."""
+
+    coef: Array  # (m,)
+    intercept: float
+    objective: float
+    residual: float  # KKT violation, duality gap or MIP gap
+    slack: Array  # (m,) evidence per sample
+    converged: bool = True
+    diagonal: float = 0.0  # SVDD: +1
+    scale: Array | None = None  # (n,) machines that weigh each feature's kernel: roots of the weights
+    weights: Array | None = None  # (p,) machines without an expansion
+    expanded: Array | None = None  # the same where a category has a weight for each level
+    iterations: int = 1  # machines solved on the way to this one
+    bound: float = float("nan")  # no objective is below, where that is known
+    status: str = ""  # of programs: "optimal", "limit" (the gap was not closed, or the clock cut the work), "heuristic"
+
+    @property
+    def is_expansion(self) -> bool:
+        """Whether the coefficients of the samples are all that it consists of."""
+        return self.weights is None and self.scale is None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One subset on a path: its size, the machine's objective and residual on it, and the seconds it took."""
+
+    size: int
+    objective: float
+    residual: float
+    seconds: float
+    score: float = float("nan")  # by cross-validation, where inner folds were used
+    score_error: float = float("nan")  # its standard error over the folds
+
+
+@dataclass(frozen=True)
+class StopInfo:
+    """The number of features that a method chose by itself, and how it came to it."""
+
+    size: int
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)  # plain values, for reports
+    emptied: bool = False  # the penalty removed every feature: what stays is the last one
+    fixed: bool = False  # the size was given, not searched for
+    trace: tuple[float, ...] = ()  # how far an iteration moved, one after the other
+    costs_may_empty: bool = False  # with a cost for each class an empty model is no surprise
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {"size": self.size, **self.details}
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Every subset that a search tried, in order: T of them over n features."""
+
+    bits: Any  # (T, n / 8) numpy.packbits
+    n: int
+    size: IntArray  # (T,)
+    fitness: Array  # (T, 3) compared from left to right
+    best: IntArray  # (T,) which was the best so far
+    memory: int  # so many were drawn at random before the first one was made of others
+    metric: str
+
+    def support(self, t: int) -> IntArray:
+        """The features of subset t."""
+        return np.flatnonzero(np.unpackbits(self.bits[t], count=self.n)).astype(np.intp)
+
+    def among(self, features: IntArray, n: int) -> Trials:
+        """The same in a table of n features, of which these were searched."""
+        spread = np.zeros((len(self.bits), n), dtype=bool)
+        spread[:, features] = np.unpackbits(self.bits, axis=1, count=self.n)
+        return replace(self, bits=np.packbits(spread, axis=1), n=n)
+
+
+@dataclass(frozen=True)
+class Path:
+    """A full ranking of the features (best first, no ties) and the steps that led to it."""
+
+    order: IntArray  # (n,) a permutation
+    scores: Array  # (n,) by feature: the criterion when the feature was last looked at
+    steps: tuple[Step, ...]
+    stop_reason: str
+    weights: tuple[Array, ...] = ()  # learned kernel weights of heads of `order`, at the sizes where the search stood
+    stop: StopInfo | None = None  # where the method chooses the number of features itself
+    solutions: tuple[Solution, ...] = ()  # on the features of that number, where the search found them itself
+    n_selected: int | None = None  # how many features were selected
+    scored_by: str = "score"  # what the scores of the steps are
+    trials: Trials | None = None
+
+    def weights_at(self, size: int) -> Array | None:
+        """(size,) learned kernel weights of the best features, with the sum that their step had; None without."""
+        known = [weight for weight in self.weights if len(weight) >= size]
+        if not known:
+            return None
+        nearest = min(known, key=len)
+        return np.asarray(nearest[:size] * (nearest.sum() / max(nearest[:size].sum(), 1e-300)))
+
+    def support(self, size: int) -> IntArray:
+        """The features of the subset of this size, sorted."""
+        return np.sort(self.order[:size])
+
+    def scored(self, sizes: Sequence[int], score: Array, error: Array, by: str) -> Path:
+        """The path with a score by size (and what it is); sizes that were not steps become steps, largest first."""
+        known = {step.size: step for step in self.steps}
+        for size, value, spread in zip(sizes, score, error, strict=True):
+            step = known.get(size, Step(size, float("nan"), float("nan"), 0.0))
+            known[size] = replace(step, score=float(value), score_error=float(spread))
+        return replace(self, steps=tuple(known[size] for size in sorted(known, reverse=True)), scored_by=by)
+
+
+class JudgingRows(NamedTuple):
+    """Rows by which a machine is judged: Z (rows, n) or None for the training rows, y (k, rows), weight (rows,)."""
+
+    Z: Matrix | None
+    y: Array
+    weight: Array
+
+
+Metric = Callable[[Array, Array, Array], tuple[float, ...]]  # decision (k, rows), y (k, rows), weight (rows,)
+
+
+# -- kernels --------------------------------------------------------------------------------------------------------
+
+
+class View(Protocol):
+    """What a machine is solved on: a Gram, or the columns themselves. `features` are the live ones, sorted."""
+
+    @property
+    def features(self) -> IntArray: ...
+    @property
+    def table(self) -> TableView: ...
+    @property
+    def weight(self) -> Array: ...  # (p,) w_j
+    def without(self, features: IntArray) -> View: ...
+
+
+class Gram(ABC):
+    """A kernel bound to a table and feature weights: K = outer(A), A = sum_j w_j base_j over the live features.
+
+    There is one subclass for each geometry in `marginsieve.algebra`. A Gram is never changed: what drops features or
+    changes weights returns another.
+    """
+
+    kernel: Kernel
+    table: TableView
+    features: IntArray  # (p,) the live features, sorted
+    feature_weight: Array  # (n,) over all features of the table, before the divisor
+    divisor: float  # what the sum over the live features is divided by
+    linear: ClassVar[bool] = False  # K(x, z) = sum_j w_j x_j z_j
+
+    @property
+    @abstractmethod
+    def weight(self) -> Array:
+        """(p,) w_j of the live features, the divisor included."""
+
+    @abstractmethod
+    def matrix(self, Z: Matrix | None = None) -> Array:
+        """(m, m), or (rows, m) against new rows Z (rows, n)."""
+
+    @abstractmethod
+    def diagonal(self, Z: Matrix | None = None) -> Array:
+        """(rows,): K(x, x)."""
+
+    @abstractmethod
+    def apply(self, c: Array, Z: Matrix | None = None) -> Array:
+        """(rows,): K(rows, training) @ c."""
+
+    @abstractmethod
+    def without(self, features: IntArray) -> Gram:
+        """The Gram with these features dropped."""
+
+    @abstractmethod
+    def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Gram:
+        """The same features, or some of them (sorted), at other weights (n,)."""
+
+    @abstractmethod
+    def only(self, rows: IntArray) -> Gram:
+        """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
+
+    @abstractmethod
+    def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
+        """K(without j) @ c, a few features at a time: places in `features`, and (features, rows).
+
+        The divisor stays that of all live features.
+        """
+
+    def drop_one(self, c: Array, Z: Matrix | None = None) -> Array:
+        """(p, rows): K(without j) @ c for each live feature j."""
+        return np.concatenate([values for _, values in self.drop_one_parts(c, Z)])
+
+    @abstractmethod
+    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
+        """(p,): c'Kd - c'K(without j)d (d is c by default), never as the difference of two large numbers.
+
+        Where the kernel is not a polynomial, within 1e-6 of the median of their sizes; to rounding with `exact`.
+        """
+
+    @abstractmethod
+    def drop_one_diagonal_change(self, d: Array) -> Array:
+        """(p,): sum_i d_i [K(x_i, x_i) - K(without j)(x_i, x_i)]."""
+
+    @abstractmethod
+    def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
+        """(p,): derivative of c'Kc (and of d'diag K) in w_j, j live."""
+
+    @abstractmethod
+    def along(self, direction: Array) -> GramLine:
+        """Grams at weights (sqrt(w) + l * direction)^2, direction (p,): a trial length l costs m^2, not m^2 n."""
+
+    def feature_quadratic(self, c: Array) -> Array:
+        """(p,): c'K_j c with K_j = base_j alone; additive kernels only."""
+        del c
+        raise TypeError(f"{type(self.kernel).__name__} is not a sum over features: it has no K_j")
+
+    def feature_products(self, c: Array, places: IntArray) -> Array:
+        """(k, m): K_j c with K_j = base_j alone, for the live features at some places; additive kernels only."""
+        del c, places
+        raise TypeError(f"{type(self.kernel).__name__} is not a sum over features: it has no K_j")
+
+    def subset_sums(self, Z: Matrix | None) -> SubsetSums | None:
+        """Sums over many subsets of the live features, with rows Z after the training rows; None where nothing can."""
+        del Z
+        return None
+
+
+class GramLine(Protocol):
+    """Grams along a line of scales."""
+
+    def matrix(self, length: float) -> Array: ...
+    def at(self, length: float) -> Gram: ...
+
+
+class SubsetSums(Protocol):
+    """Kernel matrices of many subsets of a Gram's features, each from what the features add."""
+
+    def added(self, places: IntArray) -> tuple[Array, Array]:
+        """What some features add to A (rows, m), and to the sums of the rows with themselves (rows,)."""
+        ...
+
+    def gram(self, A: Array, places: IntArray) -> Gram:
+        """The Gram over the training rows of the features at some places, from their sum A (m, m)."""
+        ...
+
+    def kernel(self, gram: Gram, A: Array, squares: Array) -> tuple[Array, Array]:
+        """K between the further and the training rows, and of each further row with itself."""
+        ...
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """Parameters only; `bind` makes a Gram of it.
+
+    kinds: the kinds of columns that it takes. missing: cells may be missing. sparse: takes scipy.sparse tables.
+    additive: K is a sum over features. linear: that sum is of products. unit_free: columns are measured in units of
+    their own range, so that standardising them would change nothing.
+    """
+
+    kinds: ClassVar[frozenset[str]]
+    missing: ClassVar[bool]
+    sparse: ClassVar[bool]
+    additive: ClassVar[bool]
+    linear: ClassVar[bool]
+    unit_free: ClassVar[bool]
+
+    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
+        """(n,) the feature weights w_j to start from; rows count by their weight."""
+        ...
+
+    def divisor(self, live: int) -> float:
+        """What the sum over so many live features is divided by; 1 where it is a plain sum."""
+        ...
+
+    def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> Gram:
+        """The Gram of some features of a table at weights (n,)."""
+        ...
+
+
+# -- machines -------------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Machine(Protocol):
+    """Solves for the expansion, or for weights.
+
+    needs: "gram" for a kernel matrix, "columns" for the columns themselves (then no kernel matrix is made).
+    additive_only: works on kernels that are a sum over features. kinds: kinds of columns that it takes besides those of
+    the kernel, since it expands them itself.
+    """
+
+    needs: ClassVar[str]
+    additive_only: ClassVar[bool]
+    kinds: ClassVar[frozenset[str]]
+
+    def solve(self, view: Any, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+        """The optimum; y (m,) in {-1, +1}, cost (m,)."""
+        ...
+
+    def decision(self, solution: Solution, view: Any, Z: Matrix) -> Array:
+        """f at the rows of Z (rows, n)."""
+        ...
+
+
+@runtime_checkable
+class Scalable(Protocol):
+    """Has a kernel to scale: its optimal objective can be differentiated in the kernel's weights."""
+
+    def dual(self, solution: Solution, K: Array) -> float: ...
+    def weight_gradient(self, solution: Solution, gram: Gram) -> Array: ...
+    def contrast(self, problem: ProblemView) -> Array | None: ...
+
+
+@runtime_checkable
+class LeavesOneOut(Protocol):
+    """Gives each sample's decision value under the machine trained without it."""
+
+    def loo(self, solution: Solution, view: Any, y: Array, cost: Array) -> Array: ...
+
+
+@runtime_checkable
+class EntersFeatures(Protocol):
+    """Chooses features by itself, more of them as C grows."""
+
+    C: float
+
+    def first(self, view: Any, y: Array, cost: Array) -> float: ...  # the C above which some weight differs from 0
+    def pull(self, solution: Solution, view: Any) -> Array: ...  # (p,) the gradient at zero weight, at most 1 there
+
+
+@runtime_checkable
+class HasMargin(Protocol):
+    """Has a margin between the classes: f(x) = sum_i coef_i K(x_i, x) + intercept, with c'Kc its squared norm."""
+
+    def squared_norm(self, solution: Solution, gram: Gram) -> float: ...
+
+
+@runtime_checkable
+class HasSphere(Protocol):
+    """Describes one class by a sphere."""
+
+    def on_sphere(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array: ...
+
+
+@runtime_checkable
+class LearnsWeights(Protocol):
+    """Learns how much each feature's kernel counts."""
+
+    def learned_weights(self, solution: Solution, gram: Gram) -> Array: ...
+
+
+@runtime_checkable
+class FitsBudget(Protocol):
+    """Is a linear program that can be given a budget: the l1 norm with hinge loss, `truncated` at 2 or not."""
+
+    C: float
+    truncated: ClassVar[bool]
+
+
+# -- criteria and filters -------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Criterion(Protocol):
+    """Scores the live features of a fitted machine; higher means keep. `requires`: capabilities of the machine."""
+
+    requires: ClassVar[tuple[type, ...]]
+
+    def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array: ...
+
+
+@runtime_checkable
+class BreaksTies(Protocol):
+    """A criterion that also orders features of equal score; `ties_by` says how, in words."""
+
+    ties_by: ClassVar[str]
+
+    def ties(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array: ...
+
+
+class Filter(Protocol):
+    """Scores every column (n,) from the table, y (k, m) in {-1, +1} and the samples' weights (m,) alone."""
+
+    def __call__(self, table: TableView, y: Array, weight: Array, /) -> Array: ...
+
+
+@runtime_checkable
+class TakesKinds(Protocol):
+    """A part that says which kinds of columns it takes; without this a filter takes numbers."""
+
+    kinds: ClassVar[frozenset[str]]
+
+
+# -- searches -------------------------------------------------------------------------------------------------------
+
+
+class Work(Protocol):
+    """Work that was done: solves, how many did not converge, and by how much at most."""
+
+    @property
+    def solves(self) -> int: ...
+    @property
+    def unconverged(self) -> int: ...
+    @property
+    def worst_residual(self) -> float: ...
+
+
+class ProblemView(Work, Protocol):
+    """k binary problems over one table that share one scale: what searches and criteria see (`marginsieve.problem`)."""
+
+    @property
+    def table(self) -> TableView: ...
+    @property
+    def y(self) -> Array: ...  # (k, m) in {-1, +1}
+    @property
+    def cost(self) -> Array: ...  # (k, m)
+    @property
+    def sample_weight(self) -> Array: ...  # (m,) what filters count a sample by; costs have it inside
+    @property
+    def feature_weight(self) -> Array: ...  # (n,) of the kernel
+    @property
+    def kernel(self) -> Kernel: ...
+    @property
+    def machine(self) -> Machine: ...
+    @property
+    def criterion(self) -> Criterion | Filter | None: ...
+    @property
+    def keep(self) -> IntArray: ...  # features that are always selected
+    @property
+    def groups(self) -> IntArray | None: ...  # (m,) rows of one group stay together in folds
+    @property
+    def judged(self) -> JudgingRows: ...  # rows by which a machine is judged
+    def gram(self, features: IntArray | None = None) -> Gram: ...
+    def view(self, features: IntArray | None = None) -> Any: ...  # what the machine reads: a Gram or columns
+    def solve(self, view: Any, warm: Sequence[Solution] | None = None) -> tuple[Solution, ...]: ...
+    def judge(self, view: Any, solutions: Sequence[Solution], metric: Metric) -> tuple[float, ...]: ...
+    def score(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array: ...
+    def ties(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array | None: ...
+    def with_machine(self, machine: Machine) -> ProblemView: ...
+    def count(self, work: Work) -> None: ...
+
+
+@runtime_checkable
+class Search(Protocol):
+    """Walks over feature subsets and returns a full ranking.
+
+    requires: capabilities of the machine. ranks_by: "criterion", "filter", both or neither, where the search ranks by
+    what it learns. multiclass: takes more than two classes.
+    """
+
+    requires: ClassVar[tuple[type, ...]]
+    ranks_by: ClassVar[frozenset[str]]
+    multiclass: ClassVar[bool]
+
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path: ...
+
+
+@runtime_checkable
+class Refits(Protocol):
+    """A search with a machine of its own for the selected features; None is the machine of the search."""
+
+    final: Machine | None
+
+
+@runtime_checkable
+class HoldsOut(Protocol):
+    """A search or criterion that judges on a share of the training rows, which nothing is fitted on."""
+
+    @property
+    def held_out_share(self) -> float: ...
+    @property
+    def held_out_name(self) -> str: ...  # of the parameter
+
+
+@runtime_checkable
+class ReadsColumns(Protocol):
+    """A search whose parameters depend on the table's columns."""
+
+    def for_columns(self, names: Sequence[str]) -> Any: ...
+
+
+@runtime_checkable
+class FixesSize(Protocol):
+    """A search that is told how many features are wanted before it begins."""
+
+    def for_size(self, count: int) -> Any: ...
+
+
+@runtime_checkable
+class PricesFeatures(Protocol):
+    """A search within a budget of what features cost."""
+
+    budget: float
+
+    def prices(self, names: Sequence[str]) -> Array: ...
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """A part that refuses parameters that make no sense."""
+
+    def check(self) -> None: ...
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """Resamples training rows, as imbalanced-learn does."""
+
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]: ...
+
+
+@runtime_checkable
+class Interpolates(Protocol):
+    """A sampler that lowers its number of neighbors where a class has few rows."""
+
+    def neighbors(self, count: int) -> int: ...
+    @property
+    def k_neighbors(self) -> int: ...

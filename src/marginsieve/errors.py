@@ -1,4 +1,4 @@
-"""How a user is told of a mistake."""
+"""Errors, and the sentences that they are made of."""
 
 import math
 import numbers
@@ -8,6 +8,10 @@ from typing import Any
 
 class InputError(ValueError):
     """A user's mistake, in a sentence that names the column, sample or parameter, and what would be accepted."""
+
+
+class SolverError(RuntimeError):
+    """HiGHS could not do what it was asked."""
 
 
 def many(count: int, thing: str) -> str:

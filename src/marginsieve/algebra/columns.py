@@ -1,66 +1,94 @@
 """Columns for machines that have weights instead of a kernel: a category becomes a column for each of its levels.
 
 A level's column is 1 where a row has it, over its standard deviation among the training rows; a row without a value, or
-with a level that was not trained on, has 0 in all of them. Numbers are as they are, times the scale of their feature.
+with a level that was not trained on, has 0 in all of them. Numbers are as they are, times the root of their weight.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from ..contracts import Array, IntArray, Matrix, is_sparse
-from .gram import Gram
+from ..contracts import Array, IntArray, Kernel, Matrix, TableView, is_sparse
+from .blocks import table_columns
+from .products import removed
 
 
-@dataclass(frozen=True)
-class Expansion:
-    """The live features of a gram as d columns; `owner` (d,) is the place of each one's feature."""
+@dataclass(frozen=True, eq=False)
+class ColumnView:
+    """The live features of a table as d columns; `owner` (d,) is the place of each one's feature."""
 
+    kernel: Kernel
+    table: TableView
+    feature_weight: Array  # (n,) before the divisor
     features: IntArray  # (p,)
-    owner: IntArray  # (d,) numbers first
-    factor: Array  # (d,)
-    level: Array  # (d,) the code that a column stands for; nan where it is a number
 
     @classmethod
-    def of(cls, gram: Gram) -> Expansion:
-        table, scale = gram.table, np.sqrt(gram.weight)
-        nominal = np.array([table.kind[j] == "nominal" for j in gram.features], dtype=bool)
+    def of(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
+        """Some features at weights (n,)."""
+        return cls(kernel, table, feature_weight, live)
+
+    def without(self, features: IntArray) -> Self:
+        """The view with these features dropped."""
+        return replace(self, features=removed(self.features, np.searchsorted(self.features, features)))
+
+    @cached_property
+    def weight(self) -> Array:
+        """(p,) w_j of the live features, the divisor included."""
+        weight, divisor = self.feature_weight[self.features], self.kernel.divisor(len(self.features))
+        return weight if divisor == 1.0 else weight / divisor
+
+    @cached_property
+    def by_rows(self) -> Matrix:
+        """(p, m): the live columns as rows, without their weights."""
+        return table_columns(self.table, self.features)
+
+    @cached_property
+    def X(self) -> Matrix:
+        """(m, d): the training rows."""
+        return self.rows(self.table.Z)
+
+    @cached_property
+    def _levels(self) -> tuple[IntArray, Array, Array]:
+        """By column: the place of its feature, its factor, the code that it stands for (nan where it is a number)."""
+        scale = np.sqrt(self.weight)
+        nominal = np.array([self.table.kind[j] == "nominal" for j in self.features], dtype=bool)
         numbers = np.flatnonzero(~nominal)
         owner, factor, level = [numbers], [scale[numbers]], [np.full(len(numbers), np.nan)]
         for place in np.flatnonzero(nominal):
-            z = np.asarray(table.Z[:, gram.features[place]])
+            z = np.asarray(self.table.Z[:, self.features[place]])
             codes = np.unique(z[~np.isnan(z)])
             spread = np.array([np.std(z == code) for code in codes])
             owner.append(np.full(len(codes), place))
             factor.append(scale[place] / np.where(spread > 0, spread, 1.0))
             level.append(codes)
-        joined = (np.concatenate(part) for part in (owner, factor, level))
-        return cls(gram.features, *(part for part in joined))
+        return np.concatenate(owner), np.concatenate(factor), np.concatenate(level)
 
     @property
-    def numbers(self) -> int:
-        """How many columns are numbers."""
-        return int(np.isnan(self.level).sum())
+    def owner(self) -> IntArray:
+        """(d,) the place of each column's feature, numbers first."""
+        return self._levels[0]
 
     def rows(self, Z: Any) -> Matrix:
         """(r, d): rows of the whole table, sparse where the table is."""
-        count = self.numbers
+        owner, factor, level = self._levels
         if is_sparse(Z):
-            return sparse.csc_array(sparse.csc_array(Z)[:, self.features] @ sparse.diags_array(self.factor))
-        out = np.empty((Z.shape[0], len(self.owner)), order="F")
-        out[:, :count] = Z[:, self.features[self.owner[:count]]] * self.factor[:count]
-        for k in range(count, len(self.owner)):
-            out[:, k] = (Z[:, self.features[self.owner[k]]] == self.level[k]) * self.factor[k]
+            return sparse.csc_array(sparse.csc_array(Z)[:, self.features] @ sparse.diags_array(factor))
+        count = int(np.isnan(level).sum())
+        out = np.empty((Z.shape[0], len(owner)), order="F")
+        out[:, :count] = Z[:, self.features[owner[:count]]] * factor[:count]
+        for k in range(count, len(owner)):
+            out[:, k] = (Z[:, self.features[owner[k]]] == level[k]) * factor[k]
         return out
 
     def key(self, k: int) -> tuple[int, float | None]:
         """What a column is: its feature of the table, and its level where that is a category."""
-        level = float(self.level[k])
-        return int(self.features[self.owner[k]]), None if np.isnan(level) else level
+        owner, _, level = self._levels
+        return int(self.features[owner[k]]), None if np.isnan(level[k]) else float(level[k])
 
     def by_feature(self, value: Array) -> Array:
         """(p,) the largest of a feature's columns' values."""

@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from ..contracts import Array
+from ..contracts import Array, Gram, IntArray
 
-if TYPE_CHECKING:
-    from .gram import Gram
+
+class OnLine(Protocol):
+    """What a Gram tells a line through it: `total` (m, m), the sum over features that its matrix is made of."""
+
+    @property
+    def features(self) -> IntArray: ...
+    @property
+    def feature_weight(self) -> Array: ...
+    @property
+    def total(self) -> Array: ...
+    def matrix_of(self, total: Array) -> Array: ...
+    def moved(self, feature_weight: Array, total: Array) -> Gram: ...
 
 
 @dataclass(frozen=True)
 class Line:
-    """Grams along a line of scales: sum_j (s_j + l d_j)^2 base_j = first matrix + l * second + l^2 * third."""
+    """sum_j (s_j + l d_j)^2 base_j = total + l * first + l^2 * second, s_j = sqrt(w_j)."""
 
-    gram: Gram
-    direction: Array  # (p,)
-    second: Array  # of products where the kernel has them, else of base_j
-    third: Array
+    gram: OnLine
+    direction: Array  # (p,) in units of the square roots of the feature weights
+    first: Array
+    second: Array
 
     def matrix(self, length: float) -> Array:
         """K at s + length * direction."""
-        A = self._at(length)
-        return np.asarray(self.gram.kernel.outer(A if self.gram.product is None else self.gram._inner_of(A)))
+        return self.gram.matrix_of(self._at(length))
 
     def at(self, length: float) -> Gram:
         """The Gram there."""
-        gram = self.gram
-        scale = gram.scale.copy()
-        scale[gram.features] += length * self.direction
-        if gram.product is None:
-            return gram.rescaled(scale)
-        product = self._at(length)
-        weight = scale[gram.block.features] ** 2
-        block = replace(gram.block, weight=weight, trace=float(product.trace()))
-        return replace(gram, scale=scale, block=block, product=product)
+        scale = np.sqrt(self.gram.feature_weight)
+        scale[self.gram.features] += length * self.direction
+        return self.gram.moved(scale**2, self._at(length))
 
     def _at(self, length: float) -> Array:
-        first = self.gram._inner if self.gram.product is None else self.gram.product
-        return np.asarray(first + length * self.second + length**2 * self.third)
+        return np.asarray(self.gram.total + length * self.first + length**2 * self.second)

@@ -32,7 +32,7 @@ ROUNDING = 1e-12  # of sum |c|: what decision values may be off by, and that is 
 
 
 @dataclass(frozen=True)
-class Columns:
+class LiveColumns:
     """Live columns over some samples with their weights (p,); derivatives of outer at A: `derivative(q)` (rows, m).
 
     `distance` says that outer is exp, so that every derivative is K itself; a derivative of None ends the series.
@@ -55,7 +55,7 @@ class Columns:
         return self.weight[part], z, middle
 
 
-def changes(columns: Columns, c: Array, d: Array, exactly: Callable[[IntArray], Array]) -> Array:
+def changes(columns: LiveColumns, c: Array, d: Array, exactly: Callable[[IntArray], Array]) -> Array:
     """(p,): c'Kd - c'K(without j)d; of distances within PRECISION of their median size, or by `exactly` (p',) -> (p',).
 
     No large numbers are subtracted. Orders up to 3 come first, for all features: they tell the median.
@@ -81,7 +81,7 @@ def changes(columns: Columns, c: Array, d: Array, exactly: Callable[[IntArray], 
     return out
 
 
-def products(columns: Columns, others: Array | None, c: Array) -> Iterator[tuple[slice, Array, BoolArray]]:
+def products(columns: LiveColumns, others: Array | None, c: Array) -> Iterator[tuple[slice, Array, BoolArray]]:
     """Parts (p, rows) of K(without j) c, and the features for which the sum converged to rounding.
 
     `others` (p, rows) are the columns of the rows that are looked at, the training rows by default.
@@ -92,7 +92,7 @@ def products(columns: Columns, others: Array | None, c: Array) -> Iterator[tuple
         yield part, *_decisions(columns, w, z, y, c)
 
 
-def _finite(columns: Columns, part: slice, c: Array, d: Array) -> Array:
+def _finite(columns: LiveColumns, part: slice, c: Array, d: Array) -> Array:
     """The change where outer is a polynomial: all orders."""
     w, z, _ = columns.centred(part)
     total, term, left, q = np.zeros(len(w)), -np.ones(len(w)), np.ones_like(z), 0
@@ -102,7 +102,7 @@ def _finite(columns: Columns, part: slice, c: Array, d: Array) -> Array:
     return total
 
 
-def _first_orders(columns: Columns, which: IntArray, c: Array, d: Array, room: Array) -> tuple[Array, Array]:
+def _first_orders(columns: LiveColumns, which: IntArray, c: Array, d: Array, room: Array) -> tuple[Array, Array]:
     """The change by orders 0 to 3 of some features, and at most how much is missing then (inf: ask elsewhere).
 
     Order 0 needs no product of its own. With x = w z^2 / 2, E - 1 = xE - r, r of order x^2:
@@ -172,7 +172,7 @@ def _fill(
         sums[0, k], sums[1, k] = fourth, small
 
 
-def _further_orders(columns: Columns, which: IntArray, c: Array, d: Array, allowed: float) -> tuple[Array, Array]:
+def _further_orders(columns: LiveColumns, which: IntArray, c: Array, d: Array, allowed: float) -> tuple[Array, Array]:
     """What the rest of order 0 and orders 4, 5, ... of some features add, and at most how much is missing then."""
     w, z, _ = columns.centred(which)
     K = columns.derivative(0)
@@ -194,7 +194,7 @@ def _further_orders(columns: Columns, which: IntArray, c: Array, d: Array, allow
     return total, missing
 
 
-def _decisions(columns: Columns, w: Array, z: Array, y: Array, c: Array) -> tuple[Array, BoolArray]:
+def _decisions(columns: LiveColumns, w: Array, z: Array, y: Array, c: Array) -> tuple[Array, BoolArray]:
     """(p, rows) of K(without j) c at the rows whose columns are y (p, rows), and where the sum converged."""
     w, total, sure = w[:, None], np.zeros((len(w), y.shape[1])), np.ones(len(w), dtype=bool)
     left, right, T = np.ones_like(y), np.broadcast_to(c, z.shape), np.zeros(len(w))

@@ -13,12 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..contracts import Array, BoolArray, IntArray
+from ..contracts import CATEGORICAL, Array, BoolArray, IntArray, TableView
 from ..solvers.jit import jit
 
 MISSING = 1e9
 ROWS = 8  # of a matrix that are made at a time
-CATEGORICAL = ("nominal", "boolean")  # kinds whose values are alike or not, nothing between
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,11 @@ class Tents:
     nominal: BoolArray  # (n,)
     low: Array  # (n,)
     spread: Array  # (n,)
+
+    @classmethod
+    def of_table(cls, table: TableView) -> Tents:
+        """The rows of a table."""
+        return cls.of(table.Z, table.kind)
 
     @classmethod
     def of(cls, Z: Array, kind: Sequence[str]) -> Tents:

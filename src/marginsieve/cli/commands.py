@@ -96,7 +96,9 @@ def select(
     kernel: Annotated[
         str | None, typer.Option(help="linear, gaussian, polynomial or clinical, for methods that take one.")
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="Train on at most this many rows; 5,000 above 10,000.")] = None,
+    max_samples: Annotated[
+        int | None, typer.Option(help="Train on at most this many rows; 5,000 above 10,000.")
+    ] = None,
     folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
     repeats: Annotated[
         int | None, typer.Option(help="How often the outer folds are drawn anew; 3, or by --minutes.", min=1)
@@ -115,13 +117,14 @@ def select(
     as_json: Annotated[bool, typer.Option("--json", help="Print result.json and nothing else.")] = False,
 ) -> None:
     """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
-    from ..data.reading import read_table, write_back
+    from ..data.reading import read_table
     from ..errors import InputError
     from ..study import files
-    from ..study.conducting import conduct
-    from ..study.material import from_frame, label_of
-    from ..study.selection import Wishes
+    from ..study.files import write_back
+    from ..study.running import run_study
+    from ..study.selection import StudyOptions
     from ..study.store import begin, forget_empty
+    from ..study.study_data import from_frame, label_of
 
     count, filtered, made = features_of(features), prefilter_of(prefilter), not out.exists()
     check_jobs(jobs)
@@ -131,21 +134,15 @@ def select(
                 table, separator=separator, decimal=decimal, encoding=encoding, target=target, groups=groups
             )
             kept = tuple(names_of(keep))
-            material = from_frame(frame, target, groups=groups, drop=names_of(drop), ids=ids_of(ids), keep=kept)
-            label = None if positive is None else label_of(material, positive)
-            wishes = Wishes(label, count, kept, filtered, ensemble, seed, jobs)
-            settings = {"methods": method, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
+            data = from_frame(frame, target, groups=groups, drop=names_of(drop), ids=ids_of(ids), keep=kept)
+            label = None if positive is None else label_of(data, positive)
+            options = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs)
+            settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
+            settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge}
             files.check_folder(out)
             say_deleted(begin(out, resume, fresh))
-            said = say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
-            study = conduct(
-                material,
-                wishes,
-                {**settings, "repeats": repeats, "suspects": judge},
-                progress,
-                out,
-                said,
-            )
+            command = say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
+            study = run_study(data, options, settings, progress, out, command)
             progress("writing", 1.0, 1.0)
             study.save(out)
             if table.suffix.lower() == ".h5ad":
@@ -222,7 +219,7 @@ def bench(
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON and nothing else.")] = False,
 ) -> None:
     """Run methods x data sets x a protocol, and compare the methods."""
-    from ..papers import problems  # noqa: F401, registers the papers' tables
+    from .. import papers  # noqa: F401, registers the papers' tables and protocols
     from ..study.engine import run_suite
     from ..study.store import begin
     from ..study.suite import Suite
@@ -284,7 +281,7 @@ def methods(
     """List the methods."""
     from .. import recipes
 
-    entries = [(name.replace("_", "-"), *recipes.summary(name)) for name in recipes.names()]
+    entries = [(recipe.title, recipe.does, recipe.source) for recipe in recipes.RECIPES.values()]
     if as_json:
         sys.stdout.write(json.dumps([{"name": n, "does": d, "source": s} for n, d, s in entries], indent=2) + "\n")
         return
@@ -316,7 +313,7 @@ def suspects(
     """Name the samples whose label is likely to be wrong, each with its probability."""
     from ..data.reading import read_table
     from ..study import files
-    from ..study.material import suspects_of
+    from ..study.study_data import suspects_of
 
     check_jobs(jobs)
     check_csv(out, table)
@@ -374,8 +371,7 @@ def cohort(
 
 def main() -> None:
     """Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted."""
-    from ..errors import InputError
-    from ..solvers.highs import SolverError
+    from ..errors import InputError, SolverError
 
     try:
         app()

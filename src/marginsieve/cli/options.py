@@ -87,7 +87,7 @@ def check_csv(path: Path, table: Path) -> None:
 
 def ids_among(columns: Iterable[str], known: Iterable[str], taken: Iterable[str]) -> list[str]:
     """Columns of a new table that are named like ids and are nothing that the model knows."""
-    from ..study.material import called_id
+    from ..study.study_data import called_id
 
     other = {*known, *taken}
     return [name for name in columns if called_id(name) and name not in other]

@@ -1,9 +1,9 @@
-"""Criteria: what a feature is worth, higher means keep."""
+"""Criteria score the features of a fitted machine, filters score columns from the labels alone; higher means keep."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
+from ..contracts import Criterion, Filter
 from .density import Density
 from .information import DecomposedHellinger, Hellinger, SymmetricalUncertainty
 from .learned_weight import LearnedWeight
@@ -15,7 +15,7 @@ from .separation import Fast, Fisher, KolmogorovSmirnov, ShrunkenFisher
 from .significance import ChiSquare, FisherExact, MixedTest, TTest
 from .sphere_change import SphereChange
 
-CRITERIA: dict[str, Callable[..., Any]] = {
+CRITERIA: dict[str, Callable[..., Criterion]] = {
     "margin": MarginChange,
     "loss": Loss,
     "learned": LearnedWeight,
@@ -23,6 +23,8 @@ CRITERIA: dict[str, Callable[..., Any]] = {
     "dual": partial(SphereChange, of="dual"),
     "radius_as_printed": partial(SphereChange, drop="smallest"),
     "dual_as_printed": partial(SphereChange, of="dual", drop="smallest"),
+}
+FILTERS: dict[str, Callable[..., Filter]] = {
     "fisher": Fisher,
     "shrunken_fisher": ShrunkenFisher,
     "fast": Fast,
@@ -41,6 +43,7 @@ CRITERIA: dict[str, Callable[..., Any]] = {
 
 __all__ = [
     "CRITERIA",
+    "FILTERS",
     "ChiSquare",
     "DecomposedHellinger",
     "Density",

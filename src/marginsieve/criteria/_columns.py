@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..algebra.products import parts
-from ..contracts import Array, IntArray, Matrix, is_sparse
+from ..contracts import Array, IntArray, Matrix, TableView, is_sparse
 from ..data.table import column_of
-from ..problem import Problem
 from ..solvers.jit import jit
 
 TINY = 1e-12  # of the variance of a column: what counts as no variance inside the classes
@@ -26,17 +25,17 @@ def as_rows(Z: Matrix, part: slice) -> Array:
     return np.ascontiguousarray((block.toarray() if is_sparse(block) else block).T)
 
 
-def by_block(problem: Problem, of: Score) -> Array:
+def by_block(table: TableView, y: Array, weight: Array, of: Score) -> Array:
     """(n,): a score by column, added over the class problems."""
-    return np.asarray(np.sum([over_columns(problem, label, of) for label in problem.y], axis=0))
+    return np.asarray(np.sum([over_columns(table, label, weight, of) for label in y], axis=0))
 
 
-def over_columns(problem: Problem, label: Array, of: Score) -> Array:
+def over_columns(table: TableView, label: Array, weight: Array, of: Score) -> Array:
     """(n,) or (r, n): `of` block by block; columns with missing cells one by one, over what is observed of them.
 
     A column of which one class is not observed at all, or no class twice, has 0.
     """
-    Z, n, weight = problem.table.Z, problem.table.shape[1], as_counts(problem.sample_weight)
+    Z, n, weight = table.Z, table.shape[1], as_counts(weight)
     pieces = []
     for part in parts(n):
         z = as_rows(Z, part)
@@ -51,26 +50,31 @@ def over_columns(problem: Problem, label: Array, of: Score) -> Array:
 
 
 def by_class_and_kind(
-    problem: Problem, numbers: Score, categories: Callable[[Array], float], kinds: Sequence[str] = ("nominal",)
+    table: TableView,
+    y: Array,
+    weight: Array,
+    numbers: Score,
+    categories: Callable[[Array], float],
+    kinds: Sequence[str] = ("nominal",),
 ) -> Array:
     """(k, n): a score by class problem and column; one for columns of some kinds, another for the rest."""
-    other = np.array([kind in kinds for kind in problem.table.kind])
-    out = np.empty((len(problem.y), len(other)))
+    other = np.array([kind in kinds for kind in table.kind])
+    out = np.empty((len(y), len(other)))
     if not other.all():
-        part = problem if not other.any() else problem.part(np.flatnonzero(~other))
-        out[:, ~other] = [over_columns(part, label, numbers) for label in part.y]
-    out[:, other] = _by_level(problem, np.flatnonzero(other), categories)
+        part = table if not other.any() else table.columns(np.flatnonzero(~other))
+        out[:, ~other] = [over_columns(part, label, weight, numbers) for label in y]
+    out[:, other] = _by_level(table, y, as_counts(weight), np.flatnonzero(other), categories)
     return out
 
 
-def _by_level(problem: Problem, features: IntArray, of: Callable[[Array], float]) -> Array:
+def _by_level(table: TableView, y: Array, weight: Array, features: IntArray, of: Callable[[Array], float]) -> Array:
     """(k, features): `of` the weights (levels, 2) of positives and negatives by category of some columns."""
-    weight, out = as_counts(problem.sample_weight), np.zeros((len(problem.y), len(features)))
+    out = np.zeros((len(y), len(features)))
     for f, j in enumerate(features):
-        z = column_of(problem.table.Z, j)
+        z = column_of(table.Z, j)
         seen = ~np.isnan(z)
         level = np.unique(z[seen], return_inverse=True)[1]
-        for k, label in enumerate(problem.y):
+        for k, label in enumerate(y):
             positive = np.where(label[seen] > 0, weight[seen], 0.0)
             sides = np.bincount(level, positive), np.bincount(level, weight[seen] - positive)
             counts = sides[0].sum(), sides[1].sum()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array
+from ..contracts import KINDS, Array, TableView
 from ..errors import whole_number
-from ..problem import Problem, Solution
 from ..solvers.jit import jit
 from ._columns import by_class_and_kind, moments
 
@@ -35,8 +33,7 @@ class Density(BaseEstimator):
         Where the densities are compared, evenly over the column's range and a little beyond.
     """
 
-    needs = frozenset({"labels"})
-    categories = True
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
 
     def __init__(self, points: int = 64) -> None:
         self.points = points
@@ -45,7 +42,7 @@ class Density(BaseEstimator):
         """Refuse parameters that make no sense."""
         whole_number("criterion", "points", self.points, 8)
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
 
         def numbers(z: Array, label: Array, weight: Array) -> Array:
@@ -57,7 +54,7 @@ class Density(BaseEstimator):
             _apart(z, label, weight, np.maximum(width, NARROWEST * span), span, int(self.points), out)
             return out
 
-        return np.asarray(by_class_and_kind(problem, numbers, _apart_by_level).sum(axis=0))
+        return np.asarray(by_class_and_kind(table, y, weight, numbers, _apart_by_level).sum(axis=0))
 
 
 def _apart_by_level(counts: Array) -> float:

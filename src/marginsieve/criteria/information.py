@@ -5,15 +5,14 @@ With more than two classes the scores of the one-vs-rest problems are added. Mis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array, IntArray
+from ..contracts import KINDS, NUMBERS, Array, TableView
 from ..errors import InputError, listing, whole_number
-from ..problem import Problem, Solution
 from . import _levels
 from ._clusters import coordinates, split
 from ._columns import Score, as_counts, by_class_and_kind
@@ -40,8 +39,7 @@ class SymmetricalUncertainty(BaseEstimator):
         Levels of equal weight.
     """
 
-    needs = frozenset({"labels"})
-    categories = True
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
 
     def __init__(self, cuts: str = "equal_frequency", bins: int = 5) -> None:
         self.cuts = cuts
@@ -51,16 +49,16 @@ class SymmetricalUncertainty(BaseEstimator):
         """Refuse parameters that make no sense."""
         _check(self.cuts, self.bins)
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        value = self.by_class(problem, gram, solutions)
+        value = self.by_class(table, y, weight)
         total = value.sum(axis=1, keepdims=True)
         return np.asarray(np.sum(value / np.where(total > 0, total, 1.0), axis=0))
 
-    def by_class(self, problem: Problem, gram: Gram | None = None, solutions: Sequence[Solution] = ()) -> Array:  # noqa: ARG002
+    def by_class(self, table: TableView, y: Array, weight: Array) -> Array:
         """(k, n): the symmetrical uncertainty with each label of the problem, in [0, 1]."""
         numbers = _of_levels(_uncertainty, self.cuts, self.bins)
-        return by_class_and_kind(problem, numbers, lambda counts: float(_uncertainty(counts[None])[0]))
+        return by_class_and_kind(table, y, weight, numbers, lambda counts: float(_uncertainty(counts[None])[0]))
 
 
 class Hellinger(BaseEstimator):
@@ -76,8 +74,7 @@ class Hellinger(BaseEstimator):
         Levels of equal weight.
     """
 
-    needs = frozenset({"labels"})
-    categories = True
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
 
     def __init__(self, cuts: str = "equal_frequency", bins: int = 5) -> None:
         self.cuts = cuts
@@ -87,10 +84,10 @@ class Hellinger(BaseEstimator):
         """Refuse parameters that make no sense."""
         _check(self.cuts, self.bins)
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
         numbers = _of_levels(_distance, self.cuts, self.bins)
-        found = by_class_and_kind(problem, numbers, lambda counts: float(_distance(counts[None])[0]))
+        found = by_class_and_kind(table, y, weight, numbers, lambda counts: float(_distance(counts[None])[0]))
         return np.asarray(found.sum(axis=0))
 
 
@@ -106,45 +103,37 @@ class DecomposedHellinger(BaseEstimator):
 
     Parameters
     ----------
-    k : int
+    n_clusters : int
         Parts of the larger class, fewer where it has fewer rows.
     bins : int
         Levels of equal weight.
     """
 
-    needs = frozenset({"labels"})
+    kinds: ClassVar[frozenset[str]] = NUMBERS
 
-    def __init__(self, k: int = 5, bins: int = 5) -> None:
-        self.k = k
+    def __init__(self, n_clusters: int = 5, bins: int = 5) -> None:
+        self.n_clusters = n_clusters
         self.bins = bins
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        whole_number("criterion", "k", self.k)
+        whole_number("criterion", "n_clusters", self.n_clusters)
         _check(CUTS[0], self.bins)
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        weight, total = as_counts(problem.sample_weight), np.zeros(problem.table.shape[1])
-        place = coordinates(problem.table.Z, weight)
-        for label in problem.y:
-            positive = float(weight[label > 0].sum())
-            larger = label > 0 if positive > 0.5 * weight.sum() else label < 0
+        counts, total, hellinger = as_counts(weight), np.zeros(table.shape[1]), Hellinger(bins=self.bins)
+        place = coordinates(table.Z, counts)
+        for label in y:
+            positive = float(counts[label > 0].sum())
+            larger = label > 0 if positive > 0.5 * counts.sum() else label < 0
             part = np.full(len(label), -1)
-            part[larger] = split(place[larger], weight[larger], self.k, ROUNDS)
+            part[larger] = split(place[larger], counts[larger], self.n_clusters, ROUNDS)
             for k in range(int(part.max()) + 1):
                 rows = np.flatnonzero((part == k) | ~larger)
-                share = float(weight[part == k].sum() / weight[larger].sum())
-                total += share * Hellinger(bins=self.bins).score(_only(problem, rows, label), gram, solutions)
+                share = float(counts[part == k].sum() / counts[larger].sum())
+                total += share * hellinger(table.rows(rows), label[None, rows], weight[rows])
         return np.round(total, DIGITS)
-
-
-def _only(problem: Problem, rows: IntArray, label: Array) -> Problem:
-    """One class problem over some rows."""
-    weight = problem.sample_weight[rows]
-    return problem.afresh(
-        table=problem.table.rows(rows), y=label[None, rows], cost=weight[None], sample_weight=weight, groups=None
-    )
 
 
 def _check(cuts: str, bins: int) -> None:

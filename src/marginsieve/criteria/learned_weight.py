@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array
-from ..problem import Problem, Solution
+from ..contracts import Array, Gram, LearnsWeights, ProblemView, Solution
 
 
 class LearnedWeight(BaseEstimator):
     """mu_f of multiple kernel learning; most are exactly 0, and these rank by c'K_f c, the pull towards a weight."""
 
-    needs = frozenset({"solution"})
+    requires: ClassVar[tuple[type, ...]] = (LearnsWeights,)
     ties_by = "features without a weight ranked by c'K_f c"
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:
         """(p,) summed over the binary problems."""
-        assert gram is not None
-        return np.asarray(np.sum([s.scale[gram.features] ** 2 for s in solutions if s.scale is not None], axis=0))
+        machine = problem.machine
+        assert isinstance(machine, LearnsWeights)
+        return np.asarray(np.sum([machine.learned_weights(one, gram) for one in solutions], axis=0))
 
-    def ties(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def ties(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
         """(p,) c'K_f c, summed over the binary problems."""
-        assert gram is not None
         return np.asarray(np.sum([gram.feature_quadratic(solution.coef) for solution in solutions], axis=0))

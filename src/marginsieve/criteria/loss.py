@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array
+from ..contracts import Array, Gram, HasMargin, ProblemView, Solution
 from ..errors import InputError, positive_number
-from ..problem import Problem, Solution
 from .margin import MarginChange
 
 LOSSES = ("balanced", "zero-one", "cost")
@@ -40,7 +39,7 @@ class Loss(BaseEstimator):
         is then fitted on the others. 0 measures on the rows that the machine was fitted on.
     """
 
-    needs = frozenset({"solution"})
+    requires: ClassVar[tuple[type, ...]] = (HasMargin,)
     ties_by = "equal losses were ordered by the margin change"
 
     def __init__(self, loss: str = "balanced", costs: tuple[float, float] = (1.0, 1.0), held_out: float = 0.0) -> None:
@@ -63,9 +62,18 @@ class Loss(BaseEstimator):
         if not isinstance(share, numbers.Real) or isinstance(share, bool) or not 0.0 <= float(share) <= 0.5:
             raise InputError(f"criterion: held_out is {share!r}; it must be a share from 0 to 0.5")
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
+    @property
+    def held_out_share(self) -> float:
+        """The share of the training rows on which the loss is measured."""
+        return float(self.held_out)
+
+    @property
+    def held_out_name(self) -> str:
+        """The parameter that sets it."""
+        return "criterion: held_out"
+
+    def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:
         """(p,) the loss without each live feature, summed over the class problems."""
-        assert gram is not None
         Z, y, weight = problem.judged
         total = np.zeros(len(gram.features))
         for solution, label in zip(solutions, y, strict=True):
@@ -73,7 +81,7 @@ class Loss(BaseEstimator):
                 total[part] += self._of(values + solution.intercept, label, weight)
         return np.round(total, DIGITS)
 
-    def ties(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
+    def ties(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:
         """(p,) what orders features of equal loss."""
         return MarginChange().score(problem, gram, solutions)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array
-from ..problem import Problem, Solution
+from ..contracts import Array, Gram, HasMargin, ProblemView, Solution
 
 
 class MarginChange(BaseEstimator):
@@ -21,14 +20,13 @@ class MarginChange(BaseEstimator):
         To rounding on the Gaussian kernel too, by one kernel matrix for each feature; else within 1e-6 of the median.
     """
 
-    needs = frozenset({"solution"})
+    requires: ClassVar[tuple[type, ...]] = (HasMargin,)
 
     def __init__(self, exact: bool = False) -> None:
         self.exact = exact
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
         """(p,) summed over the binary problems."""
-        assert gram is not None
         total = np.abs(gram.drop_one_change(solutions[0].coef, exact=self.exact))
         for solution in solutions[1:]:
             total += np.abs(gram.drop_one_change(solution.coef, exact=self.exact))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
 from ..algebra.products import parts
-from ..contracts import Array
+from ..contracts import NUMBERS, Array, TableView
 from ..errors import InputError
-from ..problem import Problem, Solution
 from ._clusters import centred, products
 from ._columns import as_counts
 
@@ -29,7 +27,7 @@ class Principal(BaseEstimator):
         As many components as explain this share of the variance.
     """
 
-    needs = frozenset({"labels"})
+    kinds: ClassVar[frozenset[str]] = NUMBERS
 
     def __init__(self, explained: float = 0.95) -> None:
         self.explained = explained
@@ -40,9 +38,10 @@ class Principal(BaseEstimator):
         if not isinstance(share, numbers.Real) or isinstance(share, bool) or not 0.0 < float(share) <= 1.0:
             raise InputError(f"criterion: explained is {share!r}; it must be a share above 0 and at most 1")
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        Z, weight = problem.table.Z, as_counts(problem.sample_weight)
+        del y
+        Z, weight = table.Z, as_counts(weight)
         root, total = np.sqrt(weight), weight.sum()
         if Z.shape[1] <= Z.shape[0]:
             z = centred(Z, slice(None), weight)

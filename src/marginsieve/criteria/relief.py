@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
 from ..algebra.products import parts
-from ..algebra.tents import CATEGORICAL
-from ..contracts import Array, BoolArray, IntArray
+from ..contracts import CATEGORICAL, KINDS, Array, BoolArray, IntArray, TableView
 from ..errors import whole_number
-from ..problem import Problem, Solution, codes_of
+from ..problem import class_codes
 from ..solvers.jit import jit
 from ._columns import as_counts, as_rows
 
@@ -22,7 +21,7 @@ DIGITS = 12  # of the largest distance: rows that agree so far are equally near
 class ReliefF(BaseEstimator):
     """sum_i [ - mean of d_j(i, hits) + sum_c P(c) / (1 - P(c_i)) mean of d_j(i, misses of class c) ] / m, by column j.
 
-    Hits and misses of row i are its k nearest rows of each class by the sum of d over the columns (their mean where
+    Hits and misses of row i are its n_neighbors nearest rows of each class by the sum of d over the columns (their mean where
     cells are missing). d is |u - v| / range for numbers and [u != v] for categories; in tables with both, numbers that
     differ by more than a standard deviation count as 1, as in scikit-rebate. Where a cell is missing, or no neighbour
     on one side has one, the row counts 0. All classes are taken together. A weight of 2 is a row twice; rows that are
@@ -33,36 +32,34 @@ class ReliefF(BaseEstimator):
 
     Parameters
     ----------
-    k : int
-        Neighbours of each class.
+    n_neighbors : int
+        Neighbors of each class.
     """
 
-    needs = frozenset({"labels"})
-    categories = True
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
 
-    def __init__(self, k: int = 10) -> None:
-        self.k = k
+    def __init__(self, n_neighbors: int = 10) -> None:
+        self.n_neighbors = n_neighbors
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        whole_number("criterion", "k", self.k)
+        whole_number("criterion", "n_neighbors", self.n_neighbors)
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        codes, weight = codes_of(problem), as_counts(problem.sample_weight)
+        codes, weight = class_codes(y), as_counts(weight)
         prior = np.bincount(codes, weight) / weight.sum()
-        start, near, share = _neighbours(_distances(problem, weight), codes, weight, int(self.k))
-        out = np.empty(problem.table.shape[1])
-        for part, z, nominal, limit in _blocks(problem, weight):
+        start, near, share = _neighbours(_distances(table, weight), codes, weight, int(self.n_neighbors))
+        out = np.empty(table.shape[1])
+        for part, z, nominal, limit in _blocks(table, weight):
             found = np.zeros(len(z))
             _add_scores(z, nominal, limit, codes, weight / weight.sum(), prior, start, near, share, found)
             out[part] = found
         return out
 
 
-def _blocks(problem: Problem, weight: Array) -> Iterator[tuple[slice, Array, BoolArray, Array]]:
+def _blocks(table: TableView, weight: Array) -> Iterator[tuple[slice, Array, BoolArray, Array]]:
     """Columns as rows: in units of their range, which are categories, and from which difference on one counts as 1."""
-    table = problem.table
     kinds = np.array([kind in CATEGORICAL for kind in table.kind])
     mixed = bool(kinds.any() and not kinds.all())
     for part in parts(table.shape[1]):
@@ -83,14 +80,14 @@ def _deviation(z: Array, weight: Array) -> Array:
     return np.asarray(np.sqrt((np.where(seen, z - mean[:, None], 0.0) ** 2) @ weight / total))
 
 
-def _distances(problem: Problem, weight: Array) -> Array:
+def _distances(table: TableView, weight: Array) -> Array:
     """(m, m): the sum of the differences, or their mean over the columns that both rows have where cells are missing.
 
     Two rows without a common cell are infinitely far apart.
     """
-    m = problem.table.shape[0]
+    m = table.shape[0]
     D, shared, gaps = np.zeros((m, m)), np.zeros((m, m)), False
-    for _, z, nominal, _ in _blocks(problem, weight):
+    for _, z, nominal, _ in _blocks(table, weight):
         gaps = gaps or bool(np.isnan(z).any())
         _add_distances(z, nominal, D)
         seen = (~np.isnan(z)).astype(np.float64)

@@ -5,14 +5,12 @@ With more than two classes the scores of the one-vs-rest problems are added. Mis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array, IntArray
-from ..problem import Problem, Solution
+from ..contracts import NUMBERS, Array, IntArray, TableView
 from ..solvers.jit import jit
 from ._columns import by_block, moments, over_columns, tied
 
@@ -26,11 +24,11 @@ class Fisher(BaseEstimator):
     It is not scale-free (a difference above, variances below): standardise first.
     """
 
-    needs = frozenset({"labels"})
+    kinds: ClassVar[frozenset[str]] = NUMBERS
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        return by_block(problem, _fisher)
+        return by_block(table, y, weight, _fisher)
 
 
 class ShrunkenFisher(BaseEstimator):
@@ -40,13 +38,13 @@ class ShrunkenFisher(BaseEstimator):
     not win by a variance that is small by chance.
     """
 
-    needs = frozenset({"labels"})
+    kinds: ClassVar[frozenset[str]] = NUMBERS
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        total = np.zeros(problem.table.shape[1])
-        for label in problem.y:
-            square, spread, pooled = over_columns(problem, label, _shrunken)
+        total = np.zeros(table.shape[1])
+        for label in y:
+            square, spread, pooled = over_columns(table, label, weight, _shrunken)
             spread = spread + FLOOR * float(np.median(pooled))
             total += square / np.where(spread > 0, spread, 1.0)
         return total
@@ -59,21 +57,21 @@ class Fast(BaseEstimator):
     classification problems, KDD 2008, 124-132, with the exact area instead of one by thresholds.
     """
 
-    needs = frozenset({"labels"})
+    kinds: ClassVar[frozenset[str]] = NUMBERS
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        return by_block(problem, lambda z, label, weight: _areas_and_gaps(z, label, weight)[0])
+        return by_block(table, y, weight, lambda z, label, weight: _areas_and_gaps(z, label, weight)[0])
 
 
 class KolmogorovSmirnov(BaseEstimator):
     """The largest distance between the two classes' distribution functions, by column."""
 
-    needs = frozenset({"labels"})
+    kinds: ClassVar[frozenset[str]] = NUMBERS
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        return by_block(problem, lambda z, label, weight: _areas_and_gaps(z, label, weight)[1])
+        return by_block(table, y, weight, lambda z, label, weight: _areas_and_gaps(z, label, weight)[1])
 
 
 def _fisher(z: Array, label: Array, weight: Array) -> Array:

@@ -5,17 +5,15 @@ With more than two classes the scores of the one-vs-rest problems are added. Mis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from scipy import special
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..algebra.tents import CATEGORICAL
-from ..contracts import Array
+from ..contracts import CATEGORICAL, KINDS, NUMBERS, Array, TableView
 from ..errors import whole_number
-from ..problem import Problem, Solution
 from . import _levels
 from ._columns import Score, by_block, by_class_and_kind, moments
 from ._exact_test import log_p
@@ -26,11 +24,11 @@ LOG_10 = float(np.log(10.0))
 class TTest(BaseEstimator):
     """|t| of Welch's test: |mean_+ - mean_-| / sqrt(var_+ / m_+ + var_- / m_-); a weight of 2 counts as two samples."""
 
-    needs = frozenset({"labels"})
+    kinds: ClassVar[frozenset[str]] = NUMBERS
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        return by_block(problem, lambda z, label, weight: _welch(z, label, weight)[0])
+        return by_block(table, y, weight, lambda z, label, weight: _welch(z, label, weight)[0])
 
 
 class ChiSquare(BaseEstimator):
@@ -42,8 +40,7 @@ class ChiSquare(BaseEstimator):
         Numbers with more distinct values than this are cut into so many levels of about equal weight.
     """
 
-    needs = frozenset({"labels"})
-    categories = True
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
 
     def __init__(self, bins: int = 4) -> None:
         self.bins = bins
@@ -52,10 +49,10 @@ class ChiSquare(BaseEstimator):
         """Refuse parameters that make no sense."""
         whole_number("criterion", "bins", self.bins, 2)
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
         numbers = lambda z, label, weight: _chi_square(_counts(z, label, weight, self.bins))  # noqa: E731
-        return _of_both(problem, numbers, lambda counts: float(_chi_square(counts[None])[0]))
+        return _of_both(table, y, weight, numbers, lambda counts: float(_chi_square(counts[None])[0]))
 
 
 class FisherExact(BaseEstimator):
@@ -67,13 +64,12 @@ class FisherExact(BaseEstimator):
     chi-square test stands in for it.
     """
 
-    needs = frozenset({"labels"})
-    categories = True
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
         numbers = lambda z, label, weight: np.array([_exact(t) for t in _counts(z, label, weight, 2)])  # noqa: E731
-        return _of_both(problem, numbers, _exact)
+        return _of_both(table, y, weight, numbers, _exact)
 
 
 class MixedTest(BaseEstimator):
@@ -82,18 +78,19 @@ class MixedTest(BaseEstimator):
     Booleans are categories. The tests are those of Paul and Dupont, Kernel methods for mixed feature selection.
     """
 
-    needs = frozenset({"labels"})
-    categories = True
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
         numbers = lambda z, label, weight: _t_significance(*_welch(z, label, weight))  # noqa: E731
-        return _of_both(problem, numbers, _exact, *CATEGORICAL)
+        return _of_both(table, y, weight, numbers, _exact, *CATEGORICAL)
 
 
-def _of_both(problem: Problem, numbers: Score, categories: Callable[[Array], float], *kinds: str) -> Array:
+def _of_both(
+    table: TableView, y: Array, weight: Array, numbers: Score, categories: Callable[[Array], float], *kinds: str
+) -> Array:
     """(n,): one test for columns of some kinds, another for the rest, added over the class problems."""
-    return np.asarray(by_class_and_kind(problem, numbers, categories, kinds or ("nominal",)).sum(axis=0))
+    return np.asarray(by_class_and_kind(table, y, weight, numbers, categories, kinds or ("nominal",)).sum(axis=0))
 
 
 def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:

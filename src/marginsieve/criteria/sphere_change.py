@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array
+from ..contracts import Array, Gram, HasSphere, ProblemView, Solution
 from ..errors import InputError
-from ..problem import Problem, Solution
 
 
 class SphereChange(BaseEstimator):
@@ -33,7 +32,7 @@ class SphereChange(BaseEstimator):
         What goes first: what shrinks the sphere most, or the change of the least size, as published.
     """
 
-    needs = frozenset({"solution"})
+    requires: ClassVar[tuple[type, ...]] = (HasSphere,)
 
     def __init__(self, of: str = "radius", drop: str = "largest") -> None:
         self.of = of
@@ -48,16 +47,16 @@ class SphereChange(BaseEstimator):
             if value not in known:
                 raise InputError(f'criterion: {name} is {value!r}; it must be "{known[0]}" or "{known[1]}"')
 
-    def score(self, problem: Problem, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
+    def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:
         """(p,) summed over the class problems."""
-        assert gram is not None
-        total = np.zeros(len(gram.features))
+        machine, total = problem.machine, np.zeros(len(gram.features))
+        assert isinstance(machine, HasSphere)
         for solution, y, cost in zip(solutions, problem.y, problem.cost, strict=True):
             c = solution.coef / -2.0
             if self.of == "dual":
                 change = gram.drop_one_diagonal_change(c) - gram.drop_one_change(c)
             else:
-                v = problem.machine.on_sphere(solution, gram, y, cost)
+                v = machine.on_sphere(solution, gram, y, cost)
                 change = gram.drop_one_diagonal_change(v) + gram.drop_one_change(c, c - 2.0 * v)
             total += np.abs(change) if self.drop == "smallest" else -change
         return total

@@ -17,7 +17,6 @@ from ..errors import InputError, listing
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..study.conducting import Study
 
 SEPARATORS = (",", "\t", ";", "|")
 TEXT = {".csv": ",", ".tsv": "\t", ".txt": "\t"}  # and the separator that is tried first
@@ -220,31 +219,3 @@ def _annotated(path: Path, roles: dict[str, str | None]) -> pd.DataFrame:
     frame = pd.DataFrame(matrix, columns=[str(name) for name in data.var_names]).astype("float64")
     frame = frame.assign(**{name: data.obs[name].to_numpy() for name in named.values()})
     return frame.set_index(pd.Index(data.obs_names.astype(str), name="cell"))
-
-
-def write_back(path: Path, folder: Path, study: Study) -> Path:
-    """A copy of an AnnData file in the folder, with what was found: columns of `var` and an entry of `uns`."""
-    import anndata
-
-    data = anndata.read_h5ad(path)
-    found = study.features.set_index("name").reindex(data.var_names.astype(str))
-    data.var["marginsieve_selected"] = found["selected"].fillna(False).astype(bool).to_numpy()
-    for name in ("rank", "frequency"):
-        data.var[f"marginsieve_{name}"] = found[name].to_numpy(dtype=float)
-    result = study.result
-    data.uns["marginsieve"] = {
-        "headline": result["answer"]["headline"],
-        "method": result["method"],
-        "version": result["version"],
-        "command": result["how"]["command"] or "",
-        **{
-            f"{name}_{side}": score[side]
-            for name, score in result["scores"].items()
-            for side in ("value", "low", "high")
-        },
-    }
-    written = folder / path.name
-    if written.resolve() == path.resolve():
-        written = folder / f"{path.stem}-selected.h5ad"
-    data.write_h5ad(written)
-    return written

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,15 +12,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
-from ..algebra.tents import Tents
-from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
+from ..contracts import KINDS, Array, BoolArray, IntArray, Matrix, T, TableView, is_sparse
 from ..errors import InputError, listing
 
-KINDS = ("real", "ordinal", "nominal", "boolean")
 LARGEST = 1e75  # sums of squares of squares of anything larger overflow
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """The rows of one training part: built once, never refitted.
 
@@ -49,9 +47,15 @@ class Table:
         return np.asarray(high - low, dtype=float)
 
     @cached_property
-    def tents(self) -> Tents:
-        """The rows in the coordinates of the clinical kernel."""
-        return Tents.of(self.Z, self.kind)
+    def _derived(self) -> dict[Any, Any]:
+        return {}
+
+    def derived(self, make: Callable[[TableView], T]) -> T:
+        """What is made of the table: made once, then remembered."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        found: T = self._derived[make]
+        return found
 
     def rows(self, index: IntArray | BoolArray) -> Table:
         """The table of some rows, spread and all from those rows alone."""
@@ -65,20 +69,9 @@ class Table:
             names=tuple(self.names[j] for j in index),
         )
 
-    def expand(self) -> tuple[Array, IntArray]:
-        """Columns for primal machines (a nominal feature becomes one 0/1 column per level) and their owner features."""
-        columns, owner = [], []
-        for j, kind in enumerate(self.kind):
-            z = np.asarray(self.Z[:, [j]].toarray() if self.is_sparse else self.Z[:, j]).ravel()
-            levels = np.unique(z[~np.isnan(z)]) if kind == "nominal" else np.empty(0)
-            block = (z[:, None] == levels).astype(float) if kind == "nominal" else z[:, None]
-            columns.append(block)
-            owner.append(np.full(block.shape[1], j, dtype=np.intp))
-        return np.hstack(columns), np.concatenate(owner)
-
 
 @dataclass(frozen=True)
-class Columns:
+class Schema:
     """What a training table says about its columns; turns further tables of the same columns into codes."""
 
     names: tuple[str, ...]
@@ -86,7 +79,7 @@ class Columns:
     levels: Mapping[int, tuple[Any, ...]]  # of features that are not numbers, by position
 
     @classmethod
-    def of(cls, X: Any, kinds: Mapping[str, str] | None = None) -> Columns:
+    def of(cls, X: Any, kinds: Mapping[str, str] | None = None) -> Schema:
         """Read names, kinds and levels off a frame or an array."""
         frame = as_frame(X)
         inferred: dict[int, str] = {}
@@ -148,7 +141,13 @@ class Columns:
         return codes
 
     def table(self, X: Any) -> Table:
+        """The codes of a table with its kinds and names."""
         return Table(self.encode(X), self.kind, self.names)
+
+    def expanded(self, owner: IntArray) -> Schema:
+        """The schema of `one_hot`: numbers alone, named by the column that they were made of."""
+        names = [f"{self.names[j]}.{k}" if (owner == j).sum() > 1 else self.names[j] for k, j in enumerate(owner)]
+        return Schema(tuple(names), ("real",) * len(owner), {})
 
 
 def column_names(X: Any) -> list[Any]:
@@ -345,32 +344,28 @@ def equal_columns(Z: Matrix) -> list[IntArray]:
     return sorted(groups, key=lambda group: int(group[0]))
 
 
-def imputed(rows: Any, training: Any) -> Any:
-    """Rows with the training part's column means where numbers are missing; a table with text keeps that as it is."""
-    if hasattr(training, "select_dtypes"):
-        numbers = training.select_dtypes("number")
-        if numbers.shape[1] < training.shape[1]:
-            return rows.fillna(numbers.mean().fillna(0.0))
-    rows, training = np.asarray(rows, dtype=np.float64), np.asarray(training, dtype=np.float64)
+def filled_with_means(Z: Array, training: Array, kind: Sequence[str] | None = None) -> Array:
+    """Codes with the training rows' column means where numbers are missing; other kinds stay as they are."""
     seen = ~np.isnan(training)
     mean = np.where(seen, training, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    return np.asarray(np.where(np.isnan(rows), mean, rows))
+    if kind is not None:
+        mean = np.where([one in ("real", "boolean") for one in kind], mean, np.nan)
+    return np.asarray(np.where(np.isnan(Z), mean, Z))
 
 
-def expanded(rows: Any, training: Any) -> tuple[Any, IntArray]:
-    """Rows of a mixed data frame as numbers, and the column that each of theirs was made of.
+def one_hot(Z: Array, training: Array, kind: Sequence[str]) -> tuple[Array, IntArray]:
+    """Codes as numbers alone, and the column that each of theirs was made of.
 
-    A category becomes a column of 0 and 1 for each level of the training part, two levels one column; a cell without a
+    A category becomes a column of 0 and 1 for each level of the training rows, two levels one column; a cell without a
     value, or with a level that was not trained on, is 0 in all of them.
     """
     out: list[Array] = []
     owner: list[int] = []
-    for j, name in enumerate(training.columns):
-        column = training[name]
-        if column.dtype.kind in "biuf":
-            out.append(rows[name].to_numpy(dtype=np.float64))
+    for j, one in enumerate(kind):
+        if one in ("real", "boolean"):
+            out.append(Z[:, j])
         else:
-            levels = sorted(column.dropna().unique(), key=str)
-            out += [(rows[name] == level).to_numpy(dtype=np.float64) for level in levels[len(levels) == 2 :]]
+            known = np.unique(training[~np.isnan(training[:, j]), j])
+            out += [(Z[:, j] == level).astype(np.float64) for level in known[len(known) == 2 :]]
         owner += [j] * (len(out) - len(owner))
-    return np.column_stack(out), np.array(owner, dtype=np.intp)
+    return np.asfortranarray(np.column_stack(out)), np.array(owner, dtype=np.intp)

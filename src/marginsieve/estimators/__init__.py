@@ -1,1 +1,9 @@
-"""Estimators with the contract of scikit-learn."""
+"""Estimators with the contract of scikit-learn, suspects, predictions for new tables, models in files."""
+
+from .mkl_classifier import MKLClassifier
+from .prediction import Prediction, predict
+from .selector import SVMSelector
+from .suspects import find_suspects
+from .svdd import SVDD
+
+__all__ = ["SVDD", "MKLClassifier", "Prediction", "SVMSelector", "find_suspects", "predict"]

@@ -11,7 +11,7 @@ from ..contracts import Array
 ROWS = 256  # unit vectors at a time
 
 
-class Formula:
+class FormulaMixin:
     """`coef_` (classes or 1, columns) and `intercept_` (classes or 1,) where the machine is linear in the columns.
 
     `X @ coef_.T + intercept_` is the decision value, its cut included; a column that was not selected has 0, a
@@ -37,11 +37,11 @@ class Formula:
         if why := self._not_linear():
             raise AttributeError(f"{type(self).__name__} has no {name}: {why}")
         model, p = self.model_, len(self.model_.features)
-        constant = self._values(np.zeros((1, p)))[0]
+        constant = model.values(np.zeros((1, p)))[0]
         weight = np.empty((p, len(constant)))
         for start in range(0, p, ROWS):
             stop = min(start + ROWS, p)
-            weight[start:stop] = self._values(np.eye(stop - start, p, start)) - constant
+            weight[start:stop] = model.values(np.eye(stop - start, p, start)) - constant
         if model.scaling is not None:
             weight *= model.scaling.factor[:, None]
             constant = constant - model.scaling.shift @ weight
@@ -51,17 +51,12 @@ class Formula:
         coef[:, model.features] = weight.T
         return coef, constant
 
-    def _values(self, rows: Array) -> Array:
-        """(rows, k) what the machines say of rows of the selected features, scaled."""
-        model = self.model_
-        return np.column_stack([model.machine.decision(one, model.gram, rows) for one in model.solutions])
-
     def _not_linear(self) -> str | None:
         model = self.__dict__.get("model_")
         if model is None:
             return "it is not fitted"
-        kernel = model.gram.kernel
-        if not (kernel.additive and kernel.geometry == "product") or any(one.diagonal for one in model.solutions):
+        kernel = model.view.kernel
+        if not kernel.linear or any(one.diagonal for one in model.solutions):
             return f"{type(model.machine).__name__} on the {type(kernel).__name__.lower()} kernel is not linear"
         for j in model.features:
             if self.columns_.kind[j] not in ("real", "boolean") or self.columns_.levels.get(j):

@@ -15,13 +15,14 @@ from ..contracts import Array
 from ..criteria import LearnedWeight
 from ..errors import InputError
 from ..fitting.compatibility import refuses, refuses_table
-from ..fitting.parts import resolve
-from ..fitting.settings import check_class_weight, weight_by_code
-from ..fitting.training import Part, Plan, prepare
+from ..fitting.notes import distinct_levels
+from ..fitting.parts import kernel_of
+from ..fitting.preparation import prepare
+from ..fitting.settings import Plan, check_class_weight, weight_by_code
 from ..machines import MKL
+from ..outcomes import Classes, check_classes
 from ..searches import TopK
-from .inputs import check_classes, read_new, read_target, read_training
-from .notes import own_levels
+from .inputs import encode, read_new
 
 
 class MKLClassifier(ClassifierMixin, BaseEstimator):
@@ -77,33 +78,26 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLClassifier:
         """Learn the weights and the machine."""
-        machine, kernel = MKL(C=self.C, tol=self.tol, max_iter=self.max_iter), resolve("kernel", self.kernel)
+        machine, kernel = MKL(C=self.C, tol=self.tol, max_iter=self.max_iter), kernel_of(self.kernel)
         machine.check()
         check_class_weight(self.class_weight)
         if sentence := refuses(kernel, machine, LearnedWeight(), TopK()):
             raise InputError(sentence)
-        self.columns_, table = read_training(self, X, y, self.kinds)
-        self.classes_, codes, weight, _ = read_target(X, y, sample_weight, None)
+        encoded = encode(self, X, y, self.kinds, sample_weight)
+        self.columns_, self.classes_, table = encoded.schema, encoded.target.classes, encoded.table
         if sentence := refuses_table(kernel, table):
             raise InputError(sentence)
-        for note in own_levels(table):
+        for note in distinct_levels(table):
             warnings.warn(note, UserWarning, stacklevel=2)
-        part = Part(table, codes, weight).take(np.flatnonzero(weight > 0))
-        check_classes(self.classes_, part.y)
-        plan = Plan(
-            kernel,
-            machine,
-            None,
-            None,
-            n_classes=len(self.classes_),
-            standardize=bool(self.standardize),
-            class_weight=weight_by_code(self),
-        )
+        part, used = encoded.part()
+        check_classes(encoded.target.take(used))
+        outcome = Classes(len(self.classes_), class_weight=weight_by_code(self.class_weight, self.classes_))
+        plan = Plan(kernel, machine, None, TopK(), outcome, standardize=bool(self.standardize))
         self._ready = prepare(plan, part, np.random.default_rng(0))
         self._gram = self._ready.problem.gram()
         self._solutions = self._ready.problem.solve(self._gram)
         weights = np.zeros((len(self._solutions), table.shape[1]))
-        weights[:, self._ready.usable] = [s.scale**2 for s in self._solutions if s.scale is not None]
+        weights[:, self._ready.usable] = [machine.learned_weights(one, self._gram) for one in self._solutions]
         self.weights_ = weights[0] if len(weights) == 1 else weights
         self.gap_ = max(solution.residual for solution in self._solutions)
         self.n_iter_ = sum(solution.iterations for solution in self._solutions)
@@ -131,7 +125,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        kernel = resolve("kernel", self.kernel)
-        tags.input_tags.sparse = bool(kernel.sparse)
-        tags.input_tags.allow_nan = bool(getattr(kernel, "missing", False))
+        kernel = kernel_of(self.kernel)
+        tags.input_tags.sparse = kernel.sparse
+        tags.input_tags.allow_nan = kernel.missing
         return tags

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..problem import Solution
+from ..contracts import Solution
 
 
-class Proofs:
+class OptimalityMixin:
     """`objective_`, `bound_`, `gap_` and `status_` of the machine on the selected features, summed over the classes.
 
     The objective is recomputed from the weights. No objective is below the bound, which is nan where none is known; the
@@ -33,12 +33,12 @@ class Proofs:
 
     @property
     def status_(self) -> str:
-        told = {solution.status for solution in self._programs("status_")}
-        return next(status for status in ("limit", "heuristic", "optimal") if status in told)
+        known = {solution.status for solution in self._programs("status_")}
+        return next(status for status in ("limit", "heuristic", "optimal") if status in known)
 
     def _programs(self, name: str) -> tuple[Solution, ...]:
         model = self.__dict__.get("model_")
         if model is None or not all(solution.status for solution in model.solutions):
-            why = "it is not fitted" if model is None else f"{type(model.machine).__name__} is no linear program"
+            why = "it is not fitted" if model is None else f"{type(model.machine).__name__} is not a linear program"
             raise AttributeError(f"{type(self).__name__} has no {name}: {why}")
         return tuple(model.solutions)

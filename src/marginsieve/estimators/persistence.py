@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.atomic import write_whole
+from ..data.atomic import write_atomic
 from ..errors import InputError, listing
 from .selector import SVMSelector
 
@@ -57,7 +57,7 @@ def save(model: SVMSelector, path: str | Path) -> Path:
         raise InputError(
             f"the model holds {listing(foreign)}, which no file is read back with: replace these parameters"
         )
-    write_whole(path, content)
+    write_atomic(path, content)
     return path
 
 

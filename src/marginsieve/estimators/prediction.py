@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..contracts import Array, BoolArray
+from ..contracts import Array, BoolArray, Gram
 from ..data.numerals import as_trained, is_text
 from ..data.table import is_missing
 from ..errors import InputError, listing
@@ -82,9 +82,9 @@ def _as_trained(column: pd.Series, levels: Any) -> Any:
 def _far(model: SVMSelector, Z: Any) -> BoolArray:
     """(rows,) by distance in the kernel's space: |x - z|^2 = K(x, x) + K(z, z) - 2 K(x, z)."""
     fitted = model.model_
-    part = Z[:, fitted.features]
-    part = part if fitted.scaling is None else fitted.scaling.apply(part)
-    gram, K = fitted.gram, fitted.gram.matrix()
+    part, view = fitted.rows(Z), fitted.view
+    gram = view if isinstance(view, Gram) else view.kernel.bind(view.table, view.feature_weight, view.features)
+    K = gram.matrix()
     own = K.diagonal()
     among = own[:, None] + own[None, :] - 2.0 * K
     among[np.diag_indices_from(among)] = np.inf
@@ -110,7 +110,7 @@ def _notes(model: SVMSelector, frame: pd.DataFrame, needed: list[str], out: pd.D
             if new:
                 count = int(frame[name].isin(new).sum())
                 notes.append(
-                    f"{name!r} has levels that training never saw in {count} rows: {listing(new)}; like no other"
+                    f"{name!r} has levels that training never saw in {count} rows: {listing(new)}; treated as unknown"
                 )
     far = int(out["far"].sum())
     if far:

@@ -10,9 +10,11 @@ from scipy import optimize
 
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import InputError, positive_number, whole_number
-from ..fitting.resampling import RESAMPLES, own_problem, resampled, sample_index
-from ..recipes import ramp_svm
-from .inputs import seed_sequence
+from ..fitting.part import Encoded
+from ..fitting.procedure import plan_of, seed_sequence
+from ..fitting.resampling import RESAMPLES, resampled, sample_index
+from .inputs import encode
+from .selector import SVMSelector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,28 +70,57 @@ def find_suspects(
         not see the sample, below 0 on the wrong side; `frequency`: the share of these machines that put it beyond the
         opposite margin; `suspect`: whether it is one. Samples of weight 0 have no values.
     """
+    selector = ramp_selector(class_weight, kinds)
+    encoded = encode(selector, X, y, kinds, sample_weight, groups)
+    return judge_labels(
+        selector,
+        encoded,
+        C=C,
+        resamples=resamples,
+        clean_rate=clean_rate,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+
+
+def ramp_selector(class_weight: Any = "balanced", kinds: Mapping[str, str] | None = None) -> SVMSelector:
+    """The machine that judges labels: the ramp loss with an l1 penalty on standardised columns."""
+    return SVMSelector(
+        machine="ramp", criterion=None, search="learned", standardize=True, class_weight=class_weight, kinds=kinds
+    )
+
+
+def judge_labels(
+    selector: SVMSelector,
+    encoded: Encoded,
+    *,
+    C: float | Sequence[float] = PRICES,
+    resamples: int = RESAMPLES,
+    clean_rate: float = 0.05,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+) -> pd.DataFrame:
+    """`find_suspects` on rows that are encoded already."""
     prices = _prices(C)
     whole_number("find_suspects", "resamples", resamples)
     positive_number("find_suspects", "clean_rate", clean_rate, 1.0)
-    selector = ramp_svm(kinds=kinds, class_weight=class_weight)
-    part, used = selector._read(X, y, sample_weight, groups)
-    plan = selector._plan(part)
+    plan = plan_of(selector, encoded)
+    part, used = encoded.part()
     rng = np.random.default_rng(seed_sequence(random_state))
-    flags = resampled(plan, part, prices, rng, resamples, n_jobs, dense=True)
-    labels, own, every = plan.labels(part.y), own_problem(plan, part), np.arange(len(part.y))
-    suspicion, shift = np.empty(len(part.y)), EVEN if class_weight == "balanced" else UNEVEN
+    fits = resampled(plan, part, prices, rng, resamples, n_jobs, dense=True)
+    labels, own, every = plan.outcome.labels(part.y), plan.outcome.own_problem(part.y), np.arange(len(part.y))
+    suspicion, shift = np.empty(len(part.y)), EVEN if selector.class_weight == "balanced" else UNEVEN
     for k in range(len(labels)):
         mine = own == k
-        suspicion[mine] = wrong_label(flags.value[k], labels[k], part.weight, shift)[mine]
-    margin = (labels * flags.value)[own, every]
-    chosen = suspected(suspicion, clean_rate) & (margin < 0)
+        suspicion[mine] = wrong_label(fits.value[k], labels[k], part.weight, shift)[mine]
+    margin = (labels * fits.value)[own, every]
     columns = {
         "suspicion": suspicion,
         "margin": margin,
-        "frequency": flags.frequency[own, every],
-        "suspect": chosen,
+        "frequency": fits.frequency[own, every],
+        "suspect": suspected(suspicion, clean_rate) & (margin < 0),
     }
-    return _frame(columns, sample_index(X, len(y)), used)
+    return _frame(columns, sample_index(encoded.names, len(encoded.target.codes)), used)
 
 
 def _frame(columns: Mapping[str, Any], index: Any, used: IntArray) -> pd.DataFrame:
@@ -143,8 +174,8 @@ def wrong_label(value: Array, label: Array, weight: Array, shift: float = EVEN) 
         "options": {"maxiter": 2000},
     }
     starts = ([0.5, 0.0, -2.0], [2.0, 0.0, -2.0])
-    found = min((optimize.minimize(loss, start, **options) for start in starts), key=lambda answer: float(answer.fun))
-    right, e = parts(found.x)
+    best = min((optimize.minimize(loss, start, **options) for start in starts), key=lambda answer: float(answer.fun))
+    right, e = parts(best.x)
     out = np.full(len(value), e)
     out[known] = e * (1 - right) / ((1 - e) * right + e * (1 - right))
     return out

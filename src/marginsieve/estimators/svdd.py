@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..algebra.gram import Gram
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import InputError
 from ..fitting.compatibility import refuses_table
-from ..fitting.parts import resolve
-from ..fitting.training import Scaling
+from ..fitting.parts import kernel_of
+from ..fitting.preparation import Scaling
 from ..machines import Sphere
-from .inputs import read_new, read_training, read_weight
+from ..outcomes import read_weight
+from .inputs import read_new, read_training
 
 
 class SVDD(OutlierMixin, BaseEstimator):
@@ -64,7 +64,7 @@ class SVDD(OutlierMixin, BaseEstimator):
         """Describe the rows; `outliers` (rows,) marks those that are known not to belong. y is ignored."""
         machine = Sphere(r=self.r, r_out=self.r_out, tol=self.tol)
         machine.check()
-        kernel = resolve("kernel", self.kernel)
+        kernel = kernel_of(self.kernel)
         self.columns_, table = read_training(self, X, np.empty(0), None)
         if sentence := refuses_table(kernel, table):
             raise InputError(sentence)
@@ -76,7 +76,8 @@ class SVDD(OutlierMixin, BaseEstimator):
         self._scaling = Scaling.fit(table, weight) if self.standardize else None
         if self._scaling is not None:
             table = replace(table, Z=self._scaling.apply(table.Z))
-        self._machine, self._gram = machine, Gram.build(kernel, table, scale=kernel.scale(table, weight))
+        self._machine = machine
+        self._gram = kernel.bind(table, kernel.start(table, weight), np.arange(table.shape[1]))
         solution = machine.solve(self._gram, np.where(known, 1.0, -1.0), weight)
         self._solution = solution
         c = solution.coef / -2.0

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 
-from ..contracts import Array, IntArray
-from ..problem import Path
+from ..contracts import Array, IntArray, Path
+from ..outcomes import left_out
 from ..solvers.threads import one_thread
-from .training import Part, Plan, Searched, decisions, left_out, search_once
+from .part import Part
+from .settings import Plan
+from .training import Searched, decisions, search_once
 
 LEFT_OUT = 0.2  # share of each class that a member does not see
 RANK_OFFSET = 5.0  # added to a rank, the best of which is 0, before its logarithm is taken
@@ -43,17 +45,16 @@ def members(
 ) -> list[Member]:
     """The plan's members, with decision values at these sizes; the same ones whatever n_jobs is."""
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(plan.ensemble or 0)
-    found: list[Member] = Parallel(n_jobs=n_jobs)(delayed(_member)(plan, part, sizes, seed) for seed in seeds)
-    return found
+    return list(Parallel(n_jobs=n_jobs)(delayed(_member)(plan, part, sizes, seed) for seed in seeds))
 
 
 def _member(plan: Plan, part: Part, sizes: tuple[int, ...], seed: np.random.SeedSequence) -> Member:
     rng = np.random.default_rng(seed)
-    out = left_out(part, LEFT_OUT, rng, at_least=1, leave=2)
+    out = left_out(part.y, part.groups, LEFT_OUT, rng, at_least=1, leave=2)
     with one_thread():
         searched = search_once(plan, part.take(np.flatnonzero(~out)), rng)
         searched = replace(
-            searched, path=replace(searched.path, weights=(), own=None, solutions=())
+            searched, path=replace(searched.path, weights=(), stop=None, solutions=())
         )  # as the final machine is fitted
         rows = np.flatnonzero(out)
         values = decisions(plan, searched, sizes, part.table.Z[rows]) if len(sizes) else np.empty((0, len(rows), 0))
@@ -63,21 +64,22 @@ def _member(plan: Plan, part: Part, sizes: tuple[int, ...], seed: np.random.Seed
     return Member(rank, rows, values, problem.solves, problem.unconverged, problem.worst_residual)
 
 
-def agreed(plan: Plan, whole: Searched, found: list[Member]) -> Searched:
+def agreed(plan: Plan, whole: Searched, ensemble: list[Member]) -> Searched:
     """The search of the whole part with the order on which the members agree; features to keep come first."""
-    mean = np.mean([np.log(member.rank + RANK_OFFSET) for member in found], axis=0)
-    for member in found:
+    mean = np.mean([np.log(member.rank + RANK_OFFSET) for member in ensemble], axis=0)
+    for member in ensemble:
         whole.problem.count(member)
     every = np.arange(len(mean))
-    constant = ~np.isin(every, whole.usable)
+    constant = ~np.isin(every, whole.ready.usable)
     kept = np.isin(every, plan.keep) & ~constant
     order = np.lexsort((mean, constant, ~kept)).astype(np.intp)
     if plan.prefilter is not None:  # the width of a search among so many features, for those that are ahead now
-        problem, ahead = whole.problem, np.sort(np.searchsorted(whole.usable, order[: whole.most]))
-        problem.scale[ahead] = plan.kernel.scale(problem.table.columns(ahead), problem.sample_weight)
-    reason = f"ranking averaged over {len(found)} subsamples"
-    if whole.path.own is None:
+        problem, ahead = whole.problem, np.sort(np.searchsorted(whole.ready.usable, order[: whole.ready.most]))
+        weight = problem.feature_weight.copy()
+        weight[ahead] = plan.kernel.start(problem.table.columns(ahead), problem.sample_weight)
+        whole = whole.with_weights(weight)
+    reason = f"ranking averaged over {len(ensemble)} subsamples"
+    if whole.path.stop is None:
         reason = f"{whole.path.stop_reason}; {reason}"
-    path: Path = replace(whole.path, order=order, scores=-mean, stop_reason=reason, weights=(), own=None, solutions=())
-    path = replace(path, harmonies=None)
-    return replace(whole, path=path)
+    path: Path = replace(whole.path, order=order, scores=-mean, stop_reason=reason, weights=(), stop=None, solutions=())
+    return replace(whole, path=replace(path, trials=None))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..algebra.products import parts
 from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
-from ..data.table import imputed
+from ..data.table import filled_with_means
 
 MOST = 200  # best-ranked features that are looked at as representatives
 ROUNDING = 1e-9  # of a correlation
@@ -73,4 +73,4 @@ def _correlations(Z: Matrix, weight: Array, chosen: IntArray) -> Array:
 
 def _filled(block: Array) -> Array:
     """Missing cells at the mean of their column."""
-    return imputed(block, block) if np.isnan(block).any() else block
+    return filled_with_means(block, block) if np.isnan(block).any() else block

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from ..algebra.columns import Expansion
-from ..algebra.gram import Gram
-from ..contracts import Array, IntArray, Matrix, is_sparse
+from ..algebra import ColumnView
+from ..contracts import Array, FitsBudget, IntArray, Matrix, is_sparse
 from ..machines import CSVC, RampSVC
+from ..outcomes import left_out
 from ..solvers.threads import one_thread
-from .training import Model, Part, Plan, left_out, prepare, varying
+from .part import Part
+from .preparation import prepare, varying
+from .settings import Plan
+from .training import Model
 
 LEFT_OUT = 0.3  # share of each class that a fit does not see
 CLIPPED = 2.0  # a decision value counts up to so much
@@ -24,7 +27,7 @@ BEYOND = -1.0 - 1e-9  # a margin below this is beyond the opposite one
 
 
 @dataclass(frozen=True)
-class Flags:
+class Resampled:
     """By binary problem and sample: the mean decision value of the fits that did not see it, and how many of them put
     it beyond the opposite margin; nan where there was none."""
 
@@ -40,7 +43,7 @@ def resampled(
     count: int,
     n_jobs: int | None = None,
     dense: bool = False,
-) -> Flags:
+) -> Resampled:
     """Fits at each price C on `count` subsamples of 70 % of the rows, groups together; all features, one machine each.
 
     `dense`: where columns outnumber rows, machines with an l2 penalty besides. A fit without a weight says nothing and
@@ -48,14 +51,14 @@ def resampled(
     """
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(count)
     done = Parallel(n_jobs=n_jobs)(delayed(_once)(plan, part, tuple(prices), dense, seed) for seed in seeds)
-    k, m = plan.labels(part.y).shape
+    k, m = plan.outcome.labels(part.y).shape
     total, beyond, seen = np.zeros((k, m)), np.zeros((k, m)), np.zeros((k, m))
     for rows, values, flagged, fits in done:
         total[:, rows] += values
         beyond[:, rows] += flagged
         seen[:, rows] += fits[:, None]
     with np.errstate(invalid="ignore"):
-        return Flags(total / np.where(seen > 0, seen, np.nan), beyond / np.where(seen > 0, seen, np.nan))
+        return Resampled(total / np.where(seen > 0, seen, np.nan), beyond / np.where(seen > 0, seen, np.nan))
 
 
 def _once(
@@ -63,9 +66,9 @@ def _once(
 ) -> tuple[IntArray, Array, Array, Array]:
     """(rows not seen, sums of their clipped decision values, counts beyond the margin, fits by binary problem)."""
     rng = np.random.default_rng(seed)
-    out = left_out(part, LEFT_OUT, rng, at_least=1, leave=2)
+    out = left_out(part.y, part.groups, LEFT_OUT, rng, at_least=1, leave=2)
     rows = np.flatnonzero(out)
-    labels = plan.labels(part.y)[:, rows]
+    labels = plan.outcome.labels(part.y)[:, rows]
     values, flagged, fits = np.zeros(labels.shape), np.zeros(labels.shape), np.zeros(len(labels))
     seen = part.take(np.flatnonzero(~out))
     if not varying(seen.table.Z).any():
@@ -73,15 +76,14 @@ def _once(
     with one_thread():
         ready = prepare(plan, seen, rng)
         problem = ready.problem
-        gram = problem.gram()
-        columns = Expansion.of(gram)
-        X = columns.rows(ready.rows(part.table.Z[rows]))
-        trained = columns.rows(problem.table.Z) if dense and problem.table.shape[0] < X.shape[1] else None
+        view: ColumnView = problem.view()
+        X = view.rows(ready.rows(part.table.Z[rows]))
+        trained = view.X if dense and problem.table.shape[0] < X.shape[1] else None
         for k in range(len(labels)):
             y, cost = problem.y[k], problem.cost[k]
-            found = list(_sparse(gram, y, cost, prices))
-            found += [] if trained is None else _dense(trained, y, cost)
-            for weights, intercept in found:
+            machines = list(_sparse(view, y, cost, prices))
+            machines += [] if trained is None else _dense(trained, y, cost)
+            for weights, intercept in machines:
                 f = np.asarray(X @ weights) + intercept
                 values[k] += np.clip(f, -CLIPPED, CLIPPED)
                 flagged[k] += labels[k] * f < BEYOND
@@ -89,10 +91,10 @@ def _once(
     return rows, values, flagged, fits
 
 
-def _sparse(gram: Gram, y: Array, cost: Array, prices: tuple[float, ...]) -> Iterator[tuple[Array, float]]:
+def _sparse(view: ColumnView, y: Array, cost: Array, prices: tuple[float, ...]) -> Iterator[tuple[Array, float]]:
     """(weights, intercept) of the machines with ramp loss and l1 penalty that have a weight."""
     for price in prices:
-        solution = RampSVC(C=price).solve(gram, y, cost)
+        solution = RampSVC(C=price).solve(view, y, cost)
         assert solution.expanded is not None
         if solution.expanded.any():
             yield solution.expanded, solution.intercept
@@ -121,29 +123,24 @@ def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, ind
     """
     import pandas as pd
 
-    if not isinstance(model.machine, RampSVC):
+    machine = model.machine
+    if not (isinstance(machine, FitsBudget) and machine.truncated):
         return None
-    labels, own = plan.labels(part.y), own_problem(plan, part)
+    labels, own = plan.outcome.labels(part.y), plan.outcome.own_problem(part.y)
     margin = (labels * model.decision(part.table.Z).T)[own, np.arange(len(own))]
     chosen = np.flatnonzero(margin < BEYOND)
     frequency = np.full(len(chosen), np.nan)
     if len(chosen) and resamples:
         small = replace(part, table=part.table.columns(model.features))
         simple = replace(plan, keep=(), prefilter=None, sampler=None, ensemble=None)
-        found = resampled(simple, small, (model.machine.C,), rng, resamples)
-        frequency = found.frequency[own[chosen], chosen]
+        again = resampled(simple, small, (machine.C,), rng, resamples)
+        frequency = again.frequency[own[chosen], chosen]
     frame = pd.DataFrame({"margin": margin[chosen], "frequency": frequency}, index=index[chosen])
     return frame.sort_values("margin", kind="stable")
 
 
-def own_problem(plan: Plan, part: Part) -> IntArray:
-    """(m,) the binary problem that judges each sample: that of its own class, or the only one."""
-    return np.zeros(len(part.y), dtype=np.intp) if plan.n_classes == 2 else part.y
-
-
-def sample_index(X: Any, count: int) -> Any:
+def sample_index(names: Any, count: int) -> Any:
     """The names of the samples: a pandas index, or row numbers."""
     import pandas as pd
 
-    index = getattr(X, "index", None)
-    return index if isinstance(index, pd.Index) else pd.RangeIndex(count)
+    return names if isinstance(names, pd.Index) else pd.RangeIndex(count)

@@ -1,35 +1,133 @@
-"""What a selector was told: checked, with a sentence for what makes no sense."""
+"""What a selector is set to, checked, with a sentence for what makes no sense; the plan of a fit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
-from ..criteria import CRITERIA
+from ..contracts import Criterion, Filter, FixesSize, Kernel, Machine, ReadsColumns, Sampler, Search, StopInfo
+from ..criteria import FILTERS
+from ..data.table import Schema
 from ..errors import InputError, listing, positive_number, whole_number
-from .parts import resolve
+from ..outcomes import Classes, Target, positive_code
+from ..problem import is_filter
+from .compatibility import first, refuses, refuses_classes, refuses_mixed, refuses_table
+from .part import Part
+from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
 
-if TYPE_CHECKING:
-    from ..estimators.mkl_classifier import MKLClassifier
-    from ..estimators.selector import SVMSelector
-    from ..problem import Own
-    from .training import Searched
+SIZE_RULES = ("one-se", "best")
 
 
-def check_settings(selector: SVMSelector) -> None:
-    """Refuse values that make no sense, before anything is computed."""
-    ensemble = selector.ensemble
-    check_class_weight(selector.class_weight)
-    positive_number("selector", "negative_weight", selector.negative_weight)
-    if ensemble is not None:
-        whole_number("selector", "ensemble", ensemble)
-    if selector.similar is not None:
-        positive_number("selector", "similar", selector.similar, 1.0)
-    whole_number("selector", "resamples", selector.resamples, 0)
-    if isinstance(selector.keep, str) or not (selector.keep is None or hasattr(selector.keep, "__iter__")):
-        raise InputError(f"keep is {selector.keep!r}; it must be a list of column names or numbers")
+class Settings(Protocol):
+    """The parameters of a selector, as `marginsieve.SVMSelector` describes them."""
+
+    kernel: Any
+    machine: Any
+    criterion: Any
+    search: Any
+    n_features_to_select: int | float | str | None
+    standardize: bool
+    prefilter: tuple[Any, int] | None
+    sampler: Any
+    ensemble: int | None
+    keep: Sequence[Any] | None
+    class_weight: Mapping[Any, float] | str | None
+    negative_weight: float
+    positive: Any
+    threshold: float | str | tuple[float, float]
+    probability: bool
+    max_samples: int | None
+    similar: float | None
+    resamples: int
+    cv: Any
+    n_jobs: int | None
+    random_state: Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts of one fit, resolved once and checked against each other and the table."""
+
+    kernel: Kernel
+    machine: Machine
+    criterion: Criterion | Filter | None
+    search: Search
+    outcome: Classes
+    standardize: bool = False
+    prefilter: tuple[Filter, int] | None = None
+    sampler: Sampler | None = None
+    ensemble: int | None = None
+    keep: tuple[int, ...] = ()
+
+    def for_rows(self, settings: Settings, part: Part) -> Plan:
+        """The same plan on some of the rows: where no class was named, the rarer one of these rows is positive."""
+        classes = np.arange(self.outcome.count)
+        if settings.positive is not None:
+            return self
+        positive = positive_code(Target(classes, part.y, part.weight))
+        return replace(self, outcome=replace(self.outcome, positive=positive))
+
+
+def make_plan(settings: Settings, schema: Schema, target: Target, part: Part) -> Plan:
+    """The plan of a fit on the rows of a part; refuses what makes no sense before anything is computed."""
+    check_settings(settings)
+    count = len(target.classes)
+    kernel, machine = kernel_of(settings.kernel), machine_of(settings.machine)
+    criterion, search = criterion_of(settings.criterion), search_of(settings.search)
+    if isinstance(search, ReadsColumns):
+        search = search.for_columns(schema.names)
+    if isinstance(search, FixesSize) and (size := feature_count(settings, part.table.shape[1])) is not None:
+        search = search.for_size(size)
+    prefilter = None if settings.prefilter is None else read_prefilter(settings.prefilter)
+    sampler = sampler_of(settings.sampler)
+    sentence = first(
+        (
+            refuses(kernel, machine, criterion, search),
+            refuses_table(kernel, part.table, machine),
+            refuses_mixed(part.table, criterion, prefilter, sampler),
+            refuses_classes(count, settings.negative_weight, settings.threshold, search),
+        )
+    )
+    if sentence:
+        raise InputError(sentence)
+    if sampler is not None and len(np.unique(part.weight)) > 1:
+        raise InputError("sample_weight and sampler were both given: synthetic rows have no weight; leave one out")
+    rows = Target(target.classes, part.y, part.weight)
+    outcome = Classes(
+        count,
+        positive_code(rows, settings.positive),
+        weight_by_code(settings.class_weight, target.classes),
+        settings.negative_weight,
+    )
+    return Plan(
+        kernel,
+        machine,
+        criterion,
+        search,
+        outcome,
+        standardize=bool(settings.standardize),
+        prefilter=prefilter,
+        sampler=sampler,
+        ensemble=settings.ensemble,
+        keep=keep_places(settings.keep, schema.names),
+    )
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse values that make no sense."""
+    check_class_weight(settings.class_weight)
+    positive_number("selector", "negative_weight", settings.negative_weight)
+    if settings.ensemble is not None:
+        whole_number("selector", "ensemble", settings.ensemble)
+    if settings.similar is not None:
+        positive_number("selector", "similar", settings.similar, 1.0)
+    whole_number("selector", "resamples", settings.resamples, 0)
+    keep = settings.keep
+    if isinstance(keep, str) or not (keep is None or hasattr(keep, "__iter__")):
+        raise InputError(f"keep is {keep!r}; it must be a list of column names or numbers")
 
 
 def check_class_weight(weight: Any) -> None:
@@ -40,30 +138,30 @@ def check_class_weight(weight: Any) -> None:
         positive_number("selector", f"class_weight of {label!r}", value)
 
 
-def read_prefilter(prefilter: Any) -> tuple[Any, int]:
+def read_prefilter(prefilter: Any) -> tuple[Filter, int]:
     """The filter and how many columns it leaves; refuses what is no filter or no count."""
-    filters = listing([name for name, make in CRITERIA.items() if "labels" in make().needs], most=20)
-    wrong = f'prefilter is {prefilter!r}; it must be a pair like ("fast", 2000): a filter ({filters}) and a count'
+    wrong = (
+        f'prefilter is {prefilter!r}; it must be a pair like ("fast", 2000): a filter '
+        f"({listing(list(FILTERS), most=20)}) and a count"
+    )
     if not isinstance(prefilter, (tuple, list)) or len(prefilter) != 2:
         raise InputError(wrong)
     name, count = prefilter
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
         raise InputError(wrong)
-    if name is None or (isinstance(name, str) and name.replace("-", "_") not in CRITERIA):
+    if name is None or (isinstance(name, str) and name.replace("-", "_") not in FILTERS):
         raise InputError(wrong)
-    criterion = resolve("criterion", name)
-    if "labels" not in criterion.needs:
+    score: Any = criterion_of(name)
+    if not is_filter(score):
         raise InputError(wrong)
-    if hasattr(criterion, "check"):
-        criterion.check()
-    return criterion, int(count)
+    return score, int(count)
 
 
-def keep_places(selector: SVMSelector) -> tuple[int, ...]:
+def keep_places(keep: Sequence[Any] | None, names: Sequence[str]) -> tuple[int, ...]:
     """The numbers of the columns that `keep` names."""
-    place = {name: j for j, name in enumerate(selector.columns_.names)}
+    place = {name: j for j, name in enumerate(names)}
     places = []
-    for item in selector.keep if selector.keep is not None else ():
+    for item in keep if keep is not None else ():
         whole = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
         j = int(item) if whole else place.get(item, -1) if isinstance(item, str) else -1
         if not 0 <= j < len(place):
@@ -72,53 +170,62 @@ def keep_places(selector: SVMSelector) -> tuple[int, ...]:
     return tuple(dict.fromkeys(places))
 
 
-def weight_by_code(selector: SVMSelector | MKLClassifier) -> Mapping[int, float] | str | None:
+def weight_by_code(weight: Any, classes: Any) -> Mapping[int, float] | str | None:
     """class_weight with the classes' codes in place of their names."""
-    weight, classes = selector.class_weight, selector.classes_
     if not isinstance(weight, Mapping):
-        return weight
+        return None if weight is None else str(weight)
     if unknown := [label for label in weight if label not in classes]:
         raise InputError(f"class_weight names {listing(unknown)}; the classes are {listing(classes.tolist())}")
     return {k: float(weight.get(label, 1.0)) for k, label in enumerate(classes)}
 
 
-def wanted_size(selector: SVMSelector, searched: Searched, own: Own | None) -> tuple[int, str]:
-    """(size, "") where it was given or the method has its own, (0, rule) where inner folds choose it."""
-    asked, kept, most = selector.n_features_to_select, len(searched.problem.keep), searched.most
-    if asked is None and own is not None:
-        return max(own.size, kept), ""
-    count = asked_count(selector)
-    if count is None:
-        return 0, "best" if asked == "best" else "one-se"
-    if count > most and not (isinstance(asked, (float, np.floating)) and selector.prefilter is None):
-        left = "vary" if most == len(searched.usable) else "are left by the prefilter"
-        selector.notes_.append(f"{count} features were asked for and {most} {left}: all of them are selected")
-    return min(max(count, kept), most), ""
-
-
-def asked_count(selector: SVMSelector) -> int | None:
-    """The number of features that was asked for, as a count; None where a rule or the method decides."""
-    asked: Any = selector.n_features_to_select
-    if asked is None or (isinstance(asked, str) and asked in ("one-se", "best")):
+def feature_count(settings: Settings, columns: int) -> int | None:
+    """n_features_to_select as a count; None where a rule or the method decides."""
+    size: Any = settings.n_features_to_select
+    if size is None or (isinstance(size, str) and size in SIZE_RULES):
         return None
-    if isinstance(asked, (int, np.integer)) and not isinstance(asked, bool) and asked >= 1:
-        return int(asked)
-    if isinstance(asked, (float, np.floating)) and 0 < asked <= 1:
-        return max(1, round(float(asked) * int(selector.n_features_in_)))
+    if isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size >= 1:
+        return int(size)
+    if isinstance(size, (float, np.floating)) and 0 < size <= 1:
+        return max(1, round(float(size) * columns))
     raise InputError(
-        f"n_features_to_select is {asked!r}; it must be a whole number of 1 or more, a share in (0, 1], "
+        f"n_features_to_select is {size!r}; it must be a whole number of 1 or more, a share in (0, 1], "
         '"one-se", "best" or None'
     )
 
 
-def threshold_rule(selector: SVMSelector) -> Any:
+@dataclass(frozen=True)
+class SizeChoice:
+    """The number of features, or the rule by which inner folds choose it; `note` says what could not be had."""
+
+    size: int = 0
+    rule: str = ""
+    note: str = ""
+
+
+def size_choice(
+    settings: Settings, columns: int, usable: int, searched: int, kept: int, stop: StopInfo | None
+) -> SizeChoice:
+    """What `n_features_to_select` comes to where so many columns vary and so many are searched."""
+    given = settings.n_features_to_select
+    if given is None and stop is not None:
+        return SizeChoice(max(stop.size, kept))
+    count = feature_count(settings, columns)
+    if count is None:
+        return SizeChoice(rule="best" if given == "best" else "one-se")
+    note = ""
+    if count > searched and not (isinstance(given, (float, np.floating)) and settings.prefilter is None):
+        left = "vary" if searched == usable else "are left by the prefilter"
+        note = f"{count} features were asked for and {searched} {left}: all of them are selected"
+    return SizeChoice(min(max(count, kept), searched), note=note)
+
+
+def threshold_rule(settings: Settings, classes: int) -> Any:
     """Where the decision value is cut: a word, a number, or a pair of costs; "auto" is resolved."""
-    rule = selector.threshold
+    rule = settings.threshold
     if rule == "auto":
-        given = (
-            isinstance(selector.class_weight, Mapping) or selector.negative_weight != 1.0 or len(selector.classes_) > 2
-        )
-        return "margin" if given else "balanced"
+        costs = isinstance(settings.class_weight, Mapping) or settings.negative_weight != 1.0
+        return "margin" if costs or classes > 2 else "balanced"
     if isinstance(rule, (tuple, list)) and len(rule) == 2:
         for cost in rule:
             positive_number("selector", "a cost of threshold", cost)

@@ -1,4 +1,4 @@
-"""The width that the Gaussian and the polynomial kernel start from."""
+"""The weights that the Gaussian and the polynomial kernel start from."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import numbers
 
 import numpy as np
 
-from ..contracts import Array
-from ..data.table import Table
+from ..contracts import Array, TableView
 from ..errors import InputError
 
 
-def starting_scale(table: Table, width: float | str, average: bool, weight: Array | None = None) -> Array:
-    """(n,) of s0; "auto" is 1 / sqrt(sum of variances), of their mean where the kernel averages over live features."""
+def starting_weight(table: TableView, width: float | str, average: bool, weight: Array | None = None) -> Array:
+    """(n,) of width^2; "auto" is 1 / sqrt(sum of variances), of their mean where the kernel averages."""
     n = table.shape[1]
     if width == "auto":
         w = np.full(table.shape[0], 1.0 / table.shape[0]) if weight is None else weight / weight.sum()
         D = table.Z - w @ table.Z
         variance = np.einsum("i,ij,ij->j", w, D, D)
         total = float(variance.mean() if average else variance.sum())
-        return np.full(n, 1.0 / np.sqrt(total) if total > 0 else 1.0)
+        return np.full(n, 1.0 / np.sqrt(total) if total > 0 else 1.0) ** 2
     number = isinstance(width, numbers.Real) and not isinstance(width, bool)
     if not number or not 0 < float(width) < np.inf:
         raise InputError(f'width is {width!r}; it must be "auto" or a positive number')
-    return np.full(n, float(width))
+    return np.full(n, float(width)) ** 2

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra import tents as _tent
-from ..contracts import Array, is_sparse
-from ..data.table import Columns, Table, as_frame, column_names
+from ..algebra import TentGram, tents
+from ..contracts import KINDS, Array, IntArray, TableView, is_sparse
+from ..data.table import Schema, as_frame, column_names
 from ..errors import InputError, listing
 
 
 class Clinical(BaseEstimator):
-    """K(x, z) = sum_j s_j^2 k_j(x_j, z_j), every s_j = 1 / sqrt(n) at the start; k_j as in `clinical_kernel`.
+    """K(x, z) = sum_j w_j k_j(x_j, z_j), every w_j = 1 / n at the start; k_j as in `clinical_kernel`.
 
     It sees each column in units of its training range, so that standardising would change nothing and is not done.
 
@@ -25,34 +25,37 @@ class Clinical(BaseEstimator):
     average : bool
         Divide by the number of live features instead of all: K is the mean over what is left, and C means the same at
         every size.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> recipes.relieff(kernel="clinical").kernel
+    Clinical()
     """
 
-    geometry = "tent"  # sum_j w_j base_j in coordinates in which each k_j is a tent
-    additive = True
-    accepts = frozenset({"real", "ordinal", "nominal", "boolean"})
-    missing = True  # cells may be missing
+    kinds = frozenset(KINDS)
+    missing = True
     sparse = False
+    additive = True
+    linear = False
+    unit_free = True
 
     def __init__(self, average: bool = False) -> None:
         self.average = average
 
-    def scale(self, table: Table, weight: Array | None = None) -> Array:  # noqa: ARG002
-        """(n,) the scaling factors to start from."""
+    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
+        """(n,) the feature weights to start from."""
+        del sample_weight
         n = table.shape[1]
-        return np.full(n, 1.0 if self.average else 1.0 / np.sqrt(n))
+        return np.full(n, 1.0 if self.average else 1.0 / np.sqrt(n)) ** 2
 
-    def base(self, u: Array, v: Array, kind: str, spread: float) -> Array:
-        """k_j of codes within the training range; a missing one is like nothing."""
-        if kind in _tent.CATEGORICAL:
-            return np.asarray(np.equal(u, v), dtype=np.float64)
-        alike = 1.0 - np.abs(np.subtract(u, v)) / (spread if spread > 0 else np.inf)
-        return np.asarray(np.nan_to_num(alike, nan=0.0))
+    def divisor(self, live: int) -> float:
+        """The number of live features where the kernel averages, else 1."""
+        return float(max(live, 1)) if self.average else 1.0
 
-    def outer(self, A: Array) -> Array:
-        return A
-
-    def outer_derivative(self, A: Array, order: int = 1) -> Array | None:
-        return A if order == 0 else np.ones_like(A) if order == 1 else None
+    def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> TentGram:
+        """The Gram of some features of a table at weights (n,)."""
+        return TentGram.build(self, table, feature_weight, live)
 
 
 def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:
@@ -73,7 +76,7 @@ def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = Non
     Daemen and De Moor, Development of a kernel function for clinical data, EMBC 2009, 5913-5917.
     """
     left, right = _coordinates(A, B, kinds, "the clinical kernel")
-    return _tent.weighted(left, np.full(len(right), 1.0 / len(right)), right)
+    return tents.weighted(left, np.full(len(right), 1.0 / len(right)), right)
 
 
 def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:
@@ -89,7 +92,7 @@ def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None
     1-34.
     """
     left, right = _coordinates(A, B, kinds, "the HEOM distance")
-    return np.sqrt(_tent.squares(left, right))
+    return np.sqrt(tents.squares(left, right))
 
 
 def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> tuple[Array, Array]:
@@ -104,7 +107,7 @@ def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> 
         raise InputError(
             f"A has the column {wrong[0]!r} where B has {wrong[1]!r}: they must be the same columns in order"
         )
-    columns = Columns.of(train, kinds)
+    columns = Schema.of(train, kinds)
     Z = columns.encode(train)
     empty = np.isnan(Z).all(axis=0)
     if empty.all():
@@ -113,10 +116,10 @@ def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> 
         names = [name for name, gone in zip(columns.names, empty, strict=True) if gone]
         warnings.warn(f"no cell of {listing(names)} is observed: left out of {what}", UserWarning, stacklevel=3)
     kept = np.flatnonzero(~empty)
-    tents = _tent.Tents.of(Z[:, kept], [columns.kind[j] for j in kept])
+    training = tents.Tents.of(Z[:, kept], [columns.kind[j] for j in kept])
     if B is None:
-        return tents.U, tents.U
+        return training.U, training.U
     rows = columns.encode(A)
     if rows.shape[1] != len(empty):
         raise InputError(f"A has {rows.shape[1]} columns and B has {len(empty)}: they must be the same columns")
-    return tents.of_rows(rows[:, kept], np.arange(len(kept))), tents.U
+    return training.of_rows(rows[:, kept], np.arange(len(kept))), training.U

@@ -5,40 +5,58 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array
-from ..data.table import Table
-from ._width import starting_scale
+from ..algebra import DistanceGram
+from ..contracts import NUMBERS, Array, IntArray, TableView
+from ._width import starting_weight
 
 
 class Gaussian(BaseEstimator):
-    """K(x, z) = exp(-sum_j s_j^2 (x_j - z_j)^2 / 2).
+    """K(x, z) = exp(-sum_j w_j (x_j - z_j)^2 / 2).
 
     Parameters
     ----------
     width : "auto" or float
-        The factor s0 that every s_j starts from; "auto" is 1 / sqrt(sum of the feature variances), frozen at fit.
+        The root of the weight that every w_j starts from; "auto" is 1 / sqrt(sum of the feature variances), frozen at
+        fit.
     average : bool
         Divide the exponent by the number of live features; "auto" then uses the mean variance.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.kernels import Gaussian
+    >>> recipes.svm_rfe(kernel=Gaussian(width=0.1)).kernel
+    Gaussian(width=0.1)
     """
 
-    geometry = "distance"  # sum_j w_j base_j is minus half a squared distance
-    additive = False
-    accepts = frozenset({"real", "ordinal", "boolean"})
+    kinds = NUMBERS
+    missing = False
     sparse = False
+    additive = False
+    linear = False
+    unit_free = False
 
     def __init__(self, width: float | str = "auto", average: bool = False) -> None:
         self.width = width
         self.average = average
 
-    def scale(self, table: Table, weight: Array | None = None) -> Array:
-        """(n,) the scaling factors to start from; rows count by their weight."""
-        return starting_scale(table, self.width, self.average, weight)
+    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
+        """(n,) the feature weights to start from; rows count by their weight."""
+        return starting_weight(table, self.width, self.average, sample_weight)
 
-    def base(self, u: Array, v: Array, kind: str, spread: float) -> Array:  # noqa: ARG002
-        return -0.5 * (u - v) ** 2
+    def divisor(self, live: int) -> float:
+        """The number of live features where the kernel averages, else 1."""
+        return float(max(live, 1)) if self.average else 1.0
+
+    def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> DistanceGram:
+        """The Gram of some features of a table at weights (n,)."""
+        return DistanceGram.build(self, table, feature_weight, live)
 
     def outer(self, A: Array) -> Array:
+        """exp(A)."""
         return np.exp(A)
 
-    def outer_derivative(self, A: Array, order: int = 1) -> Array:  # noqa: ARG002
+    def outer_derivative(self, A: Array, order: int = 1) -> Array:
+        """exp(A), whatever the order."""
+        del order
         return np.exp(A)

@@ -5,36 +5,53 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array
-from ..data.table import Table
+from ..algebra import LinearGram
+from ..contracts import NUMBERS, Array, IntArray, TableView
 
 
 class Linear(BaseEstimator):
-    """K(x, z) = sum_j s_j^2 x_j z_j, every s_j = 1 at the start.
+    """K(x, z) = sum_j w_j x_j z_j, every w_j = 1 at the start.
 
     Parameters
     ----------
     average : bool
         Divide by the number of live features, so that C means the same at every size.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.kernels import Linear
+    >>> recipes.svm_rfe(kernel=Linear(average=True)).kernel
+    Linear(average=True)
     """
 
-    geometry = "product"  # sum_j w_j base_j is a matrix product
-    additive = True  # K is a sum over features
-    accepts = frozenset({"real", "ordinal", "boolean"})
+    kinds = NUMBERS
+    missing = False
     sparse = True
+    additive = True
+    linear = True
+    unit_free = False
 
     def __init__(self, average: bool = False) -> None:
         self.average = average
 
-    def scale(self, table: Table, weight: Array | None = None) -> Array:  # noqa: ARG002
-        """(n,) the scaling factors to start from; rows count by their weight."""
+    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
+        """(n,) the feature weights to start from."""
+        del sample_weight
         return np.ones(table.shape[1])
 
-    def base(self, u: Array, v: Array, kind: str, spread: float) -> Array:  # noqa: ARG002
-        return u * v
+    def divisor(self, live: int) -> float:
+        """The number of live features where the kernel averages, else 1."""
+        return float(max(live, 1)) if self.average else 1.0
+
+    def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> LinearGram:
+        """The Gram of some features of a table at weights (n,)."""
+        return LinearGram.build(self, table, feature_weight, live)
 
     def outer(self, A: Array) -> Array:
+        """A itself."""
         return A
 
     def outer_derivative(self, A: Array, order: int = 1) -> Array | None:
+        """The derivative of this order; None beyond the first, where all are 0."""
         return A if order == 0 else np.ones_like(A) if order == 1 else None

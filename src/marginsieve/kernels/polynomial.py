@@ -7,28 +7,38 @@ import math
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array
-from ..data.table import Table
+from ..algebra import ProductGram
+from ..contracts import NUMBERS, Array, IntArray, TableView
 from ..errors import whole_number
-from ._width import starting_scale
+from ._width import starting_weight
 
 
 class Polynomial(BaseEstimator):
-    """K(x, z) = (sum_j s_j^2 x_j z_j + 1)^degree.
+    """K(x, z) = (sum_j w_j x_j z_j + 1)^degree.
 
     Parameters
     ----------
     degree : int
     width : "auto" or float
-        The factor s0 that every s_j starts from; "auto" is 1 / sqrt(sum of the feature variances), frozen at fit.
+        The root of the weight that every w_j starts from; "auto" is 1 / sqrt(sum of the feature variances), frozen at
+        fit.
     average : bool
         Divide the sum by the number of live features; "auto" then uses the mean variance.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.kernels import Polynomial
+    >>> recipes.svm_rfe(kernel=Polynomial(degree=2)).kernel
+    Polynomial(degree=2)
     """
 
-    geometry = "product"
-    additive = False
-    accepts = frozenset({"real", "ordinal", "boolean"})
+    kinds = NUMBERS
+    missing = False
     sparse = False
+    additive = False
+    linear = False
+    unit_free = False
 
     def __init__(self, degree: int = 3, width: float | str = "auto", average: bool = False) -> None:
         self.degree = degree
@@ -39,14 +49,20 @@ class Polynomial(BaseEstimator):
         """Refuse parameters that make no sense."""
         whole_number("kernel", "degree", self.degree)
 
-    def scale(self, table: Table, weight: Array | None = None) -> Array:
-        """(n,) the scaling factors to start from; rows count by their weight."""
-        return starting_scale(table, self.width, self.average, weight)
+    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
+        """(n,) the feature weights to start from; rows count by their weight."""
+        return starting_weight(table, self.width, self.average, sample_weight)
 
-    def base(self, u: Array, v: Array, kind: str, spread: float) -> Array:  # noqa: ARG002
-        return u * v
+    def divisor(self, live: int) -> float:
+        """The number of live features where the kernel averages, else 1."""
+        return float(max(live, 1)) if self.average else 1.0
+
+    def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> ProductGram:
+        """The Gram of some features of a table at weights (n,)."""
+        return ProductGram.build(self, table, feature_weight, live)
 
     def outer(self, A: Array) -> Array:
+        """(A + 1)^degree."""
         return np.asarray((A + 1.0) ** self.degree)
 
     def outer_derivative(self, A: Array, order: int = 1) -> Array | None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array
+from ..contracts import Array, Gram, Matrix, ProblemView, Solution
 from ..errors import InputError, positive_number
-from ..problem import Problem, Solution
 from ..solvers import smo as _smo
 
 
@@ -30,6 +28,10 @@ class CSVC(BaseEstimator):
         Pair steps after which it stops without having converged; None is max(10^6, 1000 m).
     """
 
+    needs = "gram"
+    additive_only = False
+    kinds: ClassVar[frozenset[str]] = frozenset()
+
     def __init__(self, C: float = 1.0, tol: float = 1e-4, max_iter: int | None = None) -> None:
         self.C = C
         self.tol = tol
@@ -40,26 +42,30 @@ class CSVC(BaseEstimator):
         start = np.zeros(len(y)) if warm is None else warm.coef
         return self.on(gram.matrix(), y, cost, start)
 
-    def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array:
+    def decision(self, solution: Solution, gram: Gram, Z: Matrix) -> Array:
         """f at the rows of Z."""
         return gram.apply(solution.coef, Z) + solution.intercept
 
-    def loo(
+    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
+        """Each sample's decision value under the machine trained without it."""
+        return self.loo_on(gram.matrix(), solution, y, cost)
+
+    def loo_on(
         self,
+        K: Array,
         solution: Solution,
-        gram: Gram,
         y: Array,
         cost: Array,
         cost_without: Callable[[int], Array] | None = None,
     ) -> Array:
-        """Each sample's decision value under the machine trained without it, by warm starts.
+        """The same on a kernel matrix, by warm starts.
 
         A sample with alpha = 0 does not matter to the solution, so its value is read off (unless no support vector is
         free: then any sample may bound the intercept). The only member of its class
         leaves a one-class problem behind: its value is -y, the vote of the other class. `cost_without(i)` gives the
         costs that hold when sample i is gone, where they depend on class counts.
         """
-        K, m = gram.matrix(), len(y)
+        m = len(y)
         full = K @ solution.coef + solution.intercept
         out, share = full.copy(), np.abs(solution.coef) / np.maximum(self.C * cost, 1e-300)
         has_free = bool(np.any((share > _smo.AT_BOUND) & (share < 1 - _smo.AT_BOUND)))
@@ -81,12 +87,17 @@ class CSVC(BaseEstimator):
         c = solution.coef
         return float(np.abs(c).sum() - 0.5 * c @ K @ c)
 
-    def scale_gradient(self, solution: Solution, gram: Gram) -> Array:
-        """(p,): derivative of the optimal objective in s_j, j live (envelope theorem)."""
-        return -0.5 * gram.scale_gradient(solution.coef)
+    def squared_norm(self, solution: Solution, gram: Gram) -> float:
+        """c'Kc: the squared norm of w, whose inverse is the squared margin."""
+        return float(solution.coef @ gram.matrix() @ solution.coef)
 
-    def contrast(self, problem: Problem) -> Array | None:  # noqa: ARG002
+    def weight_gradient(self, solution: Solution, gram: Gram) -> Array:
+        """(p,): derivative of the optimal objective in w_j, j live (envelope theorem)."""
+        return -0.5 * gram.weight_gradient(solution.coef)
+
+    def contrast(self, problem: ProblemView) -> Array | None:
         """What penalised scaling weighs the objective against: nothing, since both classes are inside it."""
+        del problem
         return None
 
     def check(self) -> None:

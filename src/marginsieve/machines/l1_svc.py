@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array
+from ..algebra import ColumnView
+from ..contracts import Array, Matrix, Solution
 from ..errors import InputError, positive_number, whole_number
-from ..problem import Solution
 from ..solvers import squared_hinge as _l1
 from ._leave_one_out import one_by_one
 
@@ -33,14 +32,18 @@ class L1SVC(BaseEstimator):
         Rounds of coordinate sweeps and Newton steps after which it stops without having converged.
     """
 
+    needs = "columns"
+    additive_only = False
+    kinds: ClassVar[frozenset[str]] = frozenset()
+
     def __init__(self, C: float = 1.0, tol: float = 1e-4, max_iter: int = 1000) -> None:
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
-        factor, columns = np.sqrt(gram.weight), gram.columns
+        factor, columns = np.sqrt(view.weight), view.by_rows
         start = None
         if warm is None and not np.isfinite(columns.sum()):
             raise InputError("the table holds values that are not finite or too large: use standardize=True")
@@ -51,21 +54,21 @@ class L1SVC(BaseEstimator):
         objective = _l1.objective(w, f, y, self.C * cost)
         return Solution(c, b, objective, violation, slack, violation <= self.tol, weights=factor * w)
 
-    def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array:
+    def decision(self, solution: Solution, view: ColumnView, Z: Matrix) -> Array:
         """f at the rows of Z."""
-        return np.asarray(Z[:, gram.features] @ solution.weights + solution.intercept)
+        return np.asarray(Z[:, view.features] @ solution.weights + solution.intercept)
 
-    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
+    def loo(self, solution: Solution, view: ColumnView, y: Array, cost: Array) -> Array:
         """Each sample's decision value under the machine trained without it."""
-        return one_by_one(self, solution, gram, y, cost)
+        return one_by_one(self, solution, view, y, cost)
 
-    def first(self, gram: Gram, y: Array, cost: Array) -> float:
+    def first(self, view: ColumnView, y: Array, cost: Array) -> float:
         """The C above which some weight differs from 0."""
-        return _l1.first(gram.columns, np.sqrt(gram.weight), y, cost)
+        return _l1.first(view.by_rows, np.sqrt(view.weight), y, cost)
 
-    def pull(self, solution: Solution, gram: Gram) -> Array:
+    def pull(self, solution: Solution, view: ColumnView) -> Array:
         """(p,) how hard a feature presses for a weight: at most 1 where it has none."""
-        return np.asarray(np.abs(np.sqrt(gram.weight) * np.asarray(gram.columns @ solution.coef)))
+        return np.asarray(np.abs(np.sqrt(view.weight) * np.asarray(view.by_rows @ solution.coef)))
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""

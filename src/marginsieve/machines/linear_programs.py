@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.columns import Expansion
-from ..algebra.gram import Gram
-from ..contracts import Array
+from ..algebra import ColumnView
+from ..contracts import Array, Matrix, Solution
 from ..errors import positive_number, whole_number
-from ..problem import Solution
 from ..solvers import hinge_program as _hinge
 from ..solvers import ramp_descent as _ramp
 from ._leave_one_out import one_by_one
@@ -22,7 +20,38 @@ GUESSED: dict[str, Any] = {"bound": float("nan"), "status": "heuristic"}  # a lo
 FALL = 1e-9  # of the objective: what counts as a fall
 
 
-class HingeSVC(BaseEstimator):
+class LinearProgramMixin:
+    """What machines solved by linear programs share: they read columns; a category has a weight for each level."""
+
+    needs = "columns"
+    additive_only = False
+    kinds: ClassVar[frozenset[str]] = frozenset({"nominal"})
+
+    C: float
+
+    def decision(self, solution: Solution, view: ColumnView, Z: Matrix) -> Array:
+        """f at the rows of Z."""
+        return np.asarray(view.rows(Z) @ solution.expanded + solution.intercept)
+
+    def loo(self, solution: Solution, view: ColumnView, y: Array, cost: Array) -> Array:
+        """Each sample's decision value under the machine trained without it."""
+        return one_by_one(self, solution, view, y, cost)  # type: ignore[arg-type]
+
+    def first(self, view: ColumnView, y: Array, cost: Array) -> float:
+        """The C above which some weight differs from 0."""
+        pull = _hinge.least_pull(_hinge.HingeData(view.X, y, cost))
+        return 1.0 / pull if pull * HIGHEST > 1.0 else float("inf")
+
+    def pull(self, solution: Solution, view: ColumnView) -> Array:
+        """(p,) the gradient at zero weight, in units of the penalty's: at most 1 where a feature has no weight."""
+        return view.by_feature(np.abs(np.asarray(solution.coef @ view.X)))
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        positive_number("machine", "C", self.C)
+
+
+class HingeSVC(LinearProgramMixin, BaseEstimator):
     """A sparse linear machine with a cost of its own for each sample, as a linear program (SVM-l1).
 
         min_{w, b}  |w|_1 + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))
@@ -33,46 +62,29 @@ class HingeSVC(BaseEstimator):
     ----------
     C : float
         The price of a margin error.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> SVMSelector(machine="hinge", criterion=None, search="learned").machine
+    'hinge'
     """
 
-    expands = True  # takes categories
+    truncated = False
 
     def __init__(self, C: float = 1.0) -> None:
         self.C = C
 
-    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
-        """The optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
-        columns = Expansion.of(gram)
-        data = _hinge.Data(columns.rows(gram.table.Z), y, self.C * cost)
+    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+        """The optimum on the columns; y (m,) in {-1, +1}, cost (m,)."""
+        data = _hinge.HingeData(view.X, y, self.C * cost)
         near = None
-        if warm is not None and warm.expanded is not None and len(warm.expanded) == len(columns.owner):
+        if warm is not None and warm.expanded is not None and len(warm.expanded) == len(view.owner):
             near = warm.expanded, warm.coef
-        return _solution(data, columns, _hinge.solve(data, near))
-
-    def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array:
-        """f at the rows of Z."""
-        return np.asarray(Expansion.of(gram).rows(Z) @ solution.expanded + solution.intercept)
-
-    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
-        """Each sample's decision value under the machine trained without it."""
-        return one_by_one(self, solution, gram, y, cost)
-
-    def first(self, gram: Gram, y: Array, cost: Array) -> float:
-        """The C above which some weight differs from 0."""
-        pull = _hinge.least_pull(_hinge.Data(Expansion.of(gram).rows(gram.table.Z), y, cost))
-        return 1.0 / pull if pull * HIGHEST > 1.0 else float("inf")
-
-    def pull(self, solution: Solution, gram: Gram) -> Array:
-        """(p,) how hard a feature presses for a weight: at most 1 where it has none."""
-        columns = Expansion.of(gram)
-        return columns.by_feature(np.abs(np.asarray(solution.coef @ columns.rows(gram.table.Z))))
-
-    def check(self) -> None:
-        """Refuse parameters that make no sense."""
-        positive_number("machine", "C", self.C)
+        return _solution(data, view, _hinge.solve(data, near))
 
 
-class RampSVC(HingeSVC):
+class RampSVC(LinearProgramMixin, BaseEstimator):
     """The same with the ramp loss (RL-l1-M): a sample beyond the opposite margin costs 2, however far it lies.
 
         min_{w, b}  |w|_1 + C sum_i cost_i min(2, max(0, 1 - y_i (w'x_i + b)))
@@ -87,17 +99,22 @@ class RampSVC(HingeSVC):
         The price of a margin error.
     """
 
-    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
-        """A local optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
-        columns = Expansion.of(gram)
-        data = _hinge.Data(columns.rows(gram.table.Z), y, self.C * cost)
-        features = len(gram.features)
-        found = _ramp.everywhere(_ramp.Ramp(data, columns.owner, np.ones(features), float(features)))
+    truncated = True
+
+    def __init__(self, C: float = 1.0) -> None:
+        self.C = C
+
+    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+        """A local optimum on the columns; y (m,) in {-1, +1}, cost (m,)."""
+        del warm
+        data = _hinge.HingeData(view.X, y, self.C * cost)
+        features = len(view.features)
+        found = _ramp.everywhere(_ramp.Ramp(data, view.owner, np.ones(features), float(features)))
         fit = _hinge.Fit(found.columns, found.w, found.b, found.alpha, found.F)
-        return replace(_solution(data, columns, fit), objective=found.F, residual=0.0, converged=True, **GUESSED)
+        return replace(_solution(data, view, fit), objective=found.F, residual=0.0, converged=True, **GUESSED)
 
 
-class ConcaveSVC(HingeSVC):
+class ConcaveSVC(LinearProgramMixin, BaseEstimator):
     """Feature selection by a concave penalty (FSV): nearly the number of weights that differ from 0.
 
         min_{w, b}  sum_k (1 - exp(-beta |w_k|)) + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))
@@ -120,11 +137,11 @@ class ConcaveSVC(HingeSVC):
         self.beta = beta
         self.max_iter = max_iter
 
-    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
-        """A local optimum on the gram's columns; `residual` is the last fall of the objective, of its size."""
-        columns = Expansion.of(gram)
-        data = _hinge.Data(columns.rows(gram.table.Z), y, self.C * cost)
-        weight, best, value, fall, steps = np.zeros(len(columns.owner)), None, np.inf, np.inf, 0
+    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+        """A local optimum on the columns; `residual` is the last fall of the objective, of its size."""
+        del warm
+        data = _hinge.HingeData(view.X, y, self.C * cost)
+        weight, best, value, fall, steps = np.zeros(len(view.owner)), None, np.inf, np.inf, 0
         program = _hinge.begin(data, self.beta * np.ones(len(weight)))
         while steps < self.max_iter:
             steps += 1
@@ -138,12 +155,12 @@ class ConcaveSVC(HingeSVC):
             weight[fit.columns] = np.abs(fit.w)
             program.reprice(self.beta * np.exp(-self.beta * weight))
         assert best is not None
-        made, done = _solution(data, columns, best), bool(fall <= FALL)
+        solution, done = _solution(data, view, best), bool(fall <= FALL)
         return replace(
-            made, objective=value, residual=max(float(fall), 0.0), converged=done, iterations=steps, **GUESSED
+            solution, objective=value, residual=max(float(fall), 0.0), converged=done, iterations=steps, **GUESSED
         )
 
-    def value(self, data: _hinge.Data, fit: _hinge.Fit) -> float:
+    def value(self, data: _hinge.HingeData, fit: _hinge.Fit) -> float:
         """The objective at a program's answer."""
         outside = np.maximum(0.0, data.outside(fit.w, fit.b, fit.columns))
         return float(-np.expm1(-self.beta * np.abs(fit.w)).sum() + data.top @ outside)
@@ -155,12 +172,12 @@ class ConcaveSVC(HingeSVC):
         whole_number("machine", "max_iter", self.max_iter)
 
 
-def _solution(data: _hinge.Data, columns: Expansion, fit: _hinge.Fit) -> Solution:
+def _solution(data: _hinge.HingeData, view: ColumnView, fit: _hinge.Fit) -> Solution:
     """A program's answer; `residual` is its duality gap recomputed from w and b, of the objective."""
     outside = np.maximum(0.0, data.outside(fit.w, fit.b, fit.columns))
     primal = float(np.abs(fit.w).sum() + data.top @ outside)
     gap = abs(primal - fit.value) / max(primal, 1e-300)
-    expanded = np.zeros(len(columns.owner))
+    expanded = np.zeros(len(view.owner))
     expanded[fit.columns] = fit.w
     return Solution(
         fit.alpha * data.y,
@@ -169,7 +186,7 @@ def _solution(data: _hinge.Data, columns: Expansion, fit: _hinge.Fit) -> Solutio
         gap,
         outside,
         gap <= _hinge.GAP,
-        weights=columns.by_feature(np.abs(expanded)),
+        weights=view.by_feature(np.abs(expanded)),
         expanded=expanded,
         bound=min(fit.value, primal),
         status="optimal" if gap <= _hinge.GAP else "limit",

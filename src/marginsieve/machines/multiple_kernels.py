@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array
+from ..contracts import Array, Gram, Matrix, Solution
 from ..errors import InputError, positive_number, whole_number
-from ..problem import Solution
 from ..solvers import kernel_weights as _mkl
 from ..solvers import smo as _smo
 from ._leave_one_out import one_by_one
@@ -33,6 +31,10 @@ class MKL(BaseEstimator):
     max_iter : int
         Machines solved before it stops without having converged.
     """
+
+    needs = "gram"
+    additive_only = True
+    kinds: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, C: float = 1.0, tol: float = 1e-3, max_iter: int = 1000) -> None:
         self.C = C
@@ -57,11 +59,15 @@ class MKL(BaseEstimator):
         done = found.gap <= self.tol
         return Solution(at.c, at.b, at.J, found.gap, at.slack, done, scale=scale, iterations=found.machines)
 
-    def decision(self, solution: Solution, gram: Gram, Z: Any) -> Array:
+    def decision(self, solution: Solution, gram: Gram, Z: Matrix) -> Array:
         """f at the rows of Z."""
-        assert solution.scale is not None
-        live = mixed(gram, solution.scale[gram.features] ** 2)
+        live = mixed(gram, self.learned_weights(solution, gram))
         return live.apply(solution.coef, Z) + solution.intercept
+
+    def learned_weights(self, solution: Solution, gram: Gram) -> Array:
+        """(p,) mu of the gram's features."""
+        assert solution.scale is not None
+        return np.asarray(solution.scale[gram.features] ** 2)
 
     def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
         """Each sample's decision value under the machine trained without it."""
@@ -76,7 +82,7 @@ class MKL(BaseEstimator):
 
 def mixed(gram: Gram, mu: Array) -> Gram:
     """The kernel sum_f mu_f K_f over the gram's features with a weight; mu (p,)."""
-    live = np.flatnonzero(mu > 0)
-    scale = np.zeros(gram.table.shape[1])
-    scale[gram.features[live]] = np.sqrt(mu[live] * (len(live) if gram.kernel.average else 1.0))
-    return Gram.build(gram.kernel, gram.table, gram.features[live], scale)
+    live, kernel = np.flatnonzero(mu > 0), gram.kernel
+    weight = np.zeros(gram.table.shape[1])
+    weight[gram.features[live]] = np.sqrt(mu[live] * kernel.divisor(len(live))) ** 2
+    return kernel.bind(gram.table, weight, gram.features[live])

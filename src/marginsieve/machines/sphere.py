@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.gram import Gram
-from ..contracts import Array
+from ..contracts import Array, Gram, Matrix, ProblemView, Solution, is_sparse
 from ..errors import InputError, positive_number
-from ..problem import Problem, Solution
 from ..solvers import smo as _smo
 
 
@@ -33,6 +33,10 @@ class Sphere(BaseEstimator):
         Pair steps after which it stops without having converged; None is max(10^6, 1000 m).
     """
 
+    needs = "gram"
+    additive_only = False
+    kinds: ClassVar[frozenset[str]] = frozenset()
+
     def __init__(self, r: float = 0.1, r_out: float = 0.1, tol: float = 1e-4, max_iter: int | None = None) -> None:
         self.r = r
         self.r_out = r_out
@@ -43,7 +47,7 @@ class Sphere(BaseEstimator):
         """The optimum on the gram's kernel matrix; y (m,), cost (m,)."""
         return self._solve(gram.matrix(), y, cost, None if warm is None else warm.coef / -2.0)
 
-    def decision(self, solution: Solution, gram: Gram, Z: object) -> Array:
+    def decision(self, solution: Solution, gram: Gram, Z: Matrix) -> Array:
         """f at the rows of Z."""
         return gram.apply(solution.coef, Z) + solution.diagonal * gram.diagonal(Z) + solution.intercept
 
@@ -91,21 +95,21 @@ class Sphere(BaseEstimator):
         c = solution.coef / -2.0
         return float(c @ K.diagonal() - c @ K @ c)
 
-    def scale_gradient(self, solution: Solution, gram: Gram) -> Array:
-        """(p,): derivative of the optimal objective in s_j, j live (envelope theorem)."""
+    def weight_gradient(self, solution: Solution, gram: Gram) -> Array:
+        """(p,): derivative of the optimal objective in w_j, j live (envelope theorem)."""
         c = solution.coef / -2.0
-        return -gram.scale_gradient(c, -c)
+        return -gram.weight_gradient(c, -c)
 
-    def contrast(self, problem: Problem) -> Array | None:
+    def contrast(self, problem: ProblemView) -> Array | None:
         """(n,): mean squared distance of the known outliers from the targets' mean; None without outliers."""
         Z, total = problem.table.Z, np.zeros(problem.table.shape[1])
-        if self.r_out == 0 or problem.kernel.geometry == "tent":  # codes of levels have no mean
+        if self.r_out == 0 or "nominal" in problem.kernel.kinds:  # codes of levels have no mean
             return None
         for label, cost in zip(problem.y, problem.cost, strict=True):
             inside, outside = np.where(label < 0, cost, 0.0), np.where(label > 0, cost, 0.0)
             a, b = inside / inside.sum(), outside / outside.sum()
             mean = np.asarray(a @ Z)
-            square = np.asarray(b @ (Z.multiply(Z) if hasattr(Z, "multiply") else Z * Z))
+            square = np.asarray(b @ (Z.multiply(Z) if is_sparse(Z) else Z * Z))
             total += square - 2.0 * mean * np.asarray(b @ Z) + mean**2
         return np.maximum(total, 0.0)
 

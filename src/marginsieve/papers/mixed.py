@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..study.plots import curves
-from ..study.results import Study
+from ..study.results import SuiteResult
 from ..study.statistics import compare
 from ..study.store import FILE
 
@@ -40,7 +40,7 @@ class FamilyComparison:
         folder = out / f"{self.job}-paper"
         if not (folder / FILE).exists():
             return []
-        both = measured(Study(folder))
+        both = measured(SuiteResult(folder))
         both.to_csv(out / f"{self.name}.csv", index=False)
         lines = [f"## {self.job}: {' and '.join(self.first)} against {' and '.join(self.second)}", ""]
         for side, label in SIDES.items():
@@ -84,7 +84,7 @@ class FamilyComparison:
         return lines
 
 
-def measured(study: Study, keys: Sequence[str] = ("data", "method", "size")) -> pd.DataFrame:
+def measured(study: SuiteResult, keys: Sequence[str] = ("data", "method", "size")) -> pd.DataFrame:
     """By data set, method and size: balanced accuracy and stability, where both are there."""
     scores = study.scores("balanced_accuracy").drop(columns="passes")
     return scores.merge(study.stability()[[*keys, "stability"]], on=list(keys)).dropna()

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import recipes
-from ..data.table import imputed
-from ..problem import Settled
+from ..data.table import filled_with_means
 from ..study.engine import run_suite
 from ..study.plots import convergence, two_scales
 from ..study.suite import Suite
@@ -75,11 +74,12 @@ class ConvergenceStudy:
         for name in self.data:
             data = problems.load(name)
             selector = recipes.get(self.recipe)(**self.settings, threshold="margin", class_weight="balanced")
-            own = selector.fit(imputed(data.X, data.X), data.y).path_.own
-            assert isinstance(own, Settled)
-            moved[name] = own.moved
-            rest = "yes" if own.converged else "no"
-            lines.append(f"| {name} | {own.iterations} | {rest} | {own.size} | {own.at_cap:.0%} |")
+            cells = data.X.to_numpy(dtype=float)
+            stop = selector.fit(filled_with_means(cells, cells), data.y).path_.stop
+            assert stop is not None
+            moved[name] = stop.trace
+            rest, details = "yes" if stop.details["converged"] else "no", stop.details
+            lines.append(f"| {name} | {details['moves']} | {rest} | {stop.size} | {details['share_at_cap']:.0%} |")
         convergence(moved, out / f"{self.name}.svg")
         return [*lines, "", f"![{self.name}]({self.name}.svg)", ""]
 

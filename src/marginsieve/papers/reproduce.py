@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..study.describe import describe
 from ..study.engine import run_suite
 from ..study.plots import curves
-from ..study.results import OWN, Study
+from ..study.results import OWN, SuiteResult
 from ..study.statistics import compare
 from ..study.store import FILE
 from ..study.suite import Suite
@@ -47,7 +47,7 @@ def reproduce(
         raise InputError(f"there is nothing to resume in {out}")
     out.mkdir(parents=True, exist_ok=True)
     printed = paper.printed()
-    finished: dict[str, Study] = {}
+    finished: dict[str, SuiteResult] = {}
     sections, ours = [], []
     for job in paper.jobs:
         names = problems.present(job.quick if quick else job.data)
@@ -108,7 +108,7 @@ def _entries(
     return [{"name": recipe, "label": variant(label, extra), **settings, **grid, **extra} for extra in variants]
 
 
-def _answers(job: Job, study: Study, tuning: str) -> pd.DataFrame:
+def _answers(job: Job, study: SuiteResult, tuning: str) -> pd.DataFrame:
     """Our value of each printed quantity, by data set and method, in the paper's units; of variants the best one's."""
     import pandas as pd
 
@@ -126,13 +126,13 @@ def _answers(job: Job, study: Study, tuning: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "method", "quantity", tuning])
 
 
-def _counts(study: Study) -> pd.DataFrame:
+def _counts(study: SuiteResult) -> pd.DataFrame:
     """The mean number of selected features, by data set and method."""
     sizes = study.to_pandas().groupby(["data", "method"], sort=False)["size"].mean()
     return sizes.rename("n_features").reset_index()
 
 
-def _variants(job: Job, study: Study) -> list[str]:
+def _variants(job: Job, study: SuiteResult) -> list[str]:
     """Mean and maximum over the sizes of each variant: the paper's figures are the best of these."""
     if not job.variants:
         return []
@@ -195,7 +195,7 @@ def _verdict(job: Job, row: Mapping[Any, Any]) -> str:
     return "better" if difference > 0 else "worse"
 
 
-def _section(job: Job, table: pd.DataFrame, studies: dict[str, Study], printed: pd.DataFrame, out: Path) -> str:
+def _section(job: Job, table: pd.DataFrame, studies: dict[str, SuiteResult], printed: pd.DataFrame, out: Path) -> str:
     """Tables of one job as Markdown (and CSV, LaTeX beside it), its plots, and the failures of its units."""
     table.to_csv(out / f"{job.name}.csv", index=False)
     shown = table[table["verdict"] != "missing: the method does not exist yet"]
@@ -233,7 +233,7 @@ def _ranks(job: Job, table: pd.DataFrame, out: Path) -> list[str]:
     return [*lines, "", f"![ranks]({name})", ""]
 
 
-def _times(job: Job, study: Study, printed: pd.DataFrame) -> list[str]:
+def _times(job: Job, study: SuiteResult, printed: pd.DataFrame) -> list[str]:
     """Seconds of a unit (a path, and the machine at every size, on one split), and what the paper prints of times."""
     frame = study.to_pandas()
     if frame.empty:
@@ -255,7 +255,7 @@ def _times(job: Job, study: Study, printed: pd.DataFrame) -> list[str]:
     return lines
 
 
-def _plots(job: Job, study: Study, out: Path) -> list[str]:
+def _plots(job: Job, study: SuiteResult, out: Path) -> list[str]:
     metric = next(iter(job.quantities.values()))[0]
     scores = study.scores(metric)
     scores = scores[scores["size"] != OWN]

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from .. import recipes
-from ..fitting.training import prepare
+from ..estimators.inputs import encode
+from ..fitting.preparation import prepare
+from ..fitting.procedure import plan_of
 from ..problem import Problem
-from ..searches._objective import Objective
-from ..searches._updates import QuasiNewton
+from ..searches.scaling_objective import Objective
+from ..searches.scaling_updates import QuasiNewton
 from . import problems
 from .markdown import number
 
@@ -32,8 +34,8 @@ def _ranking(problem: Problem) -> Callable[[], Any]:
 
 
 def _training(problem: Problem) -> Callable[[], Any]:
-    gram = problem.gram()
-    return lambda: problem.solve(gram)
+    view = problem.view()
+    return lambda: problem.solve(view)
 
 
 def _quasi_newton(problem: Problem) -> Callable[[], Any]:
@@ -102,8 +104,9 @@ class StepTimes:
             for left_out in range(FOLDS):
                 rest = np.arange(len(X)) != left_out
                 selector = recipes.get(recipe)(positive=data.positive, **settings)
-                part, _ = selector._read(X[rest], data.y[rest], None, None)
-                step = make(prepare(selector._plan(part), part, np.random.default_rng(0)).problem)
+                encoded = encode(selector, X[rest], data.y[rest], None)
+                plan, (part, _) = plan_of(selector, encoded), encoded.part()
+                step = make(prepare(plan, part, np.random.default_rng(0)).problem)
                 step()  # compile, fill caches
                 since = time.perf_counter()
                 step()

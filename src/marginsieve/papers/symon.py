@@ -13,10 +13,11 @@ import numpy as np
 from .. import recipes
 from ..study.metrics import point_metrics
 from ..study.protocols import protocol_of
-from ..study.results import Study
+from ..study.results import SuiteResult
 from ..study.statistics import wilcoxon_p
 from ..study.store import FILE
-from ..study.suite import Data, Suite
+from ..study.suite import Suite
+from ..study.units import UnitTable
 from . import problems
 from .markdown import grid
 from .paper import Claim, Job, Paper
@@ -89,7 +90,7 @@ def _measured(out: Path) -> pd.DataFrame:
     for d in SHARES.values():
         folder = out / f"d-{d:g}-paper"
         if (folder / FILE).exists():
-            frame = Study(folder).to_pandas()
+            frame = SuiteResult(folder).to_pandas()
             pieces.append(frame[frame["status"] == "done"].assign(d=d))
     if not pieces:
         return pd.DataFrame()
@@ -223,12 +224,12 @@ def _training(out: Path, frame: pd.DataFrame) -> list[str]:
     return grid(f"{told} separates them there is nothing to test.", table)
 
 
-def _on_training_rows(selector: Any, data: Data) -> float:
+def _on_training_rows(selector: Any, data: UnitTable) -> float:
     """G-mean of a method on the rows of the first split that it was fitted on."""
     split = protocol_of(SPLITS).splits(data.y, None, 0)[0]
     assert split.validation is not None
     rows = np.sort(np.concatenate([split.train, split.validation]))
-    X, y = data.X.to_numpy(dtype=np.float64)[rows], data.y[rows]
+    X, y = data.encoded.table.Z[rows], data.y[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = selector.set_params(threshold="margin", random_state=0, similar=None, positive=data.positive).fit(X, y)

@@ -12,7 +12,10 @@ import numpy as np
 
 from .. import recipes
 from ..data import make_cohort
-from ..fitting.training import prepare
+from ..estimators.inputs import encode
+from ..fitting.preparation import prepare
+from ..fitting.procedure import plan_of
+from ..problem import is_filter
 from ..study.engine import run_suite
 from ..study.suite import Suite
 from . import problems
@@ -180,11 +183,14 @@ def _generated(m: int, n: int) -> tuple[Any, Any]:
 def _timed(selector: Any, X: Any, y: Any) -> tuple[float, float]:
     """Seconds of the criterion alone (of the search where it needs a machine), and of a fit, after one to compile."""
     selector.set_params(threshold="margin", random_state=0, similar=None)
-    part, _ = selector._read(X, y, None, None)
-    plan = selector._plan(part)
+    encoded = encode(selector, X, y, None)
+    plan, (part, _) = plan_of(selector, encoded), encoded.part()
     problem = prepare(plan, part, np.random.default_rng(0)).problem
-    alone = "solution" not in plan.criterion.needs
-    weigh = (lambda: problem.score(None, ())) if alone else (lambda: plan.search.run(problem, np.random.default_rng(0)))
+    weigh = (
+        (lambda: problem.score(None, ()))
+        if is_filter(plan.criterion)
+        else (lambda: plan.search.run(problem, np.random.default_rng(0)))
+    )
     weigh()
     since = time.perf_counter()
     weigh()

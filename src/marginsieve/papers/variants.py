@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..study.results import Study
+from ..study.results import SuiteResult
 from .paper import Job
 
 
@@ -18,7 +18,7 @@ def variant(label: str, extra: Mapping[str, Any]) -> str:
     return f"{label}[{', '.join(told)}]" if told else label
 
 
-def following(job: Job, finished: Mapping[str, Study], jobs: Sequence[Job] = ()) -> Job:
+def following(job: Job, finished: Mapping[str, SuiteResult], jobs: Sequence[Job] = ()) -> Job:
     """The job with what it takes from an earlier one, where it follows one: the best variant, or the sizes of one."""
     if not job.follows:
         return job
@@ -38,7 +38,7 @@ def following(job: Job, finished: Mapping[str, Study], jobs: Sequence[Job] = ())
     return replace(job, protocol={**job.protocol, "sizes": [size, size + 1]})
 
 
-def _refining(job: Job, study: Study, source: Job, method: str) -> Job:
+def _refining(job: Job, study: SuiteResult, source: Job, method: str) -> Job:
     """The job with the settings of the variant that did best on its data set in an earlier one."""
     best = best_variants(source, study).get((job.data[0], method))
     if best is None:
@@ -48,7 +48,7 @@ def _refining(job: Job, study: Study, source: Job, method: str) -> Job:
     return replace(job, methods={label: (recipe, {**settings, **extra, **job.refined}) for label in job.methods})
 
 
-def best_variants(job: Job, study: Study) -> dict[tuple[str, str], str]:
+def best_variants(job: Job, study: SuiteResult) -> dict[tuple[str, str], str]:
     """By data set and method: the variant with the best `chosen_by`, and of equals the best balanced accuracy."""
     scores = study.scores(job.chosen_by).merge(study.scores("balanced_accuracy"), on=["data", "method", "size"])
     first = job.chosen_by if job.chosen_by in scores else f"{job.chosen_by}_x"

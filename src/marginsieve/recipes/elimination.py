@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from ..criteria import LearnedWeight, Loss, MarginChange
-from ..estimators.selector import SVMSelector
-from ..fitting.parts import resolve
+from ..estimators import SVMSelector
+from ..fitting.parts import criterion_of, kernel_of, machine_of
 from ..kernels import Clinical
 from ..machines import CSVC, MKL, Sphere
 from ..searches import Backward
+from .registry import register
 
 
+@register(
+    citation=("guyon2002",),
+    family="elimination",
+    takes=("numbers", "sparse"),
+    cost=(0.2, 0.8, 1.8),
+    default_for={"numbers": 2},
+)
 def svm_rfe(
     kernel: Any = "linear", C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
@@ -23,6 +31,13 @@ def svm_rfe(
     return _backward(kernel, CSVC(C=C), MarginChange(), step, {"standardize": standardize, **settings})
 
 
+@register(
+    citation=("paul", "daemen2009"),
+    family="elimination",
+    takes=("numbers", "categories", "missing"),
+    cost=(0.1, 4.0, 2.4),
+    default_for={"mixed": 1, "mixed, rare class": 2},
+)
 def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SVMSelector:
     """Recursive elimination on the clinical kernel: numbers and categories together, cells may be missing.
 
@@ -34,6 +49,7 @@ def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SV
     return _backward(Clinical(average=True), CSVC(C=C), MarginChange(), step, settings)
 
 
+@register(citation=("paul",), family="elimination", takes=("numbers", "categories", "missing"), cost=(0.7, 15.0, 9.6))
 def mkl_rfe(
     kernel: Any = None, C: float = 1.0, step: float | int = 0.2, final: Any = "c_svc", **settings: Any
 ) -> SVMSelector:
@@ -42,12 +58,13 @@ def mkl_rfe(
     Paul and Dupont, Kernel methods for mixed feature selection; the machine on what is selected is a support vector
     machine (final="c_svc"), or the learned weights themselves (final=None).
     """
-    kernel = Clinical(average=True) if kernel is None else resolve("kernel", kernel)
+    kernel = Clinical(average=True) if kernel is None else kernel_of(kernel)
     last = CSVC(C=C) if isinstance(final, str) and final == "c_svc" else final
-    last = None if last is None else resolve("machine", last)
+    last = None if last is None else machine_of(last)
     return _backward(kernel, MKL(C=C), LearnedWeight(), step, settings, last)
 
 
+@register(citation=("maldonado2014",), family="elimination", takes=("numbers", "sparse"))
 def svm_bfe(
     kernel: Any = "linear",
     C: float = 1.0,
@@ -67,6 +84,7 @@ def svm_bfe(
     return _backward(kernel, CSVC(C=C), criterion, step, {"standardize": standardize, **settings})
 
 
+@register(citation=("jeong2012",), family="elimination")
 def svdd_rfe(
     kernel: Any = "gaussian",
     r: float = 0.1,
@@ -82,13 +100,11 @@ def svdd_rfe(
     Transactions on Systems, Man and Cybernetics C 42 (2012) 1500-1509.
     """
     sphere = Sphere(r=r, r_out=r_out)
-    return _backward(kernel, sphere, resolve("criterion", criterion), step, {"standardize": standardize, **settings})
+    return _backward(kernel, sphere, criterion_of(criterion), step, {"standardize": standardize, **settings})
 
 
 def _backward(
     kernel: Any, machine: Any, criterion: Any, step: float | int, settings: dict[str, Any], final: Any = None
 ) -> SVMSelector:
     search = Backward(step=step, final=final)
-    return SVMSelector(
-        kernel=resolve("kernel", kernel), machine=machine, criterion=criterion, search=search, **settings
-    )
+    return SVMSelector(kernel=kernel_of(kernel), machine=machine, criterion=criterion, search=search, **settings)

@@ -15,14 +15,16 @@ from ..criteria import (
     ShrunkenFisher,
     SymmetricalUncertainty,
 )
-from ..estimators.selector import SVMSelector
-from ..fitting.parts import resolve
+from ..estimators import SVMSelector
+from ..fitting.parts import criterion_of, kernel_of, machine_of
 from ..fitting.smote import Smote
 from ..kernels import Clinical
 from ..machines import CSVC
 from ..searches import Harmony, Merge, TopK
+from .registry import register
 
 
+@register(citation=("maldonado2018",), family="filter", takes=("numbers", "sparse"), cost=(0.2, 0.7, 1.3))
 def fisher(
     kernel: Any = "linear", C: float = 1.0, machine: Any = None, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
@@ -34,6 +36,13 @@ def fisher(
     return _filter(Fisher(), C, {"kernel": kernel, "machine": machine, "standardize": standardize, **settings})
 
 
+@register(
+    citation=("tusher2001", "abeel2010"),
+    family="filter",
+    takes=("numbers", "sparse"),
+    cost=(1.0, 3.2, 7.4),
+    default_for={"numbers": 1, "rare class": 1},
+)
 def stable_fisher(
     kernel: Any = "linear", C: float = 1.0, ensemble: int | None = 30, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
@@ -43,10 +52,17 @@ def stable_fisher(
     (2001) 5116-5121; the average as in Abeel et al., Robust biomarker identification for cancer diagnosis with ensemble
     feature selection methods, Bioinformatics 26 (2010) 392-398.
     """
-    told = {"kernel": kernel, "ensemble": ensemble, "standardize": standardize, **settings}
-    return _filter(ShrunkenFisher(), C, told)
+    return _filter(
+        ShrunkenFisher(), C, {"kernel": kernel, "ensemble": ensemble, "standardize": standardize, **settings}
+    )
 
 
+@register(
+    citation=("moayedikia2017",),
+    family="filter",
+    takes=("numbers", "categories", "missing", "sparse"),
+    cost=(0.2, 0.7, 1.0),
+)
 def su(
     cuts: str = "equal_frequency", bins: int = 5, C: float = 1.0, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
@@ -58,6 +74,7 @@ def su(
     return _filter(SymmetricalUncertainty(cuts, bins), C, {"standardize": standardize, **settings})
 
 
+@register(citation=("cieslak2008",), family="filter", takes=("numbers", "sparse"))
 def hellinger(
     cuts: str = "equal_frequency", bins: int = 5, C: float = 1.0, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
@@ -68,23 +85,40 @@ def hellinger(
     return _filter(Hellinger(cuts, bins), C, {"standardize": standardize, **settings})
 
 
-def d_hell(k: int = 5, bins: int = 5, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
+@register(
+    citation=("yin2013",),
+    family="filter",
+    takes=("numbers", "sparse"),
+    cost=(0.3, 0.9, 1.3),
+    default_for={"rare class": 3},
+)
+def d_hell(
+    n_clusters: int = 5, bins: int = 5, C: float = 1.0, standardize: bool = True, **settings: Any
+) -> SVMSelector:
     """The larger class split into k parts by k-means, features by their Hellinger distances to the smaller one.
 
     Yin, Ge, Xiao, Wang and Quan, Feature selection for high-dimensional imbalanced data, Neurocomputing 105 (2013)
     3-11.
     """
-    return _filter(DecomposedHellinger(k, bins), C, {"standardize": standardize, **settings})
+    return _filter(DecomposedHellinger(n_clusters, bins), C, {"standardize": standardize, **settings})
 
 
-def relieff(k: int = 10, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
+@register(
+    citation=("kononenko1994",),
+    family="filter",
+    takes=("numbers", "categories", "missing", "sparse"),
+    cost=(0.2, 5.0, 2.4),
+    default_for={"mixed": 2, "mixed, rare class": 3},
+)
+def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """The best features by ReliefF: differing to near rows of other classes, not to near rows of the own.
 
     Kononenko, Estimating attributes: analysis and extensions of RELIEF, ECML 1994, 171-182.
     """
-    return _filter(ReliefF(k), C, {"standardize": standardize, **settings})
+    return _filter(ReliefF(n_neighbors), C, {"standardize": standardize, **settings})
 
 
+@register(citation=("alibeigi2012",), family="filter", takes=("numbers", "sparse"))
 def dbfs(C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """The best features by how little the classes' densities overlap, then a support vector machine on them.
 
@@ -94,15 +128,17 @@ def dbfs(C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelect
     return _filter(Density(), C, {"standardize": standardize, **settings})
 
 
-def smote_relieff(k: int = 10, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
+@register(citation=("chawla2002", "kononenko1994"), family="filter", takes=("numbers", "sparse"))
+def smote_relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """Classes made equally large by SMOTE, then features by ReliefF and a support vector machine.
 
     Chawla, Bowyer, Hall and Kegelmeyer, SMOTE: synthetic minority over-sampling technique, Journal of Artificial
     Intelligence Research 16 (2002) 321-357.
     """
-    return _filter(ReliefF(k), C, {"sampler": Smote(percent=None), "standardize": standardize, **settings})
+    return _filter(ReliefF(n_neighbors), C, {"sampler": Smote(percent=None), "standardize": standardize, **settings})
 
 
+@register(citation=("chawla2002",), family="filter", takes=("numbers", "sparse"))
 def smote_pca(explained: float = 0.95, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """Classes made equally large by SMOTE, then features by their part in the principal components.
 
@@ -114,29 +150,37 @@ def smote_pca(explained: float = 0.95, C: float = 1.0, standardize: bool = True,
 
 def _filter(criterion: Any, C: float, settings: dict[str, Any]) -> SVMSelector:
     """The best features by a filter, then a support vector machine, or another machine where one is given."""
-    kernel, machine = resolve("kernel", settings.pop("kernel", "linear")), settings.pop("machine", None)
-    machine = CSVC(C=C) if machine is None else resolve("machine", machine)
+    kernel, machine = kernel_of(settings.pop("kernel", "linear")), settings.pop("machine", None)
+    machine = CSVC(C=C) if machine is None else machine_of(machine)
     return SVMSelector(kernel=kernel, machine=machine, criterion=criterion, search=TopK(), **settings)
 
 
-def hfs_nb(C: float = 1.0, folds: int = 10, **settings: Any) -> SVMSelector:
+@register(
+    citation=("paul", "doquire2011"),
+    family="search",
+    takes=("numbers", "categories", "missing"),
+    cost=(0.4, 45.0, 1.7),
+    default_for={"mixed": 3, "mixed, rare class": 1},
+)
+def hfs_nb(C: float = 1.0, merge_cv: int = 10, **settings: Any) -> SVMSelector:
     """Numbers ranked by t-test and categories by Fisher's exact test, merged by naive Bayes in inner folds.
 
     Paul and Dupont, Kernel methods for mixed feature selection, section 2, after Doquire and Verleysen, An hybrid
     approach to feature selection for mixed categorical and continuous data, KDIR 2011, 394-401. The machine on what is
     selected is a support vector machine on the clinical kernel.
     """
-    return _merged(C, Merge("naive_bayes", folds=folds), settings)
+    return _merged(C, Merge("naive_bayes", cv=merge_cv), settings)
 
 
-def hfs_5nn(C: float = 1.0, folds: int = 10, neighbours: int = 5, **settings: Any) -> SVMSelector:
+@register(citation=("paul", "doquire2011"), family="search", takes=("numbers", "categories", "missing"))
+def hfs_5nn(C: float = 1.0, merge_cv: int = 10, n_neighbors: int = 5, **settings: Any) -> SVMSelector:
     """Numbers ranked by t-test and categories by Fisher's exact test, merged by five nearest neighbours (HEOM).
 
     Paul and Dupont, Kernel methods for mixed feature selection, section 2, after Doquire and Verleysen, An hybrid
     approach to feature selection for mixed categorical and continuous data, KDIR 2011, 394-401. The machine on what is
     selected is a support vector machine on the clinical kernel.
     """
-    return _merged(C, Merge("neighbours", folds=folds, neighbours=neighbours), settings)
+    return _merged(C, Merge("nearest_neighbors", cv=merge_cv, n_neighbors=n_neighbors), settings)
 
 
 def _merged(C: float, search: Merge, settings: dict[str, Any]) -> SVMSelector:
@@ -144,6 +188,7 @@ def _merged(C: float, search: Merge, settings: dict[str, Any]) -> SVMSelector:
     return SVMSelector(kernel=kernel, machine=CSVC(C=C), criterion=MixedTest(), search=search, **settings)
 
 
+@register(citation=("moayedikia2017",), family="search", takes=("numbers", "categories", "missing", "sparse"))
 def symon(
     d: Any = 0.2,
     ripple: int = 1,
@@ -163,12 +208,12 @@ def symon(
     search, Engineering Applications of Artificial Intelligence 57 (2017) 38-49.
     """
     known = Harmony().get_params()
-    told = {name: settings.pop(name) for name in list(settings) if name in known}
+    search = {name: settings.pop(name) for name in list(settings) if name in known}
     return SVMSelector(
-        kernel=resolve("kernel", kernel),
-        machine=CSVC(C=C) if machine is None else resolve("machine", machine),
-        criterion=SymmetricalUncertainty(cuts, bins) if criterion is None else resolve("criterion", criterion),
-        search=Harmony(d, ripple, pool, **told),
+        kernel=kernel_of(kernel),
+        machine=CSVC(C=C) if machine is None else machine_of(machine),
+        criterion=SymmetricalUncertainty(cuts, bins) if criterion is None else criterion_of(criterion),
+        search=Harmony(d, ripple, pool, **search),
         standardize=standardize,
         **settings,
     )

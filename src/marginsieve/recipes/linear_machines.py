@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..estimators.selector import SVMSelector
-from ..fitting.parts import resolve
+from ..estimators import SVMSelector
+from ..fitting.parts import kernel_of, machine_of
 from ..machines import L1SVC, ConcaveSVC, HingeSVC, RampSVC
 from ..searches import Budget, LearnedPath
+from .registry import register
 
 
+@register(
+    citation=("maldonado2018",),
+    family="linear",
+    takes=("numbers", "sparse"),
+    cost=(1.5, 2.0, 0.9),
+    default_for={"numbers": 3, "rare class": 2},
+)
 def l1_cssvm(
     kernel: Any = "linear",
     C: float = 1.0,
@@ -29,6 +37,7 @@ def l1_cssvm(
     )
 
 
+@register(citation=("bradley1998",), family="linear", takes=("numbers", "categories", "sparse"), cost=(2.0, 5.2, 2.9))
 def svm_l1(
     C: float = 1.0,
     points: int = 40,
@@ -44,6 +53,7 @@ def svm_l1(
     return _learned(HingeSVC(C=C), LearnedPath(points, final, stop), {"standardize": standardize, **settings})
 
 
+@register(citation=("bradley1998",), family="linear", takes=("numbers", "categories", "sparse"))
 def fsv(
     C: float = 10.0,
     beta: float = 5.0,
@@ -62,6 +72,7 @@ def fsv(
     )
 
 
+@register(citation=("baldomero2021",), family="linear", takes=("numbers", "categories", "sparse"))
 def ramp_svm(
     C: float = 1.0,
     points: int = 40,
@@ -78,6 +89,7 @@ def ramp_svm(
     return _learned(RampSVC(C=C), LearnedPath(points, final, stop), {"standardize": standardize, **settings})
 
 
+@register(citation=("labbe2019",), family="linear", takes=("numbers", "categories", "sparse"))
 def fs_svm(
     budget: float = 10,
     solver: str = "daks",
@@ -98,6 +110,7 @@ def fs_svm(
     return _budgeted(HingeSVC(C=C), search, {"threshold": threshold, "standardize": standardize, **settings})
 
 
+@register(citation=("baldomero2021",), family="linear", takes=("numbers", "categories", "sparse"))
 def ramp_fs(
     budget: float = 10,
     solver: str = "daks",
@@ -119,11 +132,11 @@ def ramp_fs(
 
 
 def _budgeted(machine: Any, search: Budget, settings: dict[str, Any]) -> SVMSelector:
-    kernel = resolve("kernel", settings.pop("kernel", "linear"))
+    kernel = kernel_of(settings.pop("kernel", "linear"))
     return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=search, **settings)
 
 
 def _learned(machine: Any, search: LearnedPath, settings: dict[str, Any]) -> SVMSelector:
-    search.final = None if search.final is None else resolve("machine", search.final)
-    kernel = resolve("kernel", settings.pop("kernel", "linear"))
+    search = LearnedPath(search.points, None if search.final is None else machine_of(search.final), search.stop)
+    kernel = kernel_of(settings.pop("kernel", "linear"))
     return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=search, **settings)

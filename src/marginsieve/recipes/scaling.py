@@ -6,13 +6,15 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ..estimators.selector import SVMSelector
-from ..fitting.parts import resolve
+from ..estimators import SVMSelector
+from ..fitting.parts import kernel_of
 from ..kernels import Linear
 from ..machines import CSVC, Sphere
 from ..searches import PenalizedScaling
+from .registry import register
 
 
+@register(citation=("maldonado2018",), family="scaling")
 def kp_cssvm(
     kernel: Any = "gaussian",
     C: float = 1.0,
@@ -29,6 +31,7 @@ def kp_cssvm(
     return _kp(kernel, CSVC(C=C), {"C2": C2}, {"class_weight": class_weight, "standardize": standardize, **settings})
 
 
+@register(citation=("maldonado2018",), family="scaling")
 def kp_svdd(
     kernel: Any = "gaussian",
     r: float = 0.1,
@@ -45,6 +48,7 @@ def kp_svdd(
     return _kp(kernel, Sphere(r=r, r_out=r_out), {"C2": C2}, {"standardize": standardize, **settings})
 
 
+@register(citation=("maldonado2011",), family="scaling")
 def kp_svm(
     kernel: Any = "gaussian",
     C: float = 1.0,
@@ -69,7 +73,7 @@ def _kp(kernel: Any, machine: Any, search: dict[str, Any], settings: dict[str, A
     """
     known = PenalizedScaling().get_params()
     search |= {name: settings.pop(name) for name in list(settings) if name in known}
-    kernel = Linear(average=True) if isinstance(kernel, str) and kernel == "linear" else resolve("kernel", kernel)
+    kernel = Linear(average=True) if isinstance(kernel, str) and kernel == "linear" else kernel_of(kernel)
     if "width" in settings:
         kernel = clone(kernel).set_params(width=settings.pop("width"))
     return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=PenalizedScaling(**search), **settings)

@@ -11,17 +11,17 @@ from ..errors import InputError
 from .figures import COLOURS, new_figure, save
 
 if TYPE_CHECKING:
-    from ..problem import Harmonies, Path
+    from ..contracts import Path, Trials
 
 
-def draw(path: Path, file: str | File | None = None) -> Any:
+def plot_path(path: Path, file: str | File | None = None) -> Any:
     """The scores of the path's sizes with one standard error to each side; the cut is marked.
 
     A harmony search without such scores shows every harmony and the best so far.
     """
     steps = sorted((step for step in path.steps if np.isfinite(step.score)), key=lambda step: step.size)
-    if len(steps) < 2 and path.harmonies is not None:
-        return _draw_harmonies(path.harmonies, file)
+    if len(steps) < 2 and path.trials is not None:
+        return _draw_harmonies(path.trials, file)
     if len(steps) < 2:
         raise InputError(
             f"the path has scores at {len(steps)} of its sizes and a curve needs two: use "
@@ -31,10 +31,10 @@ def draw(path: Path, file: str | File | None = None) -> Any:
     figure, axes = new_figure(7.0, 4.0)
     axes.fill_between(size, score - error, score + error, color=COLOURS[0], alpha=0.2, lw=0, label="one standard error")
     axes.plot(size, score, color=COLOURS[0], marker="o", ms=3, label="mean over the inner folds")
-    if path.cut is not None:
-        axes.axvline(path.cut, color=COLOURS[1], lw=1.2, ls="--", label=f"cut: {path.cut} features")
-        if path.cut in size:
-            axes.plot([path.cut], score[size == path.cut], color=COLOURS[1], marker="o", ms=7)
+    if path.n_selected is not None:
+        axes.axvline(path.n_selected, color=COLOURS[1], lw=1.2, ls="--", label=f"selected: {path.n_selected} features")
+        if path.n_selected in size:
+            axes.plot([path.n_selected], score[size == path.n_selected], color=COLOURS[1], marker="o", ms=7)
     axes.set_xscale("log")
     ticks = [count for power in range(7) for count in (10**power, 2 * 10**power, 5 * 10**power)]
     inside = [count for count in ticks if size[0] <= count <= size[-1]]
@@ -48,7 +48,7 @@ def draw(path: Path, file: str | File | None = None) -> Any:
     return save(figure, file)
 
 
-def _draw_harmonies(tried: Harmonies, file: str | File | None) -> Any:
+def _draw_harmonies(tried: Trials, file: str | File | None) -> Any:
     """The fitness of every harmony in order, and of the best so far."""
     value, place = tried.fitness[:, 0], np.arange(1, len(tried.size) + 1)
     figure, axes = new_figure(7.0, 4.0)

@@ -2,54 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
-from importlib.resources import files
 from typing import Any
-
-CITED = {
-    "svm_rfe": ("guyon2002",),
-    "clinical_rfe": ("paul", "daemen2009"),
-    "mkl_rfe": ("paul",),
-    "hfs_nb": ("paul", "doquire2011"),
-    "hfs_5nn": ("paul", "doquire2011"),
-    "svm_bfe": ("maldonado2014",),
-    "svdd_rfe": ("jeong2012",),
-    "l1_cssvm": ("maldonado2018",),
-    "svm_l1": ("bradley1998",),
-    "fsv": ("bradley1998",),
-    "ramp_svm": ("baldomero2021",),
-    "fs_svm": ("labbe2019",),
-    "ramp_fs": ("baldomero2021",),
-    "fisher": ("maldonado2018",),
-    "stable_fisher": ("tusher2001", "abeel2010"),
-    "su": ("moayedikia2017",),
-    "hellinger": ("cieslak2008",),
-    "d_hell": ("yin2013",),
-    "relieff": ("kononenko1994",),
-    "dbfs": ("alibeigi2012",),
-    "smote_relieff": ("chawla2002", "kononenko1994"),
-    "smote_pca": ("chawla2002",),
-    "symon": ("moayedikia2017",),
-    "kp_svm": ("maldonado2011",),
-    "kp_cssvm": ("maldonado2018",),
-    "kp_svdd": ("maldonado2018",),
-}
 
 SIZE_RULES = {
     "given": "fixed beforehand",
-    "own": "the method's own",
+    "method": "chosen by the method",
     "best": "the one with the best mean score on held-out rows",
     "one-se": "the smallest within one standard error of the best in inner folds",
 }
-
-
-@cache
-def references() -> dict[str, str]:
-    """BibTeX entries by key."""
-    text = files(__package__).joinpath("references.bib").read_text(encoding="utf-8")
-    entries = [entry.strip() for entry in re.split(r"(?m)^(?=@)", text) if entry.strip()]
-    return {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in entries}
 
 
 def paragraph(result: dict[str, Any]) -> tuple[str, str]:
@@ -74,7 +34,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     times = f"{protocol['repeats']} times repeated " if protocol["repeats"] > 1 else ""
     sentences = [
         f"Features to predict {table['target']} were selected among {table['features']:,} in {table['rows']:,} "
-        f"samples ({counts}) with {main['title']}{cite(*CITED[main['name']])} as implemented in marginsieve "
+        f"samples ({counts}) with {main['title']}{cite(*main['citation'])} as implemented in marginsieve "
         f"{result['version']}.",
         f"{prepared}; all classes were given the same weight.",
         f"{size}; the decision threshold was set on inner folds in which the selection was run anew."
@@ -85,7 +45,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
         f"of size, threshold or machine. Intervals are {protocol['interval']} ({protocol['draws']:,} draws).",
     ]
     if others:
-        named = ", ".join(f"{method['title']}{cite(*CITED[method['name']])}" for method in others)
+        named = ", ".join(f"{method['title']}{cite(*method['citation'])}" for method in others)
         sentences.append(f"The same splits were used for {named}, and for all features without a selection.")
     else:
         sentences.append("The same splits were used for all features without a selection.")
@@ -97,8 +57,4 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
             "Suspect labels were named by resampled linear machines with the ramp loss (l1 penalty; l2 too where "
             f"columns outnumber samples) that had not seen the sample{cite('baldomero2021')}."
         )
-    return " ".join(sentences), "\n".join(references()[key] for key in cited) + "\n"
-
-
-def table_groups(result: dict[str, Any]) -> bool:
-    return bool(result["settings"]["groups"])
+    return " ".join(sentences), "\n".join(result["references"][key] for key in cited) + "\n"

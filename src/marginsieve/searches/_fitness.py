@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Array
+from ..contracts import Array, Metric
 from ..errors import InputError, listing
-from ..problem import Metric
 from ..solvers.jit import jit
 
 NAMES = {"g_mean": "G-mean", "auc": "AUC", "balanced_accuracy": "balanced accuracy"}

@@ -11,17 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..algebra.tents import CATEGORICAL
-from ..contracts import Array, BoolArray, IntArray
-from ..data.table import Table, column_of
+from ..contracts import CATEGORICAL, Array, BoolArray, IntArray, TableView
+from ..data.table import column_of
 from ..solvers.jit import jit
 
 
 @dataclass(frozen=True)
-class Rows:
+class FoldedRows:
     """What the judges know of the rows: class codes, weights, folds (m,)."""
 
-    table: Table
+    table: TableView
     codes: IntArray
     weight: Array
     fold: IntArray
@@ -54,7 +53,7 @@ class NaiveBayes:
     is counted once more than it was seen.
     """
 
-    def __init__(self, rows: Rows, smoothing: float) -> None:
+    def __init__(self, rows: FoldedRows, smoothing: float) -> None:
         self.rows, self.smoothing = rows, smoothing
         prior = rows.outside(rows.weight, rows.codes, rows.classes)
         with np.errstate(divide="ignore"):
@@ -99,19 +98,19 @@ class NaiveBayes:
         return np.asarray(share[rows.fold, level])
 
 
-class Neighbours:
+class NearestNeighbors:
     """The vote of the nearest rows outside the fold, by the heterogeneous Euclidean-overlap distance.
 
     Rows at the distance of the last neighbour share its vote, so that the order of the rows does not matter.
     """
 
-    def __init__(self, rows: Rows, neighbours: int) -> None:
-        self.rows, self.neighbours = rows, neighbours
+    def __init__(self, rows: FoldedRows, n_neighbors: int) -> None:
+        self.rows, self.n_neighbors = rows, n_neighbors
         self.total = np.zeros((len(rows.codes), len(rows.codes)))  # squared distances
 
     def value(self, j: int) -> float:
         rows = self.rows
-        given = (*self._column(j), rows.fold, rows.codes, rows.weight, rows.classes, self.neighbours)
+        given = (*self._column(j), rows.fold, rows.codes, rows.weight, rows.classes, self.n_neighbors)
         return rows.balanced_accuracy(_votes(self.total, *given))
 
     def add(self, j: int) -> None:
@@ -181,11 +180,11 @@ def _votes(
     codes: IntArray,
     weight: Array,
     classes: int,
-    neighbours: int,
+    n_neighbors: int,
 ) -> Array:
     """(m, classes): what the nearest rows vote with one more column in the distances."""
     m = x.shape[0]
-    out, distance, nearest, edge_votes = np.zeros((m, classes)), np.empty(m), np.empty(neighbours), np.empty(classes)
+    out, distance, nearest, edge_votes = np.zeros((m, classes)), np.empty(m), np.empty(n_neighbors), np.empty(classes)
     for i in range(m):
         f, u = fold[i], x[i]
         for k in range(m):
@@ -202,7 +201,7 @@ def _votes(
             else:
                 at_edge += 1
                 edge_votes[codes[k]] += weight[k]
-        share = min(neighbours - inside, at_edge) / at_edge
+        share = min(n_neighbors - inside, at_edge) / at_edge
         for k in range(classes):
             out[i, k] += share * edge_votes[k]
     return out

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, BoolArray, IntArray
+from ..contracts import Array, BoolArray, BreaksTies, Checked, IntArray, Machine, Path, ProblemView
 from ..errors import InputError
-from ..problem import Path, Problem
+from ..problem import step_of
 
 
 class Backward(BaseEstimator):
@@ -28,7 +28,11 @@ class Backward(BaseEstimator):
         What is fitted on the selected features, the machine of the search itself by default.
     """
 
-    def __init__(self, step: float | int = 0.2, one_by_one_below: int = 0, final: Any = None) -> None:
+    requires: ClassVar[tuple[type, ...]] = ()
+    ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion"})
+    multiclass = True
+
+    def __init__(self, step: float | int = 0.2, one_by_one_below: int = 0, final: Machine | None = None) -> None:
         self.step = step
         self.one_by_one_below = one_by_one_below
         self.final = final
@@ -38,8 +42,9 @@ class Backward(BaseEstimator):
         check_step(self.step)
         check_final(self.final)
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
         """Ranks later dropped features higher; within one drop, higher scores; then the leftmost column."""
+        del rng
         gram = problem.gram()
         n = len(gram.features)
         scores, order, steps = np.zeros(n), np.empty(n, dtype=np.intp), []
@@ -48,7 +53,7 @@ class Backward(BaseEstimator):
             since = time.perf_counter()
             solutions = problem.solve(gram, warm=solutions)
             value = problem.score(gram, solutions)
-            steps.append(problem.step(left, solutions, since))
+            steps.append(step_of(left, solutions, since))
             count = min(self._count(left), left - 1) if left > 1 else 1
             ties = problem.ties(gram, solutions)
             worst = worst_first(value, count, _kept(gram.features, problem.keep), ties)
@@ -57,7 +62,7 @@ class Backward(BaseEstimator):
             order[left - count : left] = gone[::-1]
             left -= count
             if left == 0:
-                return Path(order, scores, tuple(steps), told("all features were eliminated", problem))
+                return Path(order, scores, tuple(steps), with_ties("all features were eliminated", problem))
             gram = gram.without(np.sort(gone) if count > 1 else gone)
 
     def _count(self, left: int) -> int:
@@ -82,7 +87,7 @@ def check_final(final: Any) -> None:
     """Refuse what is neither None nor a machine."""
     if final is not None and (isinstance(final, type) or not hasattr(final, "solve")):
         raise InputError(f"search: final is {final!r}; it must be None or a machine such as CSVC()")
-    if final is not None and hasattr(final, "check"):
+    if isinstance(final, Checked):
         final.check()
 
 
@@ -100,7 +105,6 @@ def worst_first(value: Array, count: int, kept: BoolArray | None, ties: Array | 
     return np.asarray(len(value) - 1 - np.lexsort(keys)[:count], dtype=np.intp)
 
 
-def told(reason: str, problem: Problem) -> str:
+def with_ties(reason: str, problem: ProblemView) -> str:
     """A stop reason, and what decided where scores were equal."""
-    by = getattr(problem.criterion, "ties_by", "")
-    return f"{reason}; {by}" if by else reason
+    return f"{reason}; {problem.criterion.ties_by}" if isinstance(problem.criterion, BreaksTies) else reason

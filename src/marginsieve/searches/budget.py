@@ -5,23 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..algebra.columns import Expansion
-from ..algebra.gram import Gram
-from ..contracts import Array, IntArray, is_sparse
+from ..algebra import ColumnView
+from ..contracts import Array, FitsBudget, IntArray, Path, ProblemView, Solution, Step, StopInfo, is_sparse
 from ..errors import InputError, listing, positive_number, whole_number
-from ..machines import RampSVC
-from ..problem import Budgeted, Path, Problem, Solution, Step
+from ..problem import WorkDone
 from ..solvers import branch_and_bound as _exact
 from ..solvers import ramp_descent as _ramp
 from ..solvers.clock import Clock
 from ..solvers.daks import daks
 from ..solvers.highs import Limits
-from ..solvers.hinge_program import Data
+from ..solvers.hinge_program import HingeData
 
 SOLVERS = ("daks", "exact", "fast")
 SECONDS = {"fast": 60.0, "daks": 180.0, "exact": 600.0}  # where no time_limit is given
@@ -52,6 +50,10 @@ class Budget(BaseEstimator):
         bounded by counts first: only a result with status "limit" was cut, and may differ from run to run.
     """
 
+    requires: ClassVar[tuple[type, ...]] = (FitsBudget,)
+    ranks_by: ClassVar[frozenset[str]] = frozenset()
+    multiclass = False  # a budget is shared by the weights of one machine
+
     def __init__(
         self,
         budget: float = 10,
@@ -75,7 +77,7 @@ class Budget(BaseEstimator):
         if self.time_limit is not None:
             positive_number("search", "time_limit", self.time_limit)
 
-    def named(self, names: Sequence[str]) -> Budget:
+    def for_columns(self, names: Sequence[str]) -> Budget:
         """The same with a cost by column name; refuses costs that do not fit the table."""
         costs: Any = self.feature_costs
         if costs is None:
@@ -86,9 +88,9 @@ class Budget(BaseEstimator):
             ordered = np.ndim(costs) == 1 and not isinstance(costs, (str, set, frozenset))
             given = list(costs) if ordered else None
             if given is None or len(given) != len(names):
-                told = repr(costs) if given is None else f"{len(given)} numbers"
+                what = repr(costs) if given is None else f"{len(given)} numbers"
                 raise InputError(
-                    f"search: feature_costs is {told}; it must name columns (x0, x1, ... where they have no names) or "
+                    f"search: feature_costs is {what}; it must name columns (x0, x1, ... where they have no names) or "
                     f"have {len(names)} numbers, one a column"
                 )
             costs = dict(zip(names, given, strict=True))
@@ -98,18 +100,18 @@ class Budget(BaseEstimator):
         for name, cost in costs.items():
             if isinstance(cost, bool) or not isinstance(cost, (int, float, np.number)) or not 0 <= cost < np.inf:
                 raise InputError(f"search: feature_costs of {name!r} is {cost!r}; it must be a number of 0 or more")
-        made: Budget = clone(self).set_params(feature_costs={name: float(cost) for name, cost in costs.items()})
-        return made
+        search: Budget = clone(self).set_params(feature_costs={name: float(cost) for name, cost in costs.items()})
+        return search
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Path:
-        """The chosen features by the size of their weight, then the others by how hard they press for one."""
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
+        """The chosen features by the size of their weight, then the others by their gradient at zero weight."""
         since = time.perf_counter()
-        ramp, rows, columns = self.instance(problem)
-        found, bound, status = self._solve(ramp, rng)
-        pull = _ramp.pulls(ramp, found)
-        found, bound = rows.in_units(found), bound / rows.unit
-        weight = _ramp.by_feature(ramp, found.columns, np.abs(found.w))
-        chosen = np.union1d(found.features, problem.keep).astype(np.intp)
+        ramp, rows, view = self.instance(problem)
+        point, bound, status = self._solve(ramp, rng)
+        pull = _ramp.pulls(ramp, point)
+        point, bound = rows.in_units(point), bound / rows.unit
+        weight = _ramp.by_feature(ramp, point.columns, np.abs(point.w))
+        chosen = np.union1d(point.features, problem.keep).astype(np.intp)
         emptied = not len(chosen)
         if emptied:
             chosen = np.array([int(np.argmax(np.where(ramp.cost <= ramp.budget, pull, -1.0)))], dtype=np.intp)
@@ -117,21 +119,30 @@ class Budget(BaseEstimator):
         score[chosen] = 1.0 + weight[chosen]
         order: IntArray = np.argsort(-score, kind="stable").astype(np.intp)
         spent = float(self.prices(problem.table.names)[chosen].sum()) if not emptied else 0.0
-        own = Budgeted(
-            len(chosen), spent, float(self.budget), found.F, bound, status, f"{self.solver} ({status})", emptied
-        )
-        solution = _solution(problem, columns, rows, found, chosen, bound, status)
-        step = Step(len(chosen), found.F, solution.residual, time.perf_counter() - since)
-        problem.solves += 1
-        return Path(order, score, (step,), str(own), own=own, solutions=(solution,))
+        stop = self._stop(len(chosen), spent, point.F, bound, status, emptied)
+        solution = _solution(problem, view, rows, point, chosen, bound, status)
+        step = Step(len(chosen), point.F, solution.residual, time.perf_counter() - since)
+        problem.count(WorkDone())
+        return Path(order, score, (step,), str(stop), stop=stop, solutions=(solution,))
 
-    def instance(self, problem: Problem) -> tuple[_ramp.Ramp, Rows, Expansion]:
+    def _stop(self, size: int, spent: float, objective: float, bound: float, status: str, emptied: bool) -> StopInfo:
+        """The program's objective, the bound below it, and how it was solved."""
+        text = f"{self.solver} ({status}): objective {objective:.5g}, {spent:g} of a budget of {self.budget:g} spent"
+        if emptied:
+            verb = "is" if status == "optimal" else "was found"
+            text = f"no feature {verb} worth a weight at this C ({size} kept): raise C"
+        details: dict[str, Any] = {"spent": spent, "budget": float(self.budget), "objective": objective}
+        details |= {"bound": None if np.isnan(bound) else bound, "status": status}
+        return StopInfo(size, text, details, emptied=emptied, costs_may_empty=True)
+
+    def instance(self, problem: ProblemView) -> tuple[_ramp.Ramp, MergedRows, ColumnView]:
         """The program, the rows it was made of, and what its columns are."""
-        gram = problem.gram()
-        columns = Expansion.of(gram)
+        view: ColumnView = problem.view()
+        machine = problem.machine
+        assert isinstance(machine, FitsBudget)
         cost, budget = self._costs(problem)
-        rows = Rows.of(_dense(columns.rows(gram.table.Z)), problem.y[0], problem.machine.C * problem.cost[0])
-        return _ramp.Ramp(rows.data, columns.owner, cost, budget, isinstance(problem.machine, RampSVC)), rows, columns
+        rows = MergedRows.of(_dense(view.X), problem.y[0], machine.C * problem.cost[0])
+        return _ramp.Ramp(rows.data, view.owner, cost, budget, machine.truncated), rows, view
 
     def prices(self, names: Sequence[str]) -> Array:
         """What columns cost, costs being by name."""
@@ -139,7 +150,7 @@ class Budget(BaseEstimator):
         assert isinstance(costs, Mapping)
         return np.array([float(costs.get(name, 1.0)) for name in names])
 
-    def _costs(self, problem: Problem) -> tuple[Array, float]:
+    def _costs(self, problem: ProblemView) -> tuple[Array, float]:
         """Costs and budget; features to keep are paid for beforehand."""
         cost = self.prices(problem.table.names)
         kept = float(cost[problem.keep].sum())
@@ -171,7 +182,7 @@ class Budget(BaseEstimator):
 
 
 @dataclass(frozen=True)
-class Rows:
+class MergedRows:
     """The rows of a table, equal ones with equal labels as one, in an order that does not depend on the table's.
 
     So a row with a weight of 2 is the row twice. The program has the cells over the largest of them, `unit`, and prices
@@ -179,7 +190,7 @@ class Rows:
     the units are. `place` (m,) is where each row went.
     """
 
-    data: Data
+    data: HingeData
     X: Array
     y: Array
     top: Array
@@ -187,7 +198,7 @@ class Rows:
     unit: float
 
     @classmethod
-    def of(cls, X: Array, y: Array, top: Array) -> Rows:
+    def of(cls, X: Array, y: Array, top: Array) -> MergedRows:
         both = np.ascontiguousarray(np.column_stack([y, X]))
         _, first, place = np.unique(
             both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel(),
@@ -196,16 +207,18 @@ class Rows:
         )
         unit = float(np.abs(X).max(initial=0.0)) or 1.0
         price = unit * np.bincount(place, weights=top).astype(float)
-        return cls(Data(np.asfortranarray(X[first] / unit), y[first], price), X, y, top, place.astype(np.intp), unit)
+        return cls(
+            HingeData(np.asfortranarray(X[first] / unit), y[first], price), X, y, top, place.astype(np.intp), unit
+        )
 
     def alpha(self, alpha: Array) -> Array:
         """(m,) dual variables of all rows: equal rows share theirs by their price."""
         total = np.maximum(self.data.top[self.place], 1e-300)
         return np.asarray(alpha[self.place] * self.top / total)
 
-    def in_units(self, found: _ramp.Point) -> _ramp.Point:
+    def in_units(self, point: _ramp.Point) -> _ramp.Point:
         """A point of the program as one of the table."""
-        return replace(found, w=found.w / self.unit, F=found.F / self.unit)
+        return replace(point, w=point.w / self.unit, F=point.F / self.unit)
 
 
 def _dense(X: Any) -> Array:
@@ -220,25 +233,24 @@ def _dense(X: Any) -> Array:
 
 
 def _solution(
-    problem: Problem,
-    columns: Expansion,
-    rows: Rows,
-    found: _ramp.Point,
+    problem: ProblemView,
+    view: ColumnView,
+    rows: MergedRows,
+    point: _ramp.Point,
     chosen: IntArray,
     bound: float,
     status: str,
 ) -> Solution:
     """The point as a solution on the chosen features alone."""
-    gram = Gram.build(problem.kernel, problem.table, chosen, problem.scale)
-    small = Expansion.of(gram)
-    weight = {columns.key(int(k)): float(w) for k, w in zip(found.columns, found.w, strict=True)}
+    small = problem.view(chosen)
+    weight = {view.key(int(k)): float(w) for k, w in zip(point.columns, point.w, strict=True)}
     expanded = np.array([weight.get(small.key(k), 0.0) for k in range(len(small.owner))])
-    outside = 1.0 - rows.y * (rows.X[:, found.columns] @ found.w + found.b)
-    gap = (found.F - bound) / max(found.F, 1e-300)
+    outside = 1.0 - rows.y * (rows.X[:, point.columns] @ point.w + point.b)
+    gap = (point.F - bound) / max(point.F, 1e-300)
     return Solution(
-        rows.alpha(found.alpha) * rows.y,
-        found.b,
-        found.F,
+        rows.alpha(point.alpha) * rows.y,
+        point.b,
+        point.F,
         0.0 if np.isnan(gap) else gap,
         np.maximum(outside, 0.0),
         weights=small.by_feature(np.abs(expanded)),

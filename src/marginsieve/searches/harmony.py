@@ -6,18 +6,18 @@ import numbers
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..contracts import BoolArray, IntArray
+from ..contracts import BoolArray, IntArray, Path, ProblemView, StopInfo, Trials
 from ..errors import InputError, listing, positive_number, whole_number
-from ..problem import Harmonies, Harmonised, Path, Problem
+from ..problem import step_of
 from ._fitness import fitness_of
 from ._ripple import Ripple, one_by_one
-from ._subsets import Subsets
-from .backward import told
+from ._subsets import Subsets, fitness_plainly
+from .backward import with_ties
 from .top_k import scored
 
 HMCR_READINGS = ("usual", "printed")
@@ -72,6 +72,10 @@ class Harmony(BaseEstimator):
     validation : float
         The share of the training rows (of each class, groups kept together) that is set aside.
     """
+
+    requires: ClassVar[tuple[type, ...]] = ()
+    ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
+    multiclass = True
 
     def __init__(
         self,
@@ -133,17 +137,27 @@ class Harmony(BaseEstimator):
         positive_number("search", "validation", self.validation, 0.5)
         fitness_of(self.metric)
 
-    def named(self, names: Sequence[str]) -> Harmony:
+    def for_columns(self, names: Sequence[str]) -> Harmony:
         """The same with counts in the place of shares of all the table's columns."""
-        made: Harmony = clone(self).set_params(d=self._sizes(len(names)))
-        return made
+        search: Harmony = clone(self).set_params(d=self._sizes(len(names)))
+        return search
 
-    def sized(self, count: int) -> Harmony:
+    def for_size(self, count: int) -> Harmony:
         """The same for subsets of this size."""
-        made: Harmony = clone(self).set_params(d=count)
-        return made
+        search: Harmony = clone(self).set_params(d=count)
+        return search
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Path:
+    @property
+    def held_out_share(self) -> float:
+        """The share of the training rows by which subsets are judged."""
+        return float(self.validation)
+
+    @property
+    def held_out_name(self) -> str:
+        """The parameter that sets it."""
+        return "search: validation"
+
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
         """The best subset by weight first, then the others by weight; features to keep are in every subset."""
         since = time.perf_counter()
         weight, ties, _ = scored(problem)
@@ -162,43 +176,42 @@ class Harmony(BaseEstimator):
         metric, name = fitness_of(self.metric)
         judge = Subsets(problem, pool, metric, float(self.size_penalty) / n)
         ripple = Ripple(weight[pool], kept[pool], int(self.ripple), int(self.batches), judge.fitness, rng)
-        tried, reason = self._improvise((low, high), ripple, name)
-        found = pool[tried.support(int(tried.best[-1]))]
-        chosen = np.isin(by_weight, found)
+        trials, reason = self._improvise((low, high), ripple, name)
+        best = pool[trials.support(int(trials.best[-1]))]
+        chosen = np.isin(by_weight, best)
         order = np.concatenate([by_weight[chosen], by_weight[~chosen]])
-        best = tuple(tried.fitness[tried.best[-1]].tolist())
-        own = Harmonised(len(found), best, name, len(tried.size), given=low == high)
-        steps = (problem.step(len(found), problem.value(found, metric).solutions, since),)
-        tried = tried.among(pool, n)
-        return Path(order, weight, steps, told(f"{own}; {reason}", problem), nested=False, own=own, harmonies=tried)
+        stop = _stop(len(best), float(trials.fitness[trials.best[-1], 0]), name, len(trials.size), fixed=low == high)
+        steps = (step_of(len(best), fitness_plainly(problem, best, metric)[1], since),)
+        text = with_ties(f"{stop}; {reason}", problem)
+        return Path(order, weight, steps, text, stop=stop, trials=trials.among(pool, n))
 
-    def _improvise(self, sizes: tuple[int, int], ripple: Ripple, name: str) -> tuple[Harmonies, str]:
+    def _improvise(self, sizes: tuple[int, int], ripple: Ripple, name: str) -> tuple[Trials, str]:
         """All harmonies, and why it ended."""
         n, members, rng = len(ripple.level), int(self.memory), ripple.rng
         tune = ripple.tuned if self.tuning == "batches" else partial(one_by_one, ripple)
-        made = np.zeros((members + int(self.improvisations), n), dtype=bool)
+        vectors = np.zeros((members + int(self.improvisations), n), dtype=bool)
         fitness: list[tuple[float, ...]] = []
         best: list[int] = []
         memory = np.arange(members)
-        reason, t = f"{self.improvisations} improvisations were made", 0
-        while t < len(made):
+        reason, t = f"{self.improvisations} improvisations were vectors", 0
+        while t < len(vectors):
             if t < members:
                 new, size = rng.random(n) < 0.5, int(rng.integers(sizes[0], sizes[1] + 1))
-            elif (made[memory] == made[memory[0]]).all():
+            elif (vectors[memory] == vectors[memory[0]]).all():
                 reason = f"all members of the memory were equal after {t - members} improvisations"
                 break
             else:
-                new = self._new(made[memory], t - members + 1, rng)
-                size = self._size(made[memory].sum(axis=1), sizes, rng)
-            made[t] = tune(new, size)
-            fitness.append(ripple.fitness(made[t]))
+                new = self._new(vectors[memory], t - members + 1, rng)
+                size = self._size(vectors[memory].sum(axis=1), sizes, rng)
+            vectors[t] = tune(new, size)
+            fitness.append(ripple.fitness(vectors[t]))
             best.append(t if not best or fitness[t] > fitness[best[-1]] else best[-1])
             if t >= members:
                 worst = min(range(members), key=lambda k: fitness[memory[k]])
                 memory[worst] = t if fitness[t] >= fitness[memory[worst]] else memory[worst]
             t += 1
-        size_of, last = made[:t].sum(axis=1).astype(np.intp), np.array(best, dtype=np.intp)
-        return Harmonies(np.packbits(made[:t], axis=1), n, size_of, np.array(fitness), last, members, name), reason
+        size_of, last = vectors[:t].sum(axis=1).astype(np.intp), np.array(best, dtype=np.intp)
+        return Trials(np.packbits(vectors[:t], axis=1), n, size_of, np.array(fitness), last, members, name), reason
 
     def _new(self, memory: BoolArray, t: int, rng: np.random.Generator) -> BoolArray:
         """(n,) improvisation t: each bit from a random member (and turned over by chance), or random."""
@@ -233,6 +246,12 @@ class Harmony(BaseEstimator):
         if low > high:
             raise InputError(f"search: d is {self.d!r}; the smaller size must come first")
         return min(max(low, 1), n), min(max(high, 1), n)
+
+
+def _stop(size: int, fitness: float, metric: str, count: int, fixed: bool) -> StopInfo:
+    """The size of the best subset, and what that was worth."""
+    text = f"the best of {count} harmonies has {size} features, {metric} {fitness:.3f} there"
+    return StopInfo(size, text, {"metric": metric, "validation": fitness, "harmonies": count}, fixed=fixed)
 
 
 def _within(value: Any, low: float, high: float) -> bool:

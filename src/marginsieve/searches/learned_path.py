@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..contracts import Array, IntArray
+from ..contracts import Array, EntersFeatures, IntArray, Machine, Path, ProblemView, Solution, Step, StopInfo
 from ..errors import InputError, whole_number
-from ..problem import Path, Problem, Solution, Step, Weighted
+from ..problem import step_of
 from .backward import check_final, worst_first
 
 
@@ -33,7 +33,11 @@ class LearnedPath(BaseEstimator):
         no number is asked for: the machine as it is.
     """
 
-    def __init__(self, points: int = 40, final: Any = None, stop: str = "ranking") -> None:
+    requires: ClassVar[tuple[type, ...]] = (EntersFeatures,)
+    ranks_by: ClassVar[frozenset[str]] = frozenset()
+    multiclass = True
+
+    def __init__(self, points: int = 40, final: Machine | None = None, stop: str = "ranking") -> None:
         self.points = points
         self.final = final
         self.stop = stop
@@ -45,47 +49,61 @@ class LearnedPath(BaseEstimator):
         if self.stop not in ("ranking", "own"):
             raise InputError(f"search: stop is {self.stop!r}; it must be one of 'ranking', 'own'")
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
         """Of n values of C, what enters at the k-th scores n - k + 1, what never enters its gradient, below 1."""
-        gram, machine = problem.gram(), problem.machine
+        del rng
+        view, machine = problem.view(), entering(problem)
         prices = self._prices(problem)
-        entered, size = np.zeros(len(gram.features)), np.zeros(len(gram.features))
+        entered, size = np.zeros(len(view.features)), np.zeros(len(view.features))
         steps: dict[int, Step] = {}
         solutions: tuple[Solution, ...] | None = None
         for k, price in enumerate(prices):
             since = time.perf_counter()
-            at = problem.afresh(machine=clone(machine).set_params(C=float(price)))
-            solutions = at.solve(gram, solutions)
+            at = problem.with_machine(clone(machine).set_params(C=float(price)))
+            solutions = at.solve(view, solutions)
             problem.count(at)
             weight = _size(solutions)
             new = (weight > 0) & (entered == 0)
             entered[new], size[new] = len(prices) - k, weight[new]
             live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left
-            steps[live] = problem.step(live, solutions, since)
+            steps[live] = step_of(live, solutions, since)
         assert solutions is not None
-        gradient = np.max([machine.pull(solution, gram) for solution in solutions], axis=0)
+        gradient = np.max([machine.pull(solution, view) for solution in solutions], axis=0)
         score = np.where(entered > 0, entered, np.minimum(gradient, 1.0 - 1e-9))
-        own = None
+        stop = None
         if self.stop == "own":
             chosen = weight > 0
             score[chosen] += len(prices)
-            own = Weighted(max(len(np.union1d(np.flatnonzero(chosen), problem.keep)), 1), not chosen.any())
+            stop = _stop(max(len(np.union1d(np.flatnonzero(chosen), problem.keep)), 1), not chosen.any())
         kept = np.isin(np.arange(len(score)), problem.keep)
         order: IntArray = worst_first(score, len(score), kept, np.where(entered > 0, size, gradient))[::-1]
         walked = tuple(steps[count] for count in sorted(steps, reverse=True))
-        return Path(order, score, walked, self._reason(entered), own=own)
+        return Path(order, score, walked, self._reason(entered), stop=stop)
 
-    def _prices(self, problem: Problem) -> Array:
+    def _prices(self, problem: ProblemView) -> Array:
         """The values of C; the one at which the first feature enters has nothing to rank and is not looked at."""
-        gram, machine = problem.gram(), problem.machine
+        view, machine = problem.view(), entering(problem)
         first = machine.C
         if self.points > 2:  # of two points only the machine's own is looked at
-            first = min(machine.first(gram, y, cost) for y, cost in zip(problem.y, problem.cost, strict=True))
+            first = min(machine.first(view, y, cost) for y, cost in zip(problem.y, problem.cost, strict=True))
         return np.geomspace(first, machine.C, self.points)[1:] if first < machine.C else np.array([machine.C])
 
     def _reason(self, entered: Array) -> str:
         count = int(np.count_nonzero(entered))
         return f"{count} of {len(entered)} features entered up to the largest C; the others follow by their gradient"
+
+
+def entering(problem: ProblemView) -> EntersFeatures:
+    """The machine, which chooses features itself."""
+    assert isinstance(problem.machine, EntersFeatures)
+    return problem.machine
+
+
+def _stop(size: int, emptied: bool) -> StopInfo:
+    """The features with a weight at the machine's C."""
+    if emptied:
+        return StopInfo(size, f"no feature has a weight at this C ({size} kept): raise C", emptied=True)
+    return StopInfo(size, f"{size} features have a weight at the machine's C")
 
 
 def _size(solutions: tuple[Solution, ...]) -> Array:

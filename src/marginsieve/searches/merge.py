@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from ..algebra.tents import CATEGORICAL
+from ..contracts import CATEGORICAL, Path, ProblemView
 from ..errors import InputError, positive_number, whole_number
-from ..problem import Path, Problem, codes_of
-from ._judges import NaiveBayes, Neighbours, Rows
+from ..problem import class_codes, step_of
+from ._judges import FoldedRows, NaiveBayes, NearestNeighbors
 from .backward import worst_first
 
-JUDGES = ("naive_bayes", "neighbours")
+JUDGES = ("naive_bayes", "nearest_neighbors")
 
 
 class Merge(BaseEstimator):
@@ -25,33 +26,35 @@ class Merge(BaseEstimator):
 
     Parameters
     ----------
-    judge : "naive_bayes" or "neighbours"
+    judge : "naive_bayes" or "nearest_neighbors"
         The classifier: naive Bayes for mixed columns, or nearest neighbours by the HEOM distance.
-    folds : int
+    cv : int
         Inner folds, fewer where a class has fewer rows.
-    neighbours : int
+    n_neighbors : int
         How many vote.
     smoothing : float
         The share of a column's variance that naive Bayes adds to that of each class.
     """
 
-    def __init__(
-        self, judge: str = "naive_bayes", folds: int = 10, neighbours: int = 5, smoothing: float = 1e-3
-    ) -> None:
+    requires: ClassVar[tuple[type, ...]] = ()
+    ranks_by: ClassVar[frozenset[str]] = frozenset({"filter"})
+    multiclass = True
+
+    def __init__(self, judge: str = "naive_bayes", cv: int = 10, n_neighbors: int = 5, smoothing: float = 1e-3) -> None:
         self.judge = judge
-        self.folds = folds
-        self.neighbours = neighbours
+        self.cv = cv
+        self.n_neighbors = n_neighbors
         self.smoothing = smoothing
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         if self.judge not in JUDGES:
             raise InputError(f"search: judge is {self.judge!r}; it must be one of {', '.join(map(repr, JUDGES))}")
-        whole_number("search", "folds", self.folds, 2)
-        whole_number("search", "neighbours", self.neighbours)
+        whole_number("search", "cv", self.cv, 2)
+        whole_number("search", "n_neighbors", self.n_neighbors)
         positive_number("search", "smoothing", self.smoothing)
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Path:
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
         """Features to keep come first, by their score."""
         since = time.perf_counter()
         value = problem.score(None, ())
@@ -73,12 +76,12 @@ class Merge(BaseEstimator):
                 placed += 1
         order = np.array([*chosen, *lists[0], *lists[1]], dtype=np.intp)
         reason = f"{placed} features were placed by {self.judge} in inner folds; the others follow in their order"
-        return Path(order, value, (problem.step(n, (), since),), reason)
+        return Path(order, value, (step_of(n, (), since),), reason)
 
-    def _judge(self, problem: Problem, rng: np.random.Generator) -> NaiveBayes | Neighbours:
-        codes, groups = codes_of(problem), problem.groups
+    def _judge(self, problem: ProblemView, rng: np.random.Generator) -> NaiveBayes | NearestNeighbors:
+        codes, groups = class_codes(problem.y), problem.groups
         units = np.arange(len(codes)) if groups is None else groups
-        folds = min(int(self.folds), *(len(np.unique(units[codes == code])) for code in np.unique(codes)))
+        folds = min(int(self.cv), *(len(np.unique(units[codes == code])) for code in np.unique(codes)))
         fold = np.zeros(len(codes), dtype=np.intp)
         if folds < 2:
             raise InputError(
@@ -89,7 +92,7 @@ class Merge(BaseEstimator):
         made = splitter(folds, shuffle=True, random_state=int(rng.integers(2**31)))
         for k, (_, test) in enumerate(made.split(codes, codes, groups)):
             fold[test] = k
-        rows = Rows(problem.table, codes, problem.sample_weight, fold)
+        rows = FoldedRows(problem.table, codes, problem.sample_weight, fold)
         if self.judge == "naive_bayes":
             return NaiveBayes(rows, self.smoothing)
-        return Neighbours(rows, int(self.neighbours))
+        return NearestNeighbors(rows, int(self.n_neighbors))

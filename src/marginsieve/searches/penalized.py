@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, BoolArray, IntArray
+from ..contracts import Array, BoolArray, IntArray, Path, ProblemView, Scalable, Step, StopInfo
 from ..errors import InputError, listing, positive_number, whole_number
-from ..problem import Path, Problem, Settled, Step
-from ._objective import Objective, Point
-from ._updates import Gradient, Multiplicative, QuasiNewton, Update, rescaled
+from ..problem import step_of
 from .backward import check_step, drop_count, worst_first
+from .scaling_objective import Objective, Point
+from .scaling_updates import Gradient, Multiplicative, QuasiNewton, Update, rescaled
 
 LONGER = 1.2  # the next move after one that lowered the objective
 HALVINGS = 6  # of a move whose objective rose, before it is given up
@@ -73,6 +74,10 @@ class PenalizedScaling(BaseEstimator):
         the kernel started with.
     """
 
+    requires: ClassVar[tuple[type, ...]] = (Scalable,)
+    ranks_by: ClassVar[frozenset[str]] = frozenset()
+    multiclass = True
+
     def __init__(
         self,
         update: str = "multiplicative",
@@ -111,14 +116,15 @@ class PenalizedScaling(BaseEstimator):
         self.inner = inner
         self.refit = refit
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
         """Later dropped features rank higher; within one drop, those with the larger last factor."""
+        del rng
         objective = Objective(problem, self.direction, self.penalty, self.C2, self.beta, self.scaled)
         walk = _Walk(objective, self.step, self.one_by_one_below, self.eps)
-        own = self._settle(walk) if self.stop == "own" else None
-        self._rank(walk, fixed=self.update == "multiplicative" or own is not None)
+        stop = self._settle(walk) if self.stop == "own" else None
+        self._rank(walk, fixed=self.update == "multiplicative" or stop is not None)
         reason = f"all features were ranked: {walk.accepted} moves lowered the objective, {walk.refused} did not"
-        path = walk.path(own, reason if own is None else str(own))
+        path = walk.path(stop, reason if stop is None else str(stop))
         return path if self.refit == "learned" else replace(path, weights=())
 
     def check(self) -> None:
@@ -166,7 +172,7 @@ class PenalizedScaling(BaseEstimator):
             walk.drop(0 if fixed else int(walk.fallen().sum()))
         walk.record(time.perf_counter())
 
-    def _settle(self, walk: _Walk) -> Settled:
+    def _settle(self, walk: _Walk) -> StopInfo:
         """Moves without a fixed sum until the factors rest; what fell below eps is gone for good."""
         rule, converged, since = self._rule(), False, time.perf_counter()
         moved: list[float] = []
@@ -186,7 +192,17 @@ class PenalizedScaling(BaseEstimator):
         t = walk.point.e / walk.objective.start[walk.point.live]
         walk.restore()
         walk.record(since)
-        return Settled(len(t), converged, len(moved), float(np.mean(t > 0.999 * self.cap)), tuple(moved), emptied)
+        return _stop(len(t), converged, float(np.mean(t > 0.999 * self.cap)), tuple(moved), emptied)
+
+
+def _stop(size: int, converged: bool, at_cap: float, moved: tuple[float, ...], emptied: bool) -> StopInfo:
+    """How the factors came to rest; `at_cap` is the share of them at their bound."""
+    how = "the factors converged" if converged else "the factors still moved"
+    text = f"{how} after {len(moved)} moves: {size} features, {at_cap:.0%} of them at the cap"
+    if emptied:
+        text = f"the penalty removed every feature after {len(moved)} moves ({size} kept): lower C2"
+    details = {"converged": converged, "moves": len(moved), "share_at_cap": at_cap}
+    return StopInfo(size, text, details, emptied=emptied, trace=moved)
 
 
 class _Walk:
@@ -251,10 +267,10 @@ class _Walk:
 
     def record(self, since: float) -> None:
         """A step of the path at the present features."""
-        self.steps.append(self.objective.problem.step(len(self.point.live), self.point.solutions, since))
+        self.steps.append(step_of(len(self.point.live), self.point.solutions, since))
         self.weights.append((self.point.live, self.point.e**2))
 
-    def path(self, own: Settled | None, reason: str) -> Path:
+    def path(self, stop: StopInfo | None, reason: str) -> Path:
         live, e = self.point.live, self.point.e
         self.scores[live] = e / self.objective.start[live]
         order = np.concatenate([*self.gone, live])[::-1].astype(np.intp)
@@ -263,4 +279,4 @@ class _Walk:
             if step.size not in steps:  # what the method settled on comes before what ranks it
                 weight[features] = mu
                 steps[step.size], known[step.size] = step, weight[order[: step.size]].copy()
-        return Path(order, self.scores, tuple(steps.values()), reason, weights=tuple(known.values()), own=own)
+        return Path(order, self.scores, tuple(steps.values()), reason, weights=tuple(known.values()), stop=stop)

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import time
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array
-from ..problem import Path, Problem, Solution
-from .backward import told, worst_first
+from ..contracts import Array, Path, ProblemView, Solution
+from ..problem import is_filter, step_of
+from .backward import with_ties, worst_first
 
 
 class TopK(BaseEstimator):
-    """One ranking by the criterion, of a filter or of one machine fitted on all features."""
+    """One ranking, by a filter or by a criterion of one machine fitted on all features.
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Path:  # noqa: ARG002
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.searches import TopK
+    >>> SVMSelector(criterion="fisher", search=TopK(), n_features_to_select=5).search
+    TopK()
+    """
+
+    requires: ClassVar[tuple[type, ...]] = ()
+    ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
+    multiclass = True
+
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
         """Equal scores rank from left to right; features to keep come first."""
+        del rng
         since = time.perf_counter()
         value, ties, solutions = scored(problem)
         kept = np.isin(np.arange(len(value)), problem.keep)
         order = worst_first(value, len(value), kept, ties)[::-1]
-        reason = told("every feature was scored once", problem)
-        return Path(order, value, (problem.step(len(order), solutions, since),), reason)
+        reason = with_ties("every feature was scored once", problem)
+        return Path(order, value, (step_of(len(order), solutions, since),), reason)
 
 
-def scored(problem: Problem) -> tuple[Array, Array | None, tuple[Solution, ...]]:
-    """(n,) the criterion of every feature, what orders equal ones, and the machine on all where it was needed."""
-    gram = problem.gram() if "solution" in problem.criterion.needs else None
+def scored(problem: ProblemView) -> tuple[Array, Array | None, tuple[Solution, ...]]:
+    """(n,) the score of every feature, what orders equal ones, and the machine on all where it was needed."""
+    gram = None if is_filter(problem.criterion) else problem.gram()
     solutions = problem.solve(gram) if gram is not None else ()
     return problem.score(gram, solutions), problem.ties(gram, solutions), solutions

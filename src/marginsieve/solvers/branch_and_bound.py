@@ -19,8 +19,9 @@ import numpy as np
 from scipy import sparse
 
 from ..contracts import Array, BoolArray, IntArray
+from ..errors import SolverError
 from .clock import Clock
-from .highs import Answer, Limits, Program, SolverError
+from .highs import Answer, Limits, Program
 from .ramp_descent import Point, Ramp, better, on
 
 SAFETY = 1e-6  # added to the value of a linear program before it is used as a bound

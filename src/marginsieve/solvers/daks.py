@@ -20,10 +20,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
+from ..errors import SolverError
 from .branch_and_bound import GONE, Bounds, Whole, first_bounds, tightened
 from .clock import Clock
-from .highs import Limits, SolverError
-from .hinge_program import Data, begin, finish
+from .highs import Limits
+from .hinge_program import HingeData, begin, finish
 from .ramp_descent import FALL, Point, Ramp, better, by_feature, on, pulls_at, shaken, swapped
 
 IN, OUT, DOUBTFUL = 0, 1, 2
@@ -141,7 +142,7 @@ class _Kernels:
         if len(np.unique(data.y[rows])) < 2 or not len(columns):
             return None
         owner = np.searchsorted(features, ramp.owner[columns])
-        kept = Data(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
+        kept = HingeData(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
         part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features])
         first = first_bounds(part, self._worth())
         first = replace(first, fixed=first.fixed | (self.state[rows] == IN))

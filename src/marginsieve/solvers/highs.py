@@ -13,12 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from ..contracts import Array, BoolArray, IntArray, is_sparse
+from ..errors import SolverError
 
 INFINITY = float("inf")
-
-
-class SolverError(RuntimeError):
-    """HiGHS could not do what it was asked."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
-from .highs import Limits, Program, SolverError
+from ..errors import SolverError
+from .highs import Limits, Program
 
 FIRST = 80  # rows of a wide table to begin with
 NEXT = 20  # beside those with a weight, where a similar program was solved before
@@ -29,7 +30,7 @@ CYCLING = 20_000  # of them from the last basis, before it is given up and the p
 
 
 @dataclass(frozen=True)
-class Data:
+class HingeData:
     """X (m, d), y (m,) in {-1, +1}, top (m,) the price of each sample's loss."""
 
     X: Matrix
@@ -61,7 +62,7 @@ class Fit:
 class HingeProgram:
     """The dual program over some columns; others join and leave, samples are left out."""
 
-    def __init__(self, data: Data, columns: IntArray, prices: Array) -> None:
+    def __init__(self, data: HingeData, columns: IntArray, prices: Array) -> None:
         self.data, self.prices = data, prices
         self.columns = [int(k) for k in columns]
         m = len(data.y)
@@ -125,7 +126,7 @@ def balanced(y: Array, top: Array) -> Array:
     return np.asarray(y * top * np.where(y > 0, min(sides) / sides[0], min(sides) / sides[1]))
 
 
-def least_pull(data: Data) -> float:
+def least_pull(data: HingeData) -> float:
     """How hard the column that pulls hardest pulls where no weight differs from 0: at prices `top` / this, one enters.
 
     Without weights the cheaper class has alpha = top and the other any alpha of the same sum: the least, over these, of
@@ -154,12 +155,12 @@ def least_pull(data: Data) -> float:
     return least
 
 
-def solve(data: Data, near: tuple[Array, Array] | None = None) -> Fit:
+def solve(data: HingeData, near: tuple[Array, Array] | None = None) -> Fit:
     """Over all columns of the table; `near` (weights, alpha y) is the answer to a similar program."""
     return finish(begin(data, np.ones(data.X.shape[1]), near))
 
 
-def begin(data: Data, prices: Array, near: tuple[Array, Array] | None = None) -> HingeProgram:
+def begin(data: HingeData, prices: Array, near: tuple[Array, Array] | None = None) -> HingeProgram:
     """The program over the columns that pull hardest."""
     p, d = np.maximum(prices, LEAST), data.X.shape[1]
     weight, c = (np.zeros(d), balanced(data.y, data.top)) if near is None else near

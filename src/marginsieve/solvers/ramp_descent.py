@@ -20,7 +20,7 @@ import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
 from .clock import Clock
-from .hinge_program import Data, Fit, HingeProgram, balanced, begin, finish, solve
+from .hinge_program import Fit, HingeData, HingeProgram, balanced, begin, finish, solve
 
 EXCHANGED = 40  # features that are tried in the place of one that goes
 CANDIDATES = 60  # features that a round of swaps tries to add
@@ -39,7 +39,7 @@ HOPELESS = 1.3  # a descent that is so many times above the best after its first
 class Ramp:
     """One instance: columns of the table belong to features, features have costs and the budget bounds their sum."""
 
-    data: Data
+    data: HingeData
     owner: IntArray  # (d,) the feature of each column
     cost: Array  # (n,) of the features
     budget: float

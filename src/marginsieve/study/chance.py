@@ -8,6 +8,7 @@ search gets on shuffled labels, in the same folds, at the best of the same sizes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,14 +16,15 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ..contracts import IntArray
-from ..estimators.inputs import choose_rows
-from ..fitting import inner_folds as cut
-from ..fitting.training import Part, Plan, search_once
-from .choosing import SECONDS, SHUFFLED_ROWS, Choice
+from ..fitting.held_out import hold_out, inner_folds, size_grid
+from ..fitting.part import Part, choose_rows
+from ..fitting.settings import Plan
+from ..fitting.training import search_once
+from .choosing import SHUFFLED_ROWS, Choice, is_cheap
 from .findings import FEW, fewest_units
-from .material import Material
 from .metrics import Scores
-from .selection import Selection, Wishes, configured
+from .selection import Selection, StudyOptions
+from .units import Method, PreparedMethod, UnitTable
 
 FAR = 4.0  # standard errors above chance that need no test
 LEVEL = 0.02
@@ -40,16 +42,22 @@ class Chance:
     shuffles: int = 0
 
 
-def above_chance(selection: Selection, material: Material, choice: Choice, wishes: Wishes) -> Chance:
-    """What to believe of a method's scores."""
+def above_chance(
+    selection: Selection,
+    methods: Sequence[tuple[Method, PreparedMethod]],
+    table: UnitTable,
+    choice: Choice,
+    options: StudyOptions,
+) -> Chance:
+    """What to believe of the main method's scores."""
     scores, classes = selection.scores, len(selection.nested.classes)
-    told = {"balanced_accuracy": 1.0 / classes} | ({"auc": 0.5} if "auc" in scores.value else {})
-    if not all(scores.low[name] > level for name, level in told.items()):
+    levels = {"balanced_accuracy": 1.0 / classes} | ({"auc": 0.5} if "auc" in scores.value else {})
+    if not all(scores.low[name] > level for name, level in levels.items()):
         return Chance(False)
     fewest = fewest_units(selection.nested.truth, selection.nested.groups)
-    if fewest >= FEW and all(_errors(scores, name, level) >= FAR for name, level in told.items()):
+    if fewest >= FEW and all(_errors(scores, name, level) >= FAR for name, level in levels.items()):
         return Chance(True)
-    p = shuffled(selection, material, choice, wishes)
+    p = shuffled(methods, table, choice, options)
     return Chance(p <= LEVEL, p, SHUFFLES)
 
 
@@ -59,23 +67,26 @@ def _errors(scores: Scores, name: str, level: float) -> float:
 
 
 def shuffled(
-    selection: Selection, material: Material, choice: Choice, wishes: Wishes, shuffles: int = SHUFFLES
+    methods: Sequence[tuple[Method, PreparedMethod]],
+    table: UnitTable,
+    choice: Choice,
+    options: StudyOptions,
+    shuffles: int = SHUFFLES,
 ) -> float:
     """(1 + shuffles that score as well) / (1 + shuffles); for a method whose search is dear all features' filter."""
-    method = selection.method if selection.method.recipe in SECONDS else choice.methods[-1]
-    selector = configured(method, material, wishes, choice.rows)
-    part, _ = selector._read(material.X, material.y, None, material.groups)
-    plan = replace(selector._plan(part), ensemble=None)
-    rng = np.random.default_rng(wishes.seed)
-    sample, boosted = choose_rows(part, min(SHUFFLED_ROWS, choice.rows or SHUFFLED_ROWS), rng)
+    prepared = methods[0][1] if is_cheap(methods[0][0]) else methods[-1][1]
+    plan = replace(prepared.plan, ensemble=None)
+    rng = np.random.default_rng(options.random_state)
+    part, _ = table.encoded.part()
+    sample, boosted = choose_rows(part, min(SHUFFLED_ROWS, choice.max_samples or SHUFFLED_ROWS), rng)
     part = Part(part.table, part.y, boosted, part.groups).take(sample)
     searched = search_once(plan, part, rng)
-    grid = cut.size_grid([], searched.most, max(1, len(searched.problem.keep)))
+    grid = size_grid([], searched.ready.most, max(1, len(searched.problem.keep)))
     sizes = tuple(sorted({grid[int(k)] for k in np.linspace(0, len(grid) - 1, SIZES)}))
     orders = [np.arange(len(part.y)), *(_order(part, rng) for _ in range(shuffles))]
     seed = int(rng.integers(2**31))
-    names = selector.classes_.tolist()
-    values = Parallel(n_jobs=wishes.n_jobs)(delayed(_best)(plan, part, order, sizes, names, seed) for order in orders)
+    names = table.encoded.target.classes.tolist()
+    values = Parallel(n_jobs=options.n_jobs)(delayed(_best)(plan, part, order, sizes, names, seed) for order in orders)
     return float(np.mean(np.array(values) >= values[0] - 1e-12))
 
 
@@ -97,7 +108,7 @@ def _best(plan: Plan, part: Part, order: IntArray, sizes: tuple[int, ...], names
     moved = Part(part.table, part.y[order], part.weight[order], part.groups)
     if len(np.unique(moved.y)) < len(names):
         return float("-inf")
-    folds, _ = cut.inner_folds(FOLDS, moved, names, np.random.default_rng(seed))
-    held = cut.hold_out(plan, moved, sizes, folds, np.random.SeedSequence(seed), None)
+    folds, _ = inner_folds(FOLDS, moved, names, np.random.default_rng(seed))
+    held = hold_out(plan, moved, sizes, folds, np.random.SeedSequence(seed), None)
     score, _ = held.scores(moved.y, moved.weight, plan)
     return float(np.nanmax(score))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array, BoolArray
-from .protocol import Nested
+from .nested import Nested
 
 POINTS = 61
 BINS = 8

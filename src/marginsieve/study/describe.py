@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..contracts import Array, IntArray
-from ..data.table import Columns
-from ..estimators.inputs import check_classes, read_target
+from ..contracts import Array, IntArray, is_sparse
+from ..data.table import Schema
+from ..outcomes import check_classes, read_target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,11 +22,11 @@ def describe(X: Any, y: Any) -> pd.Series:
     """
     import pandas as pd
 
-    classes, codes, _, _ = read_target(X, y, None, None)
-    check_classes(classes, codes)
-    columns = Columns.of(X)
+    target = read_target(X, y)
+    check_classes(target)
+    codes, columns = target.codes, Schema.of(X)
     Z = columns.encode(X)
-    Z = Z.toarray() if hasattr(Z, "toarray") else Z
+    Z = Z.toarray() if is_sparse(Z) else Z
     counts = np.bincount(codes)
     return pd.Series(
         {

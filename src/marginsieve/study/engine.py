@@ -1,4 +1,4 @@
-"""Running a suite: units go to workers, their rows into the store as they come back; what is there is not run again."""
+"""Running units: they go to workers, their rows into the store as they come back; what is there is not run again."""
 
 from __future__ import annotations
 
@@ -7,36 +7,25 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..data.table import Schema, Table
 from ..errors import InputError
-from .results import Study
+from ..fitting.part import Encoded
+from ..outcomes import Target
+from .results import SuiteResult
 from .store import Store, begin, locked
-from .suite import Data, Suite, Unit, key_of
-from .work import run_tuning, run_unit
+from .suite import Suite, key_of
+from .units import Task, Unit, UnitTable
 
-Progress = Callable[[int, int, int], None]  # done, all, failed
+UnitProgress = Callable[[int, int, int], None]  # done, all, failed
+Run = Callable[[list[Task]], Iterator[dict[str, Any]]]  # rows as they finish, in any order
 CRASHES = 3  # deaths of workers without a finished unit in between, after which the next unit is run on its own
-
-
-@dataclass(frozen=True)
-class Task:
-    """A unit on its way to a worker, with the parameters that were tuned for it."""
-
-    unit: Unit
-    seconds: float | None
-    params: dict[str, Any] | None = None
-    tuning: bool = False
-
-    def run(self, data: Data) -> dict[str, Any]:
-        if self.tuning:
-            return run_tuning(self.unit, data, self.seconds)
-        return run_unit(self.unit, data, self.seconds, self.params)
 
 
 def run_suite(
@@ -47,12 +36,43 @@ def run_suite(
     cluster: str | None = None,
     resume: bool = False,
     fresh: bool = False,
-    progress: Progress | None = None,
-) -> Study:
-    """Run what is missing of a suite and return the study. The result depends on the suite alone, not on the workers.
+    progress: UnitProgress | None = None,
+) -> SuiteResult:
+    """Run what is missing of a suite. The result depends on the suite alone, not on the workers.
 
-    The same call on the same folder resumes; `resume` refuses to start anew; `fresh` deletes the store first. `cluster`
-    is the address of a Dask scheduler.
+    Parameters
+    ----------
+    suite : Suite
+    folder : path
+        The same call on the same folder resumes.
+    n_jobs : int
+        Worker processes.
+    cluster : str or None
+        The address of a Dask scheduler, instead of processes here.
+    resume : bool
+        Refuse to start anew.
+    fresh : bool
+        Delete the store first.
+    progress : callable or None
+        Called as progress(done, all, failed).
+
+    Returns
+    -------
+    SuiteResult
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from marginsieve.study import Suite, run_suite
+    >>> suite = Suite.read({
+    ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+    ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+    ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+    ... })
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = run_suite(suite, folder)
+    ...     len(result.to_pandas())
+    2
     """
     folder = Path(folder)
     begin(folder, resume, fresh)
@@ -60,32 +80,32 @@ def run_suite(
         store = Store(folder)
         stack.callback(store.close)
         tables = suite.tables()
-        for data in tables:
-            _describe(store, data)
+        for table in tables:
+            store.add_table(table)
         units = suite.units(tables)
-        run = stack.enter_context(_workers(tables, n_jobs, cluster))
+        run = stack.enter_context(workers(tables, n_jobs, cluster))
         params = _tuned(suite, units, store, run, progress)
         store.set_meta("suite", {"name": suite.name, "protocol": suite.protocol.name, "scheme": suite.protocol.scheme})
         store.set_meta("current", [unit.key for unit in units])
         done = store.done()
         pending = [
-            Task(unit, suite.seconds, params.get((unit.data, unit.method.tuned_with)))
+            Task(unit, suite.seconds, params.get((unit.table, unit.method.tuned_with)))
             for unit in units
-            if unit.key not in done and params.get((unit.data, unit.method.tuned_with), {}) is not None
+            if unit.key not in done and params.get((unit.table, unit.method.tuned_with), {}) is not None
         ]
         _run_all(pending, store, run, progress, len(units))
-    return Study(folder)
+    return SuiteResult(folder)
 
 
 def _tuned(
-    suite: Suite, units: list[Unit], store: Store, run: Any, progress: Progress | None
+    suite: Suite, units: list[Unit], store: Store, run: Run, progress: UnitProgress | None
 ) -> dict[tuple[str, str], dict[str, Any] | None]:
-    """Parameters tuned on the reported splits, by data set and method; None where the tuning failed."""
+    """Parameters tuned on the reported splits, by table and method; None where the tuning failed."""
     if suite.protocol.tuned != "reported":
         return {}
     first: dict[tuple[str, str], Unit] = {}
     for unit in units:
-        where = (unit.data, unit.method.tuned_with)
+        where = (unit.table, unit.method.tuned_with)
         if where not in first and unit.grid:
             split = replace(unit.split, name="tuning")
             first[where] = replace(unit, key=key_of(unit.key, "tuning"), split=split)
@@ -99,7 +119,7 @@ def _tuned(
     }
 
 
-def _run_all(tasks: list[Task], store: Store, run: Any, progress: Progress | None, total: int) -> None:
+def _run_all(tasks: list[Task], store: Store, run: Run, progress: UnitProgress | None, total: int) -> None:
     done, failed = total - len(tasks), 0
     if progress is not None:
         progress(done, total, failed)
@@ -111,30 +131,25 @@ def _run_all(tasks: list[Task], store: Store, run: Any, progress: Progress | Non
             progress(done, total, failed)
 
 
-def _describe(store: Store, data: Data) -> None:
-    m, n = data.X.shape
-    store.add_data(data.name, m, n, list(data.classes), data.positive, truth=data.y.tolist(), names=data.names)
-
-
 # -- workers -----------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _workers(tables: Sequence[Data], n_jobs: int, cluster: str | None) -> Iterator[Any]:
+def workers(tables: Sequence[UnitTable], n_jobs: int | None, cluster: str | None = None) -> Iterator[Run]:
     """A function that takes tasks and yields rows as they finish, in any order."""
     if cluster is not None:
         with _dask(tables, cluster) as run:
             yield run
-    elif n_jobs == 1:
-        by_name = {data.name: data for data in tables}
-        yield lambda tasks: (task.run(by_name[task.unit.data]) for task in tasks)
+    elif n_jobs in (1, None):
+        by_name = {table.name: table for table in tables}
+        yield lambda tasks: (task.run(by_name[task.unit.table]) for task in tasks)
     else:
         with tempfile.TemporaryDirectory(prefix="marginsieve-") as folder:
-            paths = {data.name: _share(data, Path(folder) / f"{k}") for k, data in enumerate(tables)}
+            paths = {table.name: share_table(table, Path(folder) / f"{k}") for k, table in enumerate(tables)}
             yield lambda tasks: _local(tasks, paths, n_jobs)
 
 
-def _local(tasks: list[Task], paths: dict[str, Path], n_jobs: int) -> Iterator[dict[str, Any]]:
+def _local(tasks: list[Task], paths: dict[str, Path], n_jobs: int | None) -> Iterator[dict[str, Any]]:
     """joblib's processes. If one dies, the pool is made anew and what was under way is run again."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -144,7 +159,7 @@ def _local(tasks: list[Task], paths: dict[str, Path], n_jobs: int) -> Iterator[d
         alone = crashes >= CRASHES
         batch = list(left.values())[:1] if alone else list(left.values())
         try:
-            calls = (delayed(_run_shared)(task, paths[task.unit.data]) for task in batch)
+            calls = (delayed(_run_shared)(task, paths[task.unit.table]) for task in batch)
             for row in Parallel(n_jobs=2 if alone else n_jobs, return_as="generator_unordered")(calls):
                 del left[row["key"]]
                 crashes = 0
@@ -157,49 +172,50 @@ def _local(tasks: list[Task], paths: dict[str, Path], n_jobs: int) -> Iterator[d
 
 
 def _died(task: Task) -> dict[str, Any]:
-    unit = task.unit
-    row: dict[str, Any] = {"params": {}, "metrics": {}, "versions": {}}
-    row.update(key=unit.key, data=unit.data, method=unit.method.label, split=unit.split.name, repeat=unit.split.repeat)
-    row.update(status="failed", error="the worker died each time", result=None, seconds=None, peak_mb=None)
-    return {**row, "finished": None}
+    return {**task.row(), "error": "the worker died each time", "versions": {}}
 
 
-def _share(data: Data, path: Path) -> Path:
+def share_table(table: UnitTable, path: Path) -> Path:
     """Write a table so that workers map it into memory instead of copying it."""
     path.mkdir()
-    plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in data.X.dtypes.unique())
-    if plain:
-        np.save(path / "X.npy", np.asarray(data.X, dtype=np.float64, order="F"))
-    else:
-        data.X.reset_index(drop=True).to_feather(path / "X.feather", compression="uncompressed")
-    np.save(path / "y.npy", data.y)
-    if data.groups is not None:
-        np.save(path / "groups.npy", data.groups)
-    about = {"name": data.name, "classes": data.classes, "positive": data.positive, "names": data.names}
+    encoded, target = table.encoded, table.encoded.target
+    np.save(path / "Z.npy", np.asarray(encoded.table.Z, dtype=np.float64, order="F"))
+    np.save(path / "codes.npy", target.codes)
+    if target.groups is not None:
+        np.save(path / "groups.npy", target.groups)
+    about = {
+        "name": table.name,
+        "classes": target.classes.tolist(),
+        "dtype": target.classes.dtype.str,
+        "positive": table.positive,
+        "fingerprint": table.fingerprint,
+        "names": encoded.schema.names,
+        "kind": encoded.schema.kind,
+    }
     (path / "about.json").write_text(json.dumps(about), encoding="utf-8")
     return path
 
 
 @lru_cache(maxsize=8)
-def _shared(path: Path) -> Data:
-    import pandas as pd
-    import pyarrow.feather
-
+def shared_table(path: Path) -> UnitTable:
+    """What `share_table` wrote; its cells stay in the file."""
     about = json.loads((path / "about.json").read_text(encoding="utf-8"))
-    if (path / "X.npy").exists():
-        X = pd.DataFrame(np.load(path / "X.npy", mmap_mode="r"), columns=about["names"], copy=False)
-    else:
-        X = pyarrow.feather.read_feather(path / "X.feather", memory_map=True)
+    names, kind = tuple(about["names"]), tuple(about["kind"])
+    Z = np.load(path / "Z.npy", mmap_mode="r")
+    codes = np.load(path / "codes.npy")
     groups = np.load(path / "groups.npy") if (path / "groups.npy").exists() else None
-    return Data(about["name"], X, np.load(path / "y.npy"), tuple(about["classes"]), about["positive"], groups)
+    classes = np.array(about["classes"], dtype=about["dtype"])
+    target = Target(classes, codes, np.ones(len(codes)), groups)
+    encoded = Encoded(Schema(names, kind, {}), Table(Z, kind, names), target)
+    return UnitTable(about["name"], encoded, about["positive"], about["fingerprint"])
 
 
 def _run_shared(task: Task, path: Path) -> dict[str, Any]:
-    return task.run(_shared(path))
+    return task.run(shared_table(path))
 
 
 @contextmanager
-def _dask(tables: Sequence[Data], address: str) -> Iterator[Any]:
+def _dask(tables: Sequence[UnitTable], address: str) -> Iterator[Run]:
     """Dask workers: tables are scattered once; what goes with a worker that dies is made again elsewhere."""
     try:
         from distributed import Client
@@ -210,14 +226,13 @@ def _dask(tables: Sequence[Data], address: str) -> Iterator[Any]:
     except OSError as error:
         raise InputError(f"there is no Dask scheduler at {address!r}: {error}") from error
     with client:
-        cluster = _Cluster(client, {data.name: data for data in tables})
-        yield cluster.run
+        yield _Cluster(client, {table.name: table for table in tables}).run
 
 
 class _Cluster:
     """A Dask client with the tables that it has scattered."""
 
-    def __init__(self, client: Any, tables: dict[str, Data]) -> None:
+    def __init__(self, client: Any, tables: dict[str, UnitTable]) -> None:
         self.client, self.tables = client, tables
         self.scattered: dict[str, Any] = {}
 
@@ -240,7 +255,7 @@ class _Cluster:
             if waiting:
                 task, tries = waiting.popleft()
                 key = f"{task.unit.key}-{tries}"
-                future = self.client.submit(Task.run, task, self._table(task.unit.data), key=key, retries=2)
+                future = self.client.submit(Task.run, task, self._table(task.unit.table), key=key, retries=2)
                 under_way[key] = future, task, tries
                 running.add(future)
 

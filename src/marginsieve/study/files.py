@@ -7,14 +7,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.atomic import write_whole
+from ..data.atomic import write_atomic
 from ..errors import InputError, listing
 from ..estimators.persistence import save
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .conducting import Study
+    from .running import Study
 
 
 WRITTEN = (
@@ -100,6 +100,34 @@ def write_text(path: Path, text: str) -> None:
     try:
         if path.is_dir():
             raise InputError(f"{str(path)!r} is a folder; name a file")
-        write_whole(path, text.encode("utf-8"))
+        write_atomic(path, text.encode("utf-8"))
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from error
+
+
+def write_back(path: Path, folder: Path, study: Study) -> Path:
+    """A copy of an AnnData file in the folder, with what was found: columns of `var` and an entry of `uns`."""
+    import anndata  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    data = anndata.read_h5ad(path)
+    features = study.features.set_index("name").reindex(data.var_names.astype(str))
+    data.var["marginsieve_selected"] = features["selected"].fillna(False).astype(bool).to_numpy()
+    for name in ("rank", "frequency"):
+        data.var[f"marginsieve_{name}"] = features[name].to_numpy(dtype=float)
+    result = study.result
+    data.uns["marginsieve"] = {
+        "headline": result["answer"]["headline"],
+        "method": result["method"],
+        "version": result["version"],
+        "command": result["how"]["command"] or "",
+        **{
+            f"{name}_{side}": score[side]
+            for name, score in result["scores"].items()
+            for side in ("value", "low", "high")
+        },
+    }
+    written = folder / path.name
+    if written.resolve() == path.resolve():
+        written = folder / f"{path.stem}-selected.h5ad"
+    data.write_h5ad(written)
+    return written

@@ -11,6 +11,7 @@ from scipy.special import gammaln
 from ..contracts import IntArray
 from ..data.numerals import is_text
 from ..errors import listing
+from ..outcomes import units_per_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,15 +111,9 @@ def _separating(X: pd.DataFrame, codes: IntArray) -> list[str]:
     return [str(name) for name in numbers.columns[usable][apart]]
 
 
-def units_of(codes: IntArray, groups: Any = None) -> list[int]:
-    """How many samples, or groups where there are any, each class has."""
-    units = np.arange(len(codes)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    return [len(np.unique(units[codes == code])) for code in np.unique(codes)]
-
-
 def fewest_units(codes: IntArray, groups: Any = None) -> int:
     """How many samples or groups the rarest class has."""
-    return min(units_of(codes, groups))
+    return min(units_per_class(codes, None if groups is None else np.unique(groups, return_inverse=True)[1]))
 
 
 def _few(y: Any, groups: Any) -> list[Finding]:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..algebra.gram import Gram
 from ..contracts import Array
-from ..data.table import Columns, refuse_bad_cells
+from ..data.table import Schema, refuse_bad_cells
 from ..errors import InputError
-from ..estimators.inputs import check_classes, read_target
-from ..fitting.parts import resolve
-from ..fitting.training import Plan
+from ..fitting.parts import kernel_of
+from ..fitting.settings import weight_by_code
 from ..machines import CSVC
-
-
-@dataclass(frozen=True)
-class _Given:
-    K: Array
-
-    def matrix(self) -> Array:
-        return self.K
+from ..outcomes import Classes, check_classes, read_target
 
 
 def loo_decision(
@@ -41,28 +31,25 @@ def loo_decision(
 
     The features are fixed: if they were selected on these samples, the values are no estimate of performance.
     """
-    classes, codes, weight, _ = read_target(X, y, sample_weight, None)
-    check_classes(classes, codes)
-    if len(classes) != 2:
-        raise InputError(f"y has {len(classes)} classes; loo_decision takes two")
-    if class_weight is not None and class_weight != "balanced":
-        class_weight = {k: float(class_weight.get(label, 1.0)) for k, label in enumerate(classes)}
-    gram: Any
+    target = read_target(X, y, sample_weight)
+    check_classes(target)
+    if len(target.classes) != 2:
+        raise InputError(f"y has {len(target.classes)} classes; loo_decision takes two")
+    outcome = Classes(2, class_weight=weight_by_code(class_weight, target.classes))
     if isinstance(kernel, str) and kernel == "precomputed":
-        gram = _Given(np.ascontiguousarray(X, dtype=np.float64))
+        K = np.ascontiguousarray(X, dtype=np.float64)
     else:
-        table = Columns.of(X).table(X)
+        table, bound = Schema.of(X).table(X), kernel_of(kernel)
         refuse_bad_cells(table.Z, table.names)
-        gram = Gram.build(resolve("kernel", kernel), table)
-    plan = Plan(None, None, None, None, n_classes=2, class_weight=class_weight)
-    label, cost = plan.labels(codes)[0], plan.costs(codes, weight)[0]
+        K = bound.bind(table, bound.start(table), np.arange(table.shape[1])).matrix()
+    codes, weight = target.codes, target.weight
+    label, cost = outcome.labels(codes)[0], outcome.costs(codes, weight)[0]
     machine = CSVC(C=C, tol=tol)
 
     def cost_without(i: int) -> Array:
         left = weight.copy()
         left[i] = 0.0
-        return np.asarray(plan.costs(codes, left)[0])
+        return np.asarray(outcome.costs(codes, left)[0])
 
-    solution = machine.solve(gram, label, cost)
-    by_fold = cost_without if class_weight == "balanced" else None
-    return machine.loo(solution, gram, label, cost, by_fold)
+    solution = machine.on(K, label, cost, np.zeros(len(label)))
+    return machine.loo_on(K, solution, label, cost, cost_without if class_weight == "balanced" else None)

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
+from ..outcomes.scores import average_precision, ranking_auc
 
 DRAWS = 2000
 CELLS_AT_ONCE = 4_000_000
@@ -152,27 +153,3 @@ def _over_repeats(
 def _g_mean(right: Array, positive: BoolArray, weights: Array) -> Array:
     sides = [(weights * side) @ right / (weights @ side) for side in (positive.astype(float), 1.0 - positive)]
     return np.asarray(np.sqrt(sides[0] * sides[1]))
-
-
-def _by_value(decision: Array, positive: BoolArray, weights: Array) -> tuple[Array, Array]:
-    """(B, G) weight of the positives and of the negatives at each distinct decision value, ascending."""
-    order = np.argsort(decision, kind="stable")
-    v = decision[order]
-    starts = np.flatnonzero(np.concatenate([[True], v[1:] != v[:-1]]))
-    w, side = weights[:, order], positive[order]
-    return np.add.reduceat(w * side, starts, axis=1), np.add.reduceat(w * ~side, starts, axis=1)
-
-
-def ranking_auc(decision: Array, positive: BoolArray, weights: Array) -> Array:
-    """(B,) the chance that a positive ranks above a negative, ties counting half."""
-    P, N = _by_value(decision, positive, weights)
-    below = np.cumsum(N, axis=1) - N
-    return np.asarray(np.sum(P * (below + 0.5 * N), axis=1) / (P.sum(axis=1) * N.sum(axis=1)))
-
-
-def average_precision(decision: Array, positive: BoolArray, weights: Array) -> Array:
-    """(B,) area under the precision-recall steps."""
-    P, N = _by_value(decision, positive, weights)
-    hits, misses = np.cumsum(P[:, ::-1], axis=1), np.cumsum(N[:, ::-1], axis=1)
-    precision = np.nan_to_num(hits / (hits + misses))
-    return np.asarray(np.sum(P[:, ::-1] * precision, axis=1) / P.sum(axis=1))

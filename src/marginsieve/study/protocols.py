@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import StratifiedShuffleSplit
 
 from ..contracts import IntArray
 from ..errors import InputError, listing
+from ..fitting.part import Encoded
+from ..fitting.procedure import fit_encoded
+from ..outcomes import stratified_folds, unit_name, units_per_class
 from ..recipes import svm_l1
-
-POWERS = tuple(2.0**k for k in range(-7, 8))
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Split:
     train: IntArray
     test: IntArray
     validation: IntArray | None = None
+    random_state: int = 0  # of what is fitted on it, where the protocol does not say otherwise
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,7 @@ class Protocol:
         return self._shares(y, states)
 
     def _folds(self, y: IntArray, groups: IntArray | None, repeat: int, state: int) -> list[Split]:
-        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
-        parts = splitter(self.folds, shuffle=True, random_state=state).split(np.zeros(len(y)), y, groups)
+        parts = stratified_folds(y, groups, self.folds, state)
         return [Split(f"{repeat}.{k}", repeat, train, test) for k, (train, test) in enumerate(parts)]
 
     def _shares(self, y: IntArray, states: Any) -> list[Split]:
@@ -85,12 +86,11 @@ class Protocol:
         return out
 
     def _enough(self, y: IntArray, groups: IntArray | None) -> None:
-        units = np.arange(len(y)) if groups is None else groups
-        fewest = min(len(np.unique(units[y == code])) for code in np.unique(y))
+        fewest = min(units_per_class(y, groups))
         if fewest < self.folds:
             raise InputError(
                 f"protocol {self.name!r} makes {self.folds} folds and the rarest class has {fewest} "
-                f"{'samples' if groups is None else 'groups'}: use fewer folds"
+                f"{unit_name(groups)}: use fewer folds"
             )
 
     def sizes_for(self, n: int) -> list[int]:
@@ -98,13 +98,10 @@ class Protocol:
         counts = (max(1, round(size * n)) if size < 1 else int(size) for size in self.sizes)
         return sorted({count for count in counts if count <= n})
 
-    def noisy(self, X: Any, y: IntArray, rng: np.random.Generator) -> IntArray:
-        """The labels of a training part with the protocol's noise, the same for all methods; never of a test part."""
-        if self.noise == "labels":
-            return _flip(y, self.noise_share, rng)
-        if self.noise == "outliers":
-            return _outliers(X, y, self.noise_share)
-        return y
+    def noisy(self, part: Encoded, rng: np.random.Generator) -> IntArray:
+        """The codes of a training part with the protocol's noise, the same for all methods; never of a test part."""
+        y = part.target.codes
+        return _flip(y, self.noise_share, rng) if self.noise == "labels" else _outliers(part, self.noise_share)
 
 
 def _draw(rows: IntArray, y: IntArray, count: int, state: int) -> tuple[IntArray, IntArray]:
@@ -122,13 +119,14 @@ def _flip(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
     return out
 
 
-def _outliers(X: Any, y: IntArray, share: float) -> IntArray:
+def _outliers(part: Encoded, share: float) -> IntArray:
     """Flip, in each of two classes, the share of samples that lie furthest on their own side of an l1 machine."""
+    y = part.target.codes
     codes = np.unique(y)
     if len(codes) != 2:
         raise InputError(f"noise 'outliers' needs two classes; the table has {len(codes)}")
-    machine = svm_l1(stop="own", points=2, threshold="margin", similar=None).fit(X, y)
-    depth = machine.decision_function(X) * np.where(y == codes[1], 1.0, -1.0)
+    machine = fit_encoded(svm_l1(stop="own", points=2, threshold="margin", similar=None), part)
+    depth = machine.decision(part.table.Z) * np.where(y == codes[1], 1.0, -1.0)
     out = y.copy()
     for code, other in (codes, codes[::-1]):
         members = np.flatnonzero(y == code)
@@ -137,60 +135,12 @@ def _outliers(X: Any, y: IntArray, share: float) -> IntArray:
     return out
 
 
-MARGIN = {"threshold": "margin"}
-PROTOCOLS = {
-    protocol.name: protocol
-    for protocol in (
-        Protocol("nested", "folds", folds=5, repeats=3),
-        Protocol(
-            "kp-imbalanced",
-            "loo",
-            sizes=(20, 50, 100, 250, 500, 1000),
-            grid={"machine__C": POWERS, "negative_weight": (0.01, 0.1, 0.5, 1.0)},
-            tuned="reported",
-            settings=MARGIN,
-        ),
-        Protocol(
-            "kp-svm",
-            "shares",
-            repeats=100,
-            test_share=0.4,
-            outer_share=0.5,
-            sizes=(20, 50, 100, 250, 500, 1000, 2000),
-            grid={"machine__C": (0.1, 0.5, 1.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)},
-            tuned="nested",
-            settings=MARGIN,
-        ),
-        Protocol("mixed", "shares", repeats=200, test_share=0.1, sizes=(), settings=MARGIN),
-        Protocol(
-            "symon",
-            "shares",
-            repeats=1,
-            test_share=0.3,
-            validation_share=0.2,
-            sizes=(0.2, 0.4, 0.6, 0.8),
-            settings=MARGIN,
-        ),
-        Protocol(
-            "ramp-loss-labels",
-            "folds",
-            folds=10,
-            grid={"machine__C": (0.01, 0.1, 1.0, 10.0, 100.0)},
-            tuned="reported",
-            noise="labels",
-            settings=MARGIN,
-        ),
-        Protocol(
-            "ramp-loss-outliers",
-            "folds",
-            folds=10,
-            grid={"machine__C": (0.01, 0.1, 1.0, 10.0, 100.0)},
-            tuned="reported",
-            noise="outliers",
-            settings=MARGIN,
-        ),
-    )
-}
+PROTOCOLS: dict[str, Protocol] = {"nested": Protocol("nested", "folds", folds=5, repeats=3)}
+
+
+def register_protocol(protocol: Protocol) -> None:
+    """Make a protocol known by its name, so that suites can name it."""
+    PROTOCOLS[protocol.name] = protocol
 
 
 def protocol_of(spec: str | Mapping[str, Any]) -> Protocol:

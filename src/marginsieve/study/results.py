@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OWN = 0  # stands for "the method's own number of features" in tables of sizes
 
 
-class Study:
+class SuiteResult:
     """The results of one folder, of the suite that was run there last."""
 
     def __init__(self, folder: str | Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,35 +16,35 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import recipes
-from ..contracts import Array
+from ..contracts import Array, PricesFeatures
 from ..errors import InputError
-from ..estimators.inputs import read_target
-from ..estimators.selector import SVMSelector
-from ..kernels import Clinical
-from ..searches import Budget
-from .choosing import Choice, Method
-from .material import Material
-from .memory import Memory
+from ..estimators import SVMSelector
+from ..estimators.inputs import refuse_cells
+from ..fitting.procedure import fit_encoded, plan_of, seed_sequence
+from .choosing import Choice
+from .engine import Run
 from .metrics import Scores
-from .protocol import Fold, Nested, nested_cv
+from .nested import Fold, Nested, collected, nested_splits
+from .protocols import Protocol
 from .stability import Stability, nogueira
 from .store import Store, locked
-from .suite import Data, fingerprint, key_of
+from .suite import key_of
+from .units import Method, PreparedMethod, Task, Unit, UnitTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the user wants of every method: the class of interest, a number of features, columns to keep, and so on."""
+class StudyOptions:
+    """What a user asks of every method: the class of interest, a number of features, columns to keep, and so on."""
 
     positive: Any = None
-    features: int | None = None
+    n_features_to_select: int | None = None
     keep: tuple[str, ...] = ()
     prefilter: tuple[str, int] | None = None
     ensemble: int | None = None
-    seed: int = 0
+    random_state: int = 0
     n_jobs: int | None = None
 
 
@@ -81,8 +81,8 @@ class Selection:
         sets = [fold.support for fold in self.nested.folds if fold.support is not None]
         if self.method.baseline or len(sets) < 2:
             return None
-        found = nogueira(sets, self.nested.n_features)
-        return found if found.value == found.value else None
+        stability = nogueira(sets, self.nested.n_features)
+        return None if np.isnan(stability.value) else stability
 
     @cached_property
     def formula(self) -> ScoreFormula | None:
@@ -141,125 +141,142 @@ def score_label(selector: SVMSelector) -> str:
     """What the features' scores are."""
     if selector.ensemble:
         return "minus the mean of log(rank + 5) over the subsamples"
-    if isinstance(selector.search, Budget):
-        return "1 + the size of the weight; where there is none, how hard the feature presses for one, below 1"
+    if isinstance(selector.search, PricesFeatures):
+        return "1 + the size of the weight; where there is none, the gradient at zero weight, below 1"
     part = selector.search if selector.criterion is None else selector.criterion
     name = part if isinstance(part, str) else type(part).__name__
     return f"{name}, when the feature was last looked at"
 
 
-def configured(method: Method, material: Material, wishes: Wishes, rows: int | None) -> SVMSelector:
-    """The selector of a method for this table: columns standardised, both classes weigh the same.
+def prepare_method(
+    method: Method, table: UnitTable, options: StudyOptions, max_samples: int | None
+) -> tuple[Method, PreparedMethod]:
+    """A method with its settings for this table: columns standardised, both classes weigh the same.
 
     A table with categories or empty cells gets the clinical kernel where the recipe's own kernel refuses it. Both the
     recipe and the table are checked before anything is run.
     """
     recipe = recipes.get(method.recipe)
-    told: dict[str, Any] = {
+    settings = _settings(method, recipe, options, max_samples)
+    selector = _build(recipe, method, settings)
+    try:
+        return replace(method, settings=tuple(settings.items())), _prepared(selector, table)
+    except InputError as error:
+        refusal = error
+    if "kernel" not in settings and "nominal" not in selector.kernel.kinds:
+        settings |= {"kernel": "clinical", "standardize": False}
+        try:
+            prepared = _prepared(_build(recipe, method, settings), table)
+            return replace(method, settings=tuple(settings.items())), prepared
+        except InputError:
+            pass  # what the recipe's own kernel refuses is what the user should read
+    raise InputError(f"{method.title}: {refusal}") from refusal
+
+
+def _settings(
+    method: Method, recipe: Callable[..., SVMSelector], options: StudyOptions, max_samples: int | None
+) -> dict[str, Any]:
+    settings: dict[str, Any] = {
         "standardize": True,
         "class_weight": "balanced",
-        "keep": list(wishes.keep) or None,
-        "positive": wishes.positive,
-        "rows": rows,
+        "keep": list(options.keep) or None,
+        "positive": options.positive,
+        "max_samples": max_samples,
         "probability": True,
-        "random_state": wishes.seed,
+        "random_state": options.random_state,
     }
+    size, parameters = options.n_features_to_select, inspect.signature(recipe).parameters
     if not method.baseline:
-        budgeted = wishes.features is not None and "budget" in inspect.signature(recipe).parameters
-        told["budget" if budgeted else "n_features_to_select"] = wishes.features  # the count is the budget
-        told |= {"prefilter": wishes.prefilter} | ({} if wishes.ensemble is None else {"ensemble": wishes.ensemble})
-    told |= dict(method.settings)
-    if wishes.features is None and not method.baseline and _averages(recipe, told):
-        told["n_features_to_select"] = "best"  # of a ranking over subsamples the curve by size is smooth
-    if isinstance(told.get("kernel"), str) and told["kernel"] == "clinical":
-        told["standardize"] = False
-    selector = _made(recipe, method, told)
-    sentence = _refusal(selector, material)
-    if sentence and "kernel" not in told and not isinstance(selector.kernel, Clinical):
-        other = _made(recipe, method, told | {"kernel": "clinical", "standardize": False})
-        if not _refusal(other, material):
-            return other
-    if sentence:
-        raise InputError(f"{method.title}: {sentence}")
-    return selector
+        budgeted = size is not None and "budget" in parameters
+        settings["budget" if budgeted else "n_features_to_select"] = size  # the count is the budget
+        settings |= {"prefilter": options.prefilter}
+        settings |= {} if options.ensemble is None else {"ensemble": options.ensemble}
+    settings |= dict(method.settings)
+    own = parameters.get("ensemble")
+    averaged = settings.get("ensemble", None if own is None else own.default)
+    if size is None and not method.baseline and averaged:
+        settings["n_features_to_select"] = "best"  # of a ranking over subsamples the curve by size is smooth
+    if settings.get("kernel") == "clinical":
+        settings["standardize"] = False
+    return settings
 
 
-def _averages(recipe: Callable[..., SVMSelector], told: dict[str, Any]) -> bool:
-    """Whether the ranking is averaged over subsamples."""
-    own = inspect.signature(recipe).parameters.get("ensemble")
-    return bool(told.get("ensemble", None if own is None else own.default))
-
-
-def _made(recipe: Callable[..., SVMSelector], method: Method, told: dict[str, Any]) -> SVMSelector:
+def _build(recipe: Callable[..., SVMSelector], method: Method, settings: dict[str, Any]) -> SVMSelector:
     try:
-        return recipe(**told)
+        return recipe(**settings)
     except TypeError as error:
         if "'kernel'" in str(error):
             raise InputError(f"{method.title} has a kernel of its own: leave the kernel out") from error
         raise InputError(f"{method.title} does not take this setting: {error}") from error
 
 
-def _refusal(selector: SVMSelector, material: Material) -> str | None:
-    """What is wrong between a selector and the table as a whole, before any fold is run on a part of it."""
-    try:
-        copy = clone(selector)
-        part, _ = copy._read(material.X, material.y, None, material.groups)
-        copy._plan(part)
-    except InputError as error:
-        return str(error)
-    return None
+def _prepared(selector: SVMSelector, table: UnitTable) -> PreparedMethod:
+    """The selector with its plan on the whole table; refuses what does not fit, before any fold is run."""
+    refuse_cells(table.encoded.table.Z, table.encoded.schema, selector.kernel.missing)
+    return PreparedMethod(selector, plan_of(selector, table.encoded))
 
 
-def run(
+def run_method(
     method: Method,
-    selector: SVMSelector,
-    material: Material,
+    prepared: PreparedMethod,
+    table: UnitTable,
     choice: Choice,
-    wishes: Wishes,
+    options: StudyOptions,
+    run: Run,
     folder: Path | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Selection:
     """The nested score of a method, then its fit on all rows; finished folds are kept in the folder."""
     since = time.perf_counter()
-    X, y, groups = material.X, material.y, material.groups
-    outer = f"{choice.folds} {choice.repeats} {wishes.seed}"
-    with _memory(folder, selector, X, y, groups, method.label, outer) as memory:
-        nested = nested_cv(
-            clone(selector).set_params(resamples=0),  # nobody asks a fold for its suspects
-            X,
-            y,
-            groups=groups,
-            positive=wishes.positive,
-            folds=choice.folds,
-            repeats=choice.repeats,
-            seed=wishes.seed,
-            n_jobs=wishes.n_jobs,
-            progress=None if progress is None else lambda done, _: progress(done),
-            memory=memory,
-        )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        selector.set_params(n_jobs=wishes.n_jobs).fit(X, y, groups=groups)
-    selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
+    target, state = table.encoded.target, options.random_state
+    protocol = Protocol("study", "folds", folds=choice.cv, repeats=choice.n_repeats)
+    splits = nested_splits(target, choice.cv, choice.n_repeats, state)
+    outer = PreparedMethod(clone(prepared.selector).set_params(resamples=0), prepared.plan)  # no fold names suspects
+    mark = key_of(table.fingerprint, repr(prepared.selector), prepared.selector.get_params(), _version())
+    tasks = []
+    for split in splits:
+        key = key_of(mark, choice.cv, choice.n_repeats, state, split.name)
+        unit = Unit(key, table.name, method, protocol, split, state, split.random_state)
+        tasks.append(Task(unit, prepared=outer, catch=False))
+    with _finished(folder) as store:
+        rows = {} if store is None else {row["key"]: row for row in store.units() if row["status"] == "done"}
+        folds = [Fold.of_row(rows[task.unit.key]) for task in tasks if task.unit.key in rows]
+        for row in run([task for task in tasks if task.unit.key not in rows]):
+            if store is not None:
+                store.add([{**row, "params": {}}])
+            folds.append(Fold.of_row(row))
+            if progress is not None:
+                progress(len(folds))
+    nested = collected(target, table.positive, folds, table.encoded.table.shape[1], state)
+    selector = fit_prepared(prepared, table, options.n_jobs)
     return Selection(method, selector, nested, nested.scores(), time.perf_counter() - since)
 
 
+def fit_prepared(prepared: PreparedMethod, table: UnitTable, n_jobs: int | None) -> SVMSelector:
+    """The method's selector on all rows of the table."""
+    selector: SVMSelector = clone(prepared.selector).set_params(n_jobs=n_jobs)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        selector.adopt(fit_encoded(selector, table.encoded, plan=prepared.plan), seed_sequence(selector.random_state))
+    selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
+    return selector
+
+
 @contextmanager
-def _memory(
-    folder: Path | None, selector: SVMSelector, X: Any, y: Any, groups: Any, label: str, outer: str
-) -> Iterator[MutableMapping[str, Fold] | None]:
-    """Finished folds of this very method and table, kept in the folder's store."""
+def _finished(folder: Path | None) -> Iterator[Store | None]:
+    """The folder's store of finished folds."""
     if folder is None:
         yield None
         return
-    from .. import __version__
-
-    classes, codes, _, units = read_target(X, y, None, groups)
-    data = Data("table", X, codes, tuple(map(str, classes)), 0, units)
-    mark = key_of(fingerprint(data), repr(selector), selector.get_params(), outer, __version__)
     with locked(folder):
         store = Store(folder)
         try:
-            yield Memory(store, mark, "table", label)
+            yield store
         finally:
             store.close()
+
+
+def _version() -> str:
+    from .units import versions
+
+    return versions()["marginsieve"]

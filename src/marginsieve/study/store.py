@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from .units import UnitTable
 
 SCHEMA = 1
 FILE = "results.sqlite"
@@ -115,13 +116,15 @@ class Store:
         except sqlite3.OperationalError as error:
             raise OSError(f"{self.path} could not be written ({error}); what was finished before is safe") from error
 
-    def add_data(self, name: str, rows: int, features: int, classes: list[str], positive: int, **lists: Any) -> None:
-        """Describe a data set: class codes of its rows (truth) and names of its features."""
-        values = (name, rows, features, json.dumps(classes), positive)
+    def add_table(self, table: UnitTable) -> None:
+        """Describe a table: class codes of its rows (truth) and names of its features."""
+        rows, features = table.encoded.table.shape
+        values = (table.name, rows, features, json.dumps(table.classes), table.positive)
+        truth, names = json.dumps(table.y.tolist()), json.dumps(table.encoded.schema.names)
         with self._transaction():
             self.connection.execute(
                 "INSERT OR REPLACE INTO data VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*values, json.dumps(lists["truth"]), json.dumps(lists["names"])),
+                (*values, truth, names),
             )
 
     def set_meta(self, key: str, value: Any) -> None:

@@ -6,73 +6,21 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import recipes
-from ..contracts import IntArray
 from ..data import load_table, make_cohort
+from ..data.reading import read_table
+from ..data.table import Schema
 from ..errors import InputError, listing
-from ..estimators.inputs import read_target
-from .protocols import Protocol, Split, protocol_of
-
-
-@dataclass(frozen=True)
-class Data:
-    """A table with class codes; names of the classes and which is positive."""
-
-    name: str
-    X: Any  # a pandas table, or an array with `names`
-    y: IntArray
-    classes: tuple[str, ...]
-    positive: int
-    groups: IntArray | None = None
-
-    @property
-    def names(self) -> list[str]:
-        return [str(name) for name in self.X.columns]
-
-
-@dataclass(frozen=True)
-class Method:
-    """A recipe with settings, under a label of its own; `grid` replaces what the protocol tunes."""
-
-    label: str
-    recipe: str
-    settings: tuple[tuple[str, Any], ...]
-    grid: tuple[tuple[str, tuple[Any, ...]], ...] | None = None
-
-    @property
-    def tuned_with(self) -> str:
-        """What methods with the same tuned parameters share: the label but for its brackets, and the grid."""
-        return f"{self.label.split('[')[0]} {self.grid}"
-
-    def build(self) -> Any:
-        return recipes.get(self.recipe)(**dict(self.settings))
-
-
-@dataclass(frozen=True)
-class Unit:
-    """The smallest piece of work: one method on one split of one data set. Its key decides its seed and its row."""
-
-    key: str
-    data: str
-    method: Method
-    protocol: Protocol
-    split: Split
-    split_seed: int  # of the suite: the splits of its data set are drawn with it
-
-    @property
-    def seed(self) -> int:
-        return int(self.key[:8], 16) // 2
-
-    @property
-    def grid(self) -> Mapping[str, tuple[Any, ...]]:
-        """What is tuned: the method's own grid, or the protocol's."""
-        return self.protocol.grid if self.method.grid is None else dict(self.method.grid)
+from ..fitting.part import Encoded
+from ..outcomes import Target, read_target
+from .protocols import Protocol, protocol_of
+from .units import Method, Unit, UnitTable
 
 
 @dataclass(frozen=True)
@@ -109,36 +57,39 @@ class Suite:
             seconds=spec.get("seconds"),
         )
 
-    def tables(self) -> list[Data]:
+    def tables(self) -> list[UnitTable]:
         """The data sets, loaded; a 'shuffle' count makes so many copies with permuted labels."""
         out = []
         for entry in self.data:
-            base = _load(dict(entry))
+            name, frame, y, positive, groups = _load(dict(entry))
             shuffles = int(entry.get("shuffle", 0))
+            base = table_of(name, frame, y, positive, groups)
             if not shuffles:
                 out.append(base)
             for k in range(shuffles):
                 rng = np.random.default_rng([self.seed, k, _number(base.name)])
-                shuffled = rng.permutation(base.y)
-                out.append(Data(f"{base.name}~{k}", base.X, shuffled, base.classes, base.positive, base.groups))
-        names = [data.name for data in out]
+                target = replace(base.encoded.target, codes=rng.permutation(base.y))
+                encoded = replace(base.encoded, target=target)
+                mark = fingerprint(frame, target, base.positive)
+                out.append(UnitTable(f"{base.name}~{k}", encoded, base.positive, mark))
+        names = [table.name for table in out]
         if len(set(names)) < len(names):
             raise InputError(f"two data sets of the suite have the same name: {listing(names)}")
         return out
 
-    def units(self, tables: list[Data]) -> list[Unit]:
+    def units(self, tables: list[UnitTable]) -> list[Unit]:
         """Every unit, in the order in which it is run."""
         out, protocol = [], asdict(self.protocol)
         if not protocol["impute"]:  # a field that came later: studies from before it are still good
             del protocol["impute"]
-        for data in tables:
-            splits = self.protocol.splits(data.y, data.groups, self.seed)
-            mark = fingerprint(data)
+        for table in tables:
+            splits = self.protocol.splits(table.y, table.groups, self.seed)
             for method in self.methods:
                 for split in splits:
                     what = (method.recipe, method.settings, method.grid)
-                    key = key_of(mark, protocol, what, split.name, self.seed)
-                    out.append(Unit(key, data.name, method, self.protocol, split, self.seed))
+                    key = key_of(table.fingerprint, protocol, what, split.name, self.seed)
+                    random_state = int(key[:8], 16) // 2
+                    out.append(Unit(key, table.name, method, self.protocol, split, self.seed, random_state))
         return out
 
 
@@ -169,35 +120,34 @@ def _method(entry: Mapping[str, Any]) -> Method:
     return method
 
 
-def _load(entry: dict[str, Any]) -> Data:
-    entry.pop("shuffle", None)
+def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:
+    """(name, features, target, positive class, groups) of a [[data]]."""
     if "cohort" in entry:
-        made = make_cohort(**entry["cohort"])
-        name = str(entry.get("name", "cohort"))
-        return _data(name, made.X, made.y, "case")
+        cohort = make_cohort(**entry["cohort"])
+        return str(entry.get("name", "cohort")), cohort.X, cohort.y, "case", None
     if "file" in entry:
-        from ..data.reading import read_table
-
         target = str(entry.get("target", ""))
         frame = read_table(Path(entry["file"]), target=target)
         if target not in frame.columns:
             raise InputError(f"target is {target!r}, which {entry['file']} does not have")
         y = frame.pop(target)
         groups = frame.pop(entry["groups"]) if "groups" in entry else None
-        return _data(str(entry.get("name", Path(entry["file"]).stem)), frame, y, entry.get("positive"), groups)
+        return str(entry.get("name", Path(entry["file"]).stem)), frame, y, entry.get("positive"), groups
     if "name" not in entry:
         raise InputError(f"a [[data]] of the suite needs a 'name', a 'cohort' or a 'file': {entry}")
-    data = load_table(str(entry["name"]))
-    return _data(data.name, data.X, data.y, data.positive)
+    table = load_table(str(entry["name"]))
+    return table.name, table.X, table.y, table.positive, None
 
 
-def _data(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> Data:
-    classes, codes, _, groups = read_target(X, y, None, groups)
-    labels = tuple(str(label) for label in classes)
+def table_of(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> UnitTable:
+    """A pandas table and its target as units see them; the rarest class is positive where none is named."""
+    target = read_target(X, y, None, groups)
+    labels = [str(label) for label in target.classes]
     if positive is not None and str(positive) not in labels:
         raise InputError(f"positive is {positive!r}; data set {name!r} has {listing(labels)}")
-    code = labels.index(str(positive)) if positive is not None else int(np.bincount(codes).argmin())
-    return Data(name, X, codes, labels, code, groups)
+    code = labels.index(str(positive)) if positive is not None else int(np.bincount(target.codes).argmin())
+    schema = Schema.of(X)
+    return UnitTable(name, Encoded(schema, schema.table(X), target), code, fingerprint(X, target, code))
 
 
 def floats_alone(X: Any) -> bool:
@@ -205,18 +155,19 @@ def floats_alone(X: Any) -> bool:
     return all(isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in X.dtypes.unique())
 
 
-def fingerprint(data: Data) -> str:
-    """A hash of the table's content: other values under the same name are other units."""
+def fingerprint(X: Any, target: Target, positive: int) -> str:
+    """A hash of a table's content: other values under the same name are other units."""
     import pandas as pd
 
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps([data.names, list(data.classes), data.positive]).encode())
-    if floats_alone(data.X):
-        digest.update(np.ascontiguousarray(data.X.to_numpy()).tobytes())
+    names = [str(name) for name in X.columns]
+    digest.update(json.dumps([names, [str(label) for label in target.classes], positive]).encode())
+    if floats_alone(X):
+        digest.update(np.ascontiguousarray(X.to_numpy()).tobytes())
     else:
-        digest.update(pd.util.hash_pandas_object(data.X, index=False).to_numpy().tobytes())
-    digest.update(np.ascontiguousarray(data.y).tobytes())
-    digest.update(b"" if data.groups is None else np.ascontiguousarray(data.groups).tobytes())
+        digest.update(pd.util.hash_pandas_object(X, index=False).to_numpy().tobytes())
+    digest.update(np.ascontiguousarray(target.codes).tobytes())
+    digest.update(b"" if target.groups is None else np.ascontiguousarray(target.groups).tobytes())
     return digest.hexdigest()
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import recipes
-from ..estimators.inputs import read_target
 from ..report.answer import LIKELY, answer
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
@@ -19,7 +18,7 @@ from .metrics import METRICS, Scores
 from .selection import score_label
 
 if TYPE_CHECKING:
-    from .conducting import Study
+    from .running import Study
     from .selection import Selection
 
 DETAILED = 100  # selected features with evidence and a small plot
@@ -31,7 +30,7 @@ def summarize(study: Study) -> dict[str, Any]:
     """The whole study; the keys are described in docs/result.md."""
     from .. import __version__
 
-    main, nested, material = study.main, study.main.nested, study.material
+    main, nested, data = study.main, study.main.nested, study.data
     selector = main.selector
     methods = [_method(study, selection) for selection in study.selections]
     result: dict[str, Any] = {
@@ -40,13 +39,13 @@ def summarize(study: Study) -> dict[str, Any]:
         "method": main.method.recipe,
         "settings": {
             "methods": [method.label for method in study.choice.methods[:-1]],
-            "features": study.wishes.features,
-            "groups": material.group_column,
-            "keep": list(study.wishes.keep),
-            "prefilter": study.wishes.prefilter,
+            "n_features_to_select": study.options.n_features_to_select,
+            "groups": data.group_column,
+            "keep": list(study.options.keep),
+            "prefilter": study.options.prefilter,
             "ensemble": selector.ensemble,
-            "rows": study.choice.rows,
-            "positive": None if study.wishes.positive is None else str(study.wishes.positive),
+            "max_samples": study.choice.max_samples,
+            "positive": None if study.options.positive is None else str(study.options.positive),
         },
         "table": _table(study),
         "protocol": _protocol(study),
@@ -59,42 +58,44 @@ def summarize(study: Study) -> dict[str, Any]:
         "formula": _formula(main),
         "score_is": methods[0]["score_is"],
         "stop_reason": methods[0]["stop_reason"],
-        "own_number": methods[0]["own_number"],
+        "chosen_by_method": methods[0]["chosen_by_method"],
         "features": _features(study),
         "groups": [group.to_dict() for group in selector.groups_],
         "methods": methods,
         "curves": {"main": curves(nested), "all": curves(study.baseline.nested)},
         "confusion": confusion(nested),
         "suspects": _suspects(study),
-        "findings": [finding.to_dict() for finding in (*material.findings, *study.failures)],
+        "findings": [finding.to_dict() for finding in (*data.findings, *study.failures)],
         "notes": main.notes,
         "seconds": round(study.seconds, 3),
         "how": {
             "command": study.command,
-            "seed": nested.seed,
+            "random_state": nested.random_state,
             "python": platform.python_version(),
             "versions": {"marginsieve": __version__, **{name: version(name) for name in LIBRARIES}},
         },
     }
     result["suspects"]["trusted"] = study.chance.evident
     result["answer"] = answer(result)
+    result["references"] = recipes.references()
     result["methods_text"], result["bibtex"] = paragraph(result)
+    del result["references"]  # what is cited stands in bibtex
     return dict(_plain(result))
 
 
 def _table(study: Study) -> dict[str, Any]:
-    material, nested, selector = study.material, study.main.nested, study.main.selector
+    data, nested, selector = study.data, study.main.nested, study.main.selector
     counts = np.bincount(nested.truth, minlength=len(nested.classes))
     return {
-        "target": material.target,
+        "target": data.target,
         "rows": len(nested.truth),
-        "features": material.X.shape[1],
+        "features": data.X.shape[1],
         "classes": {str(label): int(count) for label, count in zip(nested.classes, counts, strict=True)},
         "positive": str(nested.classes[nested.positive]),
         "kinds": _counted(selector.columns_.kind),
-        "missing_cells": float(material.X.isna().to_numpy().mean()),
-        "id_columns": list(material.ids),
-        "dropped_columns": list(material.left_out),
+        "missing_cells": float(data.X.isna().to_numpy().mean()),
+        "id_columns": list(data.ids),
+        "dropped_columns": list(data.left_out),
         "constant_columns": selector.constant_,
         "equal_columns": [list(group) for group in selector.duplicates_],
     }
@@ -104,9 +105,9 @@ def _protocol(study: Study) -> dict[str, Any]:
     nested, scores = study.main.nested, study.main.scores
     return {
         "outer": "repeated stratified cross-validation" + (", grouped" if nested.groups is not None else ""),
-        "folds": study.choice.folds,
+        "folds": study.choice.cv,
         "repeats": nested.repeats,
-        "seed": nested.seed,
+        "random_state": nested.random_state,
         "interval": f"{scores.level:.0%} percentile bootstrap over "
         + ("groups" if nested.groups is not None else "samples"),
         "draws": scores.draws,
@@ -116,7 +117,7 @@ def _protocol(study: Study) -> dict[str, Any]:
 
 def _method(study: Study, selection: Selection) -> dict[str, Any]:
     selector, nested, stable = selection.selector, selection.nested, selection.stability
-    does, source = recipes.summary(selection.method.recipe)
+    recipe = recipes.entry(selection.method.recipe)
     baseline = selection.method.baseline
     path = selector.path_
     steps = sorted((step for step in path.steps if np.isfinite(step.score)), key=lambda step: step.size)
@@ -124,8 +125,9 @@ def _method(study: Study, selection: Selection) -> dict[str, Any]:
         "name": selection.method.recipe,
         "title": selection.method.title,
         "baseline": baseline,
-        "does": "All features with the same kind of machine and the same threshold." if baseline else does,
-        "source": "" if baseline else source,
+        "does": "All features with the same kind of machine and the same threshold." if baseline else recipe.does,
+        "source": "" if baseline else recipe.source,
+        "citation": [] if baseline else list(recipe.citation),
         "scores": _scores(selection.scores),
         "difference": _scores(study.difference(selection)),
         "n_features": selector.n_features_,
@@ -142,7 +144,7 @@ def _method(study: Study, selection: Selection) -> dict[str, Any]:
         "scored_by": path.scored_by,
         "score_is": score_label(selector),
         "stop_reason": path.stop_reason,
-        "own_number": None if path.own is None else path.own.to_dict(),
+        "chosen_by_method": None if path.stop is None else path.stop.to_dict(),
         "kernel": _name(selector.kernel),
         "left_out": _left_out(selector),
         "notes": selection.notes,
@@ -151,11 +153,11 @@ def _method(study: Study, selection: Selection) -> dict[str, Any]:
 
 
 def _size_rule(selector: Any) -> str:
-    """How the number of features came about: given, own (the method's), best or one-se."""
-    asked = selector.n_features_to_select
-    if asked is None:
-        return "one-se" if selector.path_.own is None or selector.ensemble else "own"
-    return asked if isinstance(asked, str) else "given"
+    """How the number of features came about: given, method (chosen by it), best or one-se."""
+    size = selector.n_features_to_select
+    if size is None:
+        return "one-se" if selector.path_.stop is None or selector.ensemble else "method"
+    return size if isinstance(size, str) else "given"
 
 
 def _left_out(selector: Any) -> list[dict[str, Any]] | None:
@@ -182,19 +184,21 @@ def _features(study: Study) -> list[dict[str, Any]]:
     frame = study.features.query("selected").head(LISTED)
     others = [s for s in study.selections[1:] if not s.method.baseline]
     chosen = {s.method.title: set(s.selector.get_feature_names_out()) for s in others}
-    classes, codes, _, _ = read_target(study.material.X, study.material.y, None, None)
-    labels = [str(label) for label in classes]
+    codes, labels = study.main.nested.truth, [str(label) for label in study.main.nested.classes]
     groups = {
         name: k for k, group in enumerate(study.model.groups_, 1) for name in (group.representative, *group.members)
     }
     out: list[dict[str, Any]] = []
     for entry in frame.drop(columns=["selected", "like"]).to_dict("records"):
-        told: dict[str, Any] = {**{str(key): value for key, value in entry.items()}, "group": groups.get(entry["name"])}
-        told["also_by"] = [name for name, some in chosen.items() if entry["name"] in some]
+        values: dict[str, Any] = {
+            **{str(key): value for key, value in entry.items()},
+            "group": groups.get(entry["name"]),
+        }
+        values["also_by"] = [name for name, some in chosen.items() if entry["name"] in some]
         if len(out) < DETAILED:
-            column = study.material.X[entry["name"]]
-            told |= evidence(column, entry["kind"], codes, labels, study.main.nested.positive)
-        out.append(told)
+            column = study.data.X[entry["name"]]
+            values |= evidence(column, entry["kind"], codes, labels, study.main.nested.positive)
+        out.append(values)
     return out
 
 
@@ -212,8 +216,8 @@ def _suspects(study: Study) -> dict[str, Any]:
     if frame is None:
         return {"judged": 0, "count": 0, "named_by": "row", "rows": []}
     names = frame["label"] if "label" in frame else frame["row"]
-    told = frame.assign(label=names.astype(str))[frame["suspect"]]
-    rows = told.drop(columns="suspect").rename(columns={"row": "sample"}).to_dict("records")
+    values = frame.assign(label=names.astype(str))[frame["suspect"]]
+    rows = values.drop(columns="suspect").rename(columns={"row": "sample"}).to_dict("records")
     count = sum(row["suspicion"] >= LIKELY for row in rows)
     return {"judged": len(frame), "count": count, "named_by": "sample" if "label" in frame else "row", "rows": rows}
 

@@ -11,15 +11,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_random_state
 
-from ..algebra.gram import Gram
-from ..contracts import Array, IntArray
+from ..contracts import Array, Gram, IntArray, Kernel, Solution
 from ..errors import InputError, listing
-from ..estimators.inputs import choose_rows
-from ..estimators.selector import SVMSelector
-from ..fitting import inner_folds as cut
-from ..fitting.parts import resolve
-from ..fitting.training import Part, Plan, Prepared, prepare
-from .metrics import ranking_auc
+from ..estimators import SVMSelector
+from ..estimators.inputs import encode
+from ..fitting.held_out import hold_out, inner_folds
+from ..fitting.part import Encoded, sampled
+from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
+from ..fitting.preparation import Prepared, prepare
+from ..fitting.procedure import plan_of
+from ..fitting.settings import Plan
+from ..outcomes.scores import balanced_accuracy, ranking_auc
 
 GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "machine": {
@@ -61,36 +63,34 @@ def tune(
     matrices and warm starts; then those of the search (`search__C2` and the like), by a whole search in each fold.
     `grid` maps parameters to values; by default C (r for a sphere), the width where the kernel has one, and C2.
     """
-    made = clone(selector)
-    parts = {axis: resolve(axis, getattr(made, axis)) for axis in ("kernel", "machine", "criterion", "search")}
-    made.set_params(**parts)
-    part, _ = made._read(X, y, sample_weight, groups)
+    copy: SVMSelector = clone(selector)
+    parts = {"kernel": kernel_of, "machine": machine_of, "criterion": criterion_of, "search": search_of}
+    copy.set_params(**{axis: part_of(getattr(copy, axis)) for axis, part_of in parts.items()})
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-    sample, boosted = choose_rows(part, made.rows, rng)
-    part = Part(part.table, part.y, boosted, part.groups).take(sample)
-    known = made.get_params()
+    encoded = sampled(encode(copy, X, y, copy.kinds, sample_weight, groups), copy.max_samples, rng)
+    known = copy.get_params()
     if grid is None:
         grid = {name: values for kind in GRIDS.values() for name, values in kind.items() if name in known}
-    _refuse(made, grid)
-    folds, _ = cut.inner_folds(cv, part, made.classes_.tolist(), rng)
+    _refuse(copy, grid)
+    part, _ = encoded.part()
+    folds, _ = inner_folds(cv, part, encoded.target.classes.tolist(), rng)
     params: dict[str, Any] = {}
     scores: dict[str, float] = {}
     first = {name: tuple(values) for name, values in grid.items() if not name.startswith("search__")}
     second = {name: tuple(values) for name, values in grid.items() if name.startswith("search__")}
     if first:
-        params, scores["machine"] = tune_machine(made, part, made._plan(part), first, folds)
-        made.set_params(**params)
+        params, scores["machine"] = tune_machine(copy, encoded, first, folds)
+        copy.set_params(**params)
     if second:
-        chosen, scores["search"] = _tune_search(made, part, second, folds, int(rng.integers(2**31)), n_jobs)
-        made.set_params(**chosen)
+        chosen, scores["search"] = _tune_search(copy, encoded, second, folds, int(rng.integers(2**31)), n_jobs)
+        copy.set_params(**chosen)
         params |= chosen
-    return Tuned(clone(made), params, scores)
+    return Tuned(clone(copy), params, scores)
 
 
 def tune_machine(
     selector: SVMSelector,
-    part: Part,
-    plan: Plan,
+    encoded: Encoded,
     grid: Mapping[str, Sequence[Any]],
     splits: Sequence[tuple[IntArray, IntArray]],
 ) -> tuple[dict[str, Any], float]:
@@ -102,17 +102,19 @@ def tune_machine(
     """
     _refuse(selector, grid)
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    plans = [_at(selector, point, part) for point in points]
+    (part, _), plan = encoded.part(), plan_of(selector, encoded)
+    plans = [_at(selector, point, encoded) for point in points]
     values: list[Array] = []
     rows = np.concatenate([test for _, test in splits])
     for train, test in splits:
         ready = prepare(plan, part.take(train), np.random.default_rng(0))
         values.append(np.array(list(_along_grid(points, plans, ready, ready.rows(part.table.Z[test])))))
     decision, truth, weight = np.concatenate(values, axis=1), part.y[rows], part.weight[rows]
-    score = np.array([_balanced(_predicted(value, plan), truth, weight) for value in decision])
+    called = plan.outcome.called
+    score = np.array([balanced_accuracy(called(value) == truth, truth, weight) for value in decision])
     ties = np.flatnonzero(score >= score.max() - 1e-12)
-    if plan.n_classes == 2 and len(ties) > 1:
-        positive = truth == plan.positive
+    if plan.outcome.binary and len(ties) > 1:
+        positive = truth == plan.outcome.positive
         area = np.round([ranking_auc(decision[k, :, 0], positive, weight[None, :])[0] for k in ties], 12)
         ties = ties[area == area.max()]
     return points[ties[-1]], float(score[ties[-1]])
@@ -135,73 +137,71 @@ def _refuse(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
         raise InputError(f"the grid has no value for {listing(empty)}")
 
 
-def _at(selector: SVMSelector, point: dict[str, Any], part: Part) -> Plan:
+def _at(selector: SVMSelector, point: dict[str, Any], encoded: Encoded) -> Plan:
     """The selector's plan at a point of the grid; it refuses values that make no sense."""
-    made: SVMSelector = clone(selector).set_params(**point)
-    made.classes_, made.columns_ = selector.classes_, selector.columns_
-    return made._plan(part)
+    return plan_of(clone(selector).set_params(**point), encoded)
 
 
 def _along_grid(points: list[dict[str, Any]], plans: list[Plan], ready: Prepared, rows: Any) -> Iterator[Array]:
     """Decision values (rows, k) point by point: points of one kernel share its matrix and start from the last."""
-    shared: dict[str, tuple[Gram, Array, Array]] = {}
+    shared: dict[str, Gram] = {}
+    against: dict[str, tuple[Array, Array]] = {}
     warm: dict[str, Any] = {}
     for point, plan in zip(points, plans, strict=True):
         kernel = repr(sorted((name, value) for name, value in point.items() if name.startswith("kernel")))
-        if kernel not in shared:
-            gram = _gram(plan.kernel, ready, [gram for gram, _, _ in shared.values()])
-            shared[kernel] = gram, gram.matrix(rows), gram.diagonal(rows)
-        gram, cross, diagonal = shared[kernel]
-        cost = plan.costs(ready.y, ready.problem.sample_weight)
-        problem = replace(ready.problem, machine=plan.machine, cost=cost)
-        warm[kernel] = problem.solve(gram, warm.get(kernel))
-        yield np.column_stack(
-            [
-                cross @ s.coef + s.diagonal * diagonal + s.intercept
-                if s.weights is None and s.scale is None
-                else plan.machine.decision(s, gram, rows)
-                for s in warm[kernel]
-            ]
-        )
+        cost = plan.outcome.costs(ready.y, ready.problem.sample_weight)
+        problem = replace(ready.problem, kernel=plan.kernel, machine=plan.machine, cost=cost)
+        if plan.machine.needs == "columns":
+            view = problem.view()
+        else:
+            if kernel not in shared:
+                shared[kernel] = _gram(plan.kernel, ready, list(shared.values()))
+                against[kernel] = shared[kernel].matrix(rows), shared[kernel].diagonal(rows)
+            view = shared[kernel]
+        warm[kernel] = problem.solve(view, warm.get(kernel))
+        yield np.column_stack([_values(plan, one, view, rows, against.get(kernel)) for one in warm[kernel]])
 
 
-def _gram(kernel: Any, ready: Prepared, known: list[Gram]) -> Gram:
+def _values(plan: Plan, solution: Solution, view: Any, rows: Any, against: tuple[Array, Array] | None) -> Array:
+    """(rows,) decision values; K against the rows and their diagonal are known where the machine has a kernel."""
+    if against is None or not solution.is_expansion:
+        return plan.machine.decision(solution, view, rows)
+    cross, diagonal = against
+    return np.asarray(cross @ solution.coef + solution.diagonal * diagonal + solution.intercept)
+
+
+def _gram(kernel: Kernel, ready: Prepared, known: list[Gram]) -> Gram:
     """The kernel on the prepared rows; at another width of a known one, its product is reused."""
-    scale = kernel.scale(ready.problem.table, ready.problem.sample_weight)
+    table = ready.problem.table
+    weight = kernel.start(table, ready.problem.sample_weight)
     for gram in known:
-        if {**gram.kernel.get_params(), "width": 0} == {**kernel.get_params(), "width": 0}:
-            return gram.rescaled(scale)
-    return Gram.build(kernel, ready.problem.table, scale=scale)
+        if _but_width(gram.kernel) == _but_width(kernel):
+            return gram.rescaled(weight)
+    return kernel.bind(table, weight, np.arange(table.shape[1]))
+
+
+def _but_width(kernel: Any) -> dict[str, Any]:
+    return {**kernel.get_params(), "width": 0, "": type(kernel)}
 
 
 def _tune_search(
     selector: SVMSelector,
-    part: Part,
+    encoded: Encoded,
     grid: Mapping[str, Sequence[Any]],
     folds: Sequence[tuple[IntArray, IntArray]],
     seed: int,
     n_jobs: int | None,
 ) -> tuple[dict[str, Any], float]:
     """The point whose searches rank held-out rows best, on average over sizes from all features down to a few."""
+    part, _ = encoded.part()
     n = part.table.shape[1]
     sizes = tuple(sorted({max(1, round(n / 4**k)) for k in range(8)}))
     best: tuple[dict[str, Any], float] = {}, -np.inf
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
-        plan = _at(selector, point, part)
-        held = cut.hold_out(plan, part, sizes, folds, np.random.SeedSequence(seed), n_jobs)
+        plan = _at(selector, point, encoded)
+        held = hold_out(plan, part, sizes, folds, np.random.SeedSequence(seed), n_jobs)
         score = float(np.mean(held.scores(part.y, part.weight, plan)[0]))
         if score > best[1]:
             best = point, score
     return best
-
-
-def _balanced(predicted: IntArray, truth: IntArray, weight: Array) -> float:
-    sides = [truth == code for code in np.unique(truth)]
-    return float(np.mean([np.average(predicted[side] == truth[side], weights=weight[side]) for side in sides]))
-
-
-def _predicted(value: Array, plan: Plan) -> IntArray:
-    if plan.n_classes > 2:
-        return np.asarray(value.argmax(axis=1))
-    return np.where(value[:, 0] > 0, plan.positive, 1 - plan.positive)

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.numerals import is_text, read_numerals, separated
-from ..data.table import as_frame
+from ..data.table import Schema, as_frame
 from ..errors import InputError, listing
-from ..estimators.suspects import find_suspects
+from ..estimators import find_suspects
+from ..fitting.part import Encoded
+from ..outcomes import Target, positive_code, read_target
 from .findings import MIXED, Finding, findings_of, leaks, number_share
+from .suite import fingerprint
+from .units import UnitTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +37,7 @@ DATE = re.compile(rf"(?:{YEAR}([-/.]){MONTH}\1{DAY}|{DAY}([-/.]){DAY}\2{YEAR})(?
 
 
 @dataclass(frozen=True)
-class Material:
+class StudyData:
     """Features X, classes y, groups of rows that belong together, names of the rows; columns left out; findings."""
 
     X: pd.DataFrame
@@ -54,6 +58,14 @@ class Material:
     @property
     def gaps(self) -> bool:
         return bool(self.X.isna().to_numpy().any())
+
+    def table(self, positive: Any = None) -> UnitTable:
+        """The table as units see it: encoded once, the target read once."""
+        target = read_target(self.X, self.y, None, self.groups)
+        plain = Target(target.classes, target.codes, np.ones(len(target.codes)))
+        schema, code = Schema.of(self.X), positive_code(plain, positive)
+        encoded = Encoded(schema, schema.table(self.X), target)
+        return UnitTable("table", encoded, code, fingerprint(self.X, target, 0))
 
     def filled(self) -> pd.DataFrame:
         """The features with the median, or a level of its own, in empty cells, for what takes none; labels unseen."""
@@ -76,7 +88,7 @@ def from_frame(
     drop: Sequence[str] = (),
     ids: Sequence[str] | None = None,
     keep: Sequence[str] = (),
-) -> Material:
+) -> StudyData:
     """A table with its target; `ids` names the columns that tell rows apart, None finds them, except among `keep`."""
     labels = None if _numbered(frame) else frame.index.to_flat_index().to_series(index=range(len(frame)))
     frame = _tidied(frame.reset_index(drop=True))
@@ -100,7 +112,7 @@ def from_frame(
     group = None if groups is None else frame[groups]
     found = [*alarms, *findings_of(X, y, group), *repeats, *unusable, *told, *_of_ids(names, ids is None)]
     found.sort(key=lambda finding: finding.level != "alarm")
-    return Material(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(found))
+    return StudyData(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(found))
 
 
 def _numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
@@ -195,7 +207,7 @@ def _plain_number(text: Any) -> bool:
     return True
 
 
-def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Sequence[Any] = ()) -> Material:
+def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Sequence[Any] = ()) -> StudyData:
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
     import pandas as pd
 
@@ -325,24 +337,24 @@ def _of_groups(X: pd.DataFrame) -> list[Finding]:
     return [Finding("groups", "alarm", text.format(repr(name)), (name,)) for name in found]
 
 
-def label_of(material: Material, positive: str) -> Any:
+def label_of(data: StudyData, positive: str) -> Any:
     """The class that the text `positive` names."""
-    for label in material.y.unique():
+    for label in data.y.unique():
         if str(label) == positive:
             return label
-    known = listing([str(label) for label in material.y.unique()])
-    raise InputError(f"positive is {positive!r}; the target {material.target!r} has {known}")
+    known = listing([str(label) for label in data.y.unique()])
+    raise InputError(f"positive is {positive!r}; the target {data.target!r} has {known}")
 
 
 def suspects_of(
     frame: Any, target: str, *, groups: str | None = None, drop: Sequence[str] = (), **settings: Any
 ) -> tuple[pd.DataFrame, tuple[Finding, ...]]:
     """`find_suspects` on a table with its target: the rows' `label`, the columns `groups` and `target` come first."""
-    material = from_frame(frame, target, groups=groups, drop=drop)
-    found = find_suspects(material.filled(), material.y, groups=material.groups, **settings)
-    found.insert(0, target, material.y.to_numpy())
+    data = from_frame(frame, target, groups=groups, drop=drop)
+    found = find_suspects(data.filled(), data.y, groups=data.groups, **settings)
+    found.insert(0, target, data.y.to_numpy())
     if groups is not None:
-        found.insert(0, groups, material.groups.to_numpy())
-    if material.labels is not None and "label" not in found:
-        found.insert(0, "label", np.asarray(material.labels))
-    return found, material.findings
+        found.insert(0, groups, data.groups.to_numpy())
+    if data.labels is not None and "label" not in found:
+        found.insert(0, "label", np.asarray(data.labels))
+    return found, data.findings

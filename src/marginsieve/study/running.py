@@ -13,16 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..contracts import Progress
-from ..errors import InputError, many, positive_number, whole_number
-from ..estimators.inputs import MOST_ROWS, read_target
-from ..estimators.suspects import find_suspects
-from ..solvers.highs import SolverError
+from ..errors import InputError, SolverError, many, positive_number, whole_number
+from ..estimators import find_suspects
+from ..estimators.suspects import judge_labels, ramp_selector
+from ..fitting.part import MOST_ROWS
+from ..outcomes import Target, units_per_class
+from ..report import charts
+from ..report.render import render, render_in_notebook
 from .chance import Chance, above_chance
-from .choosing import FOLDS, Choice, Method, choose
-from .findings import Finding, units_of
-from .material import Material, from_arrays
+from .choosing import FOLDS, Choice, choose
+from .engine import workers
+from .files import check_folder, write_study, write_text
+from .findings import Finding
 from .metrics import Scores, score_difference
-from .selection import Selection, Wishes, configured, run
+from .selection import Selection, StudyOptions, prepare_method, run_method
+from .study_data import StudyData, from_arrays
+from .summary import summarize
+from .units import Method, UnitTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +46,9 @@ class Study:
     writes the page; in a notebook the study shows itself.
     """
 
-    material: Material
+    data: StudyData
     choice: Choice
-    wishes: Wishes
+    options: StudyOptions
     selections: tuple[Selection, ...]  # the main method first, all features last
     chance: Chance
     judged: pd.DataFrame | None  # what find_suspects says of every sample
@@ -72,7 +79,7 @@ class Study:
     @cached_property
     def predictions(self) -> pd.DataFrame:
         """The main method's out-of-fold predictions."""
-        return self.main.predictions(self.material.labels)
+        return self.main.predictions(self.data.labels)
 
     @cached_property
     def suspects(self) -> pd.DataFrame | None:
@@ -81,9 +88,9 @@ class Study:
             return None
         frame = self.judged.reset_index(drop=True)
         frame.insert(0, "row", np.arange(1, len(frame) + 1))
-        if self.material.labels is not None:
-            frame.insert(1, "label", np.asarray(self.material.labels))
-        frame.insert(list(frame.columns).index("suspicion"), "truth", np.asarray(self.material.y))
+        if self.data.labels is not None:
+            frame.insert(1, "label", np.asarray(self.data.labels))
+        frame.insert(list(frame.columns).index("suspicion"), "truth", np.asarray(self.data.y))
         nested = self.main.nested
         frame["missed"] = (nested.predicted != nested.truth).mean(axis=0)
         return frame.sort_values("suspicion", ascending=False, kind="stable", ignore_index=True)
@@ -97,39 +104,29 @@ class Study:
             (theirs.predicted, theirs.decision),
             ours.positive,
             ours.groups,
-            seed=ours.seed,
+            seed=ours.random_state,
         )
 
     @cached_property
     def result(self) -> dict[str, Any]:
         """The whole study as plain JSON: what result.json holds and the report shows."""
-        from .summary import summarize
-
         return summarize(self)
 
     def html(self) -> str:
         """The report as one page without links to anywhere."""
-        from ..report.render import render
-
         return render(self.result)
 
     def report(self, file: str | Path) -> Path:
         """Write the report to a file."""
-        from .files import write_text
-
         write_text(Path(file), self.html())
         return Path(file)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the whole result folder: report, result.json, tables, model, the paragraph for a paper."""
-        from .files import check_folder, write_study
-
         check_folder(Path(folder))
         return write_study(self, Path(folder))
 
     def _repr_html_(self) -> str:
-        from ..report.render import render_in_notebook
-
         return render_in_notebook(self.result)
 
     def __repr__(self) -> str:
@@ -137,33 +134,23 @@ class Study:
 
     def plot_sizes(self, file: str | Path | None = None) -> Any:
         """Score against the number of features, a line per method (matplotlib, the extra `marginsieve[plot]`)."""
-        from ..report import charts as plots
-
-        return plots.sizes(self.result, file)
+        return charts.sizes(self.result, file)
 
     def plot_roc(self, file: str | Path | None = None) -> Any:
         """True against false positives, out of fold, of the main method and of all features."""
-        from ..report import charts as plots
-
-        return plots.roc(self.result, file)
+        return charts.roc(self.result, file)
 
     def plot_precision_recall(self, file: str | Path | None = None) -> Any:
         """Precision against recall, out of fold."""
-        from ..report import charts as plots
-
-        return plots.precision_recall(self.result, file)
+        return charts.precision_recall(self.result, file)
 
     def plot_calibration(self, file: str | Path | None = None) -> Any:
         """Observed shares against predicted probabilities, out of fold."""
-        from ..report import charts as plots
-
-        return plots.calibration(self.result, file)
+        return charts.calibration(self.result, file)
 
     def plot_features(self, file: str | Path | None = None) -> Any:
         """How often each selected feature was selected over the outer folds."""
-        from ..report import charts as plots
-
-        return plots.frequencies(self.result, file)
+        return charts.frequencies(self.result, file)
 
 
 def study(
@@ -173,18 +160,18 @@ def study(
     methods: str | Sequence[str] = "auto",
     minutes: float | None = None,
     positive: Any = None,
-    features: int | None = None,
+    n_features_to_select: int | None = None,
     groups: Any = None,
     ids: Sequence[str] | None = None,
     keep: Sequence[str] = (),
     prefilter: tuple[str, int] | None = None,
     ensemble: int | None = None,
     kernel: str | None = None,
-    rows: int | None = None,
-    folds: int | None = None,
-    repeats: int | None = None,
+    max_samples: int | None = None,
+    cv: int | None = None,
+    n_repeats: int | None = None,
     suspects: bool = True,
-    seed: int = 0,
+    random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
     folder: str | Path | None = None,
@@ -202,134 +189,145 @@ def study(
         How long it may take, by a table of costs: decides beforehand how many methods and repeats are run.
     positive : label or None
         The class of interest; the rarer one by default.
-    features : int or None
+    n_features_to_select : int or None
         How many features; None lets inner folds (or the method) decide.
     groups : one value per row, or None
         Rows with equal values never sit on both sides of a split.
     ids : column names, or None
         Columns that tell rows apart and are no features; None finds them, () means there are none.
-    keep, prefilter, ensemble, kernel, rows :
+    keep, prefilter, ensemble, kernel, max_samples :
         As in SVMSelector, for every method.
-    folds, repeats : int or None
+    cv, n_repeats : int or None
         Outer folds (5) and how often they are drawn anew (3, or what the minutes allow).
     suspects : bool
         Judge every label by machines that did not see it.
-    seed, n_jobs :
-        The same seed gives the same result, whatever the number of workers.
+    random_state, n_jobs :
+        The same random_state gives the same result, whatever the number of workers.
     progress : callable or None
         Called as progress(what, done, total).
     folder : path or None
         Finished folds are kept there: the same call goes on where it was interrupted.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> import marginsieve
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 20, n_relevant=3, effect=2.0, random_state=0)
+    >>> found = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+    >>> found.features.columns[:2].tolist()
+    ['name', 'rank']
     """
     keep = [keep] if isinstance(keep, str) else keep
-    material = from_arrays(X, y, groups, [ids] if isinstance(ids, str) else ids, keep)
-    wishes = Wishes(positive, features, tuple(keep), prefilter, ensemble, seed, n_jobs)
-    settings = {"methods": methods, "minutes": minutes, "kernel": kernel, "rows": rows, "folds": folds}
-    return conduct(
-        material,
-        wishes,
-        {**settings, "repeats": repeats, "suspects": suspects},
-        progress,
-        None if folder is None else Path(folder),
-    )
+    data = from_arrays(X, y, groups, [ids] if isinstance(ids, str) else ids, keep)
+    options = StudyOptions(positive, n_features_to_select, tuple(keep), prefilter, ensemble, random_state, n_jobs)
+    settings = {"methods": methods, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
+    settings |= {"cv": cv, "n_repeats": n_repeats, "suspects": suspects}
+    return run_study(data, options, settings, progress, None if folder is None else Path(folder))
 
 
-def conduct(
-    material: Material,
-    wishes: Wishes,
+def run_study(
+    data: StudyData,
+    options: StudyOptions,
     settings: dict[str, Any],
     progress: Progress | None = None,
     folder: Path | None = None,
     command: str | None = None,
 ) -> Study:
-    """Choose what to run on the material and run it."""
+    """Choose what to run on the data and run it; the table is encoded once for all methods."""
     since = time.perf_counter()
-    _check(settings, wishes)
-    classes, codes, _, _ = read_target(material.X, material.y, None, None)
-    counts = np.bincount(codes)
-    _check_classes(classes, codes, material, settings["folds"])
+    _check(settings, options)
+    table = data.table(options.positive)
+    target = table.encoded.target
+    counts = np.bincount(target.codes)
+    _check_classes(target, data, settings["cv"])
     choice = choose(
-        *material.X.shape,
-        mixed=material.mixed or material.gaps,
+        *data.X.shape,
+        mixed=data.mixed or data.gaps,
         prevalence=float(counts.min() / counts.sum()),
-        classes=len(classes),
+        classes=len(target.classes),
         most_rows=MOST_ROWS,
-        n_jobs=wishes.n_jobs,
+        n_jobs=options.n_jobs,
         **settings,
     )
-    selectors = [configured(method, material, wishes, choice.rows) for method in choice.methods]
-    clock = _Work(choice, progress)
+    methods = [prepare_method(method, table, options, choice.max_samples) for method in choice.methods]
+    work = _Work(choice, progress)
     done, failures = [], []
-    for method, selector in zip(choice.methods, selectors, strict=True):
-        with clock.part(method) as tick:
-            try:
-                done.append(run(method, selector, material, choice, wishes, folder, tick))
-            except SolverError as error:
-                if method is choice.methods[0] or method.baseline:
-                    raise
-                failures.append(Finding("method", "alarm", f"{method.title} failed: {error}"))
-    with clock.step("shuffled labels", choice.shuffling):
-        chance = above_chance(done[0], material, choice, wishes)
+    with workers([table], options.n_jobs) as run:
+        for method, prepared in methods:
+            with work.part(method) as tick:
+                try:
+                    done.append(run_method(method, prepared, table, choice, options, run, folder, tick))
+                except SolverError as error:
+                    if method is methods[0][0] or method.baseline:
+                        raise
+                    failures.append(Finding("method", "alarm", f"{method.title} failed: {error}"))
+    with work.step("shuffled labels", choice.shuffling):
+        chance = above_chance(done[0], methods, table, choice, options)
     judged = None
     if choice.suspects:
-        with clock.step("judging labels", choice.judging):
-            judged, said = _judged(material, wishes)
-            failures += said
-    return Study(
-        material, choice, wishes, tuple(done), chance, judged, tuple(failures), time.perf_counter() - since, command
-    )
+        with work.step("judging labels", choice.judging):
+            judged, remarks = _judged(data, table, options)
+            failures += remarks
+    seconds = time.perf_counter() - since
+    return Study(data, choice, options, tuple(done), chance, judged, tuple(failures), seconds, command)
 
 
-def _check(settings: dict[str, Any], wishes: Wishes) -> None:
-    whole_number("study", "seed", wishes.seed, 0)
-    if wishes.n_jobs == 0:
+def _check(settings: dict[str, Any], options: StudyOptions) -> None:
+    whole_number("study", "random_state", options.random_state, 0)
+    if options.n_jobs == 0:
         raise InputError("study: n_jobs is 0; it must be 1 or more, or -1 for one per core")
-    if wishes.features is not None:
-        whole_number("study", "features", wishes.features)
+    if options.n_features_to_select is not None:
+        whole_number("study", "n_features_to_select", options.n_features_to_select)
     if settings["minutes"] is not None:
         positive_number("study", "minutes", settings["minutes"])
-    for name, lowest in (("folds", 2), ("repeats", 1), ("rows", 1)):
+    for name, lowest in (("cv", 2), ("n_repeats", 1), ("max_samples", 1)):
         if settings[name] is not None:
             whole_number("study", name, settings[name], lowest)
 
 
-def _check_classes(classes: Any, codes: Any, material: Material, folds: int | None) -> None:
+def _check_classes(target: Target, data: StudyData, cv: int | None) -> None:
     """Every class must be there in every training part, twice, so that inner folds can be made of it."""
-    asked = FOLDS if folds is None else folds
-    for label, count in zip(classes, units_of(codes, material.groups), strict=True):
+    folds = FOLDS if cv is None else cv
+    for label, count in zip(target.classes, units_per_class(target.codes, target.groups), strict=True):
         enough = [some for some in range(2, count + 1) if count - -(-count // some) >= 2]
-        if asked in enough or len(classes) < 2:
+        if folds in enough or len(target.classes) < 2:
             continue
-        units = many(count, "sample" if material.groups is None else "group")
+        units = many(count, "sample" if data.groups is None else "group")
         if enough:
-            few = min(enough, key=lambda some: abs(some - asked))
-            advice = f"it takes {few} outer folds, not {asked} (--folds {few}, folds={few})"
+            few = min(enough, key=lambda some: abs(some - folds))
+            advice = f"it takes {few} outer folds, not {folds} (--folds {few}, cv={few})"
         else:
             advice = "a study needs at least 3 of each class; leave this class out, or join it with another"
-        raise InputError(f"the target {material.target!r} has {units} of class {label!s}: {advice}")
+        raise InputError(f"the target {data.target!r} has {units} of class {label!s}: {advice}")
 
 
-def _judged(material: Material, wishes: Wishes) -> tuple[pd.DataFrame | None, list[Finding]]:
+def _judged(data: StudyData, table: UnitTable, options: StudyOptions) -> tuple[pd.DataFrame | None, list[Finding]]:
     """What is suspect about the labels."""
-    if len(material.X) > MOST_JUDGED:
-        text = f"labels were not judged: {len(material.X)} rows, more than the {MOST_JUDGED} that this is done for"
+    if len(data.X) > MOST_JUDGED:
+        text = f"labels were not judged: {len(data.X)} rows, more than the {MOST_JUDGED} that this is done for"
         return None, [Finding("suspects", "note", text)]
+    settings: dict[str, Any] = {"n_jobs": options.n_jobs, "random_state": options.random_state}
+    settings["clean_rate"] = CLEAN_RATE
     try:
-        told: dict[str, Any] = {"groups": material.groups, "n_jobs": wishes.n_jobs, "random_state": wishes.seed}
-        found = find_suspects(material.filled(), material.y, clean_rate=CLEAN_RATE, **told)
+        if data.gaps:
+            return find_suspects(data.filled(), data.y, groups=data.groups, **settings), []
+        return judge_labels(ramp_selector(), table.encoded, **settings), []
     except (InputError, SolverError) as error:
         return None, [Finding("suspects", "note", f"labels were not judged: {error}")]
-    return found, []
 
 
 class _Work:
     """Work done of all work, in expected seconds, passed on as parts of it finish."""
 
     def __init__(self, choice: Choice, progress: Progress | None) -> None:
-        self.fits, self.cost = choice.folds * choice.repeats + 1, choice.cost
+        self.fits, self.cost = choice.cv * choice.n_repeats + 1, choice.cost
         self.total = sum(self.cost[method.label] for method in choice.methods) * self.fits
         self.total += choice.judging + choice.shuffling
-        self.done, self.say = 0.0, progress or (lambda *_: None)
+        self.done, self.show = 0.0, progress or (lambda *_: None)
 
     def part(self, method: Method) -> AbstractContextManager[Callable[[float], None]]:
         """While a method is run; gives what is called with the number of folds done."""
@@ -339,7 +337,7 @@ class _Work:
     def step(self, name: str, cost: float, pieces: int = 1) -> Iterator[Callable[[float], None]]:
         """While something of this cost is done; gives what is called with the number of pieces done."""
         before = self.done
-        self.say(name, before, self.total)
-        yield lambda count: self.say(name, before + cost * count / pieces, self.total)
+        self.show(name, before, self.total)
+        yield lambda count: self.show(name, before + cost * count / pieces, self.total)
         self.done = before + cost
-        self.say(name, self.done, self.total)
+        self.show(name, self.done, self.total)

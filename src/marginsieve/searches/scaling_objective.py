@@ -5,7 +5,7 @@
     Phi(e) = -J(e) + P(e)                    direction "as-printed"
 
 J is the machine's optimal objective, summed over the binary problems; e_j^2 is the weight of feature j in the kernel
-(s_j^2, over the number of live features where the kernel averages). The penalty is of t = e / e_start:
+(its divisor included). The penalty is of t = e / e_start:
 
     concave  P = C2 * unit / n * sum(1 - exp(-beta t_j)),     l1  P = C2 * unit / n * sum(t_j)
 
@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..algebra.gram import MOST_ON, Gram
-from ..contracts import Array, IntArray
-from ..problem import Problem, Solution
+from ..algebra.smooth import MOST_ON
+from ..contracts import Array, Gram, IntArray, ProblemView, Scalable, Solution
 
 TINY = 1e-300
 
@@ -63,13 +62,14 @@ class Objective:
     """Phi for one problem; `start` (n,) are the factors that it is measured from."""
 
     def __init__(
-        self, problem: Problem, direction: str, penalty: str, C2: float, beta: float | None, scaled: bool
+        self, problem: ProblemView, direction: str, penalty: str, C2: float, beta: float | None, scaled: bool
     ) -> None:
         n = problem.table.shape[1]
-        self.problem = problem
+        assert isinstance(problem.machine, Scalable)
+        self.problem, self.machine = problem, problem.machine
         self.sign = 1.0 if direction == "min-max" else -1.0
-        self.start = problem.scale / problem.root(n)
-        self.contrast = problem.machine.contrast(problem) if self.sign > 0 else None
+        self.start = np.sqrt(problem.feature_weight) / self._root(n)
+        self.contrast = self.machine.contrast(problem) if self.sign > 0 else None
         own = {"concave": 1.0 if scaled else 5.0, "l1": None}[penalty]
         self.unit, self.C2, self.scaled = 1.0, C2, scaled
         self.penalty = Penalty(C2, own if beta is None or own is None else beta, self.start if scaled else np.ones(n))
@@ -102,7 +102,7 @@ class Objective:
 
     def along(self, point: Point, d: Array) -> tuple[Callable[[float], float], Callable[[float], Point]]:
         """l -> Phi, and l -> the point, at e + l d with the machine's coefficients kept."""
-        line = point.gram.along(d * self.problem.root(len(d)))
+        line = point.gram.along(d)
 
         def value(length: float) -> float:
             return self._value(self._dual(point, line.matrix(length)), point.e + length * d, point.live)
@@ -116,8 +116,10 @@ class Objective:
 
     def slope(self, point: Point) -> Array:
         """(p,): dPhi / de_j; the machine re-solved or kept, the gradient is the same (envelope theorem)."""
-        machine, gram, live = self.problem.machine, point.gram, point.live
-        J = self.problem.root(len(live)) * sum(machine.scale_gradient(solution, gram) for solution in point.solutions)
+        gram, live = point.gram, point.live
+        root = self._root(len(live))
+        scale = point.e * root / gram.divisor  # dJ/de = 2 e dJ/dw, in the rounding of the kernel's own scale
+        J = root * sum(2.0 * scale * self.machine.weight_gradient(solution, gram) for solution in point.solutions)
         if self.contrast is None:
             return np.asarray(self.sign * J + self.penalty.slope(point.e, live))
         V = self.contrast[live]
@@ -126,12 +128,17 @@ class Objective:
 
     def _gram(self, before: Point, e: Array, stay: IntArray | None) -> Gram:
         features = before.live if stay is None else before.live[stay]
-        scale = self.problem.scale.copy()
-        scale[features] = e * self.problem.root(len(features))
-        return before.gram.rescaled(scale, None if stay is None else features)
+        weight = self.problem.feature_weight.copy()
+        weight[features] = (e * self._root(len(features))) ** 2
+        return before.gram.rescaled(weight, None if stay is None else features)
+
+    def _root(self, live: int) -> float:
+        """What turns the root of a weight in the kernel into that of a feature weight, before the divisor."""
+        divisor = self.problem.kernel.divisor(live)
+        return 1.0 if divisor == 1.0 else float(np.sqrt(divisor))
 
     def _dual(self, point: Point, K: Array) -> float:
-        return float(sum(self.problem.machine.dual(solution, K) for solution in point.solutions))
+        return float(sum(self.machine.dual(solution, K) for solution in point.solutions))
 
     def _value(self, J: float, e: Array, live: IntArray) -> float:
         penalty = self.penalty.value(e, live)

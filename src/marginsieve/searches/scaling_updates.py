@@ -12,7 +12,7 @@ import numpy as np
 
 from ..contracts import Array, BoolArray
 from ..solvers.bfgs import DampedBFGS
-from ._objective import Objective, Point
+from .scaling_objective import Objective, Point
 
 Curve = Callable[[float], Array]
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from ..contracts import Array, IntArray
 from ..errors import InputError
-from ..estimators.inputs import check_classes, positive_code, read_target
+from ..outcomes import Target, check_classes, positive_code, read_target, stratified_folds, unit_name, units_per_class
 from ..solvers.threads import one_thread
 from .metrics import DRAWS, Scores, score_predictions
+from .protocols import Split
+from .units import seeded
 
 
 @dataclass(frozen=True)
@@ -40,27 +40,21 @@ class Fold:
     def repeat(self) -> int:
         return int(self.name.split(".")[0])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        out = asdict(self)
-        for key in ("test", "predicted", "decision", "support", "probability"):
-            out[key] = None if out[key] is None else out[key].tolist()
-        return out
-
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Fold:
-        """What `to_dict` gave."""
-        whole: Any = lambda key: None if values.get(key) is None else np.asarray(values[key], dtype=np.intp)  # noqa: E731
-        real: Any = lambda key: None if values.get(key) is None else np.asarray(values[key], dtype=float)  # noqa: E731
+    def of_row(cls, row: dict[str, Any]) -> Fold:
+        """The row that a unit left in the store."""
+        result = row["result"]
+        entry = result["by_size"][0]
+        values: Any = lambda key, kind: None if entry.get(key) is None else np.asarray(entry[key], dtype=kind)  # noqa: E731
         return cls(
-            values["name"],
-            whole("test"),
-            whole("predicted"),
-            real("decision"),
-            whole("support"),
-            values["seconds"],
-            tuple(values["notes"]),
-            real("probability"),
+            row["split"],
+            np.asarray(result["test"], dtype=np.intp),
+            values("predicted", np.intp),
+            values("decision", float),
+            values("support", np.intp),
+            row["seconds"],
+            tuple(result["notes"]),
+            values("probability", float),
         )
 
 
@@ -74,7 +68,7 @@ class Nested:
     groups: IntArray | None
     folds: tuple[Fold, ...]
     n_features: int
-    seed: int
+    random_state: int
 
     @property
     def repeats(self) -> int:
@@ -130,8 +124,27 @@ class Nested:
     def scores(self, draws: int = DRAWS, level: float = 0.95) -> Scores:
         """Metrics of the pooled predictions with bootstrap intervals over samples (over groups if there are any)."""
         return score_predictions(
-            self.truth, self.predicted, self.decision, self.positive, self.groups, draws, level, self.seed
+            self.truth, self.predicted, self.decision, self.positive, self.groups, draws, level, self.random_state
         )
+
+
+def nested_splits(target: Target, cv: int, n_repeats: int, random_state: int) -> list[Split]:
+    """Stratified folds (grouped where there are groups), drawn anew for each repeat, with a seed for each fit."""
+    seeds = np.random.SeedSequence(random_state).spawn(n_repeats * (cv + 1))
+    splits = []
+    for repeat in range(n_repeats):
+        first = repeat * (cv + 1)
+        folds = stratified_folds(target.codes, target.groups, cv, _integer(seeds[first]))
+        for k, (train, test) in enumerate(folds):
+            state = _integer(seeds[first + 1 + k])
+            splits.append(Split(f"{repeat}.{k}", repeat, train, test, random_state=state))
+    return splits
+
+
+def collected(target: Target, positive: int, folds: Sequence[Fold], n_features: int, random_state: int) -> Nested:
+    """Folds in their order, whatever the order in which they finished."""
+    ordered = tuple(sorted(folds, key=lambda fold: (fold.repeat, int(fold.test[0]))))
+    return Nested(target.classes, positive, target.codes, target.groups, ordered, n_features, random_state)
 
 
 def nested_cv(
@@ -142,74 +155,84 @@ def nested_cv(
     sample_weight: Any = None,
     groups: Any = None,
     positive: Any = None,
-    folds: int = 5,
-    repeats: int = 3,
-    seed: int = 0,
+    cv: int = 5,
+    n_repeats: int = 3,
+    random_state: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    memory: MutableMapping[str, Fold] | None = None,
 ) -> Nested:
-    """Repeated stratified cross-validation (grouped where groups are given) around the estimator's whole fit.
+    """Repeated stratified cross-validation (grouped where groups are given) around any estimator's whole fit.
 
-    The result depends on the seed alone, not on n_jobs. `progress(done, total)` is called as folds finish. `memory`
-    holds folds by name ("repeat.fold"): those it has are not run, those that finish are put there.
+    Parameters
+    ----------
+    estimator : classifier
+        Cloned and fitted on each training part; with `decision_function` or `predict_proba`.
+    X, y : table and classes
+    sample_weight : (rows,) or None
+        Passed to `fit`.
+    groups : (rows,) or None
+        Rows with equal values never sit on both sides of a split.
+    positive : label or None
+        The class of interest; the rarer one by default.
+    cv : int
+        Outer folds.
+    n_repeats : int
+        How often the folds are drawn anew.
+    random_state : int
+        The result depends on it alone, not on n_jobs.
+    n_jobs : int or None
+        Worker processes.
+    progress : callable or None
+        Called as progress(done, total) as folds finish.
+
+    Returns
+    -------
+    Nested
+        Out-of-fold predictions and what was selected in every fold; `scores()` has metrics with intervals.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.study import nested_cv
+    >>> cohort = make_cohort(60, 30, n_relevant=3, effect=2.0, random_state=0)
+    >>> nested = nested_cv(recipes.fisher(n_features_to_select=3), cohort.X, cohort.y, cv=3, n_repeats=1)
+    >>> nested.scores().value["auc"] > 0.8
+    True
     """
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
-    classes, codes, weight, groups = read_target(X, y, sample_weight, groups)
-    check_classes(classes, codes)
+    target = read_target(X, y, sample_weight, groups)
+    check_classes(target)
     if sample_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
         raise InputError(f"{type(estimator).__name__} does not take sample_weight: leave it out")
-    _enough(classes, codes, groups, folds)
-    if repeats < 1:
-        raise InputError(f"repeats is {repeats!r}; it must be 1 or more")
-    code = positive_code(classes, codes, np.ones(len(codes)), positive)
-    seeds = np.random.SeedSequence(seed).spawn(repeats * (folds + 1))
-    tasks, done = [], []
-    for repeat in range(repeats):
-        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
-        splits = splitter(folds, shuffle=True, random_state=_integer(seeds[repeat * (folds + 1)]))
-        for k, (train, test) in enumerate(splits.split(np.zeros(len(codes)), codes, groups)):
-            random_state = _integer(seeds[repeat * (folds + 1) + 1 + k])
-            given = None if sample_weight is None else weight
-            name = f"{repeat}.{k}"
-            if memory is not None and name in memory:
-                done.append(memory[name])
-                continue
-            tasks.append(delayed(_run)(estimator, X, y, given, groups, code, classes, name, train, test, random_state))
-    for result in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks):
-        if memory is not None:
-            memory[result.name] = result
-        done.append(result)
+    _enough(target, cv)
+    if n_repeats < 1:
+        raise InputError(f"n_repeats is {n_repeats!r}; it must be 1 or more")
+    code = positive_code(Target(target.classes, target.codes, np.ones(len(target.codes))), positive)
+    weight = None if sample_weight is None else target.weight
+    splits = nested_splits(target, cv, n_repeats, random_state)
+    tasks = [delayed(_run)(estimator, X, y, weight, target, code, split) for split in splits]
+    done: list[Fold] = []
+    for fold in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks):
+        done.append(fold)
         if progress is not None:
-            progress(len(done), folds * repeats)
-    ordered = tuple(sorted(done, key=lambda fold: (fold.repeat, int(fold.test[0]))))
-    return Nested(classes, code, codes, groups, ordered, int(X.shape[1]), seed)
+            progress(len(done), len(splits))
+    return collected(target, code, done, int(X.shape[1]), random_state)
 
 
-def _run(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weight: Array | None,
-    groups: IntArray | None,
-    positive: int,
-    classes: Any,
-    name: str,
-    train: IntArray,
-    test: IntArray,
-    random_state: int,
-) -> Fold:
+def _run(estimator: Any, X: Any, y: Any, weight: Array | None, target: Target, positive: int, split: Split) -> Fold:
+    """A unit on a foreign estimator: it is given the user's own rows."""
     since = time.perf_counter()
-    estimator = _seeded(clone(estimator), random_state)
+    estimator, classes, train = seeded(estimator, split.random_state), target.classes, split.train
     extra = {
         key: values[train]
-        for key, values in (("sample_weight", weight), ("groups", groups))
+        for key, values in (("sample_weight", weight), ("groups", target.groups))
         if values is not None and has_fit_parameter(estimator, key)
     }
     with one_thread(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit(_safe_indexing(X, train), _safe_indexing(y, train), **extra)
-        rows = _safe_indexing(X, test)
+        rows = _safe_indexing(X, split.test)
         predicted = np.searchsorted(classes, estimator.predict(rows))
         decision = probability = None
         if len(classes) == 2:
@@ -217,8 +240,8 @@ def _run(
             if hasattr(estimator, "predict_proba"):
                 probability = np.asarray(estimator.predict_proba(rows), dtype=float)[:, positive]
     return Fold(
-        name,
-        test,
+        split.name,
+        split.test,
         predicted.astype(np.intp),
         decision,
         _selected(estimator, int(X.shape[1])),
@@ -226,14 +249,6 @@ def _run(
         tuple(dict.fromkeys(str(item.message) for item in caught)),
         probability,
     )
-
-
-def _seeded(estimator: Any, random_state: int) -> Any:
-    """The estimator with a seed wherever it or a part of it takes one and has none; its own is set in any case."""
-    params = estimator.get_params(deep=True)
-    unset = [name for name in params if name.endswith("__random_state") and params[name] is None]
-    own = ["random_state"] if "random_state" in params else []
-    return estimator.set_params(**dict.fromkeys(own + unset, random_state))
 
 
 def _decision(estimator: Any, rows: Any) -> Array:
@@ -256,17 +271,16 @@ def _selected(estimator: Any, n: int) -> IntArray | None:
     return np.arange(n)
 
 
-def _enough(classes: Any, codes: IntArray, groups: IntArray | None, folds: int) -> None:
+def _enough(target: Target, folds: int) -> None:
     if folds < 2:
-        raise InputError(f"folds is {folds!r}; it must be 2 or more")
-    units = np.arange(len(codes)) if groups is None else groups
-    counts = [len(np.unique(units[codes == k])) for k in range(len(classes))]
+        raise InputError(f"cv is {folds!r}; it must be 2 or more")
+    counts = units_per_class(target.codes, target.groups, len(target.classes))
     rarest = int(np.argmin(counts))
     if counts[rarest] < folds:
-        what = "samples" if groups is None else "groups"
-        few = counts[rarest]
+        few, what = counts[rarest], unit_name(target.groups)
         advice = f"use {few} folds or fewer" if few >= 2 else "a score needs at least 2"
-        raise InputError(f"class {classes[rarest]!s} has {few} {what}, fewer than the {folds} outer folds: {advice}")
+        label = target.classes[rarest]
+        raise InputError(f"class {label!s} has {few} {what}, fewer than the {folds} outer folds: {advice}")
 
 
 def _integer(seed: np.random.SeedSequence) -> int:

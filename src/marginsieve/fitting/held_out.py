@@ -1,7 +1,4 @@
-"""How many features, and where to cut the decision value: both from inner folds in which the search is run anew.
-
-Nothing here looks at decision values of samples that the machine or the selection has seen.
-"""
+"""Decision values of rows that neither the machine nor the selection has seen, by number of features."""
 
 from __future__ import annotations
 
@@ -11,14 +8,15 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import optimize
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from ..contracts import Array, IntArray
 from ..errors import InputError
+from ..outcomes import stratified_folds, unit_name, units_per_class
 from ..solvers.threads import one_thread
 from .ensemble import LEFT_OUT, Member, run_search
-from .training import Part, Plan, decisions
+from .part import Part
+from .settings import Plan
+from .training import decisions
 
 MOST_SIZES = 60  # sizes on the grid of the inner folds
 
@@ -62,9 +60,10 @@ class HeldOut:
         """
         y, weight = y[self.rows], weight[self.rows]
         folds = [self.fold == k for k in np.unique(self.fold)]
-        table = np.array([[_fold_score(v[fold], y[fold], weight[fold], plan) for fold in folds] for v in self.values])
+        score = plan.outcome.score
+        table = np.array([[score(v[fold], y[fold], weight[fold]) for fold in folds] for v in self.values])
         if np.isnan(table).all():
-            pooled = np.array([_fold_score(v, y, weight, plan) for v in self.values])
+            pooled = np.array([score(v, y, weight) for v in self.values])
             return pooled, np.zeros(len(pooled))
         with np.errstate(all="ignore"):
             count = np.sum(~np.isnan(table), axis=1)
@@ -133,33 +132,29 @@ def inner_folds(
 
     A whole number `cv` is lowered to what the rarest class can fill.
     """
-    place = np.zeros(len(part.y))
     if not isinstance(cv, (int, np.integer)):
         return _given_folds(cv, part, names), None
     if cv < 2:
         raise InputError(f"cv is {cv!r}; it must be 2 or more, or a splitter of scikit-learn")
-    count, rarest, what = units_of(part, names)
+    count, rarest = rarest_class(part, names)
     k = min(int(cv), count)
     remark = None
     if k < cv:
+        what = unit_name(part.groups)
         remark = f"class {rarest!r} has {count} {what}, fewer than cv={cv}: {k} inner folds were made"
-    splitter = StratifiedKFold if part.groups is None else StratifiedGroupKFold
-    folds = splitter(k, shuffle=True, random_state=int(rng.integers(2**31)))
-    return list(folds.split(place, part.y, part.groups)), remark
+    return stratified_folds(part.y, part.groups, k, int(rng.integers(2**31))), remark
 
 
-def units_of(part: Part, names: Sequence[Any]) -> tuple[int, Any, str]:
-    """How many samples (or groups) the rarest class has, its name, and what they are; refuses fewer than two."""
-    units = np.arange(len(part.y)) if part.groups is None else part.groups
-    counts = [len(np.unique(units[part.y == code])) for code in range(len(names))]
+def rarest_class(part: Part, names: Sequence[Any]) -> tuple[int, Any]:
+    """How many samples (or groups) the rarest class has, and its name; refuses fewer than two."""
+    counts = units_per_class(part.y, part.groups, len(names))
     rarest = int(np.argmin(counts))
-    what = "samples" if part.groups is None else "groups"
     if counts[rarest] < 2:
         raise InputError(
-            f"class {names[rarest]!r} has {counts[rarest]} {what}: inner folds need at least 2 of each class; "
-            "to do without them give n_features_to_select a number and threshold='margin'"
+            f"class {names[rarest]!r} has {counts[rarest]} {unit_name(part.groups)}: inner folds need at least 2 of each "
+            "class; to do without them give n_features_to_select a number and threshold='margin'"
         )
-    return counts[rarest], names[rarest], what
+    return counts[rarest], names[rarest]
 
 
 def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> list[tuple[IntArray, IntArray]]:
@@ -188,62 +183,3 @@ def choose_size(sizes: Sequence[int], score: Array, error: Array, rule: str) -> 
         return best
     reach = top - float(error[list(sizes).index(best)])
     return int(at[score >= reach - 1e-12].min())
-
-
-def balanced_cut(value: Array, label: Array, weight: Array) -> float:
-    """Halfway between the medians of the two classes' decision values; label (rows,) in {-1, +1}."""
-    return 0.5 * sum(_median(value[label == side], weight[label == side]) for side in (1.0, -1.0))
-
-
-def cost_cut(value: Array, label: Array, weight: Array, false_positive: float, false_negative: float) -> float:
-    """The cut that makes fp * (false positives) + fn * (false negatives) smallest, midway between two values."""
-    order = np.argsort(value, kind="stable")
-    v, positive, w = value[order], label[order] > 0, weight[order]
-    below = np.concatenate([[0.0], np.cumsum(np.where(positive, w * false_negative, 0.0))])
-    above = np.concatenate([np.cumsum(np.where(positive, 0.0, w * false_positive)[::-1])[::-1], [0.0]])
-    total = below + above
-    total[1:-1][v[1:] == v[:-1]] = np.inf  # no cut between equal values
-    edge = np.concatenate([[v[0] - 1.0], 0.5 * (v[1:] + v[:-1]), [v[-1] + 1.0]])
-    lowest = np.flatnonzero(total <= total.min() + 1e-12 * max(total[0], total[-1]))
-    return float(edge[lowest[len(lowest) // 2]])
-
-
-def fit_sigmoid(value: Array, label: Array, weight: Array) -> tuple[float, float]:
-    """(a, b) of P(+1 | f) = 1 / (1 + exp(-(a f + b))) by likelihood with Platt's smoothed targets."""
-    positive = label > 0
-    n_pos, n_neg = float(weight[positive].sum()), float(weight[~positive].sum())
-    target = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
-    unit = float(np.abs(value).max()) or 1.0
-    f = value / unit
-
-    def loss(theta: Array) -> tuple[float, Array]:
-        t = theta[0] * f + theta[1]
-        residual = weight * (1.0 / (1.0 + np.exp(-np.clip(t, -500, 500))) - target)
-        return float(weight @ (np.logaddexp(0.0, t) - target * t)), np.array([residual @ f, residual.sum()])
-
-    start = np.array([0.0, np.log((n_pos + 1) / (n_neg + 1))])
-    a, b = optimize.minimize(loss, start, jac=True, method="BFGS").x
-    return float(a) / unit, float(b)
-
-
-def _median(value: Array, weight: Array) -> float:
-    """The weighted median: a weight of 2 counts as two samples."""
-    order = np.argsort(value, kind="stable")
-    v, mass = value[order], np.cumsum(weight[order])
-    half = 0.5 * mass[-1]
-    left, right = np.searchsorted(mass, half, side="left"), np.searchsorted(mass, half, side="right")
-    return float(0.5 * (v[left] + v[min(right, len(v) - 1)]))
-
-
-def _fold_score(value: Array, y: IntArray, weight: Array, plan: Plan) -> float:
-    if plan.n_classes > 2:
-        right = value.argmax(axis=1) == y
-        return float(np.mean([np.average(right[y == code], weights=weight[y == code]) for code in np.unique(y)]))
-    positive = y == plan.positive
-    if positive.all() or not positive.any():
-        return float("nan")
-    _, place = np.unique(value[:, 0], return_inverse=True)
-    ours = np.bincount(place, weights=weight * positive)
-    others = np.bincount(place, weights=weight * ~positive)
-    won = ours @ (np.cumsum(others) - 0.5 * others)
-    return float(won / (ours.sum() * others.sum()))

@@ -1,0 +1,254 @@
+"""Grams over a block of columns kept as rows: what the geometries with a closed form of sum_j w_j base_j share.
+
+Shapes: m training rows, p live features, Z' the block of live columns kept as rows (p, m).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
+from .line import Line
+from .products import removed
+
+CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
+CELLS_AT_ONCE = 4_000_000  # of a kernel matrix against new rows
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns as rows, contiguous; shared by all Grams until half of its columns have been dropped."""
+
+    features: IntArray  # (b,) places in the table
+    columns: Matrix  # (b, m)
+    weight: Array  # (b,) before the divisor
+    centre: Array | None  # (b,) what was taken off the columns
+    trace: float  # of the weighted sum when the block was made
+
+
+@dataclass(frozen=True, eq=False)
+class BlockGram(Gram):
+    """`product` (m, m) is the weighted sum over the live columns, before the divisor, that A is made of."""
+
+    kernel: Kernel
+    table: TableView
+    feature_weight: Array
+    features: IntArray
+    block: Block
+    place: IntArray  # (p,) where the live features lie in the block
+    product: Array
+
+    # -- what a geometry says of itself --------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def columns_of(cls, table: TableView, live: IntArray) -> tuple[Matrix, Array | None]:
+        """(p, m) the live columns as rows, and what was taken off them (p,) where something was."""
+
+    @staticmethod
+    @abstractmethod
+    def summed(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+        """What A is made of: (p, r), (p,), (p, m) -> (r, m); right is left by default."""
+
+    @abstractmethod
+    def rows_of(self, Z: Matrix) -> Matrix:
+        """New rows (rows, n) as a block (p, rows) of the live features."""
+
+    @abstractmethod
+    def inner_of(self, product: Array) -> Array:
+        """A from a product of the training rows."""
+
+    @abstractmethod
+    def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
+        """(rows, m): sum_j weights_j base_j between rows (the training rows by default) and the training rows."""
+
+    @abstractmethod
+    def outer(self, A: Array) -> Array:
+        """K from A."""
+
+    # -- building ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
+        """The kernel on some features at weights (n,)."""
+        columns, centre = cls.columns_of(table, live)
+        weight = feature_weight[live]
+        product = cls.summed(columns, weight)
+        block = Block(live, columns, weight, centre, float(np.trace(product)))
+        return cls(kernel, table, feature_weight, live, block, np.arange(len(live)), product, **cls.extra(table))
+
+    @classmethod
+    def extra(cls, table: TableView) -> dict[str, Any]:
+        """Further fields of a geometry."""
+        del table
+        return {}
+
+    def without(self, features: IntArray) -> Self:
+        """The Gram with these features dropped: downdated where that is exact enough and cheaper, else rebuilt."""
+        gone = np.searchsorted(self.features, features)
+        live, place = removed(self.features, gone), removed(self.place, gone)
+        if 2 * len(live) > len(self.block.features):
+            product, trace = self.downdated(self.place[gone])
+            if trace > CANCELLATION * self.block.trace:
+                return replace(self, features=live, place=place, product=product)
+        return self.build(self.kernel, self.table, self.feature_weight, live)
+
+    def downdated(self, rows: IntArray) -> tuple[Array, float]:
+        """The product less that of some rows of the block, and its trace."""
+        product = self.product - self.summed(self.block.columns[rows], self.block.weight[rows])
+        return product, float(product.trace())
+
+    def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Self:
+        """The same features, or some of them (sorted), at other weights (n,)."""
+        live = self.features if features is None else features
+        place = self.place if features is None else self.place[np.searchsorted(self.features, features)]
+        block = self.block
+        if len(place) < len(block.features):  # a block of their own: its rows are visited many times
+            centre = None if block.centre is None else block.centre[place]
+            block = replace(block, features=live, columns=block.columns[place], centre=centre)
+            place = np.arange(len(live))
+        weight = feature_weight[live]
+        if features is None and (ratio := _common(weight, self.block.weight[self.place])):
+            product = ratio * self.product
+        else:
+            product = self.summed(block.columns, weight)
+        block = replace(block, weight=weight, trace=float(product.trace()))
+        return replace(self, feature_weight=feature_weight, features=live, block=block, place=place, product=product)
+
+    def only(self, rows: IntArray) -> Self:
+        """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
+        block = replace(self.block, columns=self.block.columns[:, rows])
+        return replace(self, table=self.table.rows(rows), block=block, product=self.product[np.ix_(rows, rows)])
+
+    @cached_property
+    def divisor(self) -> float:  # type: ignore[override]
+        """What the sum over the live features is divided by."""
+        return self.kernel.divisor(len(self.features))
+
+    def divided(self, values: Array) -> Array:
+        """Divided by the divisor, where that is not 1."""
+        return values if self.divisor == 1.0 else values / self.divisor
+
+    @property
+    def weight(self) -> Array:
+        """(p,) w_j of the live features, the divisor included."""
+        return self.divided(self.block.weight[self.place])
+
+    @property
+    def columns(self) -> Matrix:
+        """(p, m): the live columns as rows."""
+        whole = len(self.place) == len(self.block.features)
+        return self.block.columns if whole else self.block.columns[self.place]
+
+    # -- matrices ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def own_inner(self) -> Array:
+        """(m, m): A of the training rows."""
+        return self.inner_of(self.product)
+
+    @cached_property
+    def own_matrix(self) -> Array:
+        """(m, m): K of the training rows."""
+        return np.ascontiguousarray(self.outer(self.own_inner))
+
+    def matrix(self, Z: Matrix | None = None) -> Array:
+        """(m, m), or (rows, m) against new rows Z (rows, n)."""
+        return self.own_matrix if Z is None else np.asarray(self.outer(self.inner(self.weight, Z)))
+
+    def apply(self, c: Array, Z: Matrix | None = None) -> Array:
+        """(rows,): K(rows, training) @ c."""
+        if Z is None:
+            return np.asarray(self.own_matrix @ c)
+        step = max(1, CELLS_AT_ONCE // max(len(c), 1))
+        pieces = [self.matrix(Z[start : start + step]) @ c for start in range(0, Z.shape[0], step)]
+        return np.concatenate(pieces) if pieces else np.empty(0)
+
+    def along(self, direction: Array) -> Line:
+        """Grams at weights (sqrt(w) + l * direction)^2: three matrices (m, m) are made once, a trial costs m^2."""
+        s = np.sqrt(self.feature_weight[self.features])
+        d = direction if self.divisor == 1.0 else direction * np.sqrt(self.divisor)
+        second = self.summed(self.columns, d * d)  # no weight is negative: each product at half the cost
+        first = self.summed(self.columns, (s + d) ** 2) - self.product - second
+        return Line(self, d, first, second)
+
+    @property
+    def total(self) -> Array:
+        """(m, m): the weighted sum over the live columns."""
+        return self.product
+
+    def matrix_of(self, total: Array) -> Array:
+        """K from such a sum."""
+        return np.asarray(self.outer(self.inner_of(total)))
+
+    def moved(self, feature_weight: Array, total: Array) -> Self:
+        """The same features at other weights, whose sum is known."""
+        block = replace(self.block, weight=feature_weight[self.block.features], trace=float(total.trace()))
+        return replace(self, feature_weight=feature_weight, block=block, product=total)
+
+    def subset_sums(self, Z: Matrix | None) -> BlockSums | None:
+        """Sums over many subsets of the live features, with rows Z after the training rows; None for a sparse table."""
+        if self.table.is_sparse:
+            return None
+        own = np.asarray(self.columns)
+        return BlockSums(self, np.hstack([own, own if Z is None else self.rows_of(Z)]))
+
+    def squares_of(self, block: Matrix, weight: Array) -> Array:
+        """(rows,): sum_j w_j base_j of each row of a block (p, rows) with itself, as far as it is not constant."""
+        return np.asarray(weight @ (block * block))
+
+    def further(self, A: Array, squares: Array) -> tuple[Array, Array]:
+        """K of further rows with the training rows from their sums A (rows, m), and of each with itself."""
+        return np.asarray(self.outer(A)), np.asarray(self.outer(squares[len(squares) - len(A) :]))
+
+
+@dataclass(frozen=True)
+class BlockSums:
+    """What the features of a Gram add to A over the training rows and further rows after them, columns (p, rows)."""
+
+    whole: BlockGram
+    columns: Array
+
+    def added(self, places: IntArray) -> tuple[Array, Array]:
+        """What some features add to A (rows, m) and to the rows' sums with themselves (rows,)."""
+        block, weight = np.ascontiguousarray(self.columns[places]), self.whole.block.weight[places]
+        own = np.ascontiguousarray(block[:, : self.whole.table.shape[0]])
+        return self.whole.summed(block, weight, own), self.whole.squares_of(block, weight)
+
+    def gram(self, A: Array, places: IntArray) -> BlockGram:
+        """The Gram over the training rows of the features at some places, from their sum A (m, m)."""
+        return replace(
+            self.whole, features=self.whole.features[places], place=self.whole.place[places], product=0.5 * (A + A.T)
+        )
+
+    def kernel(self, gram: Gram, A: Array, squares: Array) -> tuple[Array, Array]:
+        """K between the further and the training rows, and of each further row with itself."""
+        assert isinstance(gram, BlockGram)
+        return gram.further(gram.divided(A), gram.divided(squares))
+
+
+def new_rows(Z: Matrix, features: IntArray) -> Matrix:
+    """New rows (rows, n) as a block (p, rows) of some features."""
+    if is_sparse(Z):
+        return sparse.csr_array(sparse.csc_array(Z)[:, features].T)
+    return np.ascontiguousarray(Z[:, features].T)
+
+
+def table_columns(table: TableView, live: IntArray) -> Matrix:
+    """(p, m) columns of a table as rows; a copy, or the table itself turned round where all features are live."""
+    everything = len(live) == table.shape[1]
+    if table.is_sparse:
+        return sparse.csr_array((table.Z if everything else table.Z[:, live]).T)
+    return np.ascontiguousarray(table.Z.T if everything else table.Z.T[live])
+
+
+def _common(weight: Array, before: Array) -> float:
+    """The factor by which all weights changed; 0 where they did not change alike."""
+    first = weight[0] / before[0] if before[0] > 0 else 0.0
+    return float(first) if np.allclose(weight, first * before, rtol=1e-14, atol=0.0) else 0.0

@@ -1,0 +1,73 @@
+"""Kernels of squared distances: A = -1/2 sum_j w_j (x_j - z_j)^2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..contracts import Array, IntArray, Matrix, TableView
+from .blocks import new_rows, table_columns
+from .products import as_distance, weighted
+from .smooth import SmoothGram
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceGram(SmoothGram):
+    """K = exp(A); columns are centred, which distances do not see and rounding does."""
+
+    @classmethod
+    def columns_of(cls, table: TableView, live: IntArray) -> tuple[Matrix, Array | None]:
+        """The live columns, centred."""
+        columns = table_columns(table, live)
+        centre = columns.mean(axis=1)
+        return np.subtract(columns, centre[:, None], out=None if len(live) == table.shape[1] else columns), centre
+
+    @staticmethod
+    def summed(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+        """sum_j weights_j left_j right_j', of which distances are made."""
+        return weighted(left, weights, right)
+
+    @property
+    def distance(self) -> bool:
+        """A is minus half a squared distance."""
+        return True
+
+    def base(self, u: Array, v: Array) -> Array:
+        """-(u - v)^2 / 2."""
+        return np.asarray(-0.5 * (u - v) ** 2)
+
+    def rows_of(self, Z: Matrix) -> Matrix:
+        """New rows (rows, n) as a block (p, rows) of the live features, centred as the training rows are."""
+        assert self.block.centre is not None
+        return new_rows(Z, self.features) - self.block.centre[self.place][:, None]
+
+    def inner_of(self, product: Array) -> Array:
+        """A from a product of the training rows."""
+        A = self.divided(product)
+        return as_distance(A, A.diagonal(), A.diagonal())
+
+    def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
+        """(rows, m): -1/2 sum_j weights_j (x_j - z_j)^2."""
+        own = self.columns
+        other = own if Z is None else self.rows_of(Z)
+        A = weighted(other, weights, own)
+        if Z is None:
+            return as_distance(A, A.diagonal(), A.diagonal())
+        return as_distance(A, *(np.einsum("j,jm,jm->m", weights, block, block) for block in (other, own)))
+
+    def diagonal(self, Z: Matrix | None = None) -> Array:
+        """(rows,): K(x, x)."""
+        if Z is None:
+            return self.own_matrix.diagonal().copy()
+        return np.asarray(self.outer(np.zeros(Z.shape[0])))
+
+    def drop_one_diagonal_change(self, d: Array) -> Array:
+        """(p,) of 0: the diagonal does not depend on the features."""
+        del d
+        return np.zeros(len(self.features))
+
+    def further(self, A: Array, squares: Array) -> tuple[Array, Array]:
+        """K of further rows with the training rows from their products A (rows, m), and of each with itself."""
+        m = A.shape[1]
+        return np.asarray(self.outer(as_distance(A, squares[m:], squares[:m]))), self.outer(np.zeros(len(A)))

@@ -1,0 +1,116 @@
+"""Kernels of inner products: A = sum_j w_j x_j z_j."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..contracts import Array, IntArray, Matrix, TableView, is_sparse
+from .blocks import new_rows, table_columns
+from .products import parts, weighted
+from .smooth import SmoothGram
+
+
+@dataclass(frozen=True, eq=False)
+class ProductGram(SmoothGram):
+    """K = outer(sum_j w_j x_j z_j), outer a polynomial."""
+
+    @classmethod
+    def columns_of(cls, table: TableView, live: IntArray) -> tuple[Matrix, Array | None]:
+        """The live columns as they are."""
+        return table_columns(table, live), None
+
+    @staticmethod
+    def summed(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+        """sum_j weights_j left_j right_j'."""
+        return weighted(left, weights, right)
+
+    @property
+    def distance(self) -> bool:
+        """A is a product."""
+        return False
+
+    def base(self, u: Array, v: Array) -> Array:
+        """u v."""
+        return u * v
+
+    def rows_of(self, Z: Matrix) -> Matrix:
+        """New rows (rows, n) as a block (p, rows) of the live features."""
+        return new_rows(Z, self.features)
+
+    def inner_of(self, product: Array) -> Array:
+        """A from a product of the training rows."""
+        return self.divided(product)
+
+    def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
+        """(rows, m): sum_j weights_j x_j z_j."""
+        own = self.columns
+        return weighted(own if Z is None else self.rows_of(Z), weights, own)
+
+    def diagonal(self, Z: Matrix | None = None) -> Array:
+        """(rows,): K(x, x)."""
+        if Z is None:
+            return self.own_matrix.diagonal().copy()
+        part = Z[:, self.features]
+        square = part.multiply(part) if is_sparse(part) else part * part
+        return np.asarray(self.outer(square @ self.weight))
+
+    def drop_one_diagonal_change(self, d: Array) -> Array:
+        """(p,): sum_i d_i [K(x_i, x_i) - K(without j)(x_i, x_i)]."""
+        A, w, out = self.own_inner.diagonal(), self.weight, np.empty(len(self.features))
+        K = self.outer(A)
+        for part in parts(len(w)):
+            z = self.block.columns[self.place[part]]
+            own = np.asarray((z.multiply(z)).toarray() if is_sparse(z) else z * z)
+            out[part] = (K - self.outer(A - w[part, None] * own)) @ d
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class LinearGram(ProductGram):
+    """K = sum_j w_j x_j z_j: everything about one feature is a product with its column."""
+
+    linear: ClassVar[bool] = True
+
+    def _times(self, V: Array) -> Array:
+        """Z'V for the live columns; cheaper on the whole block than after copying the live part of it."""
+        return np.asarray((self.block.columns @ V)[self.place])
+
+    def apply(self, c: Array, Z: Matrix | None = None) -> Array:
+        """(rows,): K(rows, training) @ c, without the matrix."""
+        if Z is None:
+            return np.asarray(self.own_matrix @ c)
+        return np.asarray((self.weight * self._times(c)) @ self.rows_of(Z))
+
+    def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
+        """K(without j) @ c: the whole less one column's part."""
+        u = self.weight * self._times(c)
+        rows = self.block.columns if Z is None else self.rows_of(Z)
+        whole = self.apply(c) if Z is None else u @ rows
+        for part in parts(len(u)):
+            own = rows[self.place[part]] if Z is None else rows[part]
+            yield part, whole - u[part, None] * (own.toarray() if is_sparse(own) else own)
+
+    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
+        """(p,): w_j (z_j'c) (z_j'd), exact as it is."""
+        del exact
+        left = self.block.columns @ c
+        right = left if d is None else self.block.columns @ d
+        return self.divided((self.block.weight * left * right)[self.place])
+
+    def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
+        """(p,): derivative of c'Kc (and of d'diag K) in w_j."""
+        return np.asarray(self._times(c) ** 2) if d is None else super().weight_gradient(c, d)
+
+    def feature_quadratic(self, c: Array) -> Array:
+        """(p,): c'K_j c with K_j = z_j z_j'."""
+        return np.asarray(self._times(c) ** 2)
+
+    def feature_products(self, c: Array, places: IntArray) -> Array:
+        """(k, m): K_j c with K_j = z_j z_j', for the live features at some places."""
+        z = self.block.columns[self.place[places]]
+        z = np.asarray(z.toarray()) if is_sparse(z) else z
+        return np.asarray((z @ c)[:, None] * z)

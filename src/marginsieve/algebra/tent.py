@@ -1,0 +1,98 @@
+"""Kernels of tents: A = sum_j w_j k_j, each k_j a tent in coordinates made for its column (the clinical kernel)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..contracts import Array, IntArray, Matrix, TableView
+from .blocks import BlockGram
+from .products import parts
+from .tents import MISSING, Tents, weighted
+
+
+@dataclass(frozen=True, eq=False)
+class TentGram(BlockGram):
+    """K = sum_j w_j k_j; `tents` has the training rows in the coordinates of the tents."""
+
+    tents: Tents
+
+    @classmethod
+    def extra(cls, table: TableView) -> dict[str, Any]:
+        """The coordinates of the training rows, made once for a table."""
+        return {"tents": table.derived(Tents.of_table)}
+
+    @classmethod
+    def columns_of(cls, table: TableView, live: IntArray) -> tuple[Matrix, Array | None]:
+        """The live columns in the coordinates of their tents."""
+        U = table.derived(Tents.of_table).U
+        return U if len(live) == table.shape[1] else U[live], None
+
+    @staticmethod
+    def summed(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+        """sum_j weights_j k_j."""
+        return weighted(left, weights, left if right is None else right)
+
+    def only(self, rows: IntArray) -> Self:
+        """The Gram among some training rows, in the coordinates of all."""
+        return replace(super().only(rows), tents=self.tents.rows(rows))
+
+    def rows_of(self, Z: Matrix) -> Matrix:
+        """New rows (rows, n) as a block (p, rows) in the coordinates of the live features."""
+        return self.tents.of_rows(Z, self.features)
+
+    def inner_of(self, product: Array) -> Array:
+        """A from a sum over the training rows."""
+        return self.divided(product)
+
+    def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
+        """(rows, m): sum_j weights_j k_j."""
+        own = self.columns
+        return weighted(own if Z is None else self.rows_of(Z), weights, own)
+
+    def outer(self, A: Array) -> Array:
+        """A itself."""
+        return A
+
+    def diagonal(self, Z: Matrix | None = None) -> Array:
+        """(rows,): K(x, x), the weights of what is observed."""
+        if Z is None:
+            return self.own_matrix.diagonal().copy()
+        return np.asarray(self.weight @ (self.rows_of(Z) < MISSING))
+
+    def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
+        """K(without j) @ c: the whole less one column's part."""
+        whole = self.apply(c, Z)
+        for part in parts(len(self.features)):
+            left = None if Z is None else self.tents.of_rows(Z, self.features[part])
+            own = self.tents.products(self.features[part], c, left)
+            yield part, whole - self.weight[part, None] * own
+
+    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
+        """(p,): w_j c'K_j d, exact as it is."""
+        del exact
+        return self.weight * self.tents.quadratics(self.features, c, c if d is None else d)
+
+    def drop_one_diagonal_change(self, d: Array) -> Array:
+        """(p,): w_j times the sum of d over the rows in which feature j is observed."""
+        return self.weight * self.tents.observed(self.features, d)
+
+    def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
+        """(p,): derivative of c'Kc (and of d'diag K) in w_j."""
+        own = 0.0 if d is None else self.tents.observed(self.features, d)
+        return np.asarray(self.feature_quadratic(c) + own)
+
+    def feature_quadratic(self, c: Array) -> Array:
+        """(p,): c'K_j c."""
+        return self.tents.quadratics(self.features, c, c)
+
+    def feature_products(self, c: Array, places: IntArray) -> Array:
+        """(k, m): K_j c for the live features at some places."""
+        return self.tents.products(self.features[places], c)
+
+    def squares_of(self, block: Matrix, weight: Array) -> Array:
+        """(rows,): the weights of what each row of a block (p, rows) has observed."""
+        return np.asarray(weight @ (block < MISSING))

@@ -1,0 +1,116 @@
+"""What a fit says beside its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..contracts import Array, Interpolates, PricesFeatures, TableView, is_sparse
+from ..errors import InputError, listing
+from ..problem import is_filter
+from .part import Part
+from .settings import Plan, Settings
+from .training import Searched
+
+DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
+FEWEST = 10  # rows from which on a column of categories can look like an id
+DISTINCT = 0.8  # categories per row above which it does
+DROWNS = 1e14  # and one so much wider leaves nothing of the others
+
+
+def of_table(plan: Plan, names: Sequence[str], constant: Sequence[str], part: Part) -> list[str]:
+    """Columns to keep that do not vary, a class too small for the sampler, a column that decides the kernel alone."""
+    notes = []
+    if lost := [names[j] for j in plan.keep if names[j] in constant]:
+        notes.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
+    count, sampler = int(np.bincount(part.y).min()), plan.sampler
+    if isinstance(sampler, Interpolates) and sampler.neighbors(count) < sampler.k_neighbors:
+        notes.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbors, not more")
+    notes += distinct_levels(part.table)
+    if not (plan.standardize or plan.kernel.unit_free) and (note := _width(names, part.table.spread)):
+        notes.append(note)
+    return notes
+
+
+def distinct_levels(table: TableView) -> list[str]:
+    """Columns of categories in which nearly every row has its own: they tell rows apart, not classes."""
+    columns = []
+    for j in [j for j, kind in enumerate(table.kind) if kind == "nominal"]:
+        seen = table.Z[~np.isnan(table.Z[:, j]), j]
+        if len(seen) >= FEWEST and len(np.unique(seen)) > DISTINCT * len(seen):
+            columns.append(table.names[j])
+    if not columns:
+        return []
+    return [f"nearly every row of {listing(columns)} has a category of its own: if it is an id, leave it out"]
+
+
+def of_model(settings: Settings, fitted: Any, part: Part) -> list[str]:
+    """What is remarkable about a fitted model."""
+    return [*_one_class(settings, fitted, part), *_over_budget(fitted), *_no_score(fitted)]
+
+
+def _one_class(settings: Settings, fitted: Any, part: Part) -> list[str]:
+    """A machine that calls every training row the same has learned nothing to cut."""
+    plan, stop = fitted.plan, fitted.path.stop
+    costs = settings.class_weight is not None or settings.negative_weight != 1.0
+    emptied = stop is not None and stop.emptied  # which has a note of its own
+    if not plan.outcome.binary or costs or emptied or not hasattr(fitted.model.machine, "C"):
+        return []
+    side = np.sign(fitted.model.decision(part.table.Z)[:, 0])
+    if (side != side[0]).any():
+        return []
+    positive = plan.outcome.positive
+    label = fitted.classes[positive if side[0] > 0 else 1 - positive]
+    return [f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"]
+
+
+def _over_budget(fitted: Any) -> list[str]:
+    """Features that were asked for by number, or by an ensemble, may cost more than the budget."""
+    search = fitted.plan.search
+    if not isinstance(search, PricesFeatures):
+        return []
+    names = [fitted.schema.names[j] for j in fitted.model.features]
+    spent = float(search.prices(names).sum())
+    if spent <= search.budget * (1 + 1e-9):
+        return []
+    return [f"the {len(names)} selected features cost {spent:g}, more than the budget of {search.budget:g}"]
+
+
+def _no_score(fitted: Any) -> list[str]:
+    """A filter that scores every column 0 ranks by the place in the table alone."""
+    plan = fitted.plan
+    if not is_filter(plan.criterion) or plan.ensemble:
+        return []
+    score = fitted.path.scores[np.isfinite(fitted.path.scores)]
+    if len(score) < 2 or score.any():
+        return []
+    name = getattr(plan.criterion, "__name__", type(plan.criterion).__name__)
+    return [f"every column has a {name} score of 0: their order is that of the table"]
+
+
+def unconverged(searched: Searched, names: Sequence[str]) -> str | None:
+    """How many machines stopped short of their tolerance, and what may help."""
+    problem = searched.problem
+    if not problem.unconverged:
+        return None
+    Z = problem.table.Z
+    size = abs(Z).max(axis=0).toarray().ravel() if is_sparse(Z) else np.fmax.reduce(np.abs(Z), axis=0)
+    worst = names[searched.ready.usable[int(np.argmax(size))]]
+    return (
+        f"{problem.unconverged} of {problem.solves} machine solves stopped with a residual of up to "
+        f"{problem.worst_residual:.2g}, above the tolerance; raise machine__max_iter, lower C, or use "
+        f"standardize=True (the largest column is {worst!r}, up to {size.max():.3g})"
+    )
+
+
+def _width(names: Sequence[str], spread: Array) -> str | None:
+    """A sentence where one column is so wide that it decides the kernel alone; an error where nothing else is left."""
+    ratio = spread.max() / (np.median(spread[spread > 0]) if (spread > 0).any() else 1.0)
+    about = f"column {names[int(spread.argmax())]!r} is {ratio:.0e} times as wide as the median column"
+    if ratio > DROWNS:
+        raise InputError(
+            f"{about}: in double precision nothing is left of the others; use standardize=True or rescale it"
+        )
+    return f"{about} and decides the kernel alone; use standardize=True or rescale it" if ratio > DOMINATES else None

@@ -1,0 +1,156 @@
+"""A training part made ready for a search: columns that vary, standardised, oversampled, from its rows alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from ..contracts import Array, BoolArray, IntArray, JudgingRows, Matrix, Sampler, is_sparse
+from ..data.table import Table
+from ..errors import InputError
+from ..outcomes import left_out
+from ..problem import Problem
+from .part import Part
+from .settings import Plan
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """z -> (z - shift) * factor, by feature; a sparse table is not shifted, which the linear kernel cannot tell."""
+
+    shift: Array
+    factor: Array
+
+    @classmethod
+    def fit(cls, table: Table, weight: Array) -> Scaling:
+        """To mean 0 and variance 1 over the weighted rows; constant columns and categories are left as they are."""
+        Z, nominal = table.Z, np.array([kind == "nominal" for kind in table.kind], dtype=bool)
+        total = weight.sum()
+        mean = np.asarray(weight @ Z) / total
+        if is_sparse(Z):
+            variance = np.maximum(np.asarray(weight @ Z.multiply(Z)) / total - mean**2, 0.0)
+            shift = np.zeros(len(mean))
+        else:
+            D = Z - mean
+            variance = np.einsum("i,ij,ij->j", weight / total, D, D)
+            shift = mean
+        deviation = np.where(nominal, 1.0, np.sqrt(variance))
+        return cls(np.where(nominal, 0.0, shift), 1.0 / np.where(deviation > 0, deviation, 1.0))
+
+    def apply(self, Z: Matrix) -> Matrix:
+        if is_sparse(Z):
+            return sparse.csc_array(Z @ sparse.diags_array(self.factor))
+        out = Z - self.shift
+        out *= self.factor
+        return out
+
+    def columns(self, index: IntArray) -> Scaling:
+        return Scaling(self.shift[index], self.factor[index])
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A training part ready for a search: scaled, oversampled, columns that do not vary left out."""
+
+    problem: Problem  # over `usable` alone
+    y: IntArray  # class codes of the problem's rows
+    usable: IntArray  # the table's features that vary
+    scaling: Scaling | None
+    most: int  # features that are searched: those that vary, or those that a prefilter leaves
+
+    def with_weights(self, feature_weight: Array) -> Prepared:
+        """The same with other weights of the kernel; the counts of the work stay."""
+        return replace(self, problem=replace(self.problem, feature_weight=feature_weight))
+
+    def rows(self, Z: Matrix) -> Matrix:
+        """Rows of the whole table as the problem sees them."""
+        part = Z[:, self.usable]
+        return part if self.scaling is None else self.scaling.apply(part)
+
+
+def varying(Z: Matrix) -> BoolArray:
+    """(n,) whether a column takes values that differ by more than rounding."""
+    table = Table(Z, (), ())
+    if is_sparse(Z):
+        size = np.asarray(abs(Z).max(axis=0).toarray()).ravel()
+    else:
+        with np.errstate(all="ignore"):
+            size = np.maximum(np.abs(np.fmin.reduce(Z, axis=0)), np.abs(np.fmax.reduce(Z, axis=0)))
+    return np.asarray(table.spread > 1e-12 * size)
+
+
+def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
+    """Leave out columns that do not vary, standardise, oversample: all from these rows alone."""
+    table, n = part.table, part.table.shape[1]
+    usable = np.flatnonzero(varying(table.Z)).astype(np.intp)
+    if not len(usable):
+        raise InputError("every column is constant in the training rows: there is nothing to select")
+    if len(usable) < n:
+        table = table.columns(usable)
+    scaling = None
+    if plan.standardize and not plan.kernel.unit_free:
+        scaling = Scaling.fit(table, part.weight)
+        table = replace(table, Z=scaling.apply(table.Z))
+    y, weight = part.y, part.weight
+    if plan.sampler is not None:
+        table, y, weight = _oversampled(plan.sampler, table, y, weight, rng)
+    problem = Problem(
+        table=table,
+        y=plan.outcome.labels(y),
+        cost=plan.outcome.costs(y, weight),
+        sample_weight=weight,
+        feature_weight=plan.kernel.start(table, weight),
+        kernel=plan.kernel,
+        machine=plan.machine,
+        criterion=plan.criterion,
+        keep=np.flatnonzero(np.isin(usable, plan.keep)).astype(np.intp),
+        groups=part.groups if plan.sampler is None else None,
+    )
+    left = len(usable) if plan.prefilter is None else max(plan.prefilter[1], len(problem.keep))
+    return Prepared(problem, y, usable, scaling, min(left, len(usable)))
+
+
+def with_validation(plan: Plan, part: Part, share: float, name: str, rng: np.random.Generator) -> Prepared:
+    """A share of the rows is held out for the criterion or the search, everything else is fitted without them."""
+    held = left_out(part.y, part.groups, share, rng, at_least=1, leave=0)
+    if len(np.unique(part.y[held])) < len(np.unique(part.y)) or len(np.unique(part.y[~held])) < len(np.unique(part.y)):
+        fewest = int(np.bincount(part.y).min())
+        raise InputError(
+            f"{name} is {share!r} and a class has too few rows (or groups) to be on both sides ({fewest} in a training"
+            " part): use " + ("another search" if name.startswith("search") else "held_out=0")
+        )
+    inner = prepare(plan, part.take(np.flatnonzero(~held)), rng)
+    outside = part.take(np.flatnonzero(held))
+    judging = JudgingRows(inner.rows(outside.table.Z), plan.outcome.labels(outside.y), outside.weight)
+    return replace(inner, problem=inner.problem.afresh(validation=judging))
+
+
+def _oversampled(
+    sampler: Sampler, table: Table, y: IntArray, weight: Array, rng: np.random.Generator
+) -> tuple[Table, IntArray, Array]:
+    """The resampled rows; a synthetic row weighs what the rows of its class weigh on average."""
+    resampling: Any = clone(sampler)
+    if getattr(resampling, "random_state", 0) is None:
+        resampling.set_params(random_state=int(rng.integers(2**31)))
+    try:
+        rows = sparse.csr_array(table.Z) if table.is_sparse else np.ascontiguousarray(table.Z)
+        Z, codes = resampling.fit_resample(rows, y)
+    except InputError:
+        raise
+    except ValueError as error:
+        smallest = int(np.bincount(y).min())
+        raise InputError(
+            f"{type(sampler).__name__} failed on a training part whose rarest class has {smallest} rows: {error}"
+        ) from error
+    codes = np.asarray(codes, dtype=np.intp)
+    mean = np.bincount(y, weight) / np.maximum(np.bincount(y), 1)
+    weights = mean[codes]
+    if hasattr(resampling, "sample_indices_"):
+        weights = weight[resampling.sample_indices_]
+    elif len(codes) >= len(y) and np.array_equal(codes[: len(y)], y):
+        weights[: len(y)] = weight
+    return replace(table, Z=sparse.csc_array(Z) if is_sparse(Z) else np.asfortranarray(Z)), codes, weights

@@ -1,0 +1,242 @@
+"""The whole fit of a selector on encoded rows: search, number of features, model, threshold, probabilities, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_random_state
+
+from ..contracts import Array, BoolArray, IntArray, Matrix, Path
+from ..data.table import Schema, equal_columns
+from ..outcomes import check_classes
+from . import notes, resampling
+from .ensemble import agreed, members
+from .held_out import HeldOut, choose_size, hold_out, inner_folds, rarest_class, size_grid
+from .near_duplicates import Group, near_duplicates
+from .part import Encoded, Part, choose_rows, with_rest
+from .preparation import prepare, varying
+from .settings import Plan, Settings, make_plan, size_choice, threshold_rule
+from .threshold import balanced_threshold, cost_threshold, fit_sigmoid
+from .training import Model, Searched, fit_model, search_once
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fit leaves: the path and the model, where its decision value is cut, and what to know about it."""
+
+    plan: Plan
+    schema: Schema
+    classes: Any
+    model: Model
+    path: Path
+    threshold: float = 0.0  # on the machine's own scale, the positive class above
+    sigmoid: Array | None = None  # (k, 2) slope and offset of the probability in the decision value
+    rows: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # numbers of the training rows
+    constant: tuple[str, ...] = ()
+    duplicates: tuple[tuple[str, ...], ...] = ()
+    groups: tuple[Group, ...] = ()
+    suspects: pd.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+    unconverged: str | None = None  # machines that stopped short of their tolerance, in a sentence
+    feature_weight: Array = field(default_factory=lambda: np.empty(0))  # of the features that vary
+
+    @property
+    def sign(self) -> float:
+        """+1 where the positive class is the second one, else -1."""
+        return 1.0 if self.plan.outcome.positive == 1 else -1.0
+
+    @property
+    def support(self) -> BoolArray:
+        """(n,) which features are selected."""
+        return np.isin(np.arange(len(self.schema.names)), self.model.features)
+
+    def decision(self, Z: Matrix) -> Array:
+        """(rows,), above 0 for the second class; (rows, classes) where there are more than two."""
+        value = self.model.decision(Z)
+        if not self.plan.outcome.binary:
+            return value
+        return np.asarray(self.sign * (value[:, 0] - self.threshold))
+
+    def called(self, value: Array) -> IntArray:
+        """(rows,) codes of the classes by such decision values."""
+        return np.asarray(value.argmax(axis=1) if value.ndim == 2 else value > 0, dtype=np.intp)
+
+    def probability(self, value: Array) -> Array:
+        """(rows, classes) by such decision values."""
+        assert self.sigmoid is not None
+        return class_probability(value, self.sigmoid)
+
+
+def class_probability(value: Array, sigmoid: Array) -> Array:
+    """(rows, classes): a sigmoid of each column of the decision values, summing to 1."""
+    t = value.reshape(len(value), -1) * sigmoid[:, 0] + sigmoid[:, 1]
+    p = 1.0 / (1.0 + np.exp(-np.clip(t, -500, 500)))
+    if p.shape[1] == 1:
+        return np.hstack([1.0 - p, p])
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def seed_sequence(random_state: Any) -> np.random.SeedSequence:
+    """A numpy seed from what scikit-learn calls a random_state."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return np.random.SeedSequence(random_state)
+    return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31)))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a fit: all that count, the weights that the sample gives them, and the sample itself."""
+
+    part: Part  # all rows, their own weights
+    training: Part  # all rows, the weights of the sampled ones raised
+    sample: IntArray
+    chosen: Part  # the sampled rows
+    used: IntArray  # numbers of the part's rows in the table
+
+
+def _rows(settings: Settings, encoded: Encoded, rng: np.random.Generator) -> _Rows:
+    part, used = encoded.part()
+    sample, boosted = choose_rows(part, settings.max_samples, rng)
+    training = Part(part.table, part.y, boosted, part.groups)
+    chosen = training if len(sample) == len(part.y) else training.take(sample)
+    return _Rows(part, training, sample, chosen, used)
+
+
+def plan_of(settings: Settings, encoded: Encoded) -> Plan:
+    """The plan of a fit on these rows; refuses what makes no sense."""
+    part, _ = encoded.part()
+    check_classes(replace(encoded.target, codes=part.y, weight=part.weight, groups=part.groups))
+    return make_plan(settings, encoded.schema, encoded.target, part)
+
+
+def fit_encoded(
+    settings: Settings, encoded: Encoded, seed: np.random.SeedSequence | None = None, plan: Plan | None = None
+) -> Fitted:
+    """The whole fit on encoded rows; `plan` where it is known already."""
+    plan = plan_of(settings, encoded) if plan is None else plan
+    rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
+    rows = _rows(settings, encoded, rng)
+    names = np.array(encoded.schema.names, dtype=object)
+    constant = tuple(names[~varying(rows.chosen.table.Z)].tolist())
+    duplicates = tuple(tuple(names[group]) for group in equal_columns(rows.chosen.table.Z))
+    remarks = notes.of_table(plan, encoded.schema.names, constant, rows.chosen)
+    searched = search_once(plan, rows.chosen, rng)
+    fitted = _decided(settings, plan, encoded, rows, searched, remarks, rng)
+    index = resampling.sample_index(encoded.names, len(encoded.target.codes))[fitted.rows]
+    groups = _groups(settings.similar, fitted, constant, rows.chosen)
+    suspects = resampling.of_model(plan, rows.chosen, fitted.model, rng, index, settings.resamples)
+    return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, suspects=suspects)
+
+
+def refit_at_sizes(
+    settings: Settings, encoded: Encoded, fitted: Fitted, sizes: Sequence[int], seed: np.random.SeedSequence
+) -> list[Fitted]:
+    """The same path at other sizes, cut at the margin: the search is not run again, the machine is.
+
+    The rows and the seed must be those of the fit. Features to keep are in every one.
+    """
+    rng = np.random.default_rng(seed)
+    rows = _rows(settings, encoded, rng)
+    searched = Searched(prepare(fitted.plan, rows.chosen, rng), fitted.path).with_weights(fitted.feature_weight)
+    out = []
+    for wanted in sizes:
+        model = fit_model(fitted.plan, searched, max(int(wanted), len(searched.problem.keep)))
+        path = replace(fitted.path, n_selected=len(model.features))
+        out.append(replace(fitted, model=model, path=path, threshold=0.0, sigmoid=None, groups=(), suspects=None))
+    return out
+
+
+def _decided(
+    settings: Settings,
+    plan: Plan,
+    encoded: Encoded,
+    rows: _Rows,
+    searched: Searched,
+    remarks: list[str],
+    rng: np.random.Generator,
+) -> Fitted:
+    """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
+    path, classes = searched.path, encoded.target.classes.tolist()
+    stop, part = path.stop, rows.part
+    if stop is not None and stop.emptied and settings.n_features_to_select is None:
+        expected = stop.costs_may_empty and isinstance(
+            settings.class_weight, Mapping
+        )  # one class may be all that counts
+        remarks += [] if expected else [str(stop)]
+    if plan.ensemble and not (stop is not None and stop.fixed):
+        stop = None
+    ready = searched.ready
+    kept = len(searched.problem.keep)
+    choice = size_choice(settings, part.table.shape[1], len(ready.usable), ready.most, kept, stop)
+    remarks += [choice.note] if choice.note else []
+    size, threshold = choice.size, threshold_rule(settings, plan.outcome.count)
+    held, sizes = None, tuple[int, ...]()
+    if choice.rule or threshold == "balanced" or isinstance(threshold, tuple) or settings.probability:
+        steps = [step.size for step in path.steps]
+        sizes = size_grid(steps, ready.most, max(1, kept)) if choice.rule else (size,)
+    if plan.ensemble:
+        if sizes:
+            rarest_class(rows.chosen, classes)
+        ensemble = members(plan, rows.chosen, sizes, rng, settings.n_jobs)
+        searched, part = agreed(plan, searched, ensemble), rows.chosen
+        path, held = searched.path, HeldOut.out_of_bag(ensemble, sizes) if sizes else None
+    elif sizes:
+        folds, remark = inner_folds(settings.cv, rows.chosen, classes, rng)
+        remarks += [remark] if remark else []
+        folds = with_rest(folds, rows.sample, len(part.y), rng, part.groups)
+        seed = np.random.SeedSequence(int(rng.integers(2**63)))
+        held = hold_out(plan, rows.training, sizes, folds, seed, settings.n_jobs)
+        searched.problem.count(held)
+    if held is not None:
+        score, error = held.scores(part.y, part.weight, plan)
+        path = path.scored(sizes, score, error, plan.outcome.scored_by)
+        size = choose_size(sizes, score, error, choice.rule) if choice.rule else size
+    model = fit_model(plan, searched, size)
+    fitted = Fitted(plan, encoded.schema, encoded.target.classes, model, replace(path, n_selected=len(model.features)))
+    remarks += notes.of_model(settings, fitted, rows.chosen)
+    cut, sigmoid = _threshold_and_sigmoid(settings, plan, part, held, size, threshold, fitted.sign)
+    return replace(
+        fitted,
+        threshold=cut,
+        sigmoid=sigmoid,
+        rows=rows.used[rows.sample],
+        notes=tuple(remarks),
+        unconverged=notes.unconverged(searched, encoded.schema.names),
+        feature_weight=searched.problem.feature_weight,
+    )
+
+
+def _threshold_and_sigmoid(
+    settings: Settings, plan: Plan, part: Part, held: HeldOut | None, size: int, threshold: Any, sign: float
+) -> tuple[float, Array | None]:
+    cut = float(threshold) if isinstance(threshold, (int, float)) else 0.0
+    if held is None:
+        return cut, None
+    value = held.values[held.sizes.index(size)]
+    labels, weight = plan.outcome.labels(part.y)[:, held.rows], held.weight(part.weight)
+    if threshold == "balanced":
+        cut = balanced_threshold(value[:, 0], labels[0], weight)
+    elif isinstance(threshold, tuple):
+        cut = cost_threshold(value[:, 0], labels[0], weight, *threshold)
+    if not settings.probability:
+        return cut, None
+    sign = sign if plan.outcome.binary else 1.0
+    shifted = sign * (value - cut)
+    return cut, np.array([fit_sigmoid(shifted[:, k], sign * labels[k], weight) for k in range(value.shape[1])])
+
+
+def _groups(similar: float | None, fitted: Fitted, constant: tuple[str, ...], part: Part) -> tuple[Group, ...]:
+    """The selected features that stand for others."""
+    if similar is None:
+        return ()
+    names, real = fitted.schema.names, np.array(fitted.schema.kind) != "nominal"
+    usable = real & ~np.isin(names, constant)
+    selected = fitted.path.order[: len(fitted.model.features)]
+    near = near_duplicates(part.table.Z, part.weight, selected, usable, similar)
+    return tuple(Group(names[j], tuple(names[k] for k in others), tuple(r.tolist())) for j, others, r in near)

@@ -1,0 +1,98 @@
+"""The target as it is given: labels of classes become codes, with an error that says what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
+
+from ..contracts import Array, IntArray
+from ..data.table import is_missing
+from ..errors import InputError, listing
+
+
+@dataclass(frozen=True)
+class Target:
+    """Class labels (sorted), the code of each row's class, the rows' weights, and their groups as codes."""
+
+    classes: Any
+    codes: IntArray
+    weight: Array
+    groups: IntArray | None = None
+
+    def take(self, rows: IntArray) -> Target:
+        """Some of the rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, codes=self.codes[rows], weight=self.weight[rows], groups=groups)
+
+
+def read_target(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Target:
+    """The target of the rows of X; refuses what is missing, infinite or continuous."""
+    if isinstance(y, np.ma.MaskedArray):
+        raise InputError("y is a masked array and its mask would be ignored: drop the masked rows")
+    y = column_or_1d(_plain_labels(y), warn=True)
+    check_consistent_length(X, y)
+    missing = int(sum(map(is_missing, y.tolist())))
+    if missing:
+        raise InputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing; drop these rows")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise InputError(f"Input y contains infinity: {int(np.isinf(y).sum())} of {len(y)} labels; drop these rows")
+    distinct = len(np.unique(y)) if y.dtype.kind in "fiu" else 0
+    if distinct > max(10, len(y) / 2) or type_of_target(y).startswith("continuous"):
+        raise InputError(
+            f"Unknown label type: continuous. The target looks continuous ({distinct} distinct values in "
+            f"{len(y)} rows); make classes of it first, for example above and below its median"
+        )
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    weight = read_weight(sample_weight, len(y))
+    if groups is not None:
+        groups = column_or_1d(groups)
+        check_consistent_length(y, groups)
+        groups = np.unique(groups, return_inverse=True)[1]
+    return Target(classes, codes.astype(np.intp), weight, groups)
+
+
+def read_weight(sample_weight: Any, m: int) -> Array:
+    """(m,) the samples' weights, 1 by default, none below 0."""
+    if sample_weight is None:
+        return np.ones(m)
+    weight = _check_sample_weight(sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True)
+    return np.asarray(weight, dtype=np.float64)
+
+
+def _plain_labels(y: Any) -> Any:
+    """Labels of a pandas, polars or arrow column as plain values, so that no nullable type leaks into classes_."""
+    if isinstance(y, (np.ndarray, list, tuple)) or getattr(y, "ndim", 1) != 1:
+        return y
+    if isinstance(getattr(y, "dtype", None), np.dtype):
+        return np.asarray(y)
+    values = y.to_list() if hasattr(y, "to_list") else y.to_pylist() if hasattr(y, "to_pylist") else None
+    if values is None:
+        return y
+    return np.array(values, dtype=object if any(map(is_missing, values)) else None)
+
+
+def check_classes(target: Target) -> None:
+    """At least two classes must have rows that count."""
+    classes, counts = target.classes, np.bincount(target.codes, minlength=len(target.classes))
+    if (counts > 0).sum() < 2:
+        raise InputError(
+            f"y holds one class only ({listing(classes[counts > 0].tolist())}): a classifier needs at least two classes"
+        )
+    if (counts == 0).any():
+        raise InputError(f"every sample of class {listing(classes[counts == 0].tolist())} has sample_weight 0")
+
+
+def positive_code(target: Target, positive: Any = None) -> int:
+    """The code of the class of interest: the one named, else the rarer of two (the second where they are even)."""
+    if positive is None:
+        counts = np.bincount(target.codes, weights=target.weight, minlength=len(target.classes))
+        return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
+    where = np.flatnonzero(target.classes == positive)
+    if not len(where):
+        raise InputError(f"positive is {positive!r}; the classes are {listing(target.classes.tolist())}")
+    return int(where[0])

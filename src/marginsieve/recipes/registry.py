@@ -1,0 +1,228 @@
+"""The methods by their names, each registered once with its citation, family, cost and what tables it takes."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import TypeVar
+
+from ..errors import InputError, listing
+from ..estimators import SVMSelector
+
+FAMILIES = ("elimination", "filter", "linear", "scaling", "search")
+SHAPES = ("numbers", "rare class", "mixed", "mixed, rare class")
+OTHERS = (3.0, 30.0, 15.0)  # the cost of a recipe that was not measured
+
+Function = TypeVar("Function", bound=Callable[..., SVMSelector])
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A named method.
+
+    citation: keys of BibTeX entries. takes: "numbers", "categories", "missing", "sparse". cost: seconds of one fit with
+    its inner folds: at least, for a million cells, for a million pairs of rows. default_for: shapes of tables for which
+    a study runs it by itself, with its place.
+    """
+
+    name: str
+    function: Callable[..., SVMSelector]
+    citation: tuple[str, ...]
+    family: str
+    takes: frozenset[str]
+    cost: tuple[float, float, float] = OTHERS
+    measured: bool = False
+    default_for: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """As the command writes it."""
+        return self.name.replace("_", "-")
+
+    @property
+    def does(self) -> str:
+        """What it does, in a sentence: the first of its docstring."""
+        return " ".join((self.function.__doc__ or "").strip().split("\n\n")[0].split())
+
+    @property
+    def source(self) -> str:
+        """Where it was published."""
+        return "; ".join(reference_text(key) for key in self.citation)
+
+
+RECIPES: dict[str, Recipe] = {}
+_extra: dict[str, str] = {}  # BibTeX entries that came with a recipe
+
+
+def register(
+    *,
+    citation: tuple[str, ...],
+    family: str,
+    takes: tuple[str, ...] = ("numbers",),
+    cost: tuple[float, float, float] | None = None,
+    default_for: Mapping[str, int] | None = None,
+    bibtex: str = "",
+) -> Callable[[Function], Function]:
+    """Make a function that returns a configured `SVMSelector` known as a method.
+
+    Parameters
+    ----------
+    citation : tuple of str
+        BibTeX keys: in `references.bib`, or in `bibtex`.
+    family : str
+        One of FAMILIES.
+    takes : tuple of str
+        Of "numbers", "categories", "missing", "sparse".
+    cost : (float, float, float) or None
+        Seconds of one fit with its inner folds: at least, for a million cells, for a million pairs of rows; None where
+        that was not measured.
+    default_for : mapping of shape to place, or None
+        Shapes of tables (SHAPES) for which a study runs it by itself.
+    bibtex : str
+        Entries that `references.bib` does not have.
+
+    Returns
+    -------
+    callable
+        A decorator that returns the function as it is.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector, recipes
+    >>> @recipes.register(citation=("guyon2002",), family="elimination")
+    ... def plain_rfe(**settings):
+    ...     '''Recursive elimination with the defaults.'''
+    ...     return SVMSelector(**settings)
+    >>> recipes.get("plain-rfe") is plain_rfe
+    True
+    >>> del recipes.RECIPES["plain_rfe"]
+    """
+    _extra.update(_entries(bibtex))
+    if family not in FAMILIES:
+        raise InputError(f"family is {family!r}; it must be one of {listing(FAMILIES)}")
+    if not citation:
+        raise InputError("citation is empty; a recipe cites where it was published")
+    if unknown := [key for key in citation if key not in references()]:
+        raise InputError(f"citation names {listing(unknown)}, which references.bib does not have: give bibtex")
+
+    def add(function: Function) -> Function:
+        name = function.__name__
+        RECIPES[name] = Recipe(
+            name,
+            function,
+            citation,
+            family,
+            frozenset(takes),
+            OTHERS if cost is None else cost,
+            cost is not None,
+            default_for or {},
+        )
+        return function
+
+    return add
+
+
+def names() -> list[str]:
+    """The names of all recipes.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> "svm_rfe" in recipes.names()
+    True
+    """
+    return list(RECIPES)
+
+
+def entry(name: str) -> Recipe:
+    """A recipe with what is known about it; svm-rfe and svm_rfe are the same.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Recipe
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> recipes.entry("svm-rfe").citation
+    ('guyon2002',)
+    """
+    plain = name.strip().lower().replace("-", "_")
+    if plain not in RECIPES:
+        close = difflib.get_close_matches(plain, RECIPES, n=1)
+        known = [recipe.title for recipe in RECIPES.values()]
+        hint = (
+            f"did you mean {close[0].replace('_', '-')!r}?" if close else f"the methods are {listing(known, most=50)}"
+        )
+        raise InputError(f"there is no method {name!r}; {hint}")
+    return RECIPES[plain]
+
+
+def get(name: str) -> Callable[..., SVMSelector]:
+    """The recipe's function.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> recipes.get("fisher")(n_features_to_select=10).n_features_to_select
+    10
+    """
+    return entry(name).function
+
+
+def defaults(shape: str) -> tuple[str, ...]:
+    """The recipes that a study runs by itself on tables of this shape, the main one first."""
+    chosen = [recipe for recipe in RECIPES.values() if shape in recipe.default_for]
+    return tuple(recipe.name for recipe in sorted(chosen, key=lambda recipe: recipe.default_for[shape]))
+
+
+# -- references --------------------------------------------------------------------------------------------------
+
+
+@cache
+def _shipped() -> dict[str, str]:
+    return _entries(files(__package__).joinpath("references.bib").read_text(encoding="utf-8"))
+
+
+def references() -> dict[str, str]:
+    """BibTeX entries by key."""
+    return {**_shipped(), **_extra}
+
+
+def reference_text(key: str) -> str:
+    """An entry as a line: authors, title, where and when."""
+    fields = {name: re.sub(r"[{}\\]", "", text) for name, text in _FIELD.findall(references()[key])}
+    authors = [name.split(",")[0].strip() for name in re.split(r"\s+and\s+", fields.get("author", ""))]
+    listed = ", ".join(authors[:-1]) + (" and " if len(authors) > 1 else "") + authors[-1]
+    where = [fields[name] for name in ("journal", "booktitle", "volume") if name in fields]
+    year = f"({fields['year']})" if "year" in fields else ""
+    pages = fields.get("pages", "").replace("--", "-")
+    return " ".join(" ".join(part for part in (f"{listed}, {fields['title']},", *where, year, pages) if part).split())
+
+
+_FIELD = re.compile(r"(?s)(\w+)\s*=\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+
+
+def _entries(text: str) -> dict[str, str]:
+    entries = [one.strip() for one in re.split(r"(?m)^(?=@)", text) if one.strip()]
+    return {one[one.index("{") + 1 : one.index(",")]: one for one in entries}

@@ -1,0 +1,380 @@
+"""A unit is one method on one split of one table: fitted once on the training part, predicting the test part.
+
+What it leaves is plain JSON: the test rows and, for each reported size, the selected features, predicted codes and
+decision values.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import signal
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from .. import recipes
+from ..contracts import Array, IntArray
+from ..data.table import filled_with_means, one_hot
+from ..estimators import SVMSelector
+from ..estimators.inputs import refuse_cells
+from ..fitting.compatibility import kinds_taken
+from ..fitting.held_out import inner_folds
+from ..fitting.part import Encoded
+from ..fitting.parts import kernel_of, machine_of
+from ..fitting.procedure import Fitted, fit_encoded, refit_at_sizes, seed_sequence
+from ..fitting.settings import Plan
+from ..solvers.threads import one_thread
+from .metrics import point_metrics
+from .protocols import Protocol, Split
+from .tuning import tune_machine
+
+ALL_FEATURES = "all features"
+
+
+class OutOfTime(Exception):
+    """A unit ran past its time limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """A table as units see it: encoded once, which class is positive, and a hash of its content."""
+
+    name: str
+    encoded: Encoded
+    positive: int
+    fingerprint: str
+
+    @property
+    def y(self) -> IntArray:
+        """(m,) the classes' codes."""
+        return self.encoded.target.codes
+
+    @property
+    def groups(self) -> IntArray | None:
+        """(m,) the groups' codes, or None."""
+        return self.encoded.target.groups
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes' names."""
+        return tuple(str(label) for label in self.encoded.target.classes)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A recipe with settings, under a label of its own; `grid` replaces what the protocol tunes."""
+
+    label: str
+    recipe: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    grid: tuple[tuple[str, tuple[Any, ...]], ...] | None = None
+
+    @property
+    def baseline(self) -> bool:
+        """Whether it is all features without a selection."""
+        return self.label == ALL_FEATURES
+
+    @property
+    def title(self) -> str:
+        """As commands and reports write it."""
+        return self.label.replace("_", "-")
+
+    @property
+    def tuned_with(self) -> str:
+        """What methods with the same tuned parameters share: the label but for its brackets, and the grid."""
+        return f"{self.label.split('[')[0]} {self.grid}"
+
+    def build(self) -> SVMSelector:
+        """The selector."""
+        return recipes.get(self.recipe)(**dict(self.settings))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The smallest piece of work. Its key decides its row in the store."""
+
+    key: str
+    table: str
+    method: Method
+    protocol: Protocol
+    split: Split
+    seed: int  # the splits of the table were drawn with it
+    random_state: int
+
+    @property
+    def grid(self) -> Mapping[str, tuple[Any, ...]]:
+        """What is tuned: the method's own grid, or the protocol's."""
+        return self.protocol.grid if self.method.grid is None else dict(self.method.grid)
+
+
+@dataclass(frozen=True)
+class PreparedMethod:
+    """A method's selector and its plan on the whole table, resolved and checked once."""
+
+    selector: SVMSelector
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Task:
+    """A unit on its way to a worker: with the parameters that were tuned for it, or with a prepared method.
+
+    `catch`: an error becomes a row of the store; else it is raised.
+    """
+
+    unit: Unit
+    seconds: float | None = None
+    params: Mapping[str, Any] | None = None
+    tuning: bool = False
+    prepared: PreparedMethod | None = None
+    catch: bool = True
+
+    def run(self, table: UnitTable) -> dict[str, Any]:
+        """The unit's row for the store."""
+        row = self.row()
+        since = time.perf_counter()
+        try:
+            with _limit(self.seconds), one_thread(), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                row.update(self._work(table), status="done")
+            if row["result"] is not None:
+                texts = [*row["result"].get("notes", ()), *(str(item.message) for item in caught)]
+                row["result"]["notes"] = list(dict.fromkeys(texts))
+        except OutOfTime:
+            row.update(status="failed", error=f"cut by the clock after {self.seconds:g} s")
+        except Exception as error:
+            if not self.catch:
+                raise
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            message = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
+            row.update(status="failed", error=message)
+        row["seconds"] = time.perf_counter() - since
+        row["peak_mb"] = peak_memory()
+        row["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
+        return row
+
+    def row(self) -> dict[str, Any]:
+        """The row of a unit that has not been run."""
+        unit = self.unit
+        return {
+            "key": unit.key,
+            "data": unit.table,
+            "method": unit.method.label,
+            "split": unit.split.name,
+            "repeat": unit.split.repeat,
+            "status": "failed",
+            "params": {**dict(unit.method.settings), **(self.params or {})},
+            "metrics": {},
+            "result": None,
+            "error": None,
+            "seconds": None,
+            "peak_mb": None,
+            "versions": versions(),
+            "finished": None,
+        }
+
+    def _work(self, table: UnitTable) -> dict[str, Any]:
+        if self.tuning:
+            return tune_reported(self.unit, table)
+        if self.prepared is not None:
+            return run_prepared(self.unit, table, self.prepared)
+        return fit_and_predict(self.unit, table, dict(self.params or {}))
+
+
+def run_prepared(unit: Unit, table: UnitTable, prepared: PreparedMethod) -> dict[str, Any]:
+    """A unit of a study: the method as it is, at its own number of features."""
+    part = table.encoded.take(unit.split.train)
+    selector = seeded(prepared.selector, unit.random_state)
+    plan = prepared.plan.for_rows(selector, part.part()[0])
+    fitted = fit_encoded(selector, part, plan=plan)
+    by_size = [_entry(fitted, table, unit.split.test, None)]
+    return {"result": _result(fitted, unit.split.test, by_size)}
+
+
+def fit_and_predict(unit: Unit, table: UnitTable, params: dict[str, Any]) -> dict[str, Any]:
+    """A unit of a suite: with what its protocol asks for (noise, imputation, tuning, sizes)."""
+    protocol, split = unit.protocol, unit.split
+    train = split.train if split.validation is None else np.sort(np.concatenate([split.train, split.validation]))
+    part, rows = table.encoded.take(train), table.encoded.table.Z[split.test]
+    if protocol.impute:
+        means = part.table.Z
+        rows = filled_with_means(rows, means, part.schema.kind)
+        part = _with_cells(part, filled_with_means(means, means, part.schema.kind))
+    if protocol.noise:
+        codes = protocol.noisy(part, np.random.default_rng([unit.seed, *split.name.encode()]))
+        part = replace(part, target=replace(part.target, codes=codes))
+    selector, owner = _selector(unit, table, params), None
+    if protocol.impute and not _takes_categories(selector):
+        (cells, owner), (rows, _) = (one_hot(Z, part.table.Z, part.schema.kind) for Z in (part.table.Z, rows))
+        part = _with_cells(part, cells, owner)
+    refuse_cells(part.table.Z, part.schema, kernel_of(selector.kernel).missing)
+    chosen = dict(params)
+    if protocol.tuned == "nested" and unit.grid:
+        chosen = _tune_nested(selector, part, unit)
+        selector.set_params(**chosen)
+    sizes = protocol.sizes_for(part.table.shape[1])
+    if sizes:
+        selector.set_params(n_features_to_select=sizes[-1])
+    seed = seed_sequence(selector.random_state)
+    fitted = fit_encoded(selector, part, seed)
+    at_sizes = refit_at_sizes(selector, part, fitted, sizes, seed) if sizes else [fitted]
+    by_size = [_entry(one, table, split.test, owner, rows) for one in at_sizes]
+    metrics = {str(entry["size"]): _metrics(entry, table, split.test) for entry in by_size}
+    return {
+        "params": {**dict(unit.method.settings), **chosen},
+        "metrics": metrics,
+        "result": _result(fitted, split.test, by_size),
+    }
+
+
+def _result(fitted: Fitted, test: IntArray, by_size: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a unit leaves of a fit; `limited`: a limit of seconds or nodes ended the search for the model."""
+    limited = any(one.status == "limit" for one in fitted.model.solutions)
+    notes = [*([fitted.unconverged] if fitted.unconverged else []), *fitted.notes]
+    return {"test": test.tolist(), "by_size": by_size, "limited": limited, "notes": notes}
+
+
+def _with_cells(part: Encoded, Z: Array, owner: IntArray | None = None) -> Encoded:
+    """The same rows with other cells; columns that were made of levels are numbers."""
+    schema = part.schema if owner is None else part.schema.expanded(owner)
+    return replace(part, schema=schema, table=replace(part.table, Z=Z, kind=schema.kind, names=schema.names))
+
+
+def _selector(unit: Unit, table: UnitTable, params: Mapping[str, Any]) -> SVMSelector:
+    """The method with what the protocol forces on it and the parameters that were tuned."""
+    selector = unit.method.build()
+    known = selector.get_params()
+    forced = {name: value for name, value in unit.protocol.settings.items() if name in known}
+    positive = table.encoded.target.classes[table.positive] if len(table.classes) == 2 else None
+    unread = {"similar": None, "resamples": 0}  # nothing here reads groups_ and suspects_
+    selector.set_params(**{**forced, **params}, random_state=unit.random_state, positive=positive, **unread)
+    return selector
+
+
+def seeded(estimator: Any, random_state: int) -> Any:
+    """A copy with a seed wherever it or a part of it takes one and has none; its own is set in any case."""
+    from sklearn.base import clone
+
+    copy = clone(estimator)
+    params = copy.get_params(deep=True)
+    unset = [name for name in params if name.endswith("__random_state") and params[name] is None]
+    own = ["random_state"] if "random_state" in params else []
+    return copy.set_params(**dict.fromkeys(own + unset, random_state))
+
+
+def tune_reported(unit: Unit, table: UnitTable) -> dict[str, Any]:
+    """The parameters that do best on the very splits that are reported, on all features."""
+    selector, encoded = _selector(unit, table, {}), table.encoded
+    if unit.protocol.impute:
+        Z = encoded.table.Z
+        encoded = _with_cells(encoded, filled_with_means(Z, Z, encoded.schema.kind))
+    splits = unit.protocol.splits(table.y, table.groups, unit.seed)
+    pairs = [(split.train, split.test) for split in splits]
+    chosen, score = tune_machine(selector, encoded, unit.grid, pairs)
+    return {"metrics": {"chosen": chosen, "balanced_accuracy": score}}
+
+
+def _tune_nested(selector: SVMSelector, encoded: Encoded, unit: Unit) -> dict[str, Any]:
+    """Hyper-parameters by inner folds of a training part; rows of one group never sit on both sides of one."""
+    part, _ = encoded.part()
+    names = encoded.target.classes.tolist()
+    folds, _ = inner_folds(unit.protocol.inner_folds, part, names, np.random.default_rng(unit.random_state))
+    return tune_machine(selector, encoded, unit.grid, folds)[0]
+
+
+def _takes_categories(selector: SVMSelector) -> bool:
+    return "nominal" in kinds_taken(kernel_of(selector.kernel), machine_of(selector.machine))
+
+
+def _entry(
+    fitted: Fitted, table: UnitTable, test: IntArray, owner: IntArray | None, rows: Any = None
+) -> dict[str, Any]:
+    """What a fit predicts for test rows; `owner`: the table's column that each of the fit's columns was made of."""
+    value = fitted.decision(table.encoded.table.Z[test] if rows is None else rows)
+    decision = probability = None
+    if len(table.classes) == 2:
+        decision = ((1.0 if table.positive == 1 else -1.0) * value).tolist()
+        if not np.isfinite(decision).all():
+            raise ValueError("the decision values are not all finite")
+        if fitted.sigmoid is not None:
+            probability = fitted.probability(value)[:, table.positive].tolist()
+    support = np.flatnonzero(fitted.support)
+    return {
+        "size": len(support),
+        "support": (support if owner is None else np.unique(owner[support])).tolist(),
+        "predicted": fitted.called(value).tolist(),
+        "decision": decision,
+        **({} if probability is None else {"probability": probability}),
+    }
+
+
+def _metrics(entry: dict[str, Any], table: UnitTable, test: IntArray) -> dict[str, float]:
+    """Metrics of this split alone, where its test part has every class; pooled ones are made when reading."""
+    truth = table.y[test]
+    if len(np.unique(truth)) < len(table.classes):
+        return {}
+    decision = None if entry["decision"] is None else np.asarray(entry["decision"])[None, :]
+    return point_metrics(truth, np.asarray(entry["predicted"])[None, :], decision, table.positive)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions that decide a result."""
+    names = ("marginsieve", "scikit-learn", "numpy", "scipy", "numba")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def peak_memory() -> float:
+    """The largest memory of this process so far, in MB."""
+    try:
+        import resource
+    except ImportError:  # pragma: no cover
+        return float("nan")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@contextmanager
+def _limit(seconds: float | None) -> Iterator[None]:
+    """Raise OutOfTime in this thread after so many seconds: by a signal in the main thread, else from a timer."""
+    if seconds is None:
+        yield
+        return
+    if threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer"):
+        with _alarm(seconds):
+            yield
+        return
+    thread = ctypes.c_ulong(threading.get_ident())
+    raise_there: Callable[[], Any] = lambda: ctypes.pythonapi.PyThreadState_SetAsyncExc(  # noqa: E731
+        thread, ctypes.py_object(OutOfTime)
+    )
+    timer = threading.Timer(seconds, raise_there)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    def ring(*_: Any) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, ring)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.signal(signal.SIGALRM, before)
