@@ -56,7 +56,9 @@ def test_a_saved_model_predicts_new_samples(folder, run, tmp_path):
     frame = pd.read_csv(folder / "t.csv")
     new = frame[[*chosen, "patient"]].head(9)
     new.to_csv(tmp_path / "new.csv", sep=";", decimal=",", index=False)
-    code, out, _ = run("predict", tmp_path / "r" / "model.skops", tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    code, out, _ = run(
+        "predict", tmp_path / "r" / "model.marginsieve", tmp_path / "new.csv", "--out", tmp_path / "p.csv"
+    )
     assert code == 0
     assert "9 samples (case: 9) by a model of 4 features" in out
     assert "columns that the model does not know were not used: 'patient'" in out
@@ -64,7 +66,7 @@ def test_a_saved_model_predicts_new_samples(folder, run, tmp_path):
     assert list(found.columns) == ["row", "patient", "predicted", "score", "probability", "far"]
     assert (found["predicted"] == "case").all()
     code, out, _ = run(
-        "predict", tmp_path / "r" / "model.skops", tmp_path / "new.csv", "--json", "--out", tmp_path / "p.csv"
+        "predict", tmp_path / "r" / "model.marginsieve", tmp_path / "new.csv", "--json", "--out", tmp_path / "p.csv"
     )
     assert len(json.loads(out)["rows"]) == 9
     code, _, err = run("predict", folder / "t.csv", tmp_path / "new.csv")

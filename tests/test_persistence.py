@@ -38,7 +38,7 @@ def test_every_recipe_comes_back_as_it_was(name, cohort, tmp_path):
     made = recipes.get(name)(random_state=0, threshold="margin", class_weight="balanced", **SHORT.get(name, {}))
     X = cohort.X.assign(twin=2.0 * cohort.X.iloc[:, 0] + 1.0)  # near-duplicates are named in the model
     made.fit(X, cohort.y)
-    back = load(save(made, tmp_path / "model.skops"))
+    back = load(save(made, tmp_path / "model.marginsieve"))
     np.testing.assert_array_equal(back.decision_function(X), made.decision_function(X))
     np.testing.assert_array_equal(back.get_feature_names_out(), made.get_feature_names_out())
     assert repr(back) == repr(made)
@@ -49,7 +49,7 @@ def test_every_recipe_comes_back_as_it_was(name, cohort, tmp_path):
 def test_what_predictions_do_not_need_may_be_of_another_library(cohort, tmp_path):
     made = recipes.fisher(sampler=RandomOverSampler(random_state=0), cv=StratifiedKFold(3), random_state=0)
     made.fit(cohort.X, cohort.y)
-    back = load(save(made, tmp_path / "m.skops"))
+    back = load(save(made, tmp_path / "m.marginsieve"))
     np.testing.assert_array_equal(back.predict(cohort.X), made.predict(cohort.X))
     assert isinstance(made.sampler, RandomOverSampler)  # the model itself is left as it is
 
@@ -57,10 +57,10 @@ def test_what_predictions_do_not_need_may_be_of_another_library(cohort, tmp_path
 def test_what_cannot_be_read_back_is_not_written(cohort, tmp_path):
     made = recipes.symon(d=3, metric=len_of, threshold="margin", improvisations=2, memory=3).fit(cohort.X, cohort.y)
     with pytest.raises(InputError, match=r"the model holds .*len_of"):
-        save(made, tmp_path / "m.skops")
+        save(made, tmp_path / "m.marginsieve")
     assert not list(tmp_path.iterdir())
     with pytest.raises(NotFittedError):
-        save(recipes.fisher(), tmp_path / "m.skops")
+        save(recipes.fisher(), tmp_path / "m.marginsieve")
 
 
 def len_of(y, value):
@@ -93,13 +93,13 @@ def evil():
     ids=["pickle", "empty", "other archive", "broken schema", "foreign function"],
 )
 def test_what_is_no_model_is_refused(content, sentence, tmp_path):
-    (tmp_path / "m.skops").write_bytes(content)
+    (tmp_path / "m.marginsieve").write_bytes(content)
     with pytest.raises(InputError, match=sentence):
-        load(tmp_path / "m.skops")
+        load(tmp_path / "m.marginsieve")
 
 
 def test_a_tampered_model_is_refused(model, tmp_path):
-    path = save(model, tmp_path / "m.skops")
+    path = save(model, tmp_path / "m.marginsieve")
     with zipfile.ZipFile(path) as old:
         members = {name: old.read(name) for name in old.namelist()}
     schema = json.loads(members["schema.json"])

@@ -104,10 +104,10 @@ def test_the_object_has_what_the_report_has(found, tmp_path):
         "features.csv",
         "predictions.csv",
         "suspects.csv",
-        "model.skops",
+        "model.marginsieve",
     }
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == found.result
-    model = marginsieve.load(tmp_path / "out" / "model.skops")
+    model = marginsieve.load(tmp_path / "out" / "model.marginsieve")
     assert (model.support_ == found.model.support_).all()
 
 

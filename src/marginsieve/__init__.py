@@ -41,7 +41,32 @@ _homes = {  # public names load when they are used
     "study": "",
     "tune": "study",
 }
-__all__ = [*_homes, "__version__"]
+__all__ = [
+    "SVDD",
+    "InputError",
+    "MKLClassifier",
+    "Path",
+    "Prediction",
+    "SVMSelector",
+    "SolverError",
+    "Study",
+    "__version__",
+    "criteria",
+    "data",
+    "describe",
+    "find_suspects",
+    "kernels",
+    "load",
+    "machines",
+    "nested_cv",
+    "plot_path",
+    "predict",
+    "recipes",
+    "save",
+    "searches",
+    "study",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:

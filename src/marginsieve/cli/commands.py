@@ -146,7 +146,7 @@ def select(
             progress("writing", 1.0, 1.0)
             study.save(out)
             if table.suffix.lower() == ".h5ad":
-                write_back(table, out, study)
+                write_back(table, out, study.features, study.result)
     except KeyboardInterrupt:
         _complain("interrupted; the same command goes on where it was")
         raise typer.Exit(130) from None
@@ -176,7 +176,7 @@ def report(
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="The model.skops of a result folder.")],
+    model: Annotated[Path, typer.Argument(help="The model.marginsieve of a result folder.")],
     table: Annotated[Path, typer.Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
     out: Annotated[
         Path | None, typer.Option(help="The predictions (.csv); predicted.csv, with --json no file.")

@@ -38,8 +38,8 @@ def show_result(result: dict[str, Any], out: Path) -> None:
         say(sentence)
     for doubt in result["answer"]["doubts"]:
         console.print(Text.assemble(("doubt: ", "bold yellow"), doubt))
-    if result["own_number"]:
-        say(f"its own number: {result['stop_reason']}")
+    if result["chosen_by_method"]:
+        say(f"number of features chosen by the method: {result['stop_reason']}")
     say()
     shown = [name for name in ("balanced_accuracy", "auc") if name in result["scores"]]
     grid = Grid(box=None, pad_edge=False)

@@ -21,8 +21,8 @@ DIGITS = 12  # of the largest distance: rows that agree so far are equally near
 class ReliefF(BaseEstimator):
     """sum_i [ - mean of d_j(i, hits) + sum_c P(c) / (1 - P(c_i)) mean of d_j(i, misses of class c) ] / m, by column j.
 
-    Hits and misses of row i are its n_neighbors nearest rows of each class by the sum of d over the columns (their mean where
-    cells are missing). d is |u - v| / range for numbers and [u != v] for categories; in tables with both, numbers that
+    Hits and misses of row i are its nearest rows of each class by the sum of d over the columns (their mean where cells
+    are missing). d is |u - v| / range for numbers and [u != v] for categories; in tables with both, numbers that
     differ by more than a standard deviation count as 1, as in scikit-rebate. Where a cell is missing, or no neighbour
     on one side has one, the row counts 0. All classes are taken together. A weight of 2 is a row twice; rows that are
     equally near share their place.

@@ -1,74 +1,167 @@
-"""Models in files: written and read by skops, which runs no code from a file; only our own types are taken."""
+"""Models in files: a zip archive of one JSON text and plain arrays, in which our parts have their public names.
+
+A file holds values and names of known classes, never code: classes are looked up in a fixed list and rebuilt by their
+constructors, arrays are read without pickles. So files survive moves between modules, and nothing in one can run.
+"""
 
 from __future__ import annotations
 
-import copy
-import inspect
-import sys
+import io
+import json
+import math
 import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path as File
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..algebra import ColumnView
+from ..contracts import Path, Solution, Step, StopInfo, Trials, is_sparse
+from ..criteria import CRITERIA, FILTERS
 from ..data.atomic import write_atomic
+from ..data.table import Schema, Table
 from ..errors import InputError, listing
+from ..fitting.near_duplicates import Group
+from ..fitting.preparation import Scaling
+from ..fitting.smote import Smote
+from ..fitting.training import Model
+from ..kernels import KERNELS
+from ..machines import MACHINES
+from ..searches import SEARCHES
 from .selector import SVMSelector
 
-PARTS = ("kernels", "machines", "criteria", "searches", "algebra", "fitting", "problem", "data", "estimators.selector")
-OTHERS = ("numpy.random.bit_generator.SeedSequence",)
-SUSPECTS = "_suspects_in_file"
+FORMAT = 1
+NAME = "model.marginsieve"
+TEXT = "model.json"
+ATTRIBUTES = (  # of a fitted selector; the others follow from them
+    *("columns_", "classes_", "positive_", "path_", "threshold_", "_sign", "_sigmoid", "_weight", "_seed"),
+    *("rows_", "notes_", "constant_", "duplicates_", "groups_", "n_features_in_", "feature_names_in_"),
+)
 
 
 @cache
-def _ours() -> frozenset[str]:
-    """The full names of the types that a model file may hold beyond those of Python, numpy, scipy and scikit-learn."""
-    prefixes = tuple(f"marginsieve.{part}" for part in PARTS)
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith(prefixes)]
-    classes = [kind for module in modules for _, kind in inspect.getmembers(module, inspect.isclass)]
-    return frozenset(
-        f"{kind.__module__}.{kind.__qualname__}" for kind in classes if kind.__module__.startswith(prefixes)
-    )
+def _known() -> dict[str, Any]:
+    """Classes that a file may hold, by public name."""
+    rooms: dict[str, Mapping[str, Any]] = {
+        "kernels": KERNELS,
+        "machines": MACHINES,
+        "criteria": {**CRITERIA, **FILTERS},
+        "searches": SEARCHES,
+    }
+    known: dict[str, Any] = {}
+    for room, parts in rooms.items():
+        for make in parts.values():
+            if isinstance(make, type):
+                known[f"{room}.{make.__name__}"] = make
+    others = (Schema, Table, Scaling, Solution, Step, StopInfo, Path, Trials, Group, Smote)
+    return {**known, **{one.__name__: one for one in others}}
 
 
-def save(model: SVMSelector, path: str | Path) -> Path:
+@cache
+def _names() -> dict[type, str]:
+    return {one: name for name, one in _known().items()}
+
+
+def save(model: SVMSelector, path: str | File) -> File:
     """Write a fitted selector to a file, whole or not at all.
 
     It holds what predictions need, the training rows of the selected columns among it. A sampler or a splitter of
     another library is left out: it is not needed any more.
-    """
-    from skops import io
 
+    Parameters
+    ----------
+    model : SVMSelector
+        Fitted.
+    path : path
+        Where to write it.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from marginsieve import load, recipes, save
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(40, 10, n_relevant=2, random_state=0)
+    >>> selector = recipes.fisher(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     loaded = load(save(selector, Path(folder) / "model.marginsieve"))
+    >>> bool((loaded.predict(cohort.X) == selector.predict(cohort.X)).all())
+    True
+    """
     check_is_fitted(model)
-    path, kept = Path(path), copy.copy(model)
+    writer = _Writer()
+    params = model.get_params(deep=False)
     for name in ("sampler", "cv"):
-        kind = type(getattr(model, name))
-        if not (kind.__module__.startswith("marginsieve.") or kind in (int, str, type(None))):
-            setattr(kept, name, inspect.signature(SVMSelector).parameters[name].default)
-    found = kept.__dict__.pop("suspects_", None)
-    if found is not None:
-        columns = {name: found[name].to_numpy(dtype=np.float64) for name in found.columns}
-        setattr(kept, SUSPECTS, {"index": found.index.tolist(), "columns": columns})
-    content = io.dumps(kept)
-    if foreign := _foreign(io.get_untrusted_types(data=content)):
+        if not (isinstance(params[name], (int, str, type(None))) or type(params[name]) in _names()):
+            del params[name]
+    fitted = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
+    suspects = getattr(model, "suspects_", None)
+    if suspects is not None:
+        columns = {name: suspects[name].to_numpy(dtype=np.float64) for name in suspects.columns}
+        fitted["suspects_"] = {"index": suspects.index.tolist(), "columns": columns}
+    whole = {"params": params, "fitted": fitted, "model": _plain_model(model.model_)}
+    try:
+        text = {"format": FORMAT, "package": _version(), "selector": writer.encode(whole)}
+    except TypeError as error:
         raise InputError(
-            f"the model holds {listing(foreign)}, which no file is read back with: replace these parameters"
-        )
-    write_atomic(path, content)
+            f"the model holds {error}, which no file is read back with: replace these parameters"
+        ) from None
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(TEXT, json.dumps(text, allow_nan=False))
+        for k, array in enumerate(writer.arrays):
+            with archive.open(f"{k}.npy", "w") as handle:
+                np.lib.format.write_array(handle, array, allow_pickle=False)
+    path = File(path)
+    write_atomic(path, content.getvalue())
     return path
 
 
-def load(path: str | Path) -> SVMSelector:
-    """Read what `save` wrote; anything else is refused."""
-    import pandas as pd
-    from skops import io
+def _plain_model(model: Model) -> dict[str, Any]:
+    view = model.view
+    return {
+        "machine": model.machine,
+        "kernel": view.kernel,
+        "features": model.features,
+        "scaling": model.scaling,
+        "table": view.table,
+        "feature_weight": view.feature_weight,
+        "solutions": model.solutions,
+    }
 
-    path = Path(path)
-    if path.is_dir() and (path / "model.skops").is_file():
-        path = path / "model.skops"
+
+def load(path: str | File) -> SVMSelector:
+    """Read what `save` wrote; anything else is refused.
+
+    Parameters
+    ----------
+    path : path
+        A model file, or a result folder that holds one.
+
+    Returns
+    -------
+    SVMSelector
+
+    Examples
+    --------
+    >>> from marginsieve import load
+    >>> load("nowhere.marginsieve")
+    Traceback (most recent call last):
+        ...
+    marginsieve.errors.InputError: there is no model 'nowhere.marginsieve'
+    """
+    path = File(path)
+    if path.is_dir() and (path / NAME).is_file():
+        path = path / NAME
     if not path.is_file():
         raise InputError(f"there is no model {str(path)!r}")
     if not zipfile.is_zipfile(path):
@@ -77,34 +170,167 @@ def load(path: str | Path) -> SVMSelector:
         if start in (b"", b"PK"):
             raise InputError(f"{path.name!r} is {'cut off' if start else 'empty'}: copy it again")
         raise InputError(
-            f"{path.name!r} is not a model of marginsieve (it is no archive): a pickle, for one, is never loaded, "
+            f"{path.name!r} is not a model of marginsieve (it is not an archive): a pickle, for one, is never loaded, "
             "since it can run any code"
         )
     try:
-        types = io.get_untrusted_types(file=path)
+        with zipfile.ZipFile(path) as archive:
+            text = json.loads(archive.read(TEXT))
+            check_format(path, text)
+            whole = _Reader(archive).decode(text["selector"])
+        return _rebuilt(whole)
+    except InputError:
+        raise
     except Exception as error:
-        raise InputError(f"{path.name!r} is damaged or no model of marginsieve: {_told(error)}") from error
-    if foreign := _foreign(types):
-        raise InputError(f"{path.name!r} holds {listing(foreign)}, which is none of our types: it is not loaded")
-    try:
-        model: Any = io.load(path, trusted=types)
-        check_is_fitted(model)
-        clone(model)
-    except Exception as error:
-        raise InputError(f"{path.name!r} is damaged: {_told(error)}") from error
-    if not isinstance(model, SVMSelector):
-        raise InputError(f"{path.name!r} holds a {type(model).__name__}, not a fitted selector")
-    found = model.__dict__.pop(SUSPECTS, None)
-    if found is not None:
-        model.suspects_ = pd.DataFrame(found["columns"], index=found["index"])
-    return model
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise InputError(f"{path.name!r} is damaged or not a model of marginsieve: {reason}") from error
 
 
-def _foreign(types: list[str]) -> list[str]:
-    return [name for name in types if name not in _ours() and name not in OTHERS]
+def check_format(path: File, text: Any) -> None:
+    """Refuse a file of another format."""
+    found = text.get("format") if isinstance(text, dict) else None
+    if not isinstance(found, int):
+        raise InputError(f"{path.name!r} is damaged or not a model of marginsieve: it has no format")
+    if found != FORMAT:
+        raise InputError(
+            f"{path.name!r} has format {found} (marginsieve {text.get('package', 'unknown')}) and this marginsieve "
+            f"reads {FORMAT}: load it with that version, or fit the model again"
+        )
 
 
-def _told(error: Exception) -> str:
-    """An error's first line."""
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:200]
+def _rebuilt(whole: Mapping[str, Any]) -> SVMSelector:
+    """The selector from its parameters, its attributes and its model."""
+    import pandas as pd
+
+    selector = SVMSelector(**whole["params"])
+    fitted = dict(whole["fitted"])
+    suspects = fitted.pop("suspects_", None)
+    if unknown := [name for name in fitted if name not in ATTRIBUTES]:
+        raise InputError(f"the file has the attributes {listing(unknown)}, which a selector does not have")
+    for name, value in fitted.items():
+        setattr(selector, name, value)
+    if suspects is not None:
+        selector.suspects_ = pd.DataFrame(suspects["columns"], index=suspects["index"])
+    model = whole["model"]
+    kernel, table, machine = model["kernel"], model["table"], model["machine"]
+    live = np.arange(table.shape[1])
+    bind: Callable[..., Any] = kernel.bind
+    if machine.needs == "columns":
+        view: Any = ColumnView.of(kernel, table, model["feature_weight"], live)
+    else:
+        view = bind(table, model["feature_weight"], live)
+    selector.model_ = Model(machine, model["features"], model["scaling"], view, tuple(model["solutions"]))
+    selector.rank()
+    check_is_fitted(selector)
+    return selector
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("marginsieve")
+
+
+class _Writer:
+    """Values as JSON; arrays are kept apart."""
+
+    def __init__(self) -> None:
+        self.arrays: list[Any] = []
+
+    def encode(self, value: Any) -> Any:
+        """Plain JSON; a TypeError names what has no place in a file."""
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, (int, float)):
+            return value if isinstance(value, int) or math.isfinite(value) else {"$float": repr(value)}
+        if isinstance(value, np.generic):
+            return {"$scalar": self.encode(value.item()), "dtype": value.dtype.str}
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if is_sparse(value):
+            parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr}
+            return {"$csc": {name: self._array(part) for name, part in parts.items()}, "shape": list(value.shape)}
+        if isinstance(value, (list, tuple)) and type(value) not in _names():
+            items = [self.encode(item) for item in value]
+            return items if isinstance(value, list) else {"$tuple": items}
+        if isinstance(value, Mapping):
+            return {"$dict": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
+        if isinstance(value, np.random.SeedSequence):
+            return {"$seed": self.encode(value.entropy), "spawned": value.n_children_spawned}
+        return self._part(value)
+
+    def _array(self, value: Any) -> dict[str, Any]:
+        if value.dtype.kind in "OUT":
+            return {"$list": [self.encode(item) for item in value.ravel().tolist()], "dtype": value.dtype.str}
+        self.arrays.append(np.asarray(value))
+        return {"$array": len(self.arrays) - 1}
+
+    def _part(self, value: Any) -> dict[str, Any]:
+        name = _names().get(type(value))
+        if name is None:
+            raise TypeError(f"{getattr(value, '__qualname__', type(value).__qualname__)!r}")
+        return {"$type": name, "with": {key: self.encode(item) for key, item in _arguments(value).items()}}
+
+
+def _arguments(value: Any) -> dict[str, Any]:
+    """What a constructor needs to make an equal object."""
+    if isinstance(value, BaseEstimator):
+        return dict(value.get_params(deep=False))
+    if is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    return dict(value._asdict())
+
+
+class _Reader:
+    """The inverse: values from JSON and the arrays of an archive."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self.archive = archive
+
+    def decode(self, value: Any) -> Any:
+        """The value that was encoded."""
+        if isinstance(value, list):
+            return [self.decode(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        kind = next(iter(value))
+        read: Callable[[dict[str, Any]], Any] | None = {
+            "$float": lambda one: float(one["$float"]),
+            "$scalar": lambda one: np.dtype(one["dtype"]).type(self.decode(one["$scalar"])),
+            "$tuple": lambda one: tuple(self.decode(item) for item in one["$tuple"]),
+            "$dict": lambda one: {self.decode(key): self.decode(item) for key, item in one["$dict"]},
+            "$list": self._list,
+            "$array": lambda one: self._array(int(one["$array"])),
+            "$csc": self._sparse,
+            "$seed": lambda one: np.random.SeedSequence(
+                self.decode(one["$seed"]), n_children_spawned=int(one["spawned"])
+            ),
+            "$type": self._part,
+        }.get(kind)
+        if read is None:
+            raise InputError(f"the file holds {kind!r}, which is no kind of value: it is not loaded")
+        return read(value)
+
+    def _array(self, k: int) -> Any:
+        with self.archive.open(f"{k}.npy") as handle:
+            return np.lib.format.read_array(io.BytesIO(handle.read()), allow_pickle=False)
+
+    def _list(self, one: dict[str, Any]) -> Any:
+        items, dtype = [self.decode(item) for item in one["$list"]], np.dtype(one["dtype"])
+        out = np.empty(len(items), dtype=dtype)
+        out[:] = items
+        return out
+
+    def _sparse(self, one: dict[str, Any]) -> Any:
+        from scipy import sparse
+
+        parts = [self.decode(one["$csc"][name]) for name in ("data", "indices", "indptr")]
+        matrix = sparse.csc_array(tuple(parts), shape=tuple(one["shape"]))
+        matrix.check_format(full_check=True)
+        return matrix
+
+    def _part(self, one: dict[str, Any]) -> Any:
+        make = _known().get(one["$type"])
+        if make is None:
+            raise InputError(f"the file holds {one['$type']!r}, which is none of our types: it is not loaded")
+        return make(**{str(key): self.decode(item) for key, item in one["with"].items()})

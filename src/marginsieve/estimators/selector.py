@@ -210,11 +210,8 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
         self.columns_, self.classes_, self.model_ = fitted.schema, fitted.classes, fitted.model
         self.positive_ = fitted.classes[fitted.plan.outcome.positive]
         self._sign, self.threshold_, self._weight = fitted.sign, fitted.threshold, fitted.feature_weight
-        self.path_, self.scores_ = path, path.scores
-        self.ranking_ = np.empty(n, dtype=np.intp)
-        self.ranking_[path.order] = np.arange(1, n + 1)
-        self.support_ = fitted.support
-        self.n_features_ = int(self.support_.sum())
+        self.path_ = path
+        self.rank()
         self.rows_, self.notes_ = fitted.rows, list(fitted.notes)
         self.constant_, self.duplicates_ = list(fitted.constant), list(fitted.duplicates)
         self.groups_ = list(fitted.groups)
@@ -222,6 +219,14 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
             self.__dict__.pop(name, None)
             if value is not None:
                 setattr(self, name, value)
+
+    def rank(self) -> None:
+        """Set what follows from the path and the model: `ranking_`, `scores_`, `support_`, `n_features_`."""
+        n = len(self.columns_.names)
+        self.scores_, self.ranking_ = self.path_.scores, np.empty(n, dtype=np.intp)
+        self.ranking_[self.path_.order] = np.arange(1, n + 1)
+        self.support_ = np.isin(np.arange(n), self.model_.features)
+        self.n_features_ = int(self.support_.sum())
 
     def at_sizes(self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None) -> Iterator[SVMSelector]:
         """For each size a copy of this fitted selector with that many features of the same path, cut at the margin.

@@ -151,8 +151,8 @@ def rarest_class(part: Part, names: Sequence[Any]) -> tuple[int, Any]:
     rarest = int(np.argmin(counts))
     if counts[rarest] < 2:
         raise InputError(
-            f"class {names[rarest]!r} has {counts[rarest]} {unit_name(part.groups)}: inner folds need at least 2 of each "
-            "class; to do without them give n_features_to_select a number and threshold='margin'"
+            f"class {names[rarest]!r} has {counts[rarest]} {unit_name(part.groups)}: inner folds need at least 2 of "
+            "each class; to do without them give n_features_to_select a number and threshold='margin'"
         )
     return counts[rarest], names[rarest]
 

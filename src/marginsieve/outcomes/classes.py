@@ -60,7 +60,7 @@ class Classes:
         return np.where(value[:, 0] > 0, self.positive, 1 - self.positive)
 
     def score(self, value: Array, codes: IntArray, weight: Array) -> float:
-        """AUC of decision values (rows, k), nan where a class is missing; of more than two classes balanced accuracy."""
+        """AUC of decision values (rows, k), nan where a class is missing; of more classes balanced accuracy."""
         if not self.binary:
             return balanced_accuracy(self.called(value) == codes, codes, weight)
         positive = codes == self.positive

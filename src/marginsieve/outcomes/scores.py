@@ -10,6 +10,17 @@ import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
 
+#: what each metric is called, in words
+METRICS = {
+    "balanced_accuracy": "balanced accuracy",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+    "g_mean": "G-mean",
+    "auc": "ranking AUC",
+    "pr_auc": "PR-AUC",
+    "accuracy": "accuracy",
+}
+
 
 def by_value(decision: Array, positive: BoolArray, weights: Array) -> tuple[Array, Array]:
     """(B, G) weight of the positives and of the negatives at each distinct decision value, ascending."""

@@ -60,7 +60,7 @@ class Claim:
     why_not: str = ""  # a claim that no figure of ours can decide
 
 
-class Part(Protocol):
+class StudyPart(Protocol):
     """A piece of a study that is not a suite with printed figures; one with `long` is left out of a quick run."""
 
     @property
@@ -76,12 +76,17 @@ class Paper:
     title: str
     jobs: tuple[Job, ...]
     claims: tuple[Claim, ...]
-    studies: tuple[Part, ...] = ()
+    studies: tuple[StudyPart, ...] = ()
 
     def printed(self) -> pd.DataFrame:
         """The printed figures: table, dataset, method, quantity, size, value, note."""
-        import pandas as pd
+        return printed_figures(self.name)
 
-        with (files(__package__) / "printed" / f"{self.name}.csv").open(encoding="utf-8") as handle:
-            frame = pd.read_csv(handle, dtype=str, keep_default_na=False)
-        return frame.assign(value=pd.to_numeric(frame["value"]))
+
+def printed_figures(name: str) -> pd.DataFrame:
+    """The figures that a paper prints: table, dataset, method, quantity, size, value, note."""
+    import pandas as pd
+
+    with (files(__package__) / "printed" / f"{name}.csv").open(encoding="utf-8") as handle:
+        frame = pd.read_csv(handle, dtype=str, keep_default_na=False)
+    return frame.assign(value=pd.to_numeric(frame["value"]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import recipes
 from ..errors import InputError
-from ..study.describe import describe
+from ..study.difficulty import describe
 from ..study.engine import run_suite
 from ..study.plots import curves
 from ..study.results import OWN, SuiteResult

@@ -19,6 +19,7 @@ from ..searches.scaling_objective import Objective
 from ..searches.scaling_updates import QuasiNewton
 from . import problems
 from .markdown import number
+from .paper import printed_figures
 
 FOLDS = 3  # of leave-one-out
 
@@ -68,9 +69,7 @@ class StepTimes:
         """Lines of the report, and the table as CSV beside it."""
         import pandas as pd
 
-        from .catalogue import paper_of
-
-        printed = paper_of(self.paper).printed()
+        printed = printed_figures(self.paper)
         printed = printed[printed["quantity"].isin(["seconds_per_step", "seconds_training"])]
         known = printed.set_index(["dataset", "method"])["value"].to_dict()
         ours = {name: self._measure(name) for name in problems.present(self.data)}

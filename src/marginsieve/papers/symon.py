@@ -31,7 +31,7 @@ from .symon_parts import (
     SHARES,
     SPLITS,
     Imbalance,
-    Settings,
+    SettingsStudy,
     Times,
     methods_at,
 )
@@ -265,14 +265,14 @@ SYMON = Paper(
     ),
     (
         Tables(),
-        Settings(
+        SettingsStudy(
             "readings",
             "Readings of the paper's algorithm, and MDL instead of equal frequency.",
             _readings(),
             DATA[:1] + DATA[3:5],
             30,
         ),
-        Settings(
+        SettingsStudy(
             "figure-1",
             "PAR (smallest, largest), HMS = 5, HMCR = 0.5. The paper: best at the higher ends; it takes 0.45 and 0.9.",
             {
@@ -281,12 +281,12 @@ SYMON = Paper(
                 for high in (0.55, 0.75, 0.9)
             },
         ),
-        Settings(
+        SettingsStudy(
             "figure-2",
             "HMCR, HMS = 5, PAR from 0.45 to 0.9. The paper: best at 0.75.",
             {f"{rate:g}": {**SMALL, "hmcr": rate} for rate in (0.05, 0.25, 0.5, 0.75, 0.95)},
         ),
-        Settings(
+        SettingsStudy(
             "figure-3",
             "HMS, PAR from 0.45 to 0.9, HMCR 0.75. The paper: best at 35.",
             {f"{members}": {**SMALL, "memory": members} for members in (5, 15, 25, 35, 50)},

@@ -20,6 +20,7 @@ from ..study.engine import run_suite
 from ..study.suite import Suite
 from . import problems
 from .markdown import grid, number
+from .paper import printed_figures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,7 @@ def methods_at(d: float) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SettingsStudy:
     """A method under several settings on the splits of some tables: both metrics of each."""
 
     name: str
@@ -143,9 +144,7 @@ class Times:
         """Lines of the report, and the table as CSV beside it."""
         import pandas as pd
 
-        from .catalogue import paper_of
-
-        printed = paper_of("symon").printed()
+        printed = printed_figures("symon")
         known = printed[printed["table"] == "8"].set_index(["dataset", "method", "quantity"])["value"].to_dict()
         rows = []
         for name in (*problems.present(self.data), *self.made):

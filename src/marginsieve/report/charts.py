@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..study.metrics import METRICS
+from ..outcomes.scores import METRICS
 from .figures import COLOURS, new_figure, save
 
 MOST = 40  # features with a bar

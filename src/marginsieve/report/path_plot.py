@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..contracts import Path, Trials
 from ..errors import InputError
 from .figures import COLOURS, new_figure, save
-
-if TYPE_CHECKING:
-    from ..contracts import Path, Trials
 
 
 def plot_path(path: Path, file: str | File | None = None) -> Any:

@@ -11,10 +11,10 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from ..errors import InputError
-from ..study.metrics import METRICS
+from ..outcomes.scores import METRICS
 from . import svg
 
-SCHEMA = 2
+SCHEMA = 3
 NEEDED = (
     *("answer", "table", "methods", "features", "scores", "protocol", "how", "suspects", "findings", "curves"),
     *("confusion", "n_features", "n_features_over_folds", "stability", "groups", "methods_text", "bibtex", "seconds"),
@@ -26,9 +26,9 @@ def render(result: dict[str, Any]) -> str:
     if result.get("schema") != SCHEMA:
         raise InputError(f"this result has schema {result.get('schema')!r}; this version draws schema {SCHEMA}")
     if lacking := [key for key in NEEDED if key not in result]:
-        raise InputError(f"this result lacks {', '.join(lacking)}: it is no result of a study")
+        raise InputError(f"this result lacks {', '.join(lacking)}: it is not the result of a study")
     script = _part("report.js")
-    told = {
+    values = {
         "r": result,
         "style": Markup(_part("report.css")),
         "script": Markup(script),
@@ -45,7 +45,7 @@ def render(result: dict[str, Any]) -> str:
         "floor": _floor(result),
         "reach": _reach(result),
     }
-    return str(_environment().get_template("report.html").render(told))
+    return str(_environment().get_template("report.html").render(values))
 
 
 def render_in_notebook(result: dict[str, Any]) -> str:
@@ -136,15 +136,15 @@ def sizes_chart(result: dict[str, Any]) -> Markup:
             chart.band(sizes, low, high, style)
             chart.line(sizes, level, style, f"{method['title']}: inner folds")
             for p in points[:: max(1, len(points) // 20)]:
-                told = f"{method['title']}, {p['size']:,} features: {p['score']:.3f} (standard error {p['error']:.3f})"
-                chart.mark(p["size"], p["score"], style, shape, told, 2.5)
+                text = f"{method['title']}, {p['size']:,} features: {p['score']:.3f} (standard error {p['error']:.3f})"
+                chart.mark(p["size"], p["score"], style, shape, text, 2.5)
         at = max(method["n_features"], 1)
         if k == 0:
-            chart.upright(at, style, f"cut: {at:,} features")
+            chart.upright(at, style, f"selected: {at:,} features")
         chart.interval(at, max(score["low"], floor), score["high"], style)
         span = f"{score['value']:.3f} ({score['low']:.3f} to {score['high']:.3f})"
-        told = f"{method['title']}, {at:,} features, nested: {span}"
-        chart.mark(at, max(score["value"], floor), style, shape, told, 5.5)
+        text = f"{method['title']}, {at:,} features, nested: {span}"
+        chart.mark(at, max(score["value"], floor), style, shape, text, 5.5)
     return chart.svg()
 
 
@@ -181,6 +181,6 @@ def _calibration_chart(result: dict[str, Any]) -> Markup | None:
     chart.line([b["predicted"] for b in bins], [b["observed"] for b in bins], "s0")
     for b in bins:
         chart.interval(b["predicted"], b["low"], b["high"], "s0")
-        told = f"predicted {b['predicted']:.2f}, observed {b['observed']:.2f} ({b['low']:.2f} to {b['high']:.2f})"
-        chart.mark(b["predicted"], b["observed"], "s0", "circle", told)
+        values = f"predicted {b['predicted']:.2f}, observed {b['observed']:.2f} ({b['low']:.2f} to {b['high']:.2f})"
+        chart.mark(b["predicted"], b["observed"], "s0", "circle", values)
     return chart.svg()

@@ -167,10 +167,10 @@ class Budget(BaseEstimator):
         unit = float(cost.max()) or 1.0  # the solver's tolerances are for numbers around 1
         return cost / unit, left / unit
 
-    def _solve(self, ramp: _ramp.Ramp, rng: np.random.Generator) -> tuple[_ramp.Point, float, str]:
+    def _solve(self, ramp: _ramp.Ramp, rng: np.random.Generator) -> tuple[_ramp.RampPoint, float, str]:
         """(point, bound, status)."""
         clock = Clock(SECONDS[self.solver] if self.time_limit is None else self.time_limit)
-        seen: list[_ramp.Point] = []
+        seen: list[_ramp.RampPoint] = []
         best, _ = _ramp.fast(ramp, rng, self.shakes, clock, seen)
         if self.solver == "daks":
             best = daks(ramp, best, seen, rng, clock)
@@ -216,7 +216,7 @@ class MergedRows:
         total = np.maximum(self.data.top[self.place], 1e-300)
         return np.asarray(alpha[self.place] * self.top / total)
 
-    def in_units(self, point: _ramp.Point) -> _ramp.Point:
+    def in_units(self, point: _ramp.RampPoint) -> _ramp.RampPoint:
         """A point of the program as one of the table."""
         return replace(point, w=point.w / self.unit, F=point.F / self.unit)
 
@@ -236,7 +236,7 @@ def _solution(
     problem: ProblemView,
     view: ColumnView,
     rows: MergedRows,
-    point: _ramp.Point,
+    point: _ramp.RampPoint,
     chosen: IntArray,
     bound: float,
     status: str,

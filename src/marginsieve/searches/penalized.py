@@ -13,7 +13,7 @@ from ..contracts import Array, BoolArray, IntArray, Path, ProblemView, Scalable,
 from ..errors import InputError, listing, positive_number, whole_number
 from ..problem import step_of
 from .backward import check_step, drop_count, worst_first
-from .scaling_objective import Objective, Point
+from .scaling_objective import Objective, ScaledPoint
 from .scaling_updates import Gradient, Multiplicative, QuasiNewton, Update, rescaled
 
 LONGER = 1.2  # the next move after one that lowered the objective
@@ -211,7 +211,7 @@ class _Walk:
     def __init__(self, objective: Objective, step: float | int, one_by_one_below: int, eps: float) -> None:
         self.objective = objective
         self.step, self.one_by_one_below, self.eps = step, one_by_one_below, eps
-        self.point: Point = objective.begin()
+        self.point: ScaledPoint = objective.begin()
         self.total: float | None = None
         n = len(objective.start)
         self.kept: BoolArray = np.isin(np.arange(n), objective.problem.keep)

@@ -44,7 +44,7 @@ class Penalty:
 
 
 @dataclass(frozen=True)
-class Point:
+class ScaledPoint:
     """The live features at some factors e, the machine there, its objective J and what is minimised."""
 
     gram: Gram
@@ -74,7 +74,7 @@ class Objective:
         self.unit, self.C2, self.scaled = 1.0, C2, scaled
         self.penalty = Penalty(C2, own if beta is None or own is None else beta, self.start if scaled else np.ones(n))
 
-    def begin(self) -> Point:
+    def begin(self) -> ScaledPoint:
         """The point at the start; J there is the unit that the penalty is measured in."""
         gram, n = self.problem.gram(), len(self.start)
         solutions = self.problem.solve(gram)
@@ -82,16 +82,16 @@ class Objective:
         self.unit = 1.0 if self.contrast is not None else max(J, TINY)
         if self.scaled:
             self.penalty = replace(self.penalty, strength=self.C2 * self.unit / n)
-        return Point(gram, self.start.copy(), solutions, J, self._value(J, self.start, gram.features))
+        return ScaledPoint(gram, self.start.copy(), solutions, J, self._value(J, self.start, gram.features))
 
-    def at(self, before: Point, e: Array, stay: IntArray | None = None) -> Point:
+    def at(self, before: ScaledPoint, e: Array, stay: IntArray | None = None) -> ScaledPoint:
         """The machine solved at other factors of the same features, or of some of them (places in `before.live`)."""
         gram = self._gram(before, e, stay)
         solutions = self.problem.solve(gram, before.solutions)
         J = _total(solutions)
-        return Point(gram, e, solutions, J, self._value(J, e, gram.features))
+        return ScaledPoint(gram, e, solutions, J, self._value(J, e, gram.features))
 
-    def supported(self, point: Point) -> Point:
+    def supported(self, point: ScaledPoint) -> ScaledPoint:
         """The same point over the rows that carry its coefficients: enough while they are kept."""
         used = np.any([solution.coef != 0 for solution in point.solutions], axis=0)
         if used.mean() > MOST_ON:
@@ -100,21 +100,21 @@ class Objective:
         solutions = tuple(replace(solution, coef=solution.coef[rows]) for solution in point.solutions)
         return replace(point, gram=point.gram.only(rows), solutions=solutions)
 
-    def along(self, point: Point, d: Array) -> tuple[Callable[[float], float], Callable[[float], Point]]:
+    def along(self, point: ScaledPoint, d: Array) -> tuple[Callable[[float], float], Callable[[float], ScaledPoint]]:
         """l -> Phi, and l -> the point, at e + l d with the machine's coefficients kept."""
         line = point.gram.along(d)
 
         def value(length: float) -> float:
             return self._value(self._dual(point, line.matrix(length)), point.e + length * d, point.live)
 
-        def there(length: float) -> Point:
+        def there(length: float) -> ScaledPoint:
             gram, e = line.at(length), point.e + length * d
             J = self._dual(point, gram.matrix())
-            return Point(gram, e, point.solutions, J, self._value(J, e, point.live))
+            return ScaledPoint(gram, e, point.solutions, J, self._value(J, e, point.live))
 
         return value, there
 
-    def slope(self, point: Point) -> Array:
+    def slope(self, point: ScaledPoint) -> Array:
         """(p,): dPhi / de_j; the machine re-solved or kept, the gradient is the same (envelope theorem)."""
         gram, live = point.gram, point.live
         root = self._root(len(live))
@@ -126,7 +126,7 @@ class Objective:
         spread = 2.0 * point.e * V / max(float(point.e**2 @ V), TINY)
         return np.asarray(J / max(point.J, TINY) - spread + self.penalty.slope(point.e, live))
 
-    def _gram(self, before: Point, e: Array, stay: IntArray | None) -> Gram:
+    def _gram(self, before: ScaledPoint, e: Array, stay: IntArray | None) -> Gram:
         features = before.live if stay is None else before.live[stay]
         weight = self.problem.feature_weight.copy()
         weight[features] = (e * self._root(len(features))) ** 2
@@ -137,7 +137,7 @@ class Objective:
         divisor = self.problem.kernel.divisor(live)
         return 1.0 if divisor == 1.0 else float(np.sqrt(divisor))
 
-    def _dual(self, point: Point, K: Array) -> float:
+    def _dual(self, point: ScaledPoint, K: Array) -> float:
         return float(sum(self.machine.dual(solution, K) for solution in point.solutions))
 
     def _value(self, J: float, e: Array, live: IntArray) -> float:

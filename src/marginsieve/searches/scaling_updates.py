@@ -12,7 +12,7 @@ import numpy as np
 
 from ..contracts import Array, BoolArray
 from ..solvers.bfgs import DampedBFGS
-from .scaling_objective import Objective, Point
+from .scaling_objective import Objective, ScaledPoint
 
 Curve = Callable[[float], Array]
 
@@ -31,7 +31,7 @@ class Update(Protocol):
     length: float
     longest: float
 
-    def curve(self, objective: Objective, point: Point, total: float | None) -> Curve: ...
+    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve: ...
 
 
 def _pull(slope: Array, at_cap: BoolArray | None = None) -> Array:
@@ -50,7 +50,7 @@ class Multiplicative:
     def __init__(self, rate: float, cap: float) -> None:
         self.rate, self.cap, self.length, self.longest = rate, cap, 1.0, 8.0
 
-    def curve(self, objective: Objective, point: Point, total: float | None) -> Curve:
+    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:
         mu, start = point.e**2, objective.start[point.live]
         g = objective.slope(point) / np.maximum(2.0 * point.e, 1e-300)
         if total is None:
@@ -66,7 +66,7 @@ class Gradient:
     def __init__(self, rate: float, cap: float) -> None:
         self.rate, self.cap, self.length, self.longest = rate, cap, 1.0, 1.0
 
-    def curve(self, objective: Objective, point: Point, total: float | None) -> Curve:  # noqa: ARG002
+    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:  # noqa: ARG002
         start = objective.start[point.live]
         t = point.e / start
         pull = self.rate * _pull(objective.slope(point) * start, t >= self.cap)
@@ -83,7 +83,7 @@ class QuasiNewton:
     def __init__(self, inner: int, eps: float, cap: float) -> None:
         self.inner, self.eps, self.cap, self.length, self.longest = inner, eps, cap, 1.0, 1.0
 
-    def curve(self, objective: Objective, point: Point, total: float | None) -> Curve:  # noqa: ARG002
+    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:  # noqa: ARG002
         start, B = objective.start[point.live], DampedBFGS()
         here = objective.supported(point)
         h = self._slope(objective, here)
@@ -95,8 +95,8 @@ class QuasiNewton:
         return lambda length: point.e + length * away
 
     def iterate(
-        self, objective: Objective, here: Point, h: Array, B: DampedBFGS
-    ) -> tuple[Point, Array, DampedBFGS, bool]:
+        self, objective: Objective, here: ScaledPoint, h: Array, B: DampedBFGS
+    ) -> tuple[ScaledPoint, Array, DampedBFGS, bool]:
         """One iteration: (point, slope there, B, whether it moved)."""
         start = objective.start[here.live]
         t = here.e / start
@@ -118,7 +118,7 @@ class QuasiNewton:
         B.update(SHORTENED * length * d, after - h)
         return moved, after, B, True
 
-    def _slope(self, objective: Objective, point: Point) -> Array:
+    def _slope(self, objective: Objective, point: ScaledPoint) -> Array:
         return objective.slope(point) * objective.start[point.live] * self._factor(objective)
 
     def _factor(self, objective: Objective) -> float:

@@ -22,7 +22,7 @@ from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
 from .clock import Clock
 from .highs import Answer, Limits, Program
-from .ramp_descent import Point, Ramp, better, on
+from .ramp_descent import Ramp, RampPoint, better, on
 
 SAFETY = 1e-6  # added to the value of a linear program before it is used as a bound
 GONE = 1e-6  # a feature whose weights cannot be larger is dropped; the bound allows for it
@@ -52,7 +52,7 @@ class Bounds:
 class Proved:
     """The best point, a bound that no point is below, their relative gap, and whether it was closed."""
 
-    point: Point
+    point: RampPoint
     bound: float
     gap: float
     status: str  # "optimal" or "limit"
@@ -222,7 +222,7 @@ def _classes(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
 
 def solve(
     ramp: Ramp,
-    start: Point,
+    start: RampPoint,
     rounds: int = 4,
     limits: Limits | None = None,
     by_sample: bool = True,
@@ -254,7 +254,13 @@ def solve(
 
 
 def _proved(
-    ramp: Ramp, bounds: Bounds, best: Point, below: float, small: float, limits: Limits, answer: Answer | None = None
+    ramp: Ramp,
+    bounds: Bounds,
+    best: RampPoint,
+    below: float,
+    small: float,
+    limits: Limits,
+    answer: Answer | None = None,
 ) -> Proved:
     """No point without the features that are gone is below `below`; their weights, `small` in all, change little."""
     change = small * float(ramp.data.top @ np.abs(ramp.data.X).max(axis=1, initial=0.0))
@@ -297,13 +303,13 @@ class Whole:
             integer,
         )
 
-    def solve(self, start: Point | None, limits: Limits) -> Answer:
+    def solve(self, start: RampPoint | None, limits: Limits) -> Answer:
         """From a point, where it has one."""
         if start is not None:
             self.program.start(self.at(start))
         return self.program.solve(limits)
 
-    def at(self, start: Point) -> Array:
+    def at(self, start: RampPoint) -> Array:
         """A point as the program's variables."""
         data, x = self.ramp.data, np.zeros(self.sizes[-1])
         d = data.X.shape[1]

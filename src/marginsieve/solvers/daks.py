@@ -25,7 +25,7 @@ from .branch_and_bound import GONE, Bounds, Whole, first_bounds, tightened
 from .clock import Clock
 from .highs import Limits
 from .hinge_program import HingeData, begin, finish
-from .ramp_descent import FALL, Point, Ramp, better, by_feature, on, pulls_at, shaken, swapped
+from .ramp_descent import FALL, Ramp, RampPoint, better, by_feature, on, pulls_at, shaken, swapped
 
 IN, OUT, DOUBTFUL = 0, 1, 2
 PASSES = 5  # of phases 2 and 3
@@ -46,7 +46,7 @@ CELLS = 4e5  # nodes times cells of the program's matrix
 STRICT = 1e-6  # of the objective: what a better point must be better by
 
 
-def daks(ramp: Ramp, start: Point, seen: list[Point], rng: np.random.Generator, clock: Clock) -> Point:
+def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Generator, clock: Clock) -> RampPoint:
     """A point that is no worse than the start; `seen` are the points met on the way to it."""
     programs = WORK / (1.0 + len(ramp.data.y) / SAMPLES)
     search, idle = _Kernels(ramp, start, list(seen), clock), 0
@@ -65,13 +65,13 @@ def daks(ramp: Ramp, start: Point, seen: list[Point], rng: np.random.Generator, 
 class _Kernels:
     """The best point, the state of each sample, and what the last answers had in common."""
 
-    def __init__(self, ramp: Ramp, start: Point, seen: list[Point], clock: Clock) -> None:
+    def __init__(self, ramp: Ramp, start: RampPoint, seen: list[RampPoint], clock: Clock) -> None:
         self.ramp, self.best, self.seen, self.clock = ramp, start, seen, clock
         self.state = self._states(start)
-        self.answers: list[Point] = []
+        self.answers: list[RampPoint] = []
         self.easy, self.passes = False, 0
 
-    def _states(self, point: Point) -> IntArray:
+    def _states(self, point: RampPoint) -> IntArray:
         """Out where a sample is left out, doubtful where it lies on the wrong side, else in."""
         outside = self.ramp.data.outside(point.w, point.b, point.columns)
         near = (outside >= 1.0) & (outside <= 2.0) & self.ramp.ramp
@@ -170,7 +170,7 @@ class _Kernels:
             marked[rows] = answer[1]
             self._take(features[answer[0]], marked)
 
-    def _run(self, program: Whole, start: Point | None, part: Ramp) -> tuple[IntArray, BoolArray] | None:
+    def _run(self, program: Whole, start: RampPoint | None, part: Ramp) -> tuple[IntArray, BoolArray] | None:
         nodes = int(np.clip(CELLS / (part.data.X.size + 1), 20, 1000))
         limits = Limits(nodes=nodes, stall_nodes=max(nodes // 4, 20), seconds=self.clock.left())
         try:
@@ -181,7 +181,7 @@ class _Kernels:
         self.easy = answer.nodes <= EASY and answer.status in ("optimal", "infeasible")
         return None if answer.x is None else program.chosen(answer.x)
 
-    def _inside(self, features: IntArray, rows: IntArray) -> Point:
+    def _inside(self, features: IntArray, rows: IntArray) -> RampPoint:
         """The best point as a point of the restricted program."""
         best, columns = self.best, self.ramp.columns(features)
         return replace(
@@ -204,7 +204,7 @@ class _Kernels:
         if ramp.ramp:
             self.state = self._after(found)
 
-    def _after(self, found: Point) -> IntArray:
+    def _after(self, found: RampPoint) -> IntArray:
         """The samples' states after an answer."""
         outside = self.ramp.data.outside(found.w, found.b, found.columns)
         state = self.state.copy()

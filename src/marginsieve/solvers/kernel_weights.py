@@ -51,7 +51,7 @@ class Base:
 
 
 @dataclass(frozen=True)
-class Point:
+class WeightedPoint:
     """The machine at some weights."""
 
     mu: Array
@@ -76,7 +76,7 @@ class Bound:
     q: Array
     value: float
 
-    def better(self, base: Base, point: Point) -> Bound:
+    def better(self, base: Base, point: WeightedPoint) -> Bound:
         """The best bound on the line from this c to the point's."""
         cross = 0.5 * (base.quadratics(self.c + point.c) - self.q - point.q)
         size, size_there = float(np.abs(self.c).sum()), float(np.abs(point.c).sum())
@@ -118,7 +118,7 @@ def golden(value: Callable[[float], float]) -> float:
 class Solved:
     """Where the search ended, its duality gap as a share of the primal objective, and the machines solved."""
 
-    at: Point
+    at: WeightedPoint
     gap: float
     machines: int
 
@@ -143,7 +143,7 @@ class _Search:
             stage *= STAGE
         return Solved(here, self.gap(here), self.machines)
 
-    def stage(self, here: Point, tol: float) -> Point:
+    def stage(self, here: WeightedPoint, tol: float) -> WeightedPoint:
         """Damped Newton steps until the gap is at most `tol` or no step helps."""
         damping = DAMPING
         while self.gap(here) > tol and self.machines < self.limit and damping < STIFFEST:
@@ -154,7 +154,7 @@ class _Search:
             here = there
         return here
 
-    def along(self, here: Point, some: IntArray, d: Array, promised: float) -> tuple[Point, float]:
+    def along(self, here: WeightedPoint, some: IntArray, d: Array, promised: float) -> tuple[WeightedPoint, float]:
         """The best point met along d and its distance: a model that is too stiff is followed further than it says."""
         best, length, longest = here, 1.0, _longest(here.mu[some], d)
         while self.machines < self.limit:
@@ -169,7 +169,7 @@ class _Search:
             length = min(4.0 * length, longest)
         return best, length
 
-    def at(self, mu: Array, start: Array) -> Point:
+    def at(self, mu: Array, start: Array) -> WeightedPoint:
         """The machine at mu; its coefficients go into the bound."""
         K, y, top = self.base.matrix(mu), self.y, self.top
         soft = K + self.soft * np.eye(len(y)) if self.soft else K
@@ -179,7 +179,7 @@ class _Search:
         live = np.flatnonzero(mu)
         q, f = self.base.quadratics(c), mu[live] @ self.base.products(c, live)  # not through K, which may be huge
         quadratic = float(mu @ q)
-        point = Point(mu, soft, c, b, slack, q, 0.5 * quadratic + hinge(f, y, top), J, violation)
+        point = WeightedPoint(mu, soft, c, b, slack, q, 0.5 * quadratic + hinge(f, y, top), J, violation)
         if self.bound is None:
             self.bound = Bound(c, q, float(np.abs(c).sum()) - 0.5 * max(float(q.max()), quadratic))
         else:
@@ -187,7 +187,7 @@ class _Search:
         self.machines += 1
         return point
 
-    def gap(self, point: Point) -> float:
+    def gap(self, point: WeightedPoint) -> float:
         """1/2 c'K_mu c + min_b sum top_i [1 - y_i (f_i + b)]_+ less the bound, of the former; valid for any c."""
         assert self.bound is not None
         return abs(point.primal - self.bound.value) / max(point.primal, 1e-300)  # below 0 is rounding, and as bad
@@ -233,7 +233,7 @@ def hinge(f: Array, y: Array, top: Array) -> float:
     return float(top @ np.maximum(0.0, 1.0 - y * (f + best)))
 
 
-def _step(base: Base, top: Array, here: Point, damping: float) -> tuple[IntArray, Array, float]:
+def _step(base: Base, top: Array, here: WeightedPoint, damping: float) -> tuple[IntArray, Array, float]:
     """The features that may move, by how much, and the fall that it promises: the damped quadratic model's minimum.
 
     The damping is in the metric in which sqrt(q) mu, normalised, is a step that never rises: q / mu by feature.
@@ -251,7 +251,7 @@ def _step(base: Base, top: Array, here: Point, damping: float) -> tuple[IntArray
     return some, d, float(-g @ d - 0.5 * d @ H @ d)
 
 
-def _hessian(base: Base, top: Array, here: Point, some: IntArray) -> Array:
+def _hessian(base: Base, top: Array, here: WeightedPoint, some: IntArray) -> Array:
     """(k, k): second derivatives of J in the weights of some features."""
     slip = _smo.AT_BOUND * top
     free = np.flatnonzero((np.abs(here.c) > slip) & (np.abs(here.c) < top - slip))

@@ -71,7 +71,7 @@ class Ramp:
         h = np.maximum(0.0, outside)
         return float(self.data.top @ (np.minimum(2.0, h) if self.ramp else h))
 
-    def flat(self) -> Point:
+    def flat(self) -> RampPoint:
         """w = 0 and the better of b = 1 and b = -1."""
         data = self.data
         b = 1.0 if data.top[data.y > 0].sum() >= data.top[data.y < 0].sum() else -1.0
@@ -79,11 +79,11 @@ class Ramp:
         none = np.empty(0, dtype=np.intp)
         marked = outside > 2.0 - 1e-12 if self.ramp else np.zeros(len(data.y), dtype=bool)
         alpha = np.abs(balanced(data.y, data.top))
-        return Point(none, none, np.empty(0), b, marked, self.loss(outside), alpha)
+        return RampPoint(none, none, np.empty(0), b, marked, self.loss(outside), alpha)
 
 
 @dataclass(frozen=True)
-class Point:
+class RampPoint:
     """Features with a weight, their columns and weights, the intercept, the samples left out, F, the last duals."""
 
     features: IntArray
@@ -95,7 +95,7 @@ class Point:
     alpha: Array
 
 
-def _point(ramp: Ramp, fit: Fit) -> Point:
+def _point(ramp: Ramp, fit: Fit) -> RampPoint:
     """A program's answer as a point, the samples that lie beyond the ramp marked."""
     ramp.solved[0] += 1
     outside = ramp.data.outside(fit.w, fit.b, fit.columns)
@@ -104,15 +104,17 @@ def _point(ramp: Ramp, fit: Fit) -> Point:
     live = live[np.argsort(fit.columns[live])]
     columns = fit.columns[live]
     F = float(np.abs(fit.w).sum()) + ramp.loss(outside)
-    return Point(np.unique(ramp.owner[columns]), columns, fit.w[live], fit.b, marked, F, fit.alpha)
+    return RampPoint(np.unique(ramp.owner[columns]), columns, fit.w[live], fit.b, marked, F, fit.alpha)
 
 
-def descend(ramp: Ramp, program: HingeProgram, marked: BoolArray, stop: float = np.inf, whole: bool = False) -> Point:
+def descend(
+    ramp: Ramp, program: HingeProgram, marked: BoolArray, stop: float = np.inf, whole: bool = False
+) -> RampPoint:
     """From some samples left out, on the program's columns; given up where it begins far above `stop`.
 
     With `whole` on all columns of the table, which join the program on demand.
     """
-    best: Point | None = None
+    best: RampPoint | None = None
     while True:
         if ramp.ramp:
             program.leave_out(marked)
@@ -124,7 +126,7 @@ def descend(ramp: Ramp, program: HingeProgram, marked: BoolArray, stop: float = 
         best, marked = found, found.marked
 
 
-def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None = None) -> Point:
+def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None = None) -> RampPoint:
     """A descent on some features, from no sample left out unless told; never above the flat point."""
     start = np.zeros(len(ramp.data.y), dtype=bool) if marked is None else marked
     if not len(columns := ramp.columns(features)):
@@ -132,13 +134,13 @@ def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None 
     return better([descend(ramp, ramp.program(columns), start), ramp.flat()])
 
 
-def everywhere(ramp: Ramp) -> Point:
+def everywhere(ramp: Ramp) -> RampPoint:
     """A descent on all features, from no sample left out; never above the flat point."""
     program = begin(ramp.data, np.ones(len(ramp.owner)))
     return better([descend(ramp, program, np.zeros(len(ramp.data.y), dtype=bool), whole=True), ramp.flat()])
 
 
-def better(points: Sequence[Point]) -> Point:
+def better(points: Sequence[RampPoint]) -> RampPoint:
     return min(points, key=lambda point: point.F)
 
 
@@ -154,7 +156,7 @@ def pulls_at(ramp: Ramp, alpha: Array) -> Array:
     return by_feature(ramp, np.arange(len(ramp.owner)), np.abs((alpha * ramp.data.y) @ ramp.data.X))
 
 
-def pulls(ramp: Ramp, here: Point) -> Array:
+def pulls(ramp: Ramp, here: RampPoint) -> Array:
     """(n,) how hard the features without a weight press for one: at most 1 where none would lower the last program."""
     pull = pulls_at(ramp, here.alpha)
     pull[here.features] = 0.0
@@ -177,7 +179,7 @@ def l1_weights(ramp: Ramp) -> Array:
     return by_feature(ramp, fit.columns, np.abs(fit.w))
 
 
-def printed_start(ramp: Ramp, weight: Array) -> Point:
+def printed_start(ramp: Ramp, weight: Array) -> RampPoint:
     """The paper's first solution: the l1 machine's largest weights within the budget, the machine on them, the samples
     beyond the ramp left out, the machine again."""
     chosen = within(ramp, weight)
@@ -223,8 +225,8 @@ def fast(
     rng: np.random.Generator,
     rounds: int = SHAKES,
     clock: Clock | None = None,
-    seen: list[Point] | None = None,
-) -> tuple[Point, Point]:
+    seen: list[RampPoint] | None = None,
+) -> tuple[RampPoint, RampPoint]:
     """(best point, the paper's start): swaps from several sets of features, then from shaken ones.
 
     There are `rounds` random changes, fewer where there are many samples. The points at which swaps ended are added to
@@ -242,9 +244,9 @@ def fast(
     return swapped(ramp, best, clock), first
 
 
-def _distinct(points: Sequence[Point]) -> list[Point]:
+def _distinct(points: Sequence[RampPoint]) -> list[RampPoint]:
     """One point for each set of features, the best first."""
-    seen: dict[tuple[int, ...], Point] = {}
+    seen: dict[tuple[int, ...], RampPoint] = {}
     for point in sorted(points, key=lambda point: point.F):
         seen.setdefault(tuple(point.features.tolist()), point)
     return list(seen.values())
@@ -252,13 +254,13 @@ def _distinct(points: Sequence[Point]) -> list[Point]:
 
 def shaken(
     ramp: Ramp,
-    best: Point,
+    best: RampPoint,
     rounds: int,
     rng: np.random.Generator,
     clock: Clock | None = None,
-    seen: list[Point] | None = None,
+    seen: list[RampPoint] | None = None,
     programs: float = np.inf,
-) -> Point:
+) -> RampPoint:
     """Iterated swaps: some features go at random, others that pull come, samples near the ramp's edge change sides.
 
     No further round begins after so many linear programs.
@@ -279,7 +281,7 @@ def shaken(
     return best
 
 
-def _shake(ramp: Ramp, here: Point, rng: np.random.Generator) -> Point:
+def _shake(ramp: Ramp, here: RampPoint, rng: np.random.Generator) -> RampPoint:
     pull, count = pulls(ramp, here), len(here.features)
     gone = rng.choice(here.features, size=rng.integers(1, max(2, count // 2 + 1)), replace=False) if count else ()
     stay = [int(j) for j in here.features if j not in gone]
@@ -301,12 +303,12 @@ def _shake(ramp: Ramp, here: Point, rng: np.random.Generator) -> Point:
     return on(ramp, stay, marked)
 
 
-def swapped(ramp: Ramp, here: Point, clock: Clock | None = None) -> Point:
+def swapped(ramp: Ramp, here: RampPoint, clock: Clock | None = None) -> RampPoint:
     """Exchanges, and then swaps that add first, until none of those tried lowers F."""
     return _while_lower(ramp, here, clock or Clock(), (_exchange, _swap))
 
 
-def _while_lower(ramp: Ramp, here: Point, clock: Clock, moves: Sequence[Any]) -> Point:
+def _while_lower(ramp: Ramp, here: RampPoint, clock: Clock, moves: Sequence[Any]) -> RampPoint:
     for _ in range(ROUNDS):
         target = here.F - FALL * max(1.0, here.F)
         for move in moves:
@@ -319,7 +321,7 @@ def _while_lower(ramp: Ramp, here: Point, clock: Clock, moves: Sequence[Any]) ->
     return here
 
 
-def _exchange(ramp: Ramp, here: Point, target: float, clock: Clock) -> Point | None:
+def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
     """The first lower point found by dropping a feature and adding one that pulls on what is left."""
     weight = by_feature(ramp, here.columns, np.abs(here.w))
     room = not len(here.features) or ramp.fits([*here.features, int(np.argmin(ramp.cost))])
@@ -349,7 +351,7 @@ def _exchange(ramp: Ramp, here: Point, target: float, clock: Clock) -> Point | N
     return None
 
 
-def _swap(ramp: Ramp, here: Point, target: float, clock: Clock) -> Point | None:
+def _swap(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
     """The first lower point found by adding a feature and, where the budget asks for it, dropping others."""
     pull = _pressing(ramp, here)
     order = np.argsort(-pull, kind="stable")[:CANDIDATES]
@@ -369,7 +371,7 @@ def _swap(ramp: Ramp, here: Point, target: float, clock: Clock) -> Point | None:
     return None
 
 
-def _pressing(ramp: Ramp, here: Point) -> Array:
+def _pressing(ramp: Ramp, here: RampPoint) -> Array:
     """The pulls of the features that the budget could pay for."""
     pull = pulls(ramp, here)
     pull[ramp.cost > ramp.budget * (1 + 1e-12)] = 0.0
@@ -377,8 +379,8 @@ def _pressing(ramp: Ramp, here: Point) -> Array:
 
 
 def _without_one(
-    ramp: Ramp, program: HingeProgram, wide: Point, added: int, here: Point, target: float
-) -> Point | None:
+    ramp: Ramp, program: HingeProgram, wide: RampPoint, added: int, here: RampPoint, target: float
+) -> RampPoint | None:
     """The first lower point when one of the features with the smallest weights goes, and more where that is needed."""
     weight = by_feature(ramp, wide.columns, np.abs(wide.w))
     others = np.array([j for j in wide.features if j != added], dtype=np.intp)

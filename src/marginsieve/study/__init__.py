@@ -4,7 +4,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from .describe import describe
+from .difficulty import describe
 from .engine import run_suite
 from .loo import loo_decision
 from .metrics import METRICS, Scores, score_predictions

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.atomic import write_atomic
 from ..errors import InputError, listing
+from ..estimators import SVMSelector
 from ..estimators.persistence import save
+from .store import is_store
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .running import Study
 
 
 WRITTEN = (
@@ -23,7 +24,7 @@ WRITTEN = (
     "features.csv",
     "predictions.csv",
     "suspects.csv",
-    "model.skops",
+    "model.marginsieve",
     "methods.txt",
 )
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -43,28 +44,26 @@ def check_folder(out: Path) -> None:
 
 def _is_ours(out: Path) -> bool:
     """Whether a folder holds a result or the finished folds of a study."""
-    from .store import is_store
-
     try:
         return is_store(out) or "schema" in read_result(out)
     except InputError:
         return False
 
 
-def write_study(study: Study, out: Path) -> list[Path]:
+def write_study(
+    out: Path, result: dict[str, Any], page: str, tables: Mapping[str, pd.DataFrame | None], model: SVMSelector
+) -> list[Path]:
     """report.html, result.json, the tables, the model and the paragraph for a paper in the folder."""
-    result = study.result
     write_text(out / "result.json", json.dumps(result, indent=2, allow_nan=False) + "\n")
-    tables = {"features.csv": study.features, "predictions.csv": study.predictions, "suspects.csv": study.suspects}
     for name, table in tables.items():
         if table is None:
             (out / name).unlink(missing_ok=True)  # an earlier run's would not belong to this result
         else:
             write_csv(table, out / name)
-    save(study.model, out / "model.skops")
+    save(model, out / "model.marginsieve")
     write_text(out / "methods.txt", f"{result['methods_text']}\n\n{result['bibtex']}")
-    write_text(out / "report.html", study.html())
-    names = ("result.json", *tables, "model.skops", "methods.txt", "report.html")
+    write_text(out / "report.html", page)
+    names = ("result.json", *tables, "model.marginsieve", "methods.txt", "report.html")
     return [out / name for name in names if (out / name).exists()]
 
 
@@ -74,12 +73,12 @@ def read_result(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"there is no result.json in {str(folder)!r}: name a folder that `marginsieve select` wrote")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        result = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"{str(path)!r} is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{str(path)!r} is no result of a study")
-    return found
+        raise InputError(f"{str(path)!r} is not valid JSON: {error}") from error
+    if not isinstance(result, dict):
+        raise InputError(f"{str(path)!r} is not the result of a study")
+    return result
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
@@ -105,16 +104,15 @@ def write_text(path: Path, text: str) -> None:
         raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from error
 
 
-def write_back(path: Path, folder: Path, study: Study) -> Path:
+def write_back(path: Path, folder: Path, features: pd.DataFrame, result: Mapping[str, Any]) -> Path:
     """A copy of an AnnData file in the folder, with what was found: columns of `var` and an entry of `uns`."""
     import anndata  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     data = anndata.read_h5ad(path)
-    features = study.features.set_index("name").reindex(data.var_names.astype(str))
-    data.var["marginsieve_selected"] = features["selected"].fillna(False).astype(bool).to_numpy()
+    ranked = features.set_index("name").reindex(data.var_names.astype(str))
+    data.var["marginsieve_selected"] = ranked["selected"].fillna(False).astype(bool).to_numpy()
     for name in ("rank", "frequency"):
-        data.var[f"marginsieve_{name}"] = features[name].to_numpy(dtype=float)
-    result = study.result
+        data.var[f"marginsieve_{name}"] = ranked[name].to_numpy(dtype=float)
     data.uns["marginsieve"] = {
         "headline": result["answer"]["headline"],
         "method": result["method"],

@@ -13,21 +13,12 @@ from functools import partial
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
-from ..outcomes.scores import average_precision, ranking_auc
+from ..outcomes.scores import METRICS, average_precision, ranking_auc
+
+__all__ = ["METRICS", "Scores", "point_metrics", "score_difference", "score_predictions"]
 
 DRAWS = 2000
 CELLS_AT_ONCE = 4_000_000
-
-#: what each metric is called, in words
-METRICS = {
-    "balanced_accuracy": "balanced accuracy",
-    "sensitivity": "sensitivity",
-    "specificity": "specificity",
-    "g_mean": "G-mean",
-    "auc": "ranking AUC",
-    "pr_auc": "PR-AUC",
-    "accuracy": "accuracy",
-}
 
 
 @dataclass(frozen=True)

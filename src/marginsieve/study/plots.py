@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,15 +13,28 @@ from ..report.figures import COLOURS, new_figure, save
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .statistics import Comparison
+
+class Ranked(Protocol):
+    """Methods with their average ranks over the rows of a table."""
+
+    @property
+    def methods(self) -> Sequence[str]: ...
+    @property
+    def ranks(self) -> Any: ...
+    @property
+    def scores(self) -> Any: ...
+    @property
+    def alpha(self) -> float: ...
+    @property
+    def critical_difference(self) -> float: ...
+    def groups(self) -> list[tuple[int, int]]: ...
+
 
 MARKS = "osD^vP*X"
 MOST_TICKS = 12
 
 
-def critical_difference_diagram(
-    comparison: Comparison, path: str | Path | None = None, blocks: str = "data sets"
-) -> Any:
+def critical_difference_diagram(comparison: Ranked, path: str | Path | None = None, blocks: str = "data sets") -> Any:
     """Average ranks on a line, best to the left; bars join methods that Nemenyi's test does not tell apart."""
     k = len(comparison.methods)
     bars = comparison.groups()

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from .metrics import METRICS, point_metrics
+from .plots import stability_against_score
 from .stability import jaccard, nogueira
 from .statistics import Comparison, compare
 from .store import FILE, Store
@@ -111,8 +112,6 @@ class SuiteResult:
 
     def plot_stability(self, path: str | Path | None = None, metric: str = "balanced_accuracy") -> Any:
         """Stability to the right, score upwards, a point per method and size, both averaged over the data sets."""
-        from .plots import stability_against_score
-
         keys = ["data", "method", "size"]
         both = self.scores(metric).merge(self.stability()[[*keys, "stability"]], on=keys)
         means = both.groupby(["method", "size"], sort=False, as_index=False)[[metric, "stability"]].mean()

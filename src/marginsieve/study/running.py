@@ -14,20 +14,20 @@ import numpy as np
 
 from ..contracts import Progress
 from ..errors import InputError, SolverError, many, positive_number, whole_number
-from ..estimators import find_suspects
+from ..estimators import SVMSelector, find_suspects
 from ..estimators.suspects import judge_labels, ramp_selector
 from ..fitting.part import MOST_ROWS
 from ..outcomes import Target, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
-from .chance import Chance, above_chance
+from .chance import above_chance
 from .choosing import FOLDS, Choice, choose
 from .engine import workers
 from .files import check_folder, write_study, write_text
 from .findings import Finding
-from .metrics import Scores, score_difference
 from .selection import Selection, StudyOptions, prepare_method, run_method
 from .study_data import StudyData, from_arrays
+from .study_run import StudyRun
 from .summary import summarize
 from .units import Method, UnitTable
 
@@ -40,77 +40,66 @@ CLEAN_RATE = 0.02  # at most this share of the correct labels is expected among 
 
 @dataclass(frozen=True)
 class Study:
-    """What a study found.
+    """What a study found; in a notebook it shows itself.
 
-    `features`, `suspects` and `predictions` are pandas tables, `result` is the whole as plain JSON. `report(file)`
-    writes the page; in a notebook the study shows itself.
+    Parameters
+    ----------
+    run : StudyRun
+        The table, the choice of methods, and every method's selector and nested scores.
+
+    Attributes
+    ----------
+    features, predictions, suspects : DataFrame
+        Every feature by rank, the main method's out-of-fold predictions, every sample by suspicion.
+    result : dict
+        The whole as plain JSON, which the report shows.
+
+    Examples
+    --------
+    >>> import marginsieve
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 20, n_relevant=3, effect=2.0, random_state=0)
+    >>> found = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+    >>> sorted(found.result["scores"])[:2]
+    ['accuracy', 'auc']
     """
 
-    data: StudyData
-    choice: Choice
-    options: StudyOptions
-    selections: tuple[Selection, ...]  # the main method first, all features last
-    chance: Chance
-    judged: pd.DataFrame | None  # what find_suspects says of every sample
-    failures: tuple[Finding, ...]
-    seconds: float
-    command: str | None = None
+    run: StudyRun
 
     @property
     def main(self) -> Selection:
         """The method whose features are presented; chosen before anything was run."""
-        return self.selections[0]
+        return self.run.main
 
     @property
     def baseline(self) -> Selection:
         """All features with the same kind of machine and threshold."""
-        return self.selections[-1]
+        return self.run.baseline
 
     @property
-    def model(self) -> Any:
+    def model(self) -> SVMSelector:
         """The main method's selector, fitted on all rows."""
-        return self.main.selector
+        return self.run.model
 
-    @cached_property
+    @property
     def features(self) -> pd.DataFrame:
         """Every feature by rank."""
-        return self.main.features()
+        return self.run.features
 
-    @cached_property
+    @property
     def predictions(self) -> pd.DataFrame:
         """The main method's out-of-fold predictions."""
-        return self.main.predictions(self.data.labels)
+        return self.run.predictions
 
-    @cached_property
+    @property
     def suspects(self) -> pd.DataFrame | None:
         """Every sample, the most suspicious label first; None where labels were not judged."""
-        if self.judged is None:
-            return None
-        frame = self.judged.reset_index(drop=True)
-        frame.insert(0, "row", np.arange(1, len(frame) + 1))
-        if self.data.labels is not None:
-            frame.insert(1, "label", np.asarray(self.data.labels))
-        frame.insert(list(frame.columns).index("suspicion"), "truth", np.asarray(self.data.y))
-        nested = self.main.nested
-        frame["missed"] = (nested.predicted != nested.truth).mean(axis=0)
-        return frame.sort_values("suspicion", ascending=False, kind="stable", ignore_index=True)
-
-    def difference(self, selection: Selection) -> Scores:
-        """A method's metrics less those of all features, on the same draws of the samples."""
-        ours, theirs = selection.nested, self.baseline.nested
-        return score_difference(
-            ours.truth,
-            (ours.predicted, ours.decision),
-            (theirs.predicted, theirs.decision),
-            ours.positive,
-            ours.groups,
-            seed=ours.random_state,
-        )
+        return self.run.suspects
 
     @cached_property
     def result(self) -> dict[str, Any]:
         """The whole study as plain JSON: what result.json holds and the report shows."""
-        return summarize(self)
+        return summarize(self.run)
 
     def html(self) -> str:
         """The report as one page without links to anywhere."""
@@ -124,7 +113,9 @@ class Study:
     def save(self, folder: str | Path) -> list[Path]:
         """Write the whole result folder: report, result.json, tables, model, the paragraph for a paper."""
         check_folder(Path(folder))
-        return write_study(self, Path(folder))
+        run = self.run
+        tables = {"features.csv": run.features, "predictions.csv": run.predictions, "suspects.csv": run.suspects}
+        return write_study(Path(folder), self.result, self.html(), tables, run.model)
 
     def _repr_html_(self) -> str:
         return render_in_notebook(self.result)
@@ -273,7 +264,8 @@ def run_study(
             judged, remarks = _judged(data, table, options)
             failures += remarks
     seconds = time.perf_counter() - since
-    return Study(data, choice, options, tuple(done), chance, judged, tuple(failures), seconds, command)
+    finished = StudyRun(data, choice, options, tuple(done), chance, judged, tuple(failures), seconds, command)
+    return Study(finished)
 
 
 def _check(settings: dict[str, Any], options: StudyOptions) -> None:

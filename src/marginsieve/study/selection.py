@@ -29,7 +29,7 @@ from .protocols import Protocol
 from .stability import Stability, nogueira
 from .store import Store, locked
 from .suite import key_of
-from .units import Method, PreparedMethod, Task, Unit, UnitTable
+from .units import Method, PreparedMethod, Task, Unit, UnitTable, versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,7 +232,7 @@ def run_method(
     protocol = Protocol("study", "folds", folds=choice.cv, repeats=choice.n_repeats)
     splits = nested_splits(target, choice.cv, choice.n_repeats, state)
     outer = PreparedMethod(clone(prepared.selector).set_params(resamples=0), prepared.plan)  # no fold names suspects
-    mark = key_of(table.fingerprint, repr(prepared.selector), prepared.selector.get_params(), _version())
+    mark = key_of(table.fingerprint, repr(prepared.selector), prepared.selector.get_params(), versions()["marginsieve"])
     tasks = []
     for split in splits:
         key = key_of(mark, choice.cv, choice.n_repeats, state, split.name)
@@ -274,9 +274,3 @@ def _finished(folder: Path | None) -> Iterator[Store | None]:
             yield store
         finally:
             store.close()
-
-
-def _version() -> str:
-    from .units import versions
-
-    return versions()["marginsieve"]

@@ -16,6 +16,7 @@ from scipy import stats
 
 from ..contracts import Array
 from ..errors import InputError
+from .plots import critical_difference_diagram
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,8 +87,6 @@ class Comparison:
 
         `blocks` says what the rows of the table were.
         """
-        from .plots import critical_difference_diagram
-
         return critical_difference_diagram(self, path, blocks)
 
 

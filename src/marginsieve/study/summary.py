@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,27 +15,22 @@ from ..report.wording import paragraph
 from .curves import confusion, curves
 from .effects import evidence
 from .metrics import METRICS, Scores
-from .selection import score_label
-
-if TYPE_CHECKING:
-    from .running import Study
-    from .selection import Selection
+from .selection import Selection, score_label
+from .study_run import StudyRun
 
 DETAILED = 100  # selected features with evidence and a small plot
 LISTED = 1000  # selected features in the JSON; features.csv has them all
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas")
+LIBRARIES = ("marginsieve", "numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas")
 
 
-def summarize(study: Study) -> dict[str, Any]:
+def summarize(study: StudyRun) -> dict[str, Any]:
     """The whole study; the keys are described in docs/result.md."""
-    from .. import __version__
-
     main, nested, data = study.main, study.main.nested, study.data
     selector = main.selector
     methods = [_method(study, selection) for selection in study.selections]
     result: dict[str, Any] = {
         "schema": SCHEMA,
-        "version": __version__,
+        "version": version("marginsieve"),
         "method": main.method.recipe,
         "settings": {
             "methods": [method.label for method in study.choice.methods[:-1]],
@@ -72,7 +67,7 @@ def summarize(study: Study) -> dict[str, Any]:
             "command": study.command,
             "random_state": nested.random_state,
             "python": platform.python_version(),
-            "versions": {"marginsieve": __version__, **{name: version(name) for name in LIBRARIES}},
+            "versions": {**{name: version(name) for name in LIBRARIES}},
         },
     }
     result["suspects"]["trusted"] = study.chance.evident
@@ -83,7 +78,7 @@ def summarize(study: Study) -> dict[str, Any]:
     return dict(_plain(result))
 
 
-def _table(study: Study) -> dict[str, Any]:
+def _table(study: StudyRun) -> dict[str, Any]:
     data, nested, selector = study.data, study.main.nested, study.main.selector
     counts = np.bincount(nested.truth, minlength=len(nested.classes))
     return {
@@ -101,7 +96,7 @@ def _table(study: Study) -> dict[str, Any]:
     }
 
 
-def _protocol(study: Study) -> dict[str, Any]:
+def _protocol(study: StudyRun) -> dict[str, Any]:
     nested, scores = study.main.nested, study.main.scores
     return {
         "outer": "repeated stratified cross-validation" + (", grouped" if nested.groups is not None else ""),
@@ -115,7 +110,7 @@ def _protocol(study: Study) -> dict[str, Any]:
     }
 
 
-def _method(study: Study, selection: Selection) -> dict[str, Any]:
+def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
     selector, nested, stable = selection.selector, selection.nested, selection.stability
     recipe = recipes.entry(selection.method.recipe)
     baseline = selection.method.baseline
@@ -179,7 +174,7 @@ def _scores(scores: Scores) -> dict[str, dict[str, float]]:
     }
 
 
-def _features(study: Study) -> list[dict[str, Any]]:
+def _features(study: StudyRun) -> list[dict[str, Any]]:
     """The selected features of the main method, by rank."""
     frame = study.features.query("selected").head(LISTED)
     others = [s for s in study.selections[1:] if not s.method.baseline]
@@ -210,7 +205,7 @@ def _formula(selection: Selection) -> dict[str, Any] | None:
     )
 
 
-def _suspects(study: Study) -> dict[str, Any]:
+def _suspects(study: StudyRun) -> dict[str, Any]:
     """The suspect samples, the worst first; how many labels were judged."""
     frame = study.suspects
     if frame is None:

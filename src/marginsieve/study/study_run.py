@@ -1,0 +1,86 @@
+"""What a study ran: the table, the methods with their nested scores, the judged labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..estimators import SVMSelector
+from .chance import Chance
+from .choosing import Choice
+from .findings import Finding
+from .metrics import Scores, score_difference
+from .selection import Selection, StudyOptions
+from .study_data import StudyData
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """What a study ran and what came of it, before it is put into words."""
+
+    data: StudyData
+    choice: Choice
+    options: StudyOptions
+    selections: tuple[Selection, ...]  # the main method first, all features last
+    chance: Chance
+    judged: pd.DataFrame | None  # what find_suspects says of every sample
+    failures: tuple[Finding, ...]
+    seconds: float
+    command: str | None = None
+
+    @property
+    def main(self) -> Selection:
+        """The method whose features are presented; chosen before anything was run."""
+        return self.selections[0]
+
+    @property
+    def baseline(self) -> Selection:
+        """All features with the same kind of machine and threshold."""
+        return self.selections[-1]
+
+    @property
+    def model(self) -> SVMSelector:
+        """The main method's selector, fitted on all rows."""
+        return self.main.selector
+
+    @cached_property
+    def features(self) -> pd.DataFrame:
+        """Every feature by rank."""
+        return self.main.features()
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """The main method's out-of-fold predictions."""
+        return self.main.predictions(self.data.labels)
+
+    @cached_property
+    def suspects(self) -> pd.DataFrame | None:
+        """Every sample, the most suspicious label first; None where labels were not judged."""
+        if self.judged is None:
+            return None
+        frame = self.judged.reset_index(drop=True)
+        frame.insert(0, "row", np.arange(1, len(frame) + 1))
+        if self.data.labels is not None:
+            frame.insert(1, "label", np.asarray(self.data.labels))
+        frame.insert(list(frame.columns).index("suspicion"), "truth", np.asarray(self.data.y))
+        nested = self.main.nested
+        frame["missed"] = (nested.predicted != nested.truth).mean(axis=0)
+        return frame.sort_values("suspicion", ascending=False, kind="stable", ignore_index=True)
+
+    def difference(self, selection: Selection) -> Scores:
+        """A method's metrics less those of all features, on the same draws of the samples."""
+        ours, theirs = selection.nested, self.baseline.nested
+        return score_difference(
+            ours.truth,
+            (ours.predicted, ours.decision),
+            (theirs.predicted, theirs.decision),
+            ours.positive,
+            ours.groups,
+            seed=ours.random_state,
+        )
