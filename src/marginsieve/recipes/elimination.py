@@ -13,13 +13,7 @@ from ..searches import Backward
 from .registry import register
 
 
-@register(
-    citation=("guyon2002",),
-    family="elimination",
-    takes=("numbers", "sparse"),
-    cost=(0.2, 0.8, 1.8),
-    default_for={"numbers": 2},
-)
+@register("guyon2002", family="elimination", takes="numbers sparse", cost=(0.2, 0.8, 1.8), default_for={"numbers": 2})
 def svm_rfe(
     kernel: Any = "linear", C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
@@ -32,9 +26,10 @@ def svm_rfe(
 
 
 @register(
-    citation=("paul", "daemen2009"),
+    "paul",
+    "daemen2009",
     family="elimination",
-    takes=("numbers", "categories", "missing"),
+    takes="numbers categories missing",
     cost=(0.1, 4.0, 2.4),
     default_for={"mixed": 1, "mixed, rare class": 2},
 )
@@ -49,7 +44,7 @@ def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SV
     return _backward(Clinical(average=True), CSVC(C=C), MarginChange(), step, settings)
 
 
-@register(citation=("paul",), family="elimination", takes=("numbers", "categories", "missing"), cost=(0.7, 15.0, 9.6))
+@register("paul", family="elimination", takes="numbers categories missing", cost=(0.7, 15.0, 9.6))
 def mkl_rfe(
     kernel: Any = None, C: float = 1.0, step: float | int = 0.2, final: Any = "c_svc", **settings: Any
 ) -> SVMSelector:
@@ -64,7 +59,7 @@ def mkl_rfe(
     return _backward(kernel, MKL(C=C), LearnedWeight(), step, settings, last)
 
 
-@register(citation=("maldonado2014",), family="elimination", takes=("numbers", "sparse"))
+@register("maldonado2014", family="elimination", takes="numbers sparse")
 def svm_bfe(
     kernel: Any = "linear",
     C: float = 1.0,
@@ -84,7 +79,7 @@ def svm_bfe(
     return _backward(kernel, CSVC(C=C), criterion, step, {"standardize": standardize, **settings})
 
 
-@register(citation=("jeong2012",), family="elimination")
+@register("jeong2012", family="elimination")
 def svdd_rfe(
     kernel: Any = "gaussian",
     r: float = 0.1,

@@ -24,7 +24,7 @@ from ..searches import Harmony, Merge, TopK
 from .registry import register
 
 
-@register(citation=("maldonado2018",), family="filter", takes=("numbers", "sparse"), cost=(0.2, 0.7, 1.3))
+@register("maldonado2018", family="filter", takes="numbers sparse", cost=(0.2, 0.7, 1.3))
 def fisher(
     kernel: Any = "linear", C: float = 1.0, machine: Any = None, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
@@ -37,9 +37,10 @@ def fisher(
 
 
 @register(
-    citation=("tusher2001", "abeel2010"),
+    "tusher2001",
+    "abeel2010",
     family="filter",
-    takes=("numbers", "sparse"),
+    takes="numbers sparse",
     cost=(1.0, 3.2, 7.4),
     default_for={"numbers": 1, "rare class": 1},
 )
@@ -57,12 +58,7 @@ def stable_fisher(
     )
 
 
-@register(
-    citation=("moayedikia2017",),
-    family="filter",
-    takes=("numbers", "categories", "missing", "sparse"),
-    cost=(0.2, 0.7, 1.0),
-)
+@register("moayedikia2017", family="filter", takes="numbers categories missing sparse", cost=(0.2, 0.7, 1.0))
 def su(
     cuts: str = "equal_frequency", bins: int = 5, C: float = 1.0, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
@@ -74,7 +70,7 @@ def su(
     return _filter(SymmetricalUncertainty(cuts, bins), C, {"standardize": standardize, **settings})
 
 
-@register(citation=("cieslak2008",), family="filter", takes=("numbers", "sparse"))
+@register("cieslak2008", family="filter", takes="numbers sparse")
 def hellinger(
     cuts: str = "equal_frequency", bins: int = 5, C: float = 1.0, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
@@ -85,13 +81,7 @@ def hellinger(
     return _filter(Hellinger(cuts, bins), C, {"standardize": standardize, **settings})
 
 
-@register(
-    citation=("yin2013",),
-    family="filter",
-    takes=("numbers", "sparse"),
-    cost=(0.3, 0.9, 1.3),
-    default_for={"rare class": 3},
-)
+@register("yin2013", family="filter", takes="numbers sparse", cost=(0.3, 0.9, 1.3), default_for={"rare class": 3})
 def d_hell(
     n_clusters: int = 5, bins: int = 5, C: float = 1.0, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
@@ -104,9 +94,9 @@ def d_hell(
 
 
 @register(
-    citation=("kononenko1994",),
+    "kononenko1994",
     family="filter",
-    takes=("numbers", "categories", "missing", "sparse"),
+    takes="numbers categories missing sparse",
     cost=(0.2, 5.0, 2.4),
     default_for={"mixed": 2, "mixed, rare class": 3},
 )
@@ -118,7 +108,7 @@ def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **s
     return _filter(ReliefF(n_neighbors), C, {"standardize": standardize, **settings})
 
 
-@register(citation=("alibeigi2012",), family="filter", takes=("numbers", "sparse"))
+@register("alibeigi2012", family="filter", takes="numbers sparse")
 def dbfs(C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """The best features by how little the classes' densities overlap, then a support vector machine on them.
 
@@ -128,7 +118,7 @@ def dbfs(C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelect
     return _filter(Density(), C, {"standardize": standardize, **settings})
 
 
-@register(citation=("chawla2002", "kononenko1994"), family="filter", takes=("numbers", "sparse"))
+@register("chawla2002", "kononenko1994", family="filter", takes="numbers sparse")
 def smote_relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """Classes made equally large by SMOTE, then features by ReliefF and a support vector machine.
 
@@ -138,7 +128,7 @@ def smote_relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = Tru
     return _filter(ReliefF(n_neighbors), C, {"sampler": Smote(percent=None), "standardize": standardize, **settings})
 
 
-@register(citation=("chawla2002",), family="filter", takes=("numbers", "sparse"))
+@register("chawla2002", family="filter", takes="numbers sparse")
 def smote_pca(explained: float = 0.95, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """Classes made equally large by SMOTE, then features by their part in the principal components.
 
@@ -156,9 +146,10 @@ def _filter(criterion: Any, C: float, settings: dict[str, Any]) -> SVMSelector:
 
 
 @register(
-    citation=("paul", "doquire2011"),
+    "paul",
+    "doquire2011",
     family="search",
-    takes=("numbers", "categories", "missing"),
+    takes="numbers categories missing",
     cost=(0.4, 45.0, 1.7),
     default_for={"mixed": 3, "mixed, rare class": 1},
 )
@@ -172,7 +163,7 @@ def hfs_nb(C: float = 1.0, merge_cv: int = 10, **settings: Any) -> SVMSelector:
     return _merged(C, Merge("naive_bayes", cv=merge_cv), settings)
 
 
-@register(citation=("paul", "doquire2011"), family="search", takes=("numbers", "categories", "missing"))
+@register("paul", "doquire2011", family="search", takes="numbers categories missing")
 def hfs_5nn(C: float = 1.0, merge_cv: int = 10, n_neighbors: int = 5, **settings: Any) -> SVMSelector:
     """Numbers ranked by t-test and categories by Fisher's exact test, merged by five nearest neighbours (HEOM).
 
@@ -188,7 +179,7 @@ def _merged(C: float, search: Merge, settings: dict[str, Any]) -> SVMSelector:
     return SVMSelector(kernel=kernel, machine=CSVC(C=C), criterion=MixedTest(), search=search, **settings)
 
 
-@register(citation=("moayedikia2017",), family="search", takes=("numbers", "categories", "missing", "sparse"))
+@register("moayedikia2017", family="search", takes="numbers categories missing sparse")
 def symon(
     d: Any = 0.2,
     ripple: int = 1,

@@ -12,9 +12,9 @@ from .registry import register
 
 
 @register(
-    citation=("maldonado2018",),
+    "maldonado2018",
     family="linear",
-    takes=("numbers", "sparse"),
+    takes="numbers sparse",
     cost=(1.5, 2.0, 0.9),
     default_for={"numbers": 3, "rare class": 2},
 )
@@ -37,7 +37,7 @@ def l1_cssvm(
     )
 
 
-@register(citation=("bradley1998",), family="linear", takes=("numbers", "categories", "sparse"), cost=(2.0, 5.2, 2.9))
+@register("bradley1998", family="linear", takes="numbers categories sparse", cost=(2.0, 5.2, 2.9))
 def svm_l1(
     C: float = 1.0,
     points: int = 40,
@@ -53,7 +53,7 @@ def svm_l1(
     return _learned(HingeSVC(C=C), LearnedPath(points, final, stop), {"standardize": standardize, **settings})
 
 
-@register(citation=("bradley1998",), family="linear", takes=("numbers", "categories", "sparse"))
+@register("bradley1998", family="linear", takes="numbers categories sparse")
 def fsv(
     C: float = 10.0,
     beta: float = 5.0,
@@ -72,7 +72,7 @@ def fsv(
     )
 
 
-@register(citation=("baldomero2021",), family="linear", takes=("numbers", "categories", "sparse"))
+@register("baldomero2021", family="linear", takes="numbers categories sparse")
 def ramp_svm(
     C: float = 1.0,
     points: int = 40,
@@ -89,7 +89,7 @@ def ramp_svm(
     return _learned(RampSVC(C=C), LearnedPath(points, final, stop), {"standardize": standardize, **settings})
 
 
-@register(citation=("labbe2019",), family="linear", takes=("numbers", "categories", "sparse"))
+@register("labbe2019", family="linear", takes="numbers categories sparse")
 def fs_svm(
     budget: float = 10,
     solver: str = "daks",
@@ -110,7 +110,7 @@ def fs_svm(
     return _budgeted(HingeSVC(C=C), search, {"threshold": threshold, "standardize": standardize, **settings})
 
 
-@register(citation=("baldomero2021",), family="linear", takes=("numbers", "categories", "sparse"))
+@register("baldomero2021", family="linear", takes="numbers categories sparse")
 def ramp_fs(
     budget: float = 10,
     solver: str = "daks",

@@ -59,10 +59,9 @@ _extra: dict[str, str] = {}  # BibTeX entries that came with a recipe
 
 
 def register(
-    *,
-    citation: tuple[str, ...],
+    *citation: str,
     family: str,
-    takes: tuple[str, ...] = ("numbers",),
+    takes: str = "numbers",
     cost: tuple[float, float, float] | None = None,
     default_for: Mapping[str, int] | None = None,
     bibtex: str = "",
@@ -71,12 +70,12 @@ def register(
 
     Parameters
     ----------
-    citation : tuple of str
+    *citation : str
         BibTeX keys: in `references.bib`, or in `bibtex`.
     family : str
         One of FAMILIES.
-    takes : tuple of str
-        Of "numbers", "categories", "missing", "sparse".
+    takes : str
+        What tables it takes, of "numbers", "categories", "missing" and "sparse", with spaces between.
     cost : (float, float, float) or None
         Seconds of one fit with its inner folds: at least, for a million cells, for a million pairs of rows; None where
         that was not measured.
@@ -93,7 +92,7 @@ def register(
     Examples
     --------
     >>> from marginsieve import SVMSelector, recipes
-    >>> @recipes.register(citation=("guyon2002",), family="elimination")
+    >>> @recipes.register("guyon2002", family="elimination")
     ... def plain_rfe(**settings):
     ...     '''Recursive elimination with the defaults.'''
     ...     return SVMSelector(**settings)
@@ -111,16 +110,8 @@ def register(
 
     def add(function: Function) -> Function:
         name = function.__name__
-        RECIPES[name] = Recipe(
-            name,
-            function,
-            citation,
-            family,
-            frozenset(takes),
-            OTHERS if cost is None else cost,
-            cost is not None,
-            default_for or {},
-        )
+        known = OTHERS if cost is None else cost, cost is not None, default_for or {}
+        RECIPES[name] = Recipe(name, function, citation, family, frozenset(takes.split()), *known)
         return function
 
     return add

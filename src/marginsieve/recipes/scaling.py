@@ -14,7 +14,7 @@ from ..searches import PenalizedScaling
 from .registry import register
 
 
-@register(citation=("maldonado2018",), family="scaling")
+@register("maldonado2018", family="scaling")
 def kp_cssvm(
     kernel: Any = "gaussian",
     C: float = 1.0,
@@ -31,7 +31,7 @@ def kp_cssvm(
     return _kp(kernel, CSVC(C=C), {"C2": C2}, {"class_weight": class_weight, "standardize": standardize, **settings})
 
 
-@register(citation=("maldonado2018",), family="scaling")
+@register("maldonado2018", family="scaling")
 def kp_svdd(
     kernel: Any = "gaussian",
     r: float = 0.1,
@@ -48,7 +48,7 @@ def kp_svdd(
     return _kp(kernel, Sphere(r=r, r_out=r_out), {"C2": C2}, {"standardize": standardize, **settings})
 
 
-@register(citation=("maldonado2011",), family="scaling")
+@register("maldonado2011", family="scaling")
 def kp_svm(
     kernel: Any = "gaussian",
     C: float = 1.0,
