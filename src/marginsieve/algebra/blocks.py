@@ -196,8 +196,8 @@ class BlockGram(Gram):
         """Sums over many subsets of the live features, with rows Z after the training rows; None for a sparse table."""
         if self.table.is_sparse:
             return None
-        own = np.asarray(self.columns)
-        return BlockSums(self, np.hstack([own, own if Z is None else self.rows_of(Z)]))
+        columns = np.asarray(self.columns)
+        return BlockSums(self, np.hstack([columns, columns if Z is None else self.rows_of(Z)]))
 
     def squares_of(self, block: Matrix, weight: Array) -> Array:
         """(rows,): sum_j w_j base_j of each row of a block (p, rows) with itself, as far as it is not constant."""
@@ -218,8 +218,8 @@ class BlockSums:
     def added(self, places: IntArray) -> tuple[Array, Array]:
         """What some features add to A (rows, m) and to the rows' sums with themselves (rows,)."""
         block, weight = np.ascontiguousarray(self.columns[places]), self.whole.block.weight[places]
-        own = np.ascontiguousarray(block[:, : self.whole.table.shape[0]])
-        return self.whole.summed(block, weight, own), self.whole.squares_of(block, weight)
+        training = np.ascontiguousarray(block[:, : self.whole.table.shape[0]])
+        return self.whole.summed(block, weight, training), self.whole.squares_of(block, weight)
 
     def gram(self, A: Array, places: IntArray) -> BlockGram:
         """The Gram over the training rows of the features at some places, from their sum A (m, m)."""

@@ -49,12 +49,12 @@ class DistanceGram(SmoothGram):
 
     def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
         """(rows, m): -1/2 sum_j weights_j (x_j - z_j)^2."""
-        own = self.columns
-        other = own if Z is None else self.rows_of(Z)
-        A = weighted(other, weights, own)
+        training = self.columns
+        other = training if Z is None else self.rows_of(Z)
+        A = weighted(other, weights, training)
         if Z is None:
             return as_distance(A, A.diagonal(), A.diagonal())
-        return as_distance(A, *(np.einsum("j,jm,jm->m", weights, block, block) for block in (other, own)))
+        return as_distance(A, *(np.einsum("j,jm,jm->m", weights, block, block) for block in (other, training)))
 
     def diagonal(self, Z: Matrix | None = None) -> Array:
         """(rows,): K(x, x)."""

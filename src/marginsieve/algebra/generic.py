@@ -141,8 +141,8 @@ class GenericGram(Gram):
     def drop_one_diagonal_change(self, d: Array) -> Array:
         """(p,): sum_i d_i [K(x_i, x_i) - K(without j)(x_i, x_i)]."""
         A, w, outer = self.own_inner.diagonal(), self.weight, self.elementwise.outer
-        own = np.array([self._with_itself(column_of(self.table.Z, j), j) for j in self.features])
-        return np.asarray((outer(A) - outer(A - w[:, None] * own)) @ d)
+        itself = np.array([self._with_itself(column_of(self.table.Z, j), j) for j in self.features])
+        return np.asarray((outer(A) - outer(A - w[:, None] * itself)) @ d)
 
     def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in w_j."""

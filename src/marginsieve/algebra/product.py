@@ -47,8 +47,8 @@ class ProductGram(SmoothGram):
 
     def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
         """(rows, m): sum_j weights_j x_j z_j."""
-        own = self.columns
-        return weighted(own if Z is None else self.rows_of(Z), weights, own)
+        training = self.columns
+        return weighted(training if Z is None else self.rows_of(Z), weights, training)
 
     def diagonal(self, Z: Matrix | None = None) -> Array:
         """(rows,): K(x, x)."""
@@ -64,8 +64,8 @@ class ProductGram(SmoothGram):
         K = self.outer(A)
         for part in parts(len(w)):
             z = self.block.columns[self.place[part]]
-            own = np.asarray((z.multiply(z)).toarray() if is_sparse(z) else z * z)
-            out[part] = (K - self.outer(A - w[part, None] * own)) @ d
+            squares = np.asarray((z.multiply(z)).toarray() if is_sparse(z) else z * z)
+            out[part] = (K - self.outer(A - w[part, None] * squares)) @ d
         return out
 
 
@@ -91,8 +91,8 @@ class LinearGram(ProductGram):
         rows = self.block.columns if Z is None else self.rows_of(Z)
         whole = self.apply(c) if Z is None else u @ rows
         for part in parts(len(u)):
-            own = rows[self.place[part]] if Z is None else rows[part]
-            yield part, whole - u[part, None] * (own.toarray() if is_sparse(own) else own)
+            columns = rows[self.place[part]] if Z is None else rows[part]
+            yield part, whole - u[part, None] * (columns.toarray() if is_sparse(columns) else columns)
 
     def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
         """(p,): w_j (z_j'c) (z_j'd), exact as it is."""

@@ -50,8 +50,8 @@ class TentGram(BlockGram):
 
     def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
         """(rows, m): sum_j weights_j k_j."""
-        own = self.columns
-        return weighted(own if Z is None else self.rows_of(Z), weights, own)
+        training = self.columns
+        return weighted(training if Z is None else self.rows_of(Z), weights, training)
 
     def outer(self, A: Array) -> Array:
         """A itself."""
@@ -68,8 +68,8 @@ class TentGram(BlockGram):
         whole = self.apply(c, Z)
         for part in parts(len(self.features)):
             left = None if Z is None else self.tents.of_rows(Z, self.features[part])
-            own = self.tents.products(self.features[part], c, left)
-            yield part, whole - self.weight[part, None] * own
+            parts_of = self.tents.products(self.features[part], c, left)
+            yield part, whole - self.weight[part, None] * parts_of
 
     def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
         """(p,): w_j c'K_j d, exact as it is."""
@@ -82,8 +82,8 @@ class TentGram(BlockGram):
 
     def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in w_j."""
-        own = 0.0 if d is None else self.tents.observed(self.features, d)
-        return np.asarray(self.feature_quadratic(c) + own)
+        observed = 0.0 if d is None else self.tents.observed(self.features, d)
+        return np.asarray(self.feature_quadratic(c) + observed)
 
     def feature_quadratic(self, c: Array) -> Array:
         """(p,): c'K_j c."""

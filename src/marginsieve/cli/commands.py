@@ -7,13 +7,12 @@ import shlex
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from ..contracts import Progress
 from .console import show_prediction, show_result, show_study, show_suspects
 from .options import (
     check_csv,
@@ -29,16 +28,19 @@ from .options import (
 )
 from .progress import shown
 
+if TYPE_CHECKING:
+    from ..contracts import Progress
+
 SELDOM = 30.0  # seconds between two lines of what may take days
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        from .. import __version__
+def _version(shown: bool) -> None:
+    if shown:
+        from importlib.metadata import version
 
-        typer.echo(f"marginsieve {__version__}")
+        typer.echo(f"marginsieve {version('marginsieve')}")
         raise typer.Exit()
 
 
@@ -126,7 +128,7 @@ def select(
     from ..study.store import begin, forget_empty
     from ..study.study_data import from_frame, label_of
 
-    count, filtered, made = features_of(features), prefilter_of(prefilter), not out.exists()
+    count, filtered, new_folder = features_of(features), prefilter_of(prefilter), not out.exists()
     check_jobs(jobs)
     try:
         with shown() as progress:
@@ -151,7 +153,7 @@ def select(
         _complain("interrupted; the same command goes on where it was")
         raise typer.Exit(130) from None
     except InputError:
-        forget_empty(out, made)
+        forget_empty(out, new_folder)
         raise
     if as_json:
         sys.stdout.write((out / "result.json").read_text(encoding="utf-8"))
@@ -193,8 +195,8 @@ def predict(
     if path is not None:
         check_csv(path, table)
     fitted, new = load(model), read_table(table, whole=True)
-    found = say(fitted, new)
-    frame = found.table.reset_index(drop=True)
+    prediction = say(fitted, new)
+    frame = prediction.table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))
     for place, name in enumerate(ids_among(new.columns, fitted.columns_.names, frame.columns), 1):
         frame.insert(place, name, new[name].to_numpy())
@@ -202,9 +204,9 @@ def predict(
         files.write_csv(frame, path)
     if as_json:
         rows = json.loads(frame.to_json(orient="records", default_handler=str))
-        sys.stdout.write(json.dumps({"notes": found.notes, "rows": rows}, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps({"notes": prediction.notes, "rows": rows}, allow_nan=False) + "\n")
     else:
-        show_prediction(found, fitted, path)
+        show_prediction(prediction, fitted, path)
 
 
 @app.command()
@@ -225,10 +227,11 @@ def bench(
     from ..study.suite import Suite
 
     check_jobs(jobs)
-    asked = Suite.read(suite)
+    chosen_suite = Suite.read(suite)
     say_deleted(begin(out, resume, fresh))
     with shown(SELDOM) as progress:
-        study = run_suite(asked, out, n_jobs=jobs, cluster=cluster, progress=partial(_counted, progress, asked.name))
+        watch = partial(_counted, progress, chosen_suite.name)
+        study = run_suite(chosen_suite, out, n_jobs=jobs, cluster=cluster, progress=watch)
     scores, failures = study.scores(metric), study.failures()
     if as_json:
         sys.stdout.write(scores.to_json(orient="records", indent=2) + "\n")
@@ -317,7 +320,7 @@ def suspects(
 
     check_jobs(jobs)
     check_csv(out, table)
-    found, findings = suspects_of(
+    judged, findings = suspects_of(
         read_table(table, target=target, groups=groups),
         target,
         groups=groups,
@@ -327,12 +330,12 @@ def suspects(
         random_state=seed,
         n_jobs=jobs,
     )
-    found.insert(0, "row", range(1, len(found) + 1))
-    files.write_csv(found, out)
+    judged.insert(0, "row", range(1, len(judged) + 1))
+    files.write_csv(judged, out)
     if as_json:
-        sys.stdout.write(found.to_json(orient="records", indent=2) + "\n")
+        sys.stdout.write(judged.to_json(orient="records", indent=2) + "\n")
     else:
-        show_suspects(found, findings, target, out)
+        show_suspects(judged, findings, target, out)
 
 
 @app.command()
@@ -352,7 +355,7 @@ def cohort(
     """Generate a table with a known truth to try things on; its target is the column `outcome`."""
     from ..data import make_cohort
 
-    made = make_cohort(
+    table = make_cohort(
         samples,
         features,
         n_relevant=relevant,
@@ -363,9 +366,9 @@ def cohort(
         random_state=seed,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    made.frame().round(5).to_csv(path, index=False)
+    table.frame().round(5).to_csv(path, index=False)
     truth = path.with_suffix(".truth.json")
-    truth.write_text(json.dumps(made.truth.to_dict(), indent=2) + "\n", encoding="utf-8")
+    truth.write_text(json.dumps(table.truth.to_dict(), indent=2) + "\n", encoding="utf-8")
     typer.echo(f"{samples} rows, {features} columns: {path}; what was planted: {truth}")
 
 

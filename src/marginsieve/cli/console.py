@@ -95,8 +95,8 @@ def show_suspects(found: pd.DataFrame, findings: Sequence[Finding], target: str,
         grid.add_column(heading, justify="left" if heading in (target, "label") else "right", overflow="fold")
     for row in worst.head(SHOWN).to_dict("records"):
         share = f"{row['frequency']:.0%} of fits"
-        told = (_plain(str(row[name])) for name in named)
-        grid.add_row(*told, f"{row['suspicion']:.2f}", f"{row['margin']:.2f}", share)
+        cells = (_plain(str(row[name])) for name in named)
+        grid.add_row(*cells, f"{row['suspicion']:.2f}", f"{row['margin']:.2f}", share)
     if len(worst):
         console.print(grid, markup=False)
     if len(worst) > SHOWN:
@@ -159,8 +159,8 @@ def _by_method(grid: Grid, table: pd.DataFrame) -> None:
     for heading in ("method", "mean", "standard error", "lowest", "highest", "of"):
         grid.add_column(heading, justify="left" if heading == "method" else "right")
     for name, values in table.agg(["mean", "sem", "min", "max", "count"]).items():
-        *told, count = values.astype(float)
-        grid.add_row(_plain(str(name)), *(f"{value:.3f}" for value in told), f"{count:.0f}")
+        *statistics, count = values.astype(float)
+        grid.add_row(_plain(str(name)), *(f"{value:.3f}" for value in statistics), f"{count:.0f}")
 
 
 def show_prediction(found: Prediction, model: SVMSelector, out: Path | None) -> None:

@@ -29,10 +29,10 @@ def prefilter_of(text: str) -> tuple[str, int] | None:
     name, _, count = text.partition(":")
     if text and not count.isdecimal():
         raise InputError(f"--prefilter is {text!r}; it must be a filter and a count, like fast:2000")
-    wanted = (name.strip(), int(count)) if text else None
-    if wanted is not None:
-        read_prefilter(wanted)
-    return wanted
+    prefilter = (name.strip(), int(count)) if text else None
+    if prefilter is not None:
+        read_prefilter(prefilter)
+    return prefilter
 
 
 def say_deleted(paths: list[Path]) -> None:
@@ -55,9 +55,9 @@ def say_absent(paper: Paper, quick: bool) -> None:
     """Data sets of a paper that are not here."""
     from ..papers.problems import present
 
-    wanted = sorted({name for job in paper.jobs for name in (job.quick if quick else job.data)})
-    if absent := sorted(set(wanted) - set(present(wanted))):
-        text = f"note: {len(absent)} of {len(wanted)} data sets are not here and were not run ({', '.join(absent)}): "
+    needed = sorted({name for job in paper.jobs for name in (job.quick if quick else job.data)})
+    if absent := sorted(set(needed) - set(present(needed))):
+        text = f"note: {len(absent)} of {len(needed)} data sets are not here and were not run ({', '.join(absent)}): "
         text += "docs/data.md says where they come from, --data or MARGINSIEVE_DATA names their folder"
         Console(stderr=True).print(text, markup=False, highlight=False)
 

@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 
-from ..contracts import Progress
+if TYPE_CHECKING:
+    from ..contracts import Progress
+
 
 EVERY = 4.0  # seconds between two lines
 
@@ -49,6 +50,9 @@ class _Pace:
 
 @contextmanager
 def _bar(console: Console) -> Iterator[Progress]:
+    from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
     pace = _Pace()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     bar = Bar(*columns, TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=console, transient=True)

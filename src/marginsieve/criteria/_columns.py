@@ -40,12 +40,12 @@ def over_columns(table: TableView, label: Array, weight: Array, of: Score) -> Ar
     for part in parts(n):
         z = as_rows(Z, part)
         gaps = np.flatnonzero(np.isnan(z).any(axis=1))
-        found = of(np.nan_to_num(z, nan=0.0) if len(gaps) else z, label, weight)
+        scores = of(np.nan_to_num(z, nan=0.0) if len(gaps) else z, label, weight)
         for k in gaps:
             seen = ~np.isnan(z[k])
             counts = [float(weight[seen & (label == side)].sum()) for side in (1.0, -1.0)]
-            found[..., k] = of(z[[k]][:, seen], label[seen], weight[seen])[..., 0] if _enough(*counts) else 0.0
-        pieces.append(found)
+            scores[..., k] = of(z[[k]][:, seen], label[seen], weight[seen])[..., 0] if _enough(*counts) else 0.0
+        pieces.append(scores)
     return np.concatenate(pieces, axis=-1)
 
 

@@ -37,15 +37,15 @@ def _log_p(rows: tuple[tuple[int, int], ...]) -> float | None:
     if max(beginnings, (most - fewest + 1.0) * (min(size[-2], positives) + 1.0)) > MOST:
         return None
     logs = [_choose(int(n), np.arange(n + 1)) for n in size]
-    own = float(sum(logs[k][x] for k, x in enumerate(table[:, 0])))
+    term = float(sum(logs[k][x] for k, x in enumerate(table[:, 0])))
     total = float(_choose(int(size.sum()), np.array([positives]))[0])
     ends, tops, sums, starts = _last_two(logs[-2], logs[-1], fewest, most)
     begin = np.full((max(len(size) - 2, 0), int(size[:-2].max(initial=0)) + 1), -np.inf)
     for k, part in enumerate(logs[:-2]):
         begin[k, : len(part)] = part
-    found = _walk(begin, size[:-2], positives, fewest, own + SLACK, total, ends, tops, sums, starts)
-    least = own - total
-    return min(max(float(np.log(found)) if found > 0 else least, least), 0.0)
+    likelihood = _walk(begin, size[:-2], positives, fewest, term + SLACK, total, ends, tops, sums, starts)
+    least = term - total
+    return min(max(float(np.log(likelihood)) if likelihood > 0 else least, least), 0.0)
 
 
 def _choose(n: int, x: IntArray) -> Array:

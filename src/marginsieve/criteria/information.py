@@ -87,8 +87,8 @@ class Hellinger(BaseEstimator):
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
         numbers = _of_levels(_distance, self.cuts, self.bins)
-        found = by_class_and_kind(table, y, weight, numbers, lambda counts: float(_distance(counts[None])[0]))
-        return np.asarray(found.sum(axis=0))
+        distances = by_class_and_kind(table, y, weight, numbers, lambda counts: float(_distance(counts[None])[0]))
+        return np.asarray(distances.sum(axis=0))
 
 
 class DecomposedHellinger(BaseEstimator):

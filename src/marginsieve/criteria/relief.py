@@ -52,9 +52,9 @@ class ReliefF(BaseEstimator):
         start, near, share = _neighbours(_distances(table, weight), codes, weight, int(self.n_neighbors))
         out = np.empty(table.shape[1])
         for part, z, nominal, limit in _blocks(table, weight):
-            found = np.zeros(len(z))
-            _add_scores(z, nominal, limit, codes, weight / weight.sum(), prior, start, near, share, found)
-            out[part] = found
+            scores = np.zeros(len(z))
+            _add_scores(z, nominal, limit, codes, weight / weight.sum(), prior, start, near, share, scores)
+            out[part] = scores
         return out
 
 
@@ -164,10 +164,10 @@ def _add_scores(
                     d = 1.0
                 total[codes[near[t]]] += share[t] * d
                 count[codes[near[t]]] += share[t]
-            own, miss, known = codes[i], 0.0, 0.0
+            code, miss, known = codes[i], 0.0, 0.0
             for c in range(classes):
-                if c != own and count[c] > 0.0:
+                if c != code and count[c] > 0.0:
                     miss += prior[c] * total[c] / count[c]
                     known += prior[c]
-            if count[own] > 0.0 and known > 0.0:
-                out[f] += weight[i] * (miss / known - total[own] / count[own])
+            if count[code] > 0.0 and known > 0.0:
+                out[f] += weight[i] * (miss / known - total[code] / count[code])

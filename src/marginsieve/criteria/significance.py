@@ -98,9 +98,9 @@ def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
     mean, variance, total, least = moments(z, label, weight)
     if max(total) <= 1.0:
         return np.zeros(len(z)), np.ones(len(z))
-    own = [v * m / (m - 1.0) if m > 1.0 else None for v, m in zip(variance, total, strict=True)]
-    spare = next(v for v in own if v is not None)
-    parts = [(spare if v is None else v) / m for v, m in zip(own, total, strict=True)]
+    variances = [v * m / (m - 1.0) if m > 1.0 else None for v, m in zip(variance, total, strict=True)]
+    spare = next(v for v in variances if v is not None)
+    parts = [(spare if v is None else v) / m for v, m in zip(variances, total, strict=True)]
     whole = parts[0] + parts[1]
     if min(total) > 1.0:
         below = sum(p * p / (m - 1.0) for p, m in zip(parts, total, strict=True))
@@ -142,5 +142,5 @@ def _chi_square(counts: Array) -> Array:
 
 def _exact(counts: Array) -> float:
     """-log10 p of Fisher's exact test from counts (levels, 2), or of the chi-square test where that is too much."""
-    found = log_p(np.rint(counts).astype(np.intp))
-    return float(_chi_square(counts[None])[0]) if found is None else max(-found / LOG_10, 0.0)
+    exact = log_p(np.rint(counts).astype(np.intp))
+    return float(_chi_square(counts[None])[0]) if exact is None else max(-exact / LOG_10, 0.0)

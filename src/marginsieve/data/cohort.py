@@ -131,8 +131,8 @@ def _check(
 
 def _interact(Z: Array, first: IntArray, second: IntArray, case: Any, rng: np.random.Generator) -> None:
     """Give each pair a product whose sign is that of the class, apart from a share of contradictions."""
-    wanted = np.where(case, 1.0, -1.0)[:, None] * np.where(rng.random((len(Z), len(first))) < PAIR_NOISE, -1.0, 1.0)
-    Z[:, second] = np.abs(Z[:, second]) * np.sign(Z[:, first]) * wanted
+    sign = np.where(case, 1.0, -1.0)[:, None] * np.where(rng.random((len(Z), len(first))) < PAIR_NOISE, -1.0, 1.0)
+    Z[:, second] = np.abs(Z[:, second]) * np.sign(Z[:, first]) * sign
 
 
 def _levels(case: Any, informative: bool, rng: np.random.Generator) -> Any:

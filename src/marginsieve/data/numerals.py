@@ -22,10 +22,10 @@ FEW = 10  # different plain numbers up to which a column of text may be categori
 
 @dataclass(frozen=True)
 class Numerals:
-    """A column of text as numbers; `said` is how its cells were read, `limits` how many are limits."""
+    """A column of text as numbers; `read_as` is how its cells were read, `limits` how many are limits."""
 
     values: pd.Series
-    said: tuple[str, ...]
+    read_as: tuple[str, ...]
     limits: int
 
 
@@ -40,9 +40,9 @@ def read_numerals(column: pd.Series) -> Numerals | None:
     Plain numbers alone are read where they are more than a few different ones.
     """
     cells = column.dropna().astype(str).str.strip()
-    asked = [text for text in cells.unique() if text.lower() not in UNKNOWN]
-    parts = {text: found for text in asked if (found := _parts(text)) is not None}
-    if not asked or len(parts) < len(asked):
+    texts = [text for text in cells.unique() if text.lower() not in UNKNOWN]
+    parts = {text: part for text in texts if (part := _parts(text)) is not None}
+    if not texts or len(parts) < len(texts):
         return None
     signs = {sign for sign, _, _ in parts.values() if sign}
     limits = cells[cells.isin([text for text, (sign, _, _) in parts.items() if sign])]
@@ -52,13 +52,13 @@ def read_numerals(column: pd.Series) -> Numerals | None:
     if len({sign[0] for sign in signs}) > 1 and len(edges) < len([sign for sign, _, _ in parts.values() if sign]):
         return None  # below and above the same number
     unknown = cells[cells.str.lower().isin(UNKNOWN)]
-    dressed = [text for text in asked if parts[text][1] or len(asked) > FEW]
+    dressed = [text for text in texts if parts[text][1] or len(texts) > FEW]
     if not (len(unknown) or len(limits) or dressed):
         return None
-    said = [f"{dressed[0]!r} as {parts[dressed[0]][2]:g}"] if dressed else []
-    said += [f"{limits.iloc[0]!r} as its limit ({len(limits)} of {len(cells)} cells)"] if len(limits) else []
-    said += [f"{unknown.iloc[0]!r} as empty ({len(unknown)} of {len(cells)} cells)"] if len(unknown) else []
-    return Numerals(_values(column), tuple(said), len(limits))
+    read_as = [f"{dressed[0]!r} as {parts[dressed[0]][2]:g}"] if dressed else []
+    read_as += [f"{limits.iloc[0]!r} as its limit ({len(limits)} of {len(cells)} cells)"] if len(limits) else []
+    read_as += [f"{unknown.iloc[0]!r} as empty ({len(unknown)} of {len(cells)} cells)"] if len(unknown) else []
+    return Numerals(_values(column), tuple(read_as), len(limits))
 
 
 def as_trained(column: pd.Series) -> pd.Series:
@@ -82,15 +82,15 @@ def separated(column: pd.Series) -> str | None:
 
 def _values(column: pd.Series) -> pd.Series:
     def value(cell: Any) -> float:
-        found = _parts(str(cell).strip())
-        return float("nan") if found is None else found[2]
+        part = _parts(str(cell).strip())
+        return float("nan") if part is None else part[2]
 
     return column.map(value, na_action="ignore").astype(float)
 
 
 def _parts(text: str) -> tuple[str, str, float] | None:
     """(sign of a limit, unit, value) of one cell."""
-    found = AROUND.fullmatch(text)
-    if found is None or (found[2] and found[4]) or not PLAIN.fullmatch(found[3]):
+    match = AROUND.fullmatch(text)
+    if match is None or (match[2] and match[4]) or not PLAIN.fullmatch(match[3]):
         return None
-    return found[1] or "", found[2] or found[4] or "", float(found[3])
+    return match[1] or "", match[2] or match[4] or "", float(match[3])

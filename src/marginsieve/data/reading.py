@@ -89,13 +89,13 @@ def read_table(
 def _text(path: Path, kind: str, separator: str | None, decimal: str | None, encoding: str | None) -> pd.DataFrame:
     import pandas as pd
 
-    found = dialect_of(path, TEXT[kind], separator, decimal, encoding)
+    dialect = dialect_of(path, TEXT[kind], separator, decimal, encoding)
     packed = "gzip" if path.suffix.lower() == ".gz" else None
-    how: dict[str, Any] = {"sep": found.separator, "decimal": found.decimal, "low_memory": False, "compression": packed}
-    how |= {"keep_default_na": False, "na_values": EMPTY}
+    how: dict[str, Any] = {"sep": dialect.separator, "decimal": dialect.decimal, "compression": packed}
+    how |= {"low_memory": False, "keep_default_na": False, "na_values": EMPTY}
     frame: pd.DataFrame
     try:
-        frame = pd.read_csv(path, encoding=found.encoding, **how)
+        frame = pd.read_csv(path, encoding=dialect.encoding, **how)
     except UnicodeDecodeError as error:
         if encoding is not None:
             raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
@@ -108,9 +108,9 @@ def _named(frame: pd.DataFrame, whole: bool) -> pd.DataFrame:
     first = frame.columns[0]
     if not whole and NAMELESS.match(str(first)) and frame[first].is_unique:
         frame = frame.drop(columns=first)
-    nameless = {name: found for name in frame.columns if (found := NAMELESS.match(str(name)))}
+    nameless = {name: match for name in frame.columns if (match := NAMELESS.match(str(name)))}
     frame = frame.drop(columns=[name for name in nameless if frame[name].isna().all() and not whole])
-    called = {name: f"column {int(found[1]) + 1}" for name, found in nameless.items()}
+    called = {name: f"column {int(match[1]) + 1}" for name, match in nameless.items()}
     if taken := [name for name in called.values() if name in frame.columns]:
         raise InputError(f"a column has no name, and another is called {taken[0]!r}: name every column")
     return frame.rename(columns=called)

@@ -54,8 +54,8 @@ class Table:
         """What is made of the table: made once, then remembered."""
         if make not in self._derived:
             self._derived[make] = make(self)
-        found: T = self._derived[make]
-        return found
+        derived: T = self._derived[make]
+        return derived
 
     def rows(self, index: IntArray | BoolArray) -> Table:
         """The table of some rows, spread and all from those rows alone."""
@@ -233,8 +233,8 @@ def is_missing(value: Any) -> bool:
 
 def _all_booleans(column: list[Any]) -> bool:
     """What a file makes of a boolean column with gaps."""
-    found = {type(value) for value in column if not is_missing(value)}
-    return bool(found) and found <= {bool, np.bool_}
+    types = {type(value) for value in column if not is_missing(value)}
+    return bool(types) and types <= {bool, np.bool_}
 
 
 def _all_numbers(column: list[Any]) -> bool:
@@ -243,12 +243,12 @@ def _all_numbers(column: list[Any]) -> bool:
 
 def _override(kind: list[str], names: tuple[str, ...], kinds: Mapping[str, str] | None) -> None:
     place = {name: j for j, name in enumerate(names)}
-    for name, wanted in (kinds or {}).items():
-        if wanted not in KINDS:
-            raise InputError(f"kinds[{name!r}] is {wanted!r}; it must be one of {listing(KINDS)}")
+    for name, given in (kinds or {}).items():
+        if given not in KINDS:
+            raise InputError(f"kinds[{name!r}] is {given!r}; it must be one of {listing(KINDS)}")
         if name not in place:
             raise InputError(f"kinds names the column {name!r}, which the table does not have")
-        kind[place[name]] = wanted
+        kind[place[name]] = given
 
 
 def _distinct(column: Array) -> tuple[list[Any], IntArray]:
@@ -300,7 +300,7 @@ def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = Fa
     if np.isfinite(total) and peak < LARGEST:
         return
     dense = Z.toarray() if is_sparse(Z) else Z
-    for found, what, advice in (
+    for wrong, what, advice in (
         (
             np.isnan(dense),
             "missing (NaN)",
@@ -316,7 +316,7 @@ def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = Fa
     ):
         if missing_allowed and what.startswith("missing"):
             continue
-        count = found.sum(axis=0)
+        count = wrong.sum(axis=0)
         if count.any():
             worst = [int(j) for j in np.flatnonzero(count)]
             where = listing([f"{names[j]} ({count[j]})" for j in worst]).replace("'", "")

@@ -188,12 +188,12 @@ def load(path: str | File) -> SVMSelector:
 
 def check_format(path: File, text: Any) -> None:
     """Refuse a file of another format."""
-    found = text.get("format") if isinstance(text, dict) else None
-    if not isinstance(found, int):
+    number = text.get("format") if isinstance(text, dict) else None
+    if not isinstance(number, int):
         raise InputError(f"{path.name!r} is damaged or not a model of marginsieve: it has no format")
-    if found != FORMAT:
+    if number != FORMAT:
         raise InputError(
-            f"{path.name!r} has format {found} (marginsieve {text.get('package', 'unknown')}) and this marginsieve "
+            f"{path.name!r} has format {number} (marginsieve {text.get('package', 'unknown')}) and this marginsieve "
             f"reads {FORMAT}: load it with that version, or fit the model again"
         )
 

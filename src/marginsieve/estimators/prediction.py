@@ -70,8 +70,8 @@ def _complete(model: SVMSelector, frame: pd.DataFrame) -> Any:
         levels = model.columns_.levels.get(j)
         neutral: Any = 0.0 if levels is None else levels[0] if levels else None
         columns[name] = _as_trained(frame[name], levels) if model.support_[j] else neutral
-    made = pd.DataFrame(columns, index=frame.index)
-    return made if hasattr(model, "feature_names_in_") else made.to_numpy()
+    complete = pd.DataFrame(columns, index=frame.index)
+    return complete if hasattr(model, "feature_names_in_") else complete.to_numpy()
 
 
 def _as_trained(column: pd.Series, levels: Any) -> Any:
@@ -85,16 +85,16 @@ def _far(model: SVMSelector, Z: Any) -> BoolArray:
     part, view = fitted.rows(Z), fitted.view
     gram = view if isinstance(view, Gram) else view.kernel.bind(view.table, view.feature_weight, view.features)
     K = gram.matrix()
-    own = K.diagonal()
-    among = own[:, None] + own[None, :] - 2.0 * K
+    diagonal = K.diagonal()
+    among = diagonal[:, None] + diagonal[None, :] - 2.0 * K
     among[np.diag_indices_from(among)] = np.inf
     limit = float(among.min(axis=1).max())
     nearest = np.empty(part.shape[0])
     for start in range(0, part.shape[0], AT_ONCE):
         some = part[start : start + AT_ONCE]
-        away: Array = gram.diagonal(some)[:, None] + own[None, :] - 2.0 * gram.matrix(some)
+        away: Array = gram.diagonal(some)[:, None] + diagonal[None, :] - 2.0 * gram.matrix(some)
         nearest[start : start + AT_ONCE] = away.min(axis=1)
-    return np.asarray(nearest > limit + 1e-9 * max(float(own.max()), 1e-300))
+    return np.asarray(nearest > limit + 1e-9 * max(float(diagonal.max()), 1e-300))
 
 
 def _notes(model: SVMSelector, frame: pd.DataFrame, needed: list[str], out: pd.DataFrame) -> list[str]:

@@ -108,16 +108,16 @@ def judge_labels(
     part, used = encoded.part()
     rng = np.random.default_rng(seed_sequence(random_state))
     fits = resampled(plan, part, prices, rng, resamples, n_jobs, dense=True)
-    labels, own, every = plan.outcome.labels(part.y), plan.outcome.own_problem(part.y), np.arange(len(part.y))
+    labels, problem, every = plan.outcome.labels(part.y), plan.outcome.own_problem(part.y), np.arange(len(part.y))
     suspicion, shift = np.empty(len(part.y)), EVEN if selector.class_weight == "balanced" else UNEVEN
     for k in range(len(labels)):
-        mine = own == k
+        mine = problem == k
         suspicion[mine] = wrong_label(fits.value[k], labels[k], part.weight, shift)[mine]
-    margin = (labels * fits.value)[own, every]
+    margin = (labels * fits.value)[problem, every]
     columns = {
         "suspicion": suspicion,
         "margin": margin,
-        "frequency": fits.frequency[own, every],
+        "frequency": fits.frequency[problem, every],
         "suspect": suspected(suspicion, clean_rate) & (margin < 0),
     }
     return _frame(columns, sample_index(encoded.names, len(encoded.target.codes)), used)

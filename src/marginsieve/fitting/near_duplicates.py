@@ -57,9 +57,9 @@ def near_duplicates(
 def _correlations(Z: Matrix, weight: Array, chosen: IntArray) -> Array:
     """(k, n): weighted correlations of some columns with all; 0 where a column does not vary."""
     total = weight.sum()
-    own = Z[:, chosen]
-    own = _filled(own.toarray() if is_sparse(own) else own)
-    U = own - weight @ own / total
+    selected = Z[:, chosen]
+    selected = _filled(selected.toarray() if is_sparse(selected) else selected)
+    U = selected - weight @ selected / total
     U = U * weight[:, None] / np.sqrt(np.maximum(weight @ (U * U), 1e-300))
     r = np.zeros((len(chosen), Z.shape[1]))
     for part in parts(Z.shape[1]):

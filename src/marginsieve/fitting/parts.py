@@ -41,6 +41,7 @@ def resolve(axis: str, value: Any) -> Any:
         lacking = [name for name in members(CONTRACTS[axis]) if not hasattr(value, name)]
         raise InputError(
             f"{axis} is {value!r}; it must be a name or an object with {listing(members(CONTRACTS[axis]), 10)}"
+            + (", or a filter, which is any callable" if axis == "criterion" else "")
             + (f" (it lacks {listing(lacking)})" if lacking and not isinstance(value, (int, float)) else "")
         )
     if isinstance(value, Checked):

@@ -145,8 +145,8 @@ def refit_at_sizes(
     rows = _rows(settings, encoded, rng)
     searched = Searched(prepare(fitted.plan, rows.chosen, rng), fitted.path).with_weights(fitted.feature_weight)
     out = []
-    for wanted in sizes:
-        model = fit_model(fitted.plan, searched, max(int(wanted), len(searched.problem.keep)))
+    for size in sizes:
+        model = fit_model(fitted.plan, searched, max(int(size), len(searched.problem.keep)))
         path = replace(fitted.path, n_selected=len(model.features))
         out.append(replace(fitted, model=model, path=path, threshold=0.0, sigmoid=None, groups=(), suspects=None))
     return out

@@ -126,15 +126,15 @@ def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, ind
     machine = model.machine
     if not (isinstance(machine, FitsBudget) and machine.truncated):
         return None
-    labels, own = plan.outcome.labels(part.y), plan.outcome.own_problem(part.y)
-    margin = (labels * model.decision(part.table.Z).T)[own, np.arange(len(own))]
+    labels, problem = plan.outcome.labels(part.y), plan.outcome.own_problem(part.y)
+    margin = (labels * model.decision(part.table.Z).T)[problem, np.arange(len(problem))]
     chosen = np.flatnonzero(margin < BEYOND)
     frequency = np.full(len(chosen), np.nan)
     if len(chosen) and resamples:
         small = replace(part, table=part.table.columns(model.features))
         simple = replace(plan, keep=(), prefilter=None, sampler=None, ensemble=None)
         again = resampled(simple, small, (machine.C,), rng, resamples)
-        frequency = again.frequency[own[chosen], chosen]
+        frequency = again.frequency[problem[chosen], chosen]
     frame = pd.DataFrame({"margin": margin[chosen], "frequency": frequency}, index=index[chosen])
     return frame.sort_values("margin", kind="stable")
 

@@ -44,11 +44,11 @@ class Smote(BaseEstimator):
                 f"SMOTE interpolates between rows of the rarest class {labels[rarest]!s}, which has {count} in a "
                 "training part: it needs 2 or more"
             )
-        wanted: Any = "not majority"
+        strategy: Any = "not majority"
         if self.percent is not None:
-            wanted = {labels[rarest]: count + round(self.percent / 100.0 * count)}
-        made = SMOTE(sampling_strategy=wanted, k_neighbors=self.neighbors(count), random_state=self.random_state)
-        return made.fit_resample(X, y)  # type: ignore[no-any-return]
+            strategy = {labels[rarest]: count + round(self.percent / 100.0 * count)}
+        smote = SMOTE(sampling_strategy=strategy, k_neighbors=self.neighbors(count), random_state=self.random_state)
+        return smote.fit_resample(X, y)  # type: ignore[no-any-return]
 
     def neighbors(self, count: int) -> int:
         """How many neighbours a class of so many rows is interpolated with."""

@@ -109,9 +109,9 @@ class RampSVC(LinearProgramMixin, BaseEstimator):
         del warm
         data = _hinge.HingeData(view.X, y, self.C * cost)
         features = len(view.features)
-        found = _ramp.everywhere(_ramp.Ramp(data, view.owner, np.ones(features), float(features)))
-        fit = _hinge.Fit(found.columns, found.w, found.b, found.alpha, found.F)
-        return replace(_solution(data, view, fit), objective=found.F, residual=0.0, converged=True, **GUESSED)
+        point = _ramp.everywhere(_ramp.Ramp(data, view.owner, np.ones(features), float(features)))
+        fit = _hinge.Fit(point.columns, point.w, point.b, point.alpha, point.F)
+        return replace(_solution(data, view, fit), objective=point.F, residual=0.0, converged=True, **GUESSED)
 
 
 class ConcaveSVC(LinearProgramMixin, BaseEstimator):

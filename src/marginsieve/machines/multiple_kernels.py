@@ -50,14 +50,14 @@ class MKL(BaseEstimator):
         base = _mkl.Base(
             len(gram.features), lambda mu: mixed(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products
         )
-        found = _mkl.solve(base, y, self.C * cost, mu, c, self.tol, int(self.max_iter))
-        at = found.at
+        answer = _mkl.solve(base, y, self.C * cost, mu, c, self.tol, int(self.max_iter))
+        at = answer.at
         if at.violation >= _smo.HUGE:
             raise InputError("the table holds values that are not finite or too large: use standardize=True")
         scale = np.zeros(gram.table.shape[1])
         scale[gram.features] = np.sqrt(at.mu)
-        done = found.gap <= self.tol
-        return Solution(at.c, at.b, at.J, found.gap, at.slack, done, scale=scale, iterations=found.machines)
+        done = answer.gap <= self.tol
+        return Solution(at.c, at.b, at.J, answer.gap, at.slack, done, scale=scale, iterations=answer.machines)
 
     def decision(self, solution: Solution, gram: Gram, Z: Matrix) -> Array:
         """f at the rows of Z."""

@@ -12,9 +12,9 @@ Splits = list[tuple[IntArray, IntArray]]
 
 def stratified_folds(codes: IntArray, groups: IntArray | None, folds: int, random_state: int) -> Splits:
     """(train, test) row numbers of each fold."""
-    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
-    made = splitter(folds, shuffle=True, random_state=random_state)
-    return list(made.split(np.zeros(len(codes)), codes, groups))
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = kind(folds, shuffle=True, random_state=random_state)
+    return list(splitter.split(np.zeros(len(codes)), codes, groups))
 
 
 def units_per_class(codes: IntArray, groups: IntArray | None = None, classes: int | None = None) -> list[int]:
@@ -39,10 +39,10 @@ def left_out(
     units = np.arange(len(codes)) if groups is None else groups
     chosen: set[int] = set()
     for code in np.unique(codes):
-        own = np.array(sorted(set(units[codes == code].tolist())))
-        most = min(max(at_least, round(share * len(own))), max(len(own) - leave, min(1, len(own) - 1)))
-        free = own[~np.isin(own, list(chosen))]
-        count = most - (len(own) - len(free))
+        of_class = np.array(sorted(set(units[codes == code].tolist())))
+        most = min(max(at_least, round(share * len(of_class))), max(len(of_class) - leave, min(1, len(of_class) - 1)))
+        free = of_class[~np.isin(of_class, list(chosen))]
+        count = most - (len(of_class) - len(free))
         chosen |= set(rng.choice(free, size=min(max(count, 0), len(free)), replace=False).tolist())
     for code in np.unique(codes) if leave else ():  # groups that hold two classes may have taken too much of one
         members = set(units[codes == code].tolist())

@@ -233,14 +233,14 @@ MIXED = Paper(
     (
         *(
             Claim(
-                f"both RFE methods beat both HFS methods in balanced classification rate ({told})",
+                f"both RFE methods beat both HFS methods in balanced classification rate ({setting})",
                 "section 5, figures 1 and 2",
                 quantity="balanced_accuracy",
                 job=job,
                 above=ELIMINATION,
                 below=HYBRID,
             )
-            for job, told in (("curves", "C = 1"), ("curves-c10", "C = 10"))
+            for job, setting in (("curves", "C = 1"), ("curves-c10", "C = 10"))
         ),
         Claim(
             "HFS is the more stable", "section 5, figure 2", why_not="the paper prints no value; see the comparisons"
@@ -323,14 +323,14 @@ RAMP_LOSS = Paper(
     ),
     tuple(
         Claim(
-            f"RL-FS-M is the most accurate under {told}",
+            f"RL-FS-M is the most accurate under {noise_name}",
             "section 4.3",
             best="ramp_fs",
             among=tuple(RAMP_METHODS),
             quantity="accuracy_percent",
             job=name,
         )
-        for name, _, told in RAMP_NOISE
+        for name, _, noise_name in RAMP_NOISE
     ),
 )
 

@@ -61,8 +61,8 @@ class FamilyComparison:
             ahead = row[present[0]].min() - row[present[1]].max() if all(present) else float("nan")
             cells = [f"{value:.3f}" for value in row]
             lines.append(f"| {data} | " + " | ".join(cells) + f" | {ahead:+.3f} |")
-        told = "'Ahead by' is the weaker of the first two methods less the stronger of the other two."
-        return [*lines, "", told, ""] if all(present) else [*lines, ""]
+        text = "'Ahead by' is the weaker of the first two methods less the stronger of the other two."
+        return [*lines, "", text, ""] if all(present) else [*lines, ""]
 
     def _ranks(self, both: pd.DataFrame, side: str, label: str, out: Path) -> list[str]:
         lines = []
@@ -70,13 +70,13 @@ class FamilyComparison:
             table = both.pivot_table(index=index, columns="method", values=side, sort=False).dropna()
             if min(table.shape) < 2:
                 continue
-            found = compare(table)
+            values = compare(table)
             file = f"{self.job}-{side.replace('_', '-')}-{blocks.replace(' ', '-')}.svg"
-            found.plot(out / file, blocks)
-            ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(found.methods, found.ranks, strict=True))
+            values.plot(out / file, blocks)
+            ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(values.methods, values.ranks, strict=True))
             lines += [
                 f"Average ranks by {label}, blocks are {blocks} ({len(table)}): {ranks}; Friedman p = "
-                f"{found.p_value:.2g}, critical difference {found.critical_difference:.2f}.",
+                f"{values.p_value:.2g}, critical difference {values.critical_difference:.2f}.",
                 "",
                 f"![{label}, {blocks}]({file})",
                 "",

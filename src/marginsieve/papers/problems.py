@@ -117,8 +117,8 @@ def load(name: str) -> NamedTable:
     key = name.strip().upper().replace(" ", "").replace("-", "")
     key = ALIASES.get(key, key)
     if key in GENERATED:
-        made = make_cohort(**GENERATED[key])
-        return NamedTable(key, made.X, made.y, "case")
+        cohort = make_cohort(**GENERATED[key])
+        return NamedTable(key, cohort.X, cohort.y, "case")
     if key not in PROBLEMS:
         raise InputError(f"there is no data set {name!r}; the names are {listing(names(), most=50)}")
     (_, labels, positive), path = PROBLEMS[key], _file(key)

@@ -51,7 +51,7 @@ def reproduce(
     sections, ours = [], []
     for job in paper.jobs:
         names = problems.present(job.quick if quick else job.data)
-        found, studies = [], {}
+        answers, studies = [], {}
         for tuning in ("paper", "nested") if job.nested else ("paper",):
             suite = _suite(following(job, finished, paper.jobs), names, tuning, quick)
             if suite is None:
@@ -66,10 +66,10 @@ def reproduce(
                 fresh=fresh,
                 progress=None if progress is None else partial(progress, label),
             )
-            found.append(_answers(job, study, tuning))
+            answers.append(_answers(job, study, tuning))
             studies[tuning] = study
             finished[job.name] = study
-        table = _beside(job, printed, found)
+        table = _beside(job, printed, answers)
         ours.append(table.assign(job=job.name))
         sections.append(_section(job, table, studies, printed, out))
     for part in paper.studies:
@@ -143,24 +143,24 @@ def _variants(job: Job, study: SuiteResult) -> list[str]:
         return []
     value = scores.groupby(["data", "method"], sort=False)[metric].agg(["mean", "max"]).mul(100).round(1)
     sizes = study.to_pandas().groupby(["data", "method"], sort=False)["size"].mean().round(1)
-    own = (scores["size"] == OWN).all()
-    table = (value["mean"].astype(str) + " / " + (sizes if own else value["max"]).astype(str)).unstack("method")
-    what = "value / mean number of features" if own else "mean / maximum over the sizes"
+    no_sizes = (scores["size"] == OWN).all()
+    table = (value["mean"].astype(str) + " / " + (sizes if no_sizes else value["max"]).astype(str)).unstack("method")
+    what = "value / mean number of features" if no_sizes else "mean / maximum over the sizes"
     return grid(f"Variants, {what}:", table, digits=2)
 
 
-def _beside(job: Job, printed: pd.DataFrame, found: list[pd.DataFrame]) -> pd.DataFrame:
+def _beside(job: Job, printed: pd.DataFrame, answers: list[pd.DataFrame]) -> pd.DataFrame:
     """One row per data set, method and quantity: printed, ours as the paper tunes, ours nested, verdict."""
     import pandas as pd
 
     theirs = printed[printed["table"].isin(job.tables) & printed["quantity"].isin(list(job.quantities))]
     theirs = theirs[theirs["method"].isin(list(job.methods)) & theirs["note"].str.contains(job.note, regex=False)]
     theirs = theirs[theirs["size"] == job.size] if job.size else theirs
-    asked = theirs["dataset"].isin(job.data) | ~theirs["dataset"].isin(problems.names())
-    theirs, keys = theirs[asked], ["dataset", "method", "quantity"]
+    wanted_rows = theirs["dataset"].isin(job.data) | ~theirs["dataset"].isin(problems.names())
+    theirs, keys = theirs[wanted_rows], ["dataset", "method", "quantity"]
     means = theirs[theirs["dataset"] != ""].groupby(keys, sort=False)["value"].mean()
     table = means.reset_index().rename(columns={"value": "printed"})
-    for frame in found:
+    for frame in answers:
         table = table.merge(frame, on=keys, how="outer", sort=False)
     for column in ("paper", "nested"):
         if column not in table:
@@ -242,8 +242,8 @@ def _times(job: Job, study: SuiteResult, printed: pd.DataFrame) -> list[str]:
     means = by_unit.pivot_table(index="data", columns="method", values="seconds")
     lines = grid("Our seconds for one split, on this machine:", means, digits=2)
     if count := int(by_unit["limited"].eq(True).sum()):
-        told = f"A limit ended {count} of the {len(by_unit)} fits (`status_` is 'limit')"
-        lines += [f"{told}: where it was the clock's, another run may differ.", ""]
+        text = f"A limit ended {count} of the {len(by_unit)} fits (`status_` is 'limit')"
+        lines += [f"{text}: where it was the clock's, another run may differ.", ""]
     theirs = printed[printed["quantity"].isin(TIMES) & printed["method"].isin(list(job.methods))]
     theirs = theirs[theirs["dataset"].isin(job.data)]
     if len(theirs):
@@ -322,8 +322,8 @@ def _judge(claim: Claim, table: pd.DataFrame) -> str:
     if claim.above:
         weakest, strongest = str(means[list(claim.above)].idxmin()), str(means[list(claim.below)].idxmax())
         holds = means[weakest] > means[strongest]
-        told = f"{weakest} {means[weakest]:.2f}, {strongest} {means[strongest]:.2f}"
-        return f"{'reproduced' if holds else 'worse'}: {told}"
+        text = f"{weakest} {means[weakest]:.2f}, {strongest} {means[strongest]:.2f}"
+        return f"{'reproduced' if holds else 'worse'}: {text}"
     best = str(means.idxmax())
     level = [str(name) for name in means.index if name != claim.best and abs(means[name] - means[best]) < 1e-9]
     if means[best] - means[claim.best] < 1e-9:

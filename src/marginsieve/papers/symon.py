@@ -123,8 +123,8 @@ def _best_sizes(frame: pd.DataFrame) -> list[str]:
         known = theirs.get((key[0], "symon" if key[1].startswith("symon_r") else key[1]), "-")
         return f"{known} / {means[key]:.3f} ({key[2]:g})"
 
-    told = "Table 5: the best AUC over the sizes (ours: the best mean) and the share of features there, printed / ours"
-    return grid(f"{told}. The paper does not say which r it has:", best.map(cell).unstack("method"))
+    text = "Table 5: the best AUC over the sizes (ours: the best mean) and the share of features there, printed / ours"
+    return grid(f"{text}. The paper does not say which r it has:", best.map(cell).unstack("method"))
 
 
 def _printed(table: str, quantity: str) -> list[dict[Any, Any]]:
@@ -197,11 +197,11 @@ def _against_plain(frame: pd.DataFrame) -> list[str]:
 
 def _plainly(changes: Sequence[tuple[float, float, float]]) -> str:
     """Whether SYMON is ahead of the plain top d, from (mean difference, its interval) by metric."""
-    told = []
+    parts = []
     for name, (mean, low, high) in zip(("G-mean", "AUC"), changes, strict=True):
         where = "ahead by" if low > 0 else "behind by" if high < 0 else ""
-        told.append(f"{where} {abs(mean):.4f} in {name}" if where else f"level in {name}")
-    text = f"against the plain top d of the same weights is {' and '.join(told)}"
+        parts.append(f"{where} {abs(mean):.4f} in {name}" if where else f"level in {name}")
+    text = f"against the plain top d of the same weights is {' and '.join(parts)}"
     small = all(abs(mean) < SMALLEST for mean, _, _ in changes)
     return f"{text}: under {SMALLEST:g} either way, the search buys nothing that a user would notice" if small else text
 
@@ -220,8 +220,8 @@ def _training(out: Path, frame: pd.DataFrame) -> list[str]:
 
     table = pd.DataFrame(rows).T
     table.to_csv(out / "training.csv")
-    told = "Table 7, G-mean on the training rows themselves (first split, a fifth of the features): where every method"
-    return grid(f"{told} separates them there is nothing to test.", table)
+    text = "Table 7, G-mean on the training rows themselves (first split, a fifth of the features): where every method"
+    return grid(f"{text} separates them there is nothing to test.", table)
 
 
 def _on_training_rows(selector: Any, data: UnitTable) -> float:
@@ -232,19 +232,19 @@ def _on_training_rows(selector: Any, data: UnitTable) -> float:
     X, y = data.encoded.table.Z[rows], data.y[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = selector.set_params(threshold="margin", random_state=0, similar=None, positive=data.positive).fit(X, y)
-    value = made.decision_function(X)[None]
-    return point_metrics(y, made.predict(X)[None], value, data.positive)["g_mean"]
+        fitted = selector.set_params(threshold="margin", random_state=0, similar=None, positive=data.positive).fit(X, y)
+    value = fitted.decision_function(X)[None]
+    return point_metrics(y, fitted.predict(X)[None], value, data.positive)["g_mean"]
 
 
 def _readings() -> dict[str, dict[str, Any]]:
-    made = {
+    variants = {
         f"HMCR {hmcr}, PAR {par}": {"hmcr_reading": hmcr, "par_reading": par, "validation": HELD}
         for hmcr in ("usual", "printed")
         for par in ("falling", "usual", "printed")
     }
-    made["weights by MDL cuts"] = {"cuts": "mdl", "validation": HELD}
-    return made
+    variants["weights by MDL cuts"] = {"cuts": "mdl", "validation": HELD}
+    return variants
 
 
 SMALL = {"memory": 5, "validation": HELD}  # table 3 of the paper

@@ -36,13 +36,13 @@ BOTH = ("g_mean", "auc")
 
 
 def methods_at(d: float) -> dict[str, tuple[str, dict[str, Any]]]:
-    made: dict[str, tuple[str, dict[str, Any]]] = {
+    methods: dict[str, tuple[str, dict[str, Any]]] = {
         f"symon_r{r}": ("symon", {"d": d, "ripple": r, "validation": HELD}) for r in RIPPLES
     }
     if d == SHARES["F/5"]:
         pools = {f"symon_k{round(100 * share)}": share for share in (0.01, 0.05, 0.1)}
-        made |= {name: ("symon", {"d": d, "pool": share, "validation": HELD}) for name, share in pools.items()}
-    return made | {name: (name, {"n_features_to_select": d}) for name in (*RIVALS, PLAIN)}
+        methods |= {name: ("symon", {"d": d, "pool": share, "validation": HELD}) for name, share in pools.items()}
+    return methods | {name: (name, {"n_features_to_select": d}) for name in (*RIVALS, PLAIN)}
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class SettingsStudy:
 
     def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
-        methods = [{"name": self.recipe, "label": label, **told} for label, told in self.variants.items()]
+        methods = [{"name": self.recipe, "label": label, **settings} for label, settings in self.variants.items()]
         protocol, data = {**SPLITS, "repeats": self.repeats}, [{"name": name} for name in problems.present(self.data)]
         suite = Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
         frame = run_suite(suite, out / self.name, n_jobs=n_jobs, fresh=fresh, progress=progress).to_pandas()
@@ -137,7 +137,7 @@ class Times:
 
     name: str = "times"
     data: tuple[str, ...] = ("COLON", "OLIVETTI", "DLBCL", "CAR4", "GORDON")
-    made: Mapping[str, tuple[int, int]] = field(default_factory=lambda: {"BREAST": (78, 24_481)})
+    generated: Mapping[str, tuple[int, int]] = field(default_factory=lambda: {"BREAST": (78, 24_481)})
     long: bool = True
 
     def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:  # noqa: ARG002
@@ -147,8 +147,8 @@ class Times:
         printed = printed_figures("symon")
         known = printed[printed["table"] == "8"].set_index(["dataset", "method", "quantity"])["value"].to_dict()
         rows = []
-        for name in (*problems.present(self.data), *self.made):
-            X, y = _generated(*self.made[name]) if name in self.made else _loaded(name)
+        for name in (*problems.present(self.data), *self.generated):
+            X, y = _generated(*self.generated[name]) if name in self.generated else _loaded(name)
             for label, (recipe, settings) in methods_at(SHARES["F/5"]).items():
                 if label not in ("symon_r2", "symon_r3", "symon_r4"):
                     weighing, total = _timed(recipes.get(recipe)(**settings), X, y)

@@ -12,10 +12,10 @@ from .paper import Job
 
 def variant(label: str, extra: Mapping[str, Any]) -> str:
     """The label of a method with further settings."""
-    told = [
+    settings = [
         f"{name}={value if isinstance(value, str) else f'{value:g}'}" for name, value in extra.items() if name != "grid"
     ]
-    return f"{label}[{', '.join(told)}]" if told else label
+    return f"{label}[{', '.join(settings)}]" if settings else label
 
 
 def following(job: Job, finished: Mapping[str, SuiteResult], jobs: Sequence[Job] = ()) -> Job:

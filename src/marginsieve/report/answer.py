@@ -13,12 +13,12 @@ LIKELY = 0.5  # a label that is wrong with this probability or more looks wrong;
 
 def answer(result: dict[str, Any]) -> dict[str, Any]:
     """Headline, sentences and doubts of a summarised study."""
-    found = result["chance"]["evident"]
+    evident = result["chance"]["evident"]
     return {
-        "evidence": found,
-        "headline": _headline(result, found),
+        "evidence": evident,
+        "headline": _headline(result, evident),
         "sentences": [text for text in (_list(result), _price(result), _stability(result), _labels(result)) if text],
-        "doubts": _doubts(result, found),
+        "doubts": _doubts(result, evident),
     }
 
 
@@ -92,10 +92,10 @@ def _price(result: dict[str, Any]) -> str:
 
 
 def _stability(result: dict[str, Any]) -> str:
-    found = result["stability"]
-    if found is None:
+    stability = result["stability"]
+    if stability is None:
         return ""
-    value, listed = found["value"], result["features"]
+    value, listed = stability["value"], result["features"]
     always = sum(feature["frequency"] == 1 for feature in listed)
     scale = f"{value:.2f}, where 0 is a random choice and 1 always the same"
     if _only_length(result):

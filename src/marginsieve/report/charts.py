@@ -86,7 +86,7 @@ def _lines(result: dict[str, Any], what: str, x: str, y: str, file: str | Path |
 
 
 def _curves(result: dict[str, Any]) -> dict[str, Any]:
-    found = result["curves"]["main"]
-    if found is None:
+    calibration = result["curves"]["main"]
+    if calibration is None:
         raise InputError(f"the target has {len(result['table']['classes'])} classes; this curve exists for two")
-    return dict(found)
+    return dict(calibration)

@@ -59,21 +59,21 @@ def render_in_notebook(result: dict[str, Any]) -> str:
 def _environment() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["num"] = _number
-    made.filters["span"] = lambda score: f"{score['low']:.2f} to {score['high']:.2f}"
-    made.filters["fine"] = lambda score: f"{score['low']:.3f} to {score['high']:.3f}"
-    made.filters["signed"] = lambda value: f"{value:+.2f}"
-    made.filters["percent"] = lambda value: f"{value:.0%}"
-    made.filters["thousands"] = lambda value: f"{value:,}"
-    made.filters["duration"] = _duration
-    return made
+    environment.filters["num"] = _number
+    environment.filters["span"] = lambda score: f"{score['low']:.2f} to {score['high']:.2f}"
+    environment.filters["fine"] = lambda score: f"{score['low']:.3f} to {score['high']:.3f}"
+    environment.filters["signed"] = lambda value: f"{value:+.2f}"
+    environment.filters["percent"] = lambda value: f"{value:.0%}"
+    environment.filters["thousands"] = lambda value: f"{value:,}"
+    environment.filters["duration"] = _duration
+    return environment
 
 
 @cache

@@ -69,8 +69,8 @@ class NaiveBayes:
         """(m, classes): log p(x_j | class) of each row."""
         x = column_of(self.rows.table.Z, j)
         seen = ~np.isnan(x)
-        found = self._levels(x, seen) if self.rows.table.kind[j] in CATEGORICAL else self._density(x, seen)
-        return np.where(seen[:, None], found, 0.0)
+        logs = self._levels(x, seen) if self.rows.table.kind[j] in CATEGORICAL else self._density(x, seen)
+        return np.where(seen[:, None], logs, 0.0)
 
     def _density(self, x: Array, seen: BoolArray) -> Array:
         rows, w = self.rows, self.rows.weight * seen

@@ -40,15 +40,15 @@ class Ripple:
     def tuned(self, bits: BoolArray, size: int) -> BoolArray:
         """So many features; where only some of equal weight are wanted, the fittest of a few random choices."""
         bits = bits | self.kept
-        found, loose = self._once(bits, size)
+        best_bits, loose = self._once(bits, size)
         if not loose:
-            return found
-        best = self.fitness(found)
+            return best_bits
+        best = self.fitness(best_bits)
         for _ in range(self.batches - 1):
             other, _ = self._once(bits, size)
             if (value := self.fitness(other)) > best:
-                found, best = other, value
-        return found
+                best_bits, best = other, value
+        return best_bits
 
     def _once(self, bits: BoolArray, size: int) -> tuple[BoolArray, bool]:
         """The subset with equal weights in a random order, and whether that order mattered."""

@@ -50,8 +50,8 @@ class Subsets:
         self._keep(solutions)
         if not all(one.is_expansion for one in solutions):
             return problem.judge(gram, solutions, self.metric)
-        K, own = self._sums.kernel(gram, A[m:], squares)
-        decision = np.array([K @ one.coef + one.diagonal * own + one.intercept for one in solutions])
+        K, diagonal = self._sums.kernel(gram, A[m:], squares)
+        decision = np.array([K @ one.coef + one.diagonal * diagonal + one.intercept for one in solutions])
         return self.metric(decision, problem.judged.y, problem.judged.weight)
 
     def _total(self, bits: BoolArray) -> tuple[Array, Array]:

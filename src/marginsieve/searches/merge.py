@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from ..contracts import CATEGORICAL, Path, ProblemView
 from ..errors import InputError, positive_number, whole_number
+from ..outcomes import stratified_folds, units_per_class
 from ..problem import class_codes, step_of
 from ._judges import FoldedRows, NaiveBayes, NearestNeighbors
 from .backward import worst_first
@@ -80,17 +80,14 @@ class Merge(BaseEstimator):
 
     def _judge(self, problem: ProblemView, rng: np.random.Generator) -> NaiveBayes | NearestNeighbors:
         codes, groups = class_codes(problem.y), problem.groups
-        units = np.arange(len(codes)) if groups is None else groups
-        folds = min(int(self.cv), *(len(np.unique(units[codes == code])) for code in np.unique(codes)))
-        fold = np.zeros(len(codes), dtype=np.intp)
+        folds = min(int(self.cv), *units_per_class(codes, groups))
         if folds < 2:
             raise InputError(
                 f"search: {type(self).__name__} needs two rows (or groups) of each class in a training part: use "
                 "another search"
             )
-        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
-        made = splitter(folds, shuffle=True, random_state=int(rng.integers(2**31)))
-        for k, (_, test) in enumerate(made.split(codes, codes, groups)):
+        fold = np.zeros(len(codes), dtype=np.intp)
+        for k, (_, test) in enumerate(stratified_folds(codes, groups, folds, int(rng.integers(2**31)))):
             fold[test] = k
         rows = FoldedRows(problem.table, codes, problem.sample_weight, fold)
         if self.judge == "naive_bayes":

@@ -70,9 +70,11 @@ class Objective:
         self.sign = 1.0 if direction == "min-max" else -1.0
         self.start = np.sqrt(problem.feature_weight) / self._root(n)
         self.contrast = self.machine.contrast(problem) if self.sign > 0 else None
-        own = {"concave": 1.0 if scaled else 5.0, "l1": None}[penalty]
+        usual = {"concave": 1.0 if scaled else 5.0, "l1": None}[penalty]
         self.unit, self.C2, self.scaled = 1.0, C2, scaled
-        self.penalty = Penalty(C2, own if beta is None or own is None else beta, self.start if scaled else np.ones(n))
+        self.penalty = Penalty(
+            C2, usual if beta is None or usual is None else beta, self.start if scaled else np.ones(n)
+        )
 
     def begin(self) -> ScaledPoint:
         """The point at the start; J there is the unit that the penalty is measured in."""

@@ -66,9 +66,9 @@ def distances(ramp: Ramp) -> Array:
     X, y = ramp.data.X, ramp.data.y
     D = np.empty(len(y))
     for side in (1.0, -1.0):
-        own = X[y == side]
-        low, high = own.min(axis=0), own.max(axis=0)
-        D[y == side] = np.maximum(own - low, high - own).max(axis=1)
+        rows = X[y == side]
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        D[y == side] = np.maximum(rows - low, high - rows).max(axis=1)
     return D
 
 
@@ -181,11 +181,13 @@ def _features(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
     for j in np.flatnonzero(U > GONE):
         if clock.out():
             break
-        own = (ramp.owner == j).astype(float)
-        if own.sum() > 1:
-            U[j] = min(U[j], relaxed.largest(relaxed.vector(own, own))[1])
+        columns = (ramp.owner == j).astype(float)
+        if columns.sum() > 1:
+            U[j] = min(U[j], relaxed.largest(relaxed.vector(columns, columns))[1])
         else:
-            U[j] = min(U[j], max(relaxed.largest(relaxed.vector(p=own))[1], relaxed.largest(relaxed.vector(q=own))[1]))
+            U[j] = min(
+                U[j], max(relaxed.largest(relaxed.vector(p=columns))[1], relaxed.largest(relaxed.vector(q=columns))[1])
+            )
     return replace(bounds, U=np.where(U <= GONE, 0.0, U))
 
 
@@ -213,8 +215,8 @@ def _samples(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
 def _classes(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
     relaxed, M, y = _Relaxed(ramp, bounds, UB), bounds.M.copy(), ramp.data.y
     for side in (1.0, -1.0):
-        own = ramp.data.X[y == side]
-        low, high = own.min(axis=0), own.max(axis=0)
+        rows = ramp.data.X[y == side]
+        low, high = rows.min(axis=0), rows.max(axis=0)
         cost = relaxed.vector(-low, high, -1.0) if side > 0 else relaxed.vector(high, -low, 1.0)
         M[y == side] = np.minimum(M[y == side], 1.0 + relaxed.largest(cost)[1])
     return replace(bounds, M=M).settled()
@@ -282,11 +284,11 @@ class Whole:
         pick = sparse.csr_array((np.ones(k), (self.free, np.arange(k))), shape=(m, k))
         eye: Any = sparse.eye_array(m)
         none: Any = sparse.csr_array
-        own = sparse.csr_array((np.ones(d), (ramp.owner, np.arange(d))), shape=(n, d))
+        owned = sparse.csr_array((np.ones(d), (ramp.owner, np.arange(d))), shape=(n, d))
         parts: Any = [
             [yX, -yX, none(y[:, None]), eye, pick @ sparse.diags_array(bounds.M[self.free]), None],
             [none((k, d)), none((k, d)), none((k, 1)), pick.T, 2.0 * sparse.eye_array(k), None],
-            [own, own, None, None, None, -sparse.diags_array(bounds.U)],
+            [owned, owned, None, None, None, -sparse.diags_array(bounds.U)],
             [none((1, d)), none((1, d)), None, None, None, none(ramp.cost[None])],
             [none(np.ones((1, d))), none(np.ones((1, d))), None, None, None, none((1, n))],
         ]

@@ -196,13 +196,13 @@ class _Kernels:
         ramp = self.ramp
         if not ramp.fits(features):
             return
-        found = better([on(ramp, features, marked), on(ramp, features, self.best.marked)])
-        self.answers = [*self.answers, found][-FORGOTTEN:]
-        if self.best.F - FALL * max(1.0, self.best.F) > found.F:
-            self.best = swapped(ramp, found, self.clock)
+        point = better([on(ramp, features, marked), on(ramp, features, self.best.marked)])
+        self.answers = [*self.answers, point][-FORGOTTEN:]
+        if self.best.F - FALL * max(1.0, self.best.F) > point.F:
+            self.best = swapped(ramp, point, self.clock)
             self.seen.append(self.best)
         if ramp.ramp:
-            self.state = self._after(found)
+            self.state = self._after(point)
 
     def _after(self, found: RampPoint) -> IntArray:
         """The samples' states after an answer."""

@@ -125,16 +125,16 @@ class Program:
         self._limit(limits or Limits())
         self._run()
         info, status = self._h.getInfo(), self._h.getModelStatus()
-        told = self._told(status)
+        state = self._state_of(status)
         solution = self._h.getSolution()
-        found = told == "optimal" or (told == "limit" and info.primal_solution_status == 2)  # 2: feasible
-        has_point = bool(solution.value_valid) and found
+        feasible = state == "optimal" or (state == "limit" and info.primal_solution_status == 2)  # 2: feasible
+        has_point = bool(solution.value_valid) and feasible
         value = float(info.objective_function_value) if has_point else INFINITY
         return Answer(
-            told,
+            state,
             np.array(solution.col_value) if has_point else None,
             value,
-            float(info.mip_dual_bound) if self.whole else (value if told == "optimal" else -INFINITY),
+            float(info.mip_dual_bound) if self.whole else (value if state == "optimal" else -INFINITY),
             np.array(solution.row_dual) if has_point and solution.dual_valid else None,
             max(int(info.simplex_iteration_count), 0),
             max(int(info.mip_node_count), 0) if self.whole else 0,
@@ -168,7 +168,7 @@ class Program:
         """Whether a search is to stop; for those who have their own reason."""
         return False
 
-    def _told(self, status: Any) -> str:
+    def _state_of(self, status: Any) -> str:
         names = _names()
         if status in names:
             return names[status]

@@ -246,8 +246,8 @@ def _step(base: Base, top: Array, here: WeightedPoint, damping: float) -> tuple[
     H = _hessian(base, top, here, some)
     H[np.diag_indices_from(H)] += damping * mean / np.maximum(mu, LEAST / len(some)) + 1e-12 * mean
     zero, one = np.zeros(len(some)), np.ones(len(some))
-    found = _smo.quadratic(H, H @ mu - g, zero, one, mu, 1e-7 * float(here.q.max()), MODEL_STEPS)[0]
-    d = found - mu
+    answer = _smo.quadratic(H, H @ mu - g, zero, one, mu, 1e-7 * float(here.q.max()), MODEL_STEPS)[0]
+    d = answer - mu
     return some, d, float(-g @ d - 0.5 * d @ H @ d)
 
 

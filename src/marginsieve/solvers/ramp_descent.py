@@ -57,8 +57,10 @@ class Ramp:
         return len(self.owner) == len(self.cost) and bool((self.owner == np.arange(len(self.owner))).all())
 
     def columns(self, features: Sequence[int] | IntArray) -> IntArray:
-        own = self._own
-        return np.sort(np.asarray(features, dtype=np.intp)) if own else np.flatnonzero(np.isin(self.owner, features))
+        one_each = self._own
+        return (
+            np.sort(np.asarray(features, dtype=np.intp)) if one_each else np.flatnonzero(np.isin(self.owner, features))
+        )
 
     def program(self, columns: IntArray) -> HingeProgram:
         return HingeProgram(self.data, columns, np.ones(len(self.owner)))
@@ -118,12 +120,12 @@ def descend(
     while True:
         if ramp.ramp:
             program.leave_out(marked)
-        found = _point(ramp, finish(program) if whole else program.solve())
-        if best is not None and best.F - FALL * max(1.0, best.F) <= found.F:
+        point = _point(ramp, finish(program) if whole else program.solve())
+        if best is not None and best.F - FALL * max(1.0, best.F) <= point.F:
             return best
-        if not ramp.ramp or HOPELESS * stop < found.F or np.array_equal(found.marked, marked):
-            return found
-        best, marked = found, found.marked
+        if not ramp.ramp or HOPELESS * stop < point.F or np.array_equal(point.marked, marked):
+            return point
+        best, marked = point, point.marked
 
 
 def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None = None) -> RampPoint:
@@ -322,7 +324,7 @@ def _while_lower(ramp: Ramp, here: RampPoint, clock: Clock, moves: Sequence[Any]
 
 
 def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
-    """The first lower point found by dropping a feature and adding one that pulls on what is left."""
+    """The first lower point point by dropping a feature and adding one that pulls on what is left."""
     weight = by_feature(ramp, here.columns, np.abs(here.w))
     room = not len(here.features) or ramp.fits([*here.features, int(np.argmin(ramp.cost))])
     if room and (there := _swap(ramp, here, target, clock)) is not None:
@@ -343,16 +345,16 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampP
                 continue
             new = ramp.columns([j])
             program.join(new)
-            found = descend(ramp, program, less.marked, here.F)
-            if target > found.F:
-                return found
+            point = descend(ramp, program, less.marked, here.F)
+            if target > point.F:
+                return point
             program.leave(new)
         program.silence(silent, False)
     return None
 
 
 def _swap(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
-    """The first lower point found by adding a feature and, where the budget asks for it, dropping others."""
+    """The first lower point point by adding a feature and, where the budget asks for it, dropping others."""
     pull = _pressing(ramp, here)
     order = np.argsort(-pull, kind="stable")[:CANDIDATES]
     program = ramp.program(ramp.columns(here.features))
@@ -361,11 +363,11 @@ def _swap(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint
             return None
         new = ramp.columns([j])
         program.join(new)
-        found = descend(ramp, program, here.marked, here.F)
-        if ramp.fits(found.features):
-            if target > found.F:
-                return found
-        elif (less := _without_one(ramp, program, found, int(j), here, target)) is not None:
+        point = descend(ramp, program, here.marked, here.F)
+        if ramp.fits(point.features):
+            if target > point.F:
+                return point
+        elif (less := _without_one(ramp, program, point, int(j), here, target)) is not None:
             return less
         program.leave(new)
     return None
@@ -395,8 +397,8 @@ def _without_one(
             continue
         silent = ramp.columns(gone)
         program.silence(silent)
-        found = descend(ramp, program, wide.marked, here.F)
+        point = descend(ramp, program, wide.marked, here.F)
         program.silence(silent, False)
-        if target > found.F and ramp.fits(found.features):
-            return found
+        if target > point.F and ramp.fits(point.features):
+            return point
     return None

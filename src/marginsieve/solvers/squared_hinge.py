@@ -89,10 +89,10 @@ def _newton(x: Array, y: Array, C: Array, w: Array, f: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         zero = np.where(d[:-1] * w[on[:-1]] < 0, -w[on[:-1]] / d[:-1], np.inf)
     length = _along(w[on], d, zero, f, d @ x[on], y, C)
-    made = w.copy()
-    made[on] += length * d
-    made[on[:-1][zero == length]] = 0.0
-    return made if np.isfinite(made).all() else w
+    changed = w.copy()
+    changed[on] += length * d
+    changed[on[:-1][zero == length]] = 0.0
+    return changed if np.isfinite(changed).all() else w
 
 
 @jit

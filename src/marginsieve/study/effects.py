@@ -18,12 +18,12 @@ LEVELS = 6  # levels that it names; the others are one
 def evidence(column: pd.Series, kind: str, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
     """Effect size with its name, the direction in words, values by class."""
     if kind in ("nominal", "boolean") or column.dtype.kind not in "iufb":
-        found = _of_levels(column, codes, classes, positive)
+        result = _of_levels(column, codes, classes, positive)
     else:
-        found = _of_numbers(column.to_numpy(dtype=np.float64), codes, classes, positive)
+        result = _of_numbers(column.to_numpy(dtype=np.float64), codes, classes, positive)
     if len(classes) == 2:  # the class of interest first
-        found["plot"]["classes"].sort(key=lambda part: part["class"] != classes[positive])
-    return found
+        result["plot"]["classes"].sort(key=lambda part: part["class"] != classes[positive])
+    return result
 
 
 def _of_numbers(value: Array, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:

@@ -61,16 +61,16 @@ def leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
         ways = pairs.shape[1] * np.log(len(counts))  # each level has one of the classes: so many ways at most
         if np.log(X.shape[1]) + ways + _mixings(counts[:, None])[0] < np.log(LIKELY):
             (copies if pairs.shape[1] == len(counts) else tells).append(name)
-    told = {*copies, *tells}
-    tells += [name for name in _separating(X, codes) if name not in told]
-    found = []
+    alarmed = {*copies, *tells}
+    tells += [name for name in _separating(X, codes) if name not in alarmed]
+    findings = []
     if copies:
         text = f"{listing(copies)} says the same as the target in every row: if it was made from it, drop it"
-        found.append(Finding("copy", "alarm", text, tuple(copies)))
+        findings.append(Finding("copy", "alarm", text, tuple(copies)))
     if tells:
         text = f"{listing(tells)} alone tells the classes apart without an error: check that it was known beforehand"
-        found.append(Finding("leak", "alarm", text, tuple(tells)))
-    return found
+        findings.append(Finding("leak", "alarm", text, tuple(tells)))
+    return findings
 
 
 def _mixings(counts: Any) -> Any:
@@ -140,11 +140,11 @@ def _equal_rows(X: pd.DataFrame, codes: IntArray) -> list[Finding]:
     torn = int((np.bincount(kinds) > 1).sum())
     some = "1 row repeats" if extra == 1 else f"{extra} rows repeat"
     text = f"{some} another row: where these are the same sample twice, the scores are too good"
-    found = [Finding("equal rows", "note" if torn == 0 else "alarm", text)]
+    findings = [Finding("equal rows", "note" if torn == 0 else "alarm", text)]
     if torn:
         text = f"{torn} sets of equal rows have different classes: no method can get all of them right"
-        found.append(Finding("torn rows", "alarm", text))
-    return found
+        findings.append(Finding("torn rows", "alarm", text))
+    return findings
 
 
 def _gaps(X: pd.DataFrame) -> list[Finding]:
@@ -171,11 +171,11 @@ def _are_numbers(cells: Any) -> Any:
 
 def _text(X: pd.DataFrame) -> list[Finding]:
     """Columns of text that are numbers but for some cells."""
-    found = []
+    findings = []
     for name in [name for name, dtype in X.dtypes.items() if is_text(dtype)]:
         cells = X[name].dropna().astype(str)
         numbers = _are_numbers(cells)
         if MIXED <= numbers.mean() < 1:
             text = f"{name!r} holds numbers but also {cells[~numbers].iloc[0]!r}: it is read as categories, in no order"
-            found.append(Finding("text", "alarm", text, (str(name),)))
-    return found
+            findings.append(Finding("text", "alarm", text, (str(name),)))
+    return findings

@@ -96,8 +96,8 @@ def _with_intervals(
 
 def point_metrics(truth: IntArray, predicted: IntArray, decision: Array | None, positive: int) -> dict[str, float]:
     """The metrics of `score_predictions` without their intervals."""
-    found = _all_metrics(truth, predicted, decision, positive, np.ones((1, len(truth))))
-    return {name: float(value[0]) for name, value in found.items()}
+    values = _all_metrics(truth, predicted, decision, positive, np.ones((1, len(truth))))
+    return {name: float(value[0]) for name, value in values.items()}
 
 
 def _draw(truth: IntArray, groups: IntArray | None, count: int, rng: np.random.Generator) -> Array:

@@ -97,8 +97,8 @@ class SuiteResult:
         for (name, method, size, _), parts in passes.items():
             values[name, method, size].append(_pooled(parts, data[name], metric))
         records = [
-            {"data": name, "method": method, "size": size, metric: float(np.nanmean(found)), "passes": len(found)}
-            for (name, method, size), found in values.items()
+            {"data": name, "method": method, "size": size, metric: float(np.nanmean(each)), "passes": len(each)}
+            for (name, method, size), each in values.items()
         ]
         return pd.DataFrame(records, columns=["data", "method", "size", metric, "passes"])
 
@@ -130,11 +130,11 @@ class SuiteResult:
                     size = entry["size"] if len(by_size) > 1 else OWN
                     sets[row["data"], row["method"], size].append(entry["support"])
         out = []
-        for (name, method, size), found in sets.items():
-            if len(found) < 2:
+        for (name, method, size), chosen in sets.items():
+            if len(chosen) < 2:
                 continue
             n = data[name]["features"]
-            measure = nogueira(found, n)
+            measure = nogueira(chosen, n)
             out.append(
                 {
                     "data": name,
@@ -143,7 +143,7 @@ class SuiteResult:
                     "stability": measure.value,
                     "low": measure.low,
                     "high": measure.high,
-                    "jaccard": jaccard(found, n),
+                    "jaccard": jaccard(chosen, n),
                     "sets": measure.sets,
                 }
             )

@@ -192,8 +192,8 @@ def _settings(
         settings |= {"prefilter": options.prefilter}
         settings |= {} if options.ensemble is None else {"ensemble": options.ensemble}
     settings |= dict(method.settings)
-    own = parameters.get("ensemble")
-    averaged = settings.get("ensemble", None if own is None else own.default)
+    ensemble = parameters.get("ensemble")
+    averaged = settings.get("ensemble", None if ensemble is None else ensemble.default)
     if size is None and not method.baseline and averaged:
         settings["n_features_to_select"] = "best"  # of a ranking over subsamples the curve by size is smooth
     if settings.get("kernel") == "clinical":

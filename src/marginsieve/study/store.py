@@ -78,8 +78,8 @@ class Store:
         tables = {row[0] for row in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not {"units", "data", "meta"} <= tables:
             raise self._unreadable("it has not the tables of a study")
-        found = self.connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
-        version = int(found[0]) if found else 0
+        stored = self.connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+        version = int(stored[0]) if stored else 0
         if version != SCHEMA:
             age = "a newer" if version > SCHEMA else "an older"
             raise InputError(
@@ -132,8 +132,8 @@ class Store:
             self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
     def meta(self, key: str) -> Any:
-        found = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if found is None else json.loads(found[0])
+        stored = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if stored is None else json.loads(stored[0])
 
     def done(self) -> set[str]:
         """Keys of the units that ended well; failed ones are tried again."""
@@ -170,17 +170,17 @@ def _type(name: str) -> str:
 
 def begin(folder: Path, resume: bool, fresh: bool) -> list[Path]:
     """What a run does first: `fresh` deletes the store and returns what it deleted, `resume` needs one to be there."""
-    found = [path for path in _files(folder) if path.is_file()]
+    existing = [path for path in _files(folder) if path.is_file()]
     if resume and fresh:
         raise InputError("resume and fresh were both asked for: choose one")
-    if resume and not found:
+    if resume and not existing:
         raise InputError(f"there is nothing to resume in {folder}")
-    if not fresh or not found:
+    if not fresh or not existing:
         return []
     with locked(folder):
-        for path in found:
+        for path in existing:
             path.unlink()
-    return found
+    return existing
 
 
 def _files(folder: Path) -> list[Path]:

@@ -102,7 +102,7 @@ def from_frame(
     names = [name for name in names if name in X.columns]
     labels = frame[names[0]] if names else labels
     repeats = _of_repeats(X, names) + _of_groups(X.drop(columns=names)) if groups is None else []
-    X, told = _numbers(X.drop(columns=names), keep)
+    X, converted = _numbers(X.drop(columns=names), keep)
     unusable = [finding for finding in _unusable(X) if finding.columns[0] not in keep]
     useless = [finding.columns[0] for finding in unusable]
     alarms, X = leaks(X, y), X.drop(columns=useless)
@@ -110,9 +110,9 @@ def from_frame(
         why = "; ".join(finding.text for finding in [*_of_ids(names, ids is None), *unusable])
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
-    found = [*alarms, *findings_of(X, y, group), *repeats, *unusable, *told, *_of_ids(names, ids is None)]
-    found.sort(key=lambda finding: finding.level != "alarm")
-    return StudyData(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(found))
+    findings = [*alarms, *findings_of(X, y, group), *repeats, *unusable, *converted, *_of_ids(names, ids is None)]
+    findings.sort(key=lambda finding: finding.level != "alarm")
+    return StudyData(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(findings))
 
 
 def _numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
@@ -122,25 +122,25 @@ def _numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[F
         for name, dtype in X.dtypes.items()
         if dtype.kind == "M" and name in keep
     }
-    told = []
+    converted = []
     for name in [name for name, dtype in X.dtypes.items() if is_text(dtype) and not called_id(name)]:
         if (read := read_numerals(X[name])) is not None:
             changed[name] = read.values
-            text = f"{name!r} was read as numbers: {', '.join(read.said)}"
-            told.append(Finding("numbers", "alarm" if read.limits else "note", text, (str(name),)))
-    return (X.assign(**changed) if changed else X), told
+            text = f"{name!r} was read as numbers: {', '.join(read.read_as)}"
+            converted.append(Finding("numbers", "alarm" if read.limits else "note", text, (str(name),)))
+    return (X.assign(**changed) if changed else X), converted
 
 
 def _unusable(X: pd.DataFrame) -> list[Finding]:
     """Columns that hold dates, or levels of a few rows each: a machine that takes them learns rows by heart."""
     import pandas as pd
 
-    found = []
+    findings = []
     for name, dtype in [(name, dtype) for name, dtype in X.dtypes.items() if dtype.kind not in "biufcm"]:
         declared, cells = isinstance(dtype, pd.CategoricalDtype), X[name].dropna()
         if dtype.kind == "M" or (len(cells) and not declared and cells.astype(str).str.fullmatch(DATE).all()):
             text = f"{name!r} holds dates and is not used: where time matters, give it as a number, such as days"
-            found.append(Finding("dates", "note", text, (str(name),)))
+            findings.append(Finding("dates", "note", text, (str(name),)))
             continue
         if declared and dtype.ordered:
             continue
@@ -149,7 +149,7 @@ def _unusable(X: pd.DataFrame) -> list[Finding]:
                 f"{name!r} holds numbers with thousands separators or another decimal mark, such as {cell!r}, and is "
                 "not used: write them plainly, or name the file's mark (--decimal)"
             )
-            found.append(Finding("text", "alarm", text, (str(name),)))
+            findings.append(Finding("text", "alarm", text, (str(name),)))
             continue
         counts = cells.astype(str).value_counts()
         if len(counts) > MANY and counts[counts < FEW].sum() > 0.5 * len(cells):
@@ -157,21 +157,21 @@ def _unusable(X: pd.DataFrame) -> list[Finding]:
                 f"{name!r} has {len(counts):,} levels in {len(cells):,} rows, most of them with fewer than {FEW} rows: "
                 "nothing can be learned from these, and it is not used; join levels, or keep it by name"
             )
-            found.append(Finding("levels", "alarm", text, (str(name),)))
-    return found
+            findings.append(Finding("levels", "alarm", text, (str(name),)))
+    return findings
 
 
 def _of_repeats(frame: pd.DataFrame, names: Sequence[str]) -> list[Finding]:
     """Ids that come more than once."""
-    found = []
+    findings = []
     for name in names:
         if (twice := int(frame[name].duplicated().sum())) and called_id(name):
             text = (
                 f"{name!r} repeats in {twice} of {len(frame)} rows: where these are the same case twice, name it as "
                 "groups, or the scores are too good"
             )
-            found.append(Finding("groups", "alarm", text, (name,)))
-    return found
+            findings.append(Finding("groups", "alarm", text, (name,)))
+    return findings
 
 
 def _check_names(
@@ -229,11 +229,11 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
     frame = frame.assign(**{target: _as_column("y", y, len(frame))})
     if groups is None:
         return from_frame(frame, target, ids=ids, keep=keep)
-    told = "groups"
-    while told in frame.columns:
-        told += "_"
-    frame[told] = _as_column("groups", groups, len(frame))
-    return from_frame(frame, target, groups=told, ids=ids, keep=keep)
+    group_name = "groups"
+    while group_name in frame.columns:
+        group_name += "_"
+    frame[group_name] = _as_column("groups", groups, len(frame))
+    return from_frame(frame, target, groups=group_name, ids=ids, keep=keep)
 
 
 def _as_column(name: str, given: Any, m: int) -> Any:
@@ -242,8 +242,8 @@ def _as_column(name: str, given: Any, m: int) -> Any:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if given is None or values.ndim != 1:
-        told = repr(given) if isinstance(given, str) else f"{type(given).__name__} of {values.ndim} dimensions"
-        raise InputError(f"{name} is {told}; it must hold one value per row, not the name of a column")
+        what = repr(given) if isinstance(given, str) else f"{type(given).__name__} of {values.ndim} dimensions"
+        raise InputError(f"{name} is {what}; it must hold one value per row, not the name of a column")
     if len(values) != m:
         raise InputError(f"X has {m} rows and {name} {len(values)}; they must be as many")
     return values
@@ -328,13 +328,13 @@ def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
 
 def _of_groups(X: pd.DataFrame) -> list[Finding]:
     """Columns that are called an id and repeat: rows of one patient on both sides of a split would leak."""
-    found = [
+    findings = [
         str(name)
         for name, dtype in X.dtypes.items()
         if dtype.kind != "f" and called_id(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
     ]
     text = "{} looks like an id whose rows belong together: name it as groups, or the scores are too good"
-    return [Finding("groups", "alarm", text.format(repr(name)), (name,)) for name in found]
+    return [Finding("groups", "alarm", text.format(repr(name)), (name,)) for name in findings]
 
 
 def label_of(data: StudyData, positive: str) -> Any:
@@ -351,10 +351,10 @@ def suspects_of(
 ) -> tuple[pd.DataFrame, tuple[Finding, ...]]:
     """`find_suspects` on a table with its target: the rows' `label`, the columns `groups` and `target` come first."""
     data = from_frame(frame, target, groups=groups, drop=drop)
-    found = find_suspects(data.filled(), data.y, groups=data.groups, **settings)
-    found.insert(0, target, data.y.to_numpy())
+    judged = find_suspects(data.filled(), data.y, groups=data.groups, **settings)
+    judged.insert(0, target, data.y.to_numpy())
     if groups is not None:
-        found.insert(0, groups, data.groups.to_numpy())
-    if data.labels is not None and "label" not in found:
-        found.insert(0, "label", np.asarray(data.labels))
-    return found, data.findings
+        judged.insert(0, groups, data.groups.to_numpy())
+    if data.labels is not None and "label" not in judged:
+        judged.insert(0, "label", np.asarray(data.labels))
+    return judged, data.findings

@@ -269,8 +269,8 @@ def seeded(estimator: Any, random_state: int) -> Any:
     copy = clone(estimator)
     params = copy.get_params(deep=True)
     unset = [name for name in params if name.endswith("__random_state") and params[name] is None]
-    own = ["random_state"] if "random_state" in params else []
-    return copy.set_params(**dict.fromkeys(own + unset, random_state))
+    names = [*(["random_state"] if "random_state" in params else []), *unset]
+    return copy.set_params(**dict.fromkeys(names, random_state))
 
 
 def tune_reported(unit: Unit, table: UnitTable) -> dict[str, Any]:
