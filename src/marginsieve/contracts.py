@@ -189,18 +189,6 @@ Metric = Callable[[Array, Array, Array], tuple[float, ...]]  # decision (k, rows
 # -- kernels --------------------------------------------------------------------------------------------------------
 
 
-class View(Protocol):
-    """What a machine is solved on: a Gram, or the columns themselves. `features` are the live ones, sorted."""
-
-    @property
-    def features(self) -> IntArray: ...
-    @property
-    def table(self) -> TableView: ...
-    @property
-    def weight(self) -> Array: ...  # (p,) w_j
-    def without(self, features: IntArray) -> View: ...
-
-
 class Gram(ABC):
     """A kernel bound to a table and feature weights: K = outer(A), A = sum_j w_j base_j over the live features.
 
@@ -274,19 +262,16 @@ class Gram(ABC):
     def along(self, direction: Array) -> GramLine:
         """Grams at weights (sqrt(w) + l * direction)^2, direction (p,): a trial length l costs m^2, not m^2 n."""
 
-    def feature_quadratic(self, c: Array) -> Array:
+    def feature_quadratic(self, c: Array) -> Array:  # noqa: ARG002
         """(p,): c'K_j c with K_j = base_j alone; additive kernels only."""
-        del c
         raise TypeError(f"{type(self.kernel).__name__} is not a sum over features: it has no K_j")
 
-    def feature_products(self, c: Array, places: IntArray) -> Array:
+    def feature_products(self, c: Array, places: IntArray) -> Array:  # noqa: ARG002
         """(k, m): K_j c with K_j = base_j alone, for the live features at some places; additive kernels only."""
-        del c, places
         raise TypeError(f"{type(self.kernel).__name__} is not a sum over features: it has no K_j")
 
-    def subset_sums(self, Z: Matrix | None) -> SubsetSums | None:
+    def subset_sums(self, Z: Matrix | None) -> SubsetSums | None:  # noqa: ARG002
         """Sums over many subsets of the live features, with rows Z after the training rows; None where nothing can."""
-        del Z
         return None
 
 

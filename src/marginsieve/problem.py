@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeGuard
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class WorkDone(NamedTuple):
     worst_residual: float = 0.0
 
 
-def is_filter(criterion: Criterion | Filter | None) -> bool:
+def is_filter(criterion: Criterion | Filter | None) -> TypeGuard[Filter]:
     """Whether this scores columns from the labels alone; the others score what a machine has learned."""
     return criterion is not None and not hasattr(criterion, "score")
 
@@ -120,9 +120,11 @@ class Problem:
 
     def score(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
         """The criterion of each live feature (same order as gram.features), or a filter's score of every column."""
-        criterion: Any = self.criterion
+        criterion = self.criterion
         if is_filter(criterion):
             return np.asarray(criterion(self.table, self.y, self.sample_weight))
+        assert isinstance(criterion, Criterion)
+        assert gram is not None
         return np.asarray(criterion.score(self, gram, solutions))
 
     def ties(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array | None:

@@ -84,9 +84,8 @@ class BlockGram(Gram):
         return cls(kernel, table, feature_weight, live, block, np.arange(len(live)), product, **cls.extra(table))
 
     @classmethod
-    def extra(cls, table: TableView) -> dict[str, Any]:
+    def extra(cls, table: TableView) -> dict[str, Any]:  # noqa: ARG003
         """Further fields of a geometry."""
-        del table
         return {}
 
     def without(self, features: IntArray) -> Self:

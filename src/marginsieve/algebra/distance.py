@@ -62,9 +62,8 @@ class DistanceGram(SmoothGram):
             return self.own_matrix.diagonal().copy()
         return np.asarray(self.outer(np.zeros(Z.shape[0])))
 
-    def drop_one_diagonal_change(self, d: Array) -> Array:
+    def drop_one_diagonal_change(self, d: Array) -> Array:  # noqa: ARG002
         """(p,) of 0: the diagonal does not depend on the features."""
-        del d
         return np.zeros(len(self.features))
 
     def further(self, A: Array, squares: Array) -> tuple[Array, Array]:

@@ -129,9 +129,8 @@ class GenericGram(Gram):
             values = [outer(A - w[k] * B) @ c[on] for k, B in self.base_matrices(rows, on, places)]
             yield part, np.array(values).reshape(len(places), -1)
 
-    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
+    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:  # noqa: ARG002
         """(p,): c'Kd - c'K(without j)d, one kernel matrix for each feature."""
-        del exact
         d, w, outer = c if d is None else d, self.weight, self.elementwise.outer
         on = used(np.abs(c) + np.abs(d))
         A = self.own_inner[np.ix_(on, on)]
@@ -183,7 +182,6 @@ class GenericGram(Gram):
         """K from A."""
         return np.asarray(self.elementwise.outer(total))
 
-    def moved(self, feature_weight: Array, total: Array) -> Self:
+    def moved(self, feature_weight: Array, total: Array) -> Self:  # noqa: ARG002
         """The same features at other weights; A is made anew."""
-        del total
         return self.rescaled(feature_weight)

@@ -94,9 +94,8 @@ class LinearGram(ProductGram):
             columns = rows[self.place[part]] if Z is None else rows[part]
             yield part, whole - u[part, None] * (columns.toarray() if is_sparse(columns) else columns)
 
-    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
+    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:  # noqa: ARG002
         """(p,): w_j (z_j'c) (z_j'd), exact as it is."""
-        del exact
         left = self.block.columns @ c
         right = left if d is None else self.block.columns @ d
         return self.divided((self.block.weight * left * right)[self.place])

@@ -71,9 +71,8 @@ class TentGram(BlockGram):
             parts_of = self.tents.products(self.features[part], c, left)
             yield part, whole - self.weight[part, None] * parts_of
 
-    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
+    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:  # noqa: ARG002
         """(p,): w_j c'K_j d, exact as it is."""
-        del exact
         return self.weight * self.tents.quadratics(self.features, c, c if d is None else d)
 
     def drop_one_diagonal_change(self, d: Array) -> Array:

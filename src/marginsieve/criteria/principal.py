@@ -38,9 +38,8 @@ class Principal(BaseEstimator):
         if not isinstance(share, numbers.Real) or isinstance(share, bool) or not 0.0 < float(share) <= 1.0:
             raise InputError(f"criterion: explained is {share!r}; it must be a share above 0 and at most 1")
 
-    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:  # noqa: ARG002
         """(n,)."""
-        del y
         Z, weight = table.Z, as_counts(weight)
         root, total = np.sqrt(weight), weight.sum()
         if Z.shape[1] <= Z.shape[0]:

@@ -7,7 +7,7 @@ import csv
 import gzip
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 SEPARATORS = (",", "\t", ";", "|")
 TEXT = {".csv": ",", ".tsv": "\t", ".txt": "\t"}  # and the separator that is tried first
-ENDINGS = ".csv, .tsv, .txt (each also .gz), .parquet, .feather or .h5ad"
 PEEK = 1 << 22  # bytes that are looked at: several rows of a wide table
 ROWS = 50  # rows that are looked at
 EMPTY = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]  # "None" may be a class
@@ -39,6 +38,59 @@ class Dialect:
     encoding: str
 
 
+@dataclass(frozen=True)
+class ReadOptions:
+    """What is known of a file beforehand: how it ends, how text is written, columns that have a role."""
+
+    kind: str
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    target: str | None = None
+    groups: str | None = None
+    whole: bool = False
+
+
+Reader = Callable[[Path, ReadOptions], "pd.DataFrame"]
+READERS: dict[str, Reader] = {}
+
+
+def register_reader(*kinds: str) -> Callable[[Reader], Reader]:
+    """Make a function known that reads files with these endings into a pandas table.
+
+    Parameters
+    ----------
+    *kinds : str
+        Endings with their dot, such as ".sav".
+
+    Returns
+    -------
+    callable
+        A decorator that returns the function as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from marginsieve.data.reading import READERS, register_reader
+    >>> @register_reader(".jsonl")
+    ... def read_lines(path, options):
+    ...     return pd.read_json(path, lines=True)
+    >>> READERS.pop(".jsonl") is read_lines
+    True
+    """
+
+    def add(read: Reader) -> Reader:
+        READERS.update(dict.fromkeys(kinds, read))
+        return read
+
+    return add
+
+
+def endings() -> str:
+    """The endings that are read, for messages."""
+    return f"{', '.join(READERS)} (text also .gz)"
+
+
 def read_table(
     path: Path,
     *,
@@ -55,25 +107,16 @@ def read_table(
     and tell groups, and its cells' names as the index. A first column without a name that tells rows apart is left out,
     unless the table is wanted whole.
     """
-    import pandas as pd
-
     if not path.exists():
         raise InputError(f"there is no file {str(path)!r}")
     if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder; name a table that ends in {ENDINGS}")
+        raise InputError(f"{str(path)!r} is a folder; name a table that ends in {endings()}")
     kind = path.suffixes[-2].lower() if path.suffix.lower() == ".gz" and len(path.suffixes) > 1 else path.suffix.lower()
+    if kind not in READERS:
+        hint = " (from a spreadsheet, save it as CSV)" if kind in (".xlsx", ".xls", ".ods") else ""
+        raise InputError(f"{path.name!r} ends in {path.suffix!r}; it must end in {endings()}{hint}")
     try:
-        if kind in (".parquet", ".pq"):
-            frame = pd.read_parquet(path)
-        elif kind in (".feather", ".arrow"):
-            frame = pd.read_feather(path)
-        elif kind == ".h5ad":
-            frame = _annotated(path, {"target": target, "groups": groups})
-        elif kind in TEXT:
-            frame = _named(_text(path, kind, separator, decimal, encoding), whole)
-        else:
-            hint = " (from a spreadsheet, save it as CSV)" if kind in (".xlsx", ".xls", ".ods") else ""
-            raise InputError(f"{path.name!r} ends in {path.suffix!r}; it must end in {ENDINGS}{hint}")
+        frame = READERS[kind](path, ReadOptions(kind, separator, decimal, encoding, target, groups, whole))
     except InputError:
         raise
     except Exception as error:
@@ -86,10 +129,13 @@ def read_table(
     return frame
 
 
-def _text(path: Path, kind: str, separator: str | None, decimal: str | None, encoding: str | None) -> pd.DataFrame:
+@register_reader(".csv", ".tsv", ".txt")
+def _text(path: Path, options: ReadOptions) -> pd.DataFrame:
+    """Text in whatever dialect it is written, perhaps packed by gzip."""
     import pandas as pd
 
-    dialect = dialect_of(path, TEXT[kind], separator, decimal, encoding)
+    encoding = options.encoding
+    dialect = dialect_of(path, TEXT[options.kind], options.separator, options.decimal, encoding)
     packed = "gzip" if path.suffix.lower() == ".gz" else None
     how: dict[str, Any] = {"sep": dialect.separator, "decimal": dialect.decimal, "compression": packed}
     how |= {"low_memory": False, "keep_default_na": False, "na_values": EMPTY}
@@ -100,7 +146,7 @@ def _text(path: Path, kind: str, separator: str | None, decimal: str | None, enc
         if encoding is not None:
             raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
         frame = pd.read_csv(path, encoding="cp1252", encoding_errors="replace", **how)  # a stray byte far down
-    return frame
+    return _named(frame, options.whole)
 
 
 def _named(frame: pd.DataFrame, whole: bool) -> pd.DataFrame:
@@ -126,7 +172,7 @@ def dialect_of(
         raise InputError(f"separator is {separator!r}; it must be one character")
     encoding = encoding or _encoding(_peek(path))
     if b"\0" in _peek(path) and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
-        raise InputError(f"{path.name!r} is no text file; a table must end in {ENDINGS} and be what its name says")
+        raise InputError(f"{path.name!r} is no text file; a table must end in {endings()} and be what its name says")
     try:
         text = codecs.getincrementaldecoder(encoding)("strict").decode(_peek(path))
     except (LookupError, UnicodeDecodeError) as error:
@@ -199,7 +245,22 @@ def _check_header(path: Path, rows: Sequence[Sequence[str]], separator: str) -> 
         raise InputError(f"{path.name!r} has columns of the same name: {listing(twice)}; rename them")
 
 
-def _annotated(path: Path, roles: dict[str, str | None]) -> pd.DataFrame:
+@register_reader(".parquet", ".pq")
+def _parquet(path: Path, _: ReadOptions) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_parquet(path)
+
+
+@register_reader(".feather", ".arrow")
+def _feather(path: Path, _: ReadOptions) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_feather(path)
+
+
+@register_reader(".h5ad")
+def _annotated(path: Path, options: ReadOptions) -> pd.DataFrame:
     """The matrix of an AnnData file with its variables' names, and the columns of `obs` that have a role."""
     try:
         import anndata  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -208,6 +269,7 @@ def _annotated(path: Path, roles: dict[str, str | None]) -> pd.DataFrame:
     import pandas as pd
 
     data = anndata.read_h5ad(path)
+    roles = {"target": options.target, "groups": options.groups}
     named = {role: name for role, name in roles.items() if name is not None}
     for role, name in named.items():
         if name not in data.obs.columns:

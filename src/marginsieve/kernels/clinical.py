@@ -43,9 +43,8 @@ class Clinical(BaseEstimator):
     def __init__(self, average: bool = False) -> None:
         self.average = average
 
-    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
+    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:  # noqa: ARG002
         """(n,) the feature weights to start from."""
-        del sample_weight
         n = table.shape[1]
         return np.full(n, 1.0 if self.average else 1.0 / np.sqrt(n)) ** 2
 

@@ -35,9 +35,8 @@ class Linear(BaseEstimator):
     def __init__(self, average: bool = False) -> None:
         self.average = average
 
-    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
+    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:  # noqa: ARG002
         """(n,) the feature weights to start from."""
-        del sample_weight
         return np.ones(table.shape[1])
 
     def divisor(self, live: int) -> float:

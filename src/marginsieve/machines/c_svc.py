@@ -95,9 +95,8 @@ class CSVC(BaseEstimator):
         """(p,): derivative of the optimal objective in w_j, j live (envelope theorem)."""
         return -0.5 * gram.weight_gradient(solution.coef)
 
-    def contrast(self, problem: ProblemView) -> Array | None:
+    def contrast(self, problem: ProblemView) -> Array | None:  # noqa: ARG002
         """What penalised scaling weighs the objective against: nothing, since both classes are inside it."""
-        del problem
         return None
 
     def check(self) -> None:

@@ -104,9 +104,8 @@ class RampSVC(LinearProgramMixin, BaseEstimator):
     def __init__(self, C: float = 1.0) -> None:
         self.C = C
 
-    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
         """A local optimum on the columns; y (m,) in {-1, +1}, cost (m,)."""
-        del warm
         data = _hinge.HingeData(view.X, y, self.C * cost)
         features = len(view.features)
         point = _ramp.everywhere(_ramp.Ramp(data, view.owner, np.ones(features), float(features)))
@@ -137,9 +136,8 @@ class ConcaveSVC(LinearProgramMixin, BaseEstimator):
         self.beta = beta
         self.max_iter = max_iter
 
-    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
         """A local optimum on the columns; `residual` is the last fall of the objective, of its size."""
-        del warm
         data = _hinge.HingeData(view.X, y, self.C * cost)
         weight, best, value, fall, steps = np.zeros(len(view.owner)), None, np.inf, np.inf, 0
         program = _hinge.begin(data, self.beta * np.ones(len(weight)))

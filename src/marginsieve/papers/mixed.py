@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..study.plots import curves
 from ..study.results import SuiteResult
 from ..study.statistics import compare
 from ..study.store import FILE
+from .drawings import curves
 
 if TYPE_CHECKING:
     import pandas as pd

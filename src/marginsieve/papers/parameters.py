@@ -12,9 +12,9 @@ import numpy as np
 from .. import recipes
 from ..data.table import filled_with_means
 from ..study.engine import run_suite
-from ..study.plots import convergence, two_scales
 from ..study.suite import Suite
 from . import problems
+from .drawings import convergence, two_scales
 
 PROTOCOL = {"name": "nested", "folds": 10, "repeats": 1, "settings": {"threshold": "margin"}}
 

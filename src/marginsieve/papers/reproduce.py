@@ -12,13 +12,13 @@ from .. import recipes
 from ..errors import InputError
 from ..study.difficulty import describe
 from ..study.engine import run_suite
-from ..study.plots import curves
 from ..study.results import OWN, SuiteResult
 from ..study.statistics import compare
 from ..study.store import FILE
 from ..study.suite import Suite
 from . import problems
 from .catalogue import paper_of
+from .drawings import curves
 from .markdown import grid
 from .paper import Claim, Job, Paper
 from .variants import best_variants, following, variant

@@ -1,5 +1,5 @@
-"""The report: the JSON of a study in, one page out."""
+"""The report: the JSON of a study in, one page out. It knows nothing else."""
 
-from .render import render
+from .render import SECTIONS, register_section, render
 
-__all__ = ["render"]
+__all__ = ["SECTIONS", "register_section", "render"]

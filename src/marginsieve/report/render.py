@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,6 +20,41 @@ NEEDED = (
     *("answer", "table", "methods", "features", "scores", "protocol", "how", "suspects", "findings", "curves"),
     *("confusion", "n_features", "n_features_over_folds", "stability", "groups", "methods_text", "bibtex", "seconds"),
 )
+
+
+Section = Callable[[dict[str, Any]], "Markup | None"]
+SECTIONS: dict[str, Section] = {}  # further sections by title, after those of the template
+
+
+def register_section(title: str) -> Callable[[Section], Section]:
+    """Make a function known that turns a result into a section of the page.
+
+    Parameters
+    ----------
+    title : str
+        The heading.
+
+    Returns
+    -------
+    callable
+        A decorator. The function takes the result and returns Markup, or None where it has nothing to show.
+
+    Examples
+    --------
+    >>> from markupsafe import Markup
+    >>> from marginsieve.report import SECTIONS, register_section
+    >>> @register_section("Rows")
+    ... def rows(result):
+    ...     return Markup("<p>{}</p>").format(result["table"]["rows"])
+    >>> SECTIONS.pop("Rows") is rows
+    True
+    """
+
+    def add(section: Section) -> Section:
+        SECTIONS[title] = section
+        return section
+
+    return add
 
 
 def render(result: dict[str, Any]) -> str:
@@ -44,6 +80,7 @@ def render(result: dict[str, Any]) -> str:
         "key": svg.legend_mark,
         "floor": _floor(result),
         "reach": _reach(result),
+        "sections": {title: html for title, section in SECTIONS.items() if (html := section(result)) is not None},
     }
     return str(_environment().get_template("report.html").render(values))
 

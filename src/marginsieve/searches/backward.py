@@ -42,9 +42,8 @@ class Backward(BaseEstimator):
         check_step(self.step)
         check_final(self.final)
 
-    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Ranks later dropped features higher; within one drop, higher scores; then the leftmost column."""
-        del rng
         gram = problem.gram()
         n = len(gram.features)
         scores, order, steps = np.zeros(n), np.empty(n, dtype=np.intp), []

@@ -49,9 +49,8 @@ class LearnedPath(BaseEstimator):
         if self.stop not in ("ranking", "own"):
             raise InputError(f"search: stop is {self.stop!r}; it must be one of 'ranking', 'own'")
 
-    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Of n values of C, what enters at the k-th scores n - k + 1, what never enters its gradient, below 1."""
-        del rng
         view, machine = problem.view(), entering(problem)
         prices = self._prices(problem)
         entered, size = np.zeros(len(view.features)), np.zeros(len(view.features))

@@ -116,9 +116,8 @@ class PenalizedScaling(BaseEstimator):
         self.inner = inner
         self.refit = refit
 
-    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Later dropped features rank higher; within one drop, those with the larger last factor."""
-        del rng
         objective = Objective(problem, self.direction, self.penalty, self.C2, self.beta, self.scaled)
         walk = _Walk(objective, self.step, self.one_by_one_below, self.eps)
         stop = self._settle(walk) if self.stop == "own" else None

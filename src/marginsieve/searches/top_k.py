@@ -28,9 +28,8 @@ class TopK(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True
 
-    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Equal scores rank from left to right; features to keep come first."""
-        del rng
         since = time.perf_counter()
         value, ties, solutions = scored(problem)
         kept = np.isin(np.arange(len(value)), problem.keep)

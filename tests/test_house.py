@@ -1,0 +1,173 @@
+"""How the package is laid out: rooms, imports that point down, names that are unique, what loads when."""
+
+import ast
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import marginsieve
+
+SOURCE = Path(marginsieve.__file__).parent
+FLOORS = (  # from the ground up: imports point down only
+    *("errors", "contracts", "data", "solvers", "outcomes", "algebra", "problem", "kernels", "machines", "criteria"),
+    *("searches", "fitting", "estimators", "recipes", "report", "study", "papers", "cli"),
+)
+MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def name_of(path):
+    return ("marginsieve", *path.relative_to(SOURCE).with_suffix("").parts)
+
+
+def imports():
+    """(importing file, line, indented, imported module, imported names) of every import of our own modules."""
+    for path, tree in MODULES.items():
+        here = name_of(path)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            module = (*here[: len(here) - node.level],) if node.level else ()
+            module += tuple((node.module or "").split(".")) if node.module else ()
+            if module[:1] == ("marginsieve",):
+                yield path, node.lineno, node.col_offset > 0, module, [alias.name for alias in node.names]
+
+
+def rooms(module, names):
+    """The rooms that an import reaches: its second part, or the names where it imports rooms themselves."""
+    return [module[1]] if len(module) > 1 else [name for name in names if name in FLOORS]
+
+
+def test_every_module_stands_in_a_room():
+    outside = [
+        path for path in MODULES if path.name not in ("__init__.py", "__main__.py") and name_of(path)[1] not in FLOORS
+    ]
+    assert outside == []
+
+
+def test_imports_point_down():
+    wrong = []
+    for path, line, _, module, names in imports():
+        here = name_of(path)[1]
+        if here in FLOORS:
+            up = [room for room in rooms(module, names) if room in FLOORS and FLOORS.index(room) > FLOORS.index(here)]
+            wrong += [f"{path.relative_to(SOURCE)}:{line} imports {room}" for room in up]
+    assert wrong == []
+
+
+def test_no_import_of_ours_is_hidden_in_a_function():
+    """Outside the command, which loads what a subcommand needs."""
+    wrong = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path, line, indented, _, _ in imports()
+        if indented and name_of(path)[1] not in ("cli", "__init__")
+    ]
+    assert wrong == []
+
+
+def test_modules_do_not_import_each_other_in_circles():
+    files = {name_of(path): path for path in MODULES}
+    graph = defaultdict(set)
+    for path, _, indented, module, names in imports():
+        if not indented:
+            here = name_of(path)
+            for name in names:
+                target = (*module, name) if (*module, name) in files else module
+                target = target if target in files else (*target, "__init__")
+                if target in files and target != here:
+                    graph[here].add(target)
+    state = {}
+
+    def visit(node, trail):
+        if state.get(node) == "done":
+            return
+        assert state.get(node) != "open", f"a circle: {' -> '.join('.'.join(step[1:]) for step in (*trail, node))}"
+        state[node] = "open"
+        for other in sorted(graph[node]):
+            if other[-1] != "__init__" or other[:-1] != node[: len(other) - 1]:  # a package loads its own modules
+                visit(other, (*trail, node))
+        state[node] = "done"
+
+    for node in sorted(graph):
+        visit(node, ())
+
+
+def test_nothing_private_is_imported_from_another_room():
+    wrong = []
+    for path, line, _, module, names in imports():
+        here = name_of(path)[1]
+        if here in FLOORS and rooms(module, names) != [here]:
+            hidden = [part for part in (*module, *names) if part.startswith("_") and not part.startswith("__")]
+            wrong += [f"{path.relative_to(SOURCE)}:{line} {part}" for part in hidden]
+    assert wrong == []
+
+
+def test_no_two_files_and_no_two_classes_have_one_name():
+    files, classes = defaultdict(list), defaultdict(list)
+    for path, tree in MODULES.items():
+        if path.name != "__init__.py":
+            files[path.name].append(path)
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(path)
+    assert [name for name, found in files.items() if len(found) > 1] == []
+    assert [name for name, found in classes.items() if len(found) > 1] == []
+
+
+def test_the_product_does_not_know_the_papers():
+    users = {name_of(path)[1] for path, _, _, module, names in imports() if "papers" in rooms(module, names)}
+    assert users <= {"papers", "cli"}
+
+
+@pytest.mark.parametrize("room", ["algebra", "solvers"])
+def test_the_numerics_have_no_branch_on_a_geometry(room):
+    for path in (SOURCE / room).glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "geometry ==" not in text
+        assert "geometry is" not in text
+
+
+def test_parts_are_annotated_by_contracts():
+    """No Any for a kernel, machine, criterion, search or sampler in a dataclass that holds one."""
+    wrong = []
+    for path, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                part = node.target.id in ("kernel", "machine", "criterion", "search", "sampler")
+                if part and ast.unparse(node.annotation) == "Any" and path.name != "settings.py":
+                    wrong.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert wrong == []  # settings.py describes parameters, which may be names
+
+
+def test_dir_shows_the_public_names():
+    assert set(dir(marginsieve)) == set(marginsieve.__all__)
+    for name in marginsieve.__all__:
+        assert getattr(marginsieve, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = marginsieve.nonsense
+
+
+def test_the_command_shows_its_help_without_loading_numerics():
+    code = (
+        "import sys; import marginsieve.cli; print(sorted({'numpy', 'sklearn', 'scipy', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_importing_the_package_loads_nothing():
+    code = "import sys; import marginsieve; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_study_is_a_room_and_a_function():
+    code = (
+        "import marginsieve, inspect; from marginsieve.study import nested_cv, study; "
+        "print(callable(marginsieve.study), inspect.signature(marginsieve.study) == inspect.signature(study), "
+        "marginsieve.study.nested_cv is nested_cv)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True True True"
