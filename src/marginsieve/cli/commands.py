@@ -87,7 +87,7 @@ def select(
             help="Columns that are always selected, separated by commas (a name with a comma in double quotes)."
         ),
     ] = "",
-    drop: Annotated[str, typer.Option(help="Columns that are no features, separated by commas.")] = "",
+    drop: Annotated[str, typer.Option(help="Columns that are not features, separated by commas.")] = "",
     prefilter: Annotated[
         str,
         typer.Option(help="Search among the best columns of a filter only, such as fast:2000 or su:500; see the docs."),
@@ -303,7 +303,7 @@ def suspects(
     groups: Annotated[
         str | None, typer.Option(help="A column whose equal values are judged together, such as a patient.")
     ] = None,
-    drop: Annotated[str, typer.Option(help="Columns that are no features, such as ids, separated by commas.")] = "",
+    drop: Annotated[str, typer.Option(help="Columns that are not features, such as ids, separated by commas.")] = "",
     clean_rate: Annotated[
         float, typer.Option(help="At most this share of the correct labels is expected among the suspects.")
     ] = 0.05,

@@ -23,7 +23,7 @@ class ReliefF(BaseEstimator):
 
     Hits and misses of row i are its nearest rows of each class by the sum of d over the columns (their mean where cells
     are missing). d is |u - v| / range for numbers and [u != v] for categories; in tables with both, numbers that
-    differ by more than a standard deviation count as 1, as in scikit-rebate. Where a cell is missing, or no neighbour
+    differ by more than a standard deviation count as 1, as in scikit-rebate. Where a cell is missing, or no neighbor
     on one side has one, the row counts 0. All classes are taken together. A weight of 2 is a row twice; rows that are
     equally near share their place.
 
@@ -49,7 +49,7 @@ class ReliefF(BaseEstimator):
         """(n,)."""
         codes, weight = class_codes(y), as_counts(weight)
         prior = np.bincount(codes, weight) / weight.sum()
-        start, near, share = _neighbours(_distances(table, weight), codes, weight, int(self.n_neighbors))
+        start, near, share = _neighbors(_distances(table, weight), codes, weight, int(self.n_neighbors))
         out = np.empty(table.shape[1])
         for part, z, nominal, limit in _blocks(table, weight):
             scores = np.zeros(len(z))
@@ -97,7 +97,7 @@ def _distances(table: TableView, weight: Array) -> Array:
     return np.asarray(D + D.T)
 
 
-def _neighbours(D: Array, codes: IntArray, weight: Array, k: int) -> tuple[IntArray, IntArray, Array]:
+def _neighbors(D: Array, codes: IntArray, weight: Array, k: int) -> tuple[IntArray, IntArray, Array]:
     """Rows (start[i]:start[i + 1] of `near`) that row i is compared with, and how much of each: weight k per class.
 
     A row of weight w has w - 1 copies of itself at distance 0. Of rows that are equally far all count, by their share.

@@ -172,7 +172,7 @@ def dialect_of(
         raise InputError(f"separator is {separator!r}; it must be one character")
     encoding = encoding or _encoding(_peek(path))
     if b"\0" in _peek(path) and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
-        raise InputError(f"{path.name!r} is no text file; a table must end in {endings()} and be what its name says")
+        raise InputError(f"{path.name!r} is not a text file; a table must end in {endings()} and be what its name says")
     try:
         text = codecs.getincrementaldecoder(encoding)("strict").decode(_peek(path))
     except (LookupError, UnicodeDecodeError) as error:

@@ -308,7 +308,7 @@ class _Reader:
             "$type": self._part,
         }.get(kind)
         if read is None:
-            raise InputError(f"the file holds {kind!r}, which is no kind of value: it is not loaded")
+            raise InputError(f"the file holds {kind!r}, which is not a kind of value: it is not loaded")
         return read(value)
 
     def _array(self, k: int) -> Any:
@@ -332,5 +332,5 @@ class _Reader:
     def _part(self, one: dict[str, Any]) -> Any:
         make = _known().get(one["$type"])
         if make is None:
-            raise InputError(f"the file holds {one['$type']!r}, which is none of our types: it is not loaded")
+            raise InputError(f"the file holds {one['$type']!r}, which is not a type of marginsieve: it is not loaded")
         return make(**{str(key): self.decode(item) for key, item in one["with"].items()})

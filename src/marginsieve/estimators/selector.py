@@ -47,7 +47,7 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
         How subsets are walked over.
     n_features_to_select : None, int, float, "one-se" or "best"
         A count, a share of the columns, or a rule on inner cross-validation: the smallest size within one standard
-        error of the best, or the best. None is the method's own number where it has one, else "one-se".
+        error of the best, or the best. None is the number that the method chooses itself where it does, else "one-se".
     standardize : bool
         Bring every column to mean 0 and variance 1 over the training rows.
     prefilter : (criterion, int) or None

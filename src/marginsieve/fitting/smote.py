@@ -11,7 +11,7 @@ from ..errors import InputError, positive_number, whole_number
 
 
 class Smote(BaseEstimator):
-    """Synthetic rows of the rarest class between its own neighbours, by imbalanced-learn.
+    """Synthetic rows of the rarest class between its own neighbors, by imbalanced-learn.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class Smote(BaseEstimator):
         New rows, in per cent of the rarest class: 400 makes it five times as large (Chawla et al. 2002). None makes
         every class as large as the largest.
     k_neighbors : int
-        Neighbours to interpolate with; where the class has fewer, all of them.
+        Neighbors to interpolate with; where the class has fewer, all of them.
     random_state : int or None
         None takes the selector's own.
     """
@@ -51,5 +51,5 @@ class Smote(BaseEstimator):
         return smote.fit_resample(X, y)  # type: ignore[no-any-return]
 
     def neighbors(self, count: int) -> int:
-        """How many neighbours a class of so many rows is interpolated with."""
+        """How many neighbors a class of so many rows is interpolated with."""
         return int(min(self.k_neighbors, count - 1))

@@ -67,7 +67,7 @@ class L1SVC(BaseEstimator):
         return _l1.first(view.by_rows, np.sqrt(view.weight), y, cost)
 
     def pull(self, solution: Solution, view: ColumnView) -> Array:
-        """(p,) how hard a feature presses for a weight: at most 1 where it has none."""
+        """(p,) the gradient at zero weight, in units of the penalty's: at most 1 where a feature has no weight."""
         return np.asarray(np.abs(np.sqrt(view.weight) * np.asarray(view.by_rows @ solution.coef)))
 
     def check(self) -> None:

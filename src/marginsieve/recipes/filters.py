@@ -165,7 +165,7 @@ def hfs_nb(C: float = 1.0, merge_cv: int = 10, **settings: Any) -> SVMSelector:
 
 @register("paul", "doquire2011", family="search", takes="numbers categories missing")
 def hfs_5nn(C: float = 1.0, merge_cv: int = 10, n_neighbors: int = 5, **settings: Any) -> SVMSelector:
-    """Numbers ranked by t-test and categories by Fisher's exact test, merged by five nearest neighbours (HEOM).
+    """Numbers ranked by t-test and categories by Fisher's exact test, merged by five nearest neighbors (HEOM).
 
     Paul and Dupont, Kernel methods for mixed feature selection, section 2, after Doquire and Verleysen, An hybrid
     approach to feature selection for mixed categorical and continuous data, KDIR 2011, 394-401. The machine on what is

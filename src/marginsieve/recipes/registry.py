@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -202,15 +203,23 @@ def references() -> dict[str, str]:
 
 def reference_text(key: str) -> str:
     """An entry as a line: authors, title, where and when."""
-    fields = {name: re.sub(r"[{}\\]", "", text) for name, text in _FIELD.findall(references()[key])}
+    fields = {name: _plain(text) for name, text in _FIELD.findall(references()[key])}
     authors = [name.split(",")[0].strip() for name in re.split(r"\s+and\s+", fields.get("author", ""))]
     listed = ", ".join(authors[:-1]) + (" and " if len(authors) > 1 else "") + authors[-1]
-    where = [fields[name] for name in ("journal", "booktitle", "volume") if name in fields]
+    where = [fields[name] for name in ("journal", "booktitle", "note", "volume") if name in fields]
     year = f"({fields['year']})" if "year" in fields else ""
-    pages = fields.get("pages", "").replace("--", "-")
-    return " ".join(" ".join(part for part in (f"{listed}, {fields['title']},", *where, year, pages) if part).split())
+    parts = (f"{listed}, {fields['title']},", *where, year, fields.get("pages", ""))
+    return " ".join(" ".join(part for part in parts if part).split()).rstrip(",")
 
 
+def _plain(text: str) -> str:
+    """BibTeX's accents, braces and dashes as characters."""
+    text = _ACCENT.sub(lambda found: unicodedata.normalize("NFC", found[2] + _ACCENTS[found[1]]), text)
+    return re.sub(r"[{}\\]", "", text).replace("--", "-")
+
+
+_ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303"}
+_ACCENT = re.compile(r"\\(['`^\"~])\{?\\?(\w)\}?")
 _FIELD = re.compile(r"(?s)(\w+)\s*=\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 

@@ -85,7 +85,7 @@ def _price(result: dict[str, Any]) -> str:
     elif abs(change["value"]) <= CLOSE:
         verdict = "The short list predicts as well as all features"
     else:
-        verdict = "Whether the short list costs or gains accuracy against all features is open"
+        verdict = "The data cannot tell whether the short list is better or worse than all features"
     level = baseline["scores"]["balanced_accuracy"]["value"]
     span = f"; difference {span}" if any(round(one, 2) for one in change.values()) else ""
     return f"{verdict} (balanced accuracy {level:.2f} with all{span})."
@@ -162,7 +162,7 @@ def _doubts(result: dict[str, Any], found: bool) -> list[str]:
         if not best["baseline"] and best["scores"]["balanced_accuracy"]["value"] > ours + CLOSE:
             doubts.append(
                 f"{best['title']} scored higher ({best['scores']['balanced_accuracy']['value']:.2f}); the method "
-                "presented was fixed beforehand, since the best of several is too good by luck"
+                "presented was fixed beforehand, since the best of several is optimistically biased"
             )
     doubts += result["notes"]
     return doubts

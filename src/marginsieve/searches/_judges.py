@@ -1,6 +1,6 @@
 """How well a growing set of features predicts in inner folds, by classifiers whose scores are sums over features.
 
-Naive Bayes adds log-likelihoods, nearest neighbours add squared distances: the running sums are kept, so that trying
+Naive Bayes adds log-likelihoods, nearest neighbors add squared distances: the running sums are kept, so that trying
 one more feature costs m (or m^2) and nothing is fitted anew. Everything that is fitted (means, variances, shares of
 levels, ranges) comes from the rows outside the fold of the row that it judges.
 """
@@ -101,7 +101,7 @@ class NaiveBayes:
 class NearestNeighbors:
     """The vote of the nearest rows outside the fold, by the heterogeneous Euclidean-overlap distance.
 
-    Rows at the distance of the last neighbour share its vote, so that the order of the rows does not matter.
+    Rows at the distance of the last neighbor share its vote, so that the order of the rows does not matter.
     """
 
     def __init__(self, rows: FoldedRows, n_neighbors: int) -> None:

@@ -129,8 +129,8 @@ class Budget(BaseEstimator):
         """The program's objective, the bound below it, and how it was solved."""
         text = f"{self.solver} ({status}): objective {objective:.5g}, {spent:g} of a budget of {self.budget:g} spent"
         if emptied:
-            verb = "is" if status == "optimal" else "was found"
-            text = f"no feature {verb} worth a weight at this C ({size} kept): raise C"
+            best = "at the optimum" if status == "optimal" else "in the best solution known"
+            text = f"no feature has a weight {best} at this C ({size} kept): raise C"
         details: dict[str, Any] = {"spent": spent, "budget": float(self.budget), "objective": objective}
         details |= {"bound": None if np.isnan(bound) else bound, "status": status}
         return StopInfo(size, text, details, emptied=emptied, costs_may_empty=True)

@@ -27,7 +27,7 @@ class Merge(BaseEstimator):
     Parameters
     ----------
     judge : "naive_bayes" or "nearest_neighbors"
-        The classifier: naive Bayes for mixed columns, or nearest neighbours by the HEOM distance.
+        The classifier: naive Bayes for mixed columns, or nearest neighbors by the HEOM distance.
     cv : int
         Inner folds, fewer where a class has fewer rows.
     n_neighbors : int

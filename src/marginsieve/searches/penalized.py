@@ -195,7 +195,7 @@ class PenalizedScaling(BaseEstimator):
 
 
 def _stop(size: int, converged: bool, at_cap: float, moved: tuple[float, ...], emptied: bool) -> StopInfo:
-    """How the factors came to rest; `at_cap` is the share of them at their bound."""
+    """How the factors converged; `at_cap` is the share of them at their bound."""
     how = "the factors converged" if converged else "the factors still moved"
     text = f"{how} after {len(moved)} moves: {size} features, {at_cap:.0%} of them at the cap"
     if emptied:

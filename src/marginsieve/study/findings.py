@@ -139,7 +139,7 @@ def _equal_rows(X: pd.DataFrame, codes: IntArray) -> list[Finding]:
     kinds = np.unique(np.stack([place, codes]), axis=1)[0]
     torn = int((np.bincount(kinds) > 1).sum())
     some = "1 row repeats" if extra == 1 else f"{extra} rows repeat"
-    text = f"{some} another row: where these are the same sample twice, the scores are too good"
+    text = f"{some} another row: where these are the same sample twice, the scores are optimistically biased"
     findings = [Finding("equal rows", "note" if torn == 0 else "alarm", text)]
     if torn:
         text = f"{torn} sets of equal rows have different classes: no method can get all of them right"

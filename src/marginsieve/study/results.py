@@ -18,7 +18,7 @@ from .store import FILE, Store
 if TYPE_CHECKING:
     import pandas as pd
 
-OWN = 0  # stands for "the method's own number of features" in tables of sizes
+OWN = 0  # stands for the number of features chosen by the method in tables of sizes
 
 
 class SuiteResult:

@@ -1,6 +1,6 @@
 """The store: one SQLite file per study, one row per finished unit, written as units finish.
 
-Schema 1. Table `units`: key (hash of everything that decides the result), data, method, split, repeat, status ("done"
+Schema 2. Table `units`: key (hash of everything that decides the result), data, method, split, repeat, status ("done"
 or "failed"), params, metrics, result (JSON: test rows, whether a limit ended the search; by size support, predicted
 codes, decision values), error, seconds, peak_mb, versions, finished. Table `data`: name, rows, features, classes,
 positive, truth, names (JSON). Table `meta`: key, value.
@@ -13,13 +13,14 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from .units import UnitTable
 
-SCHEMA = 1
+SCHEMA = 2
 FILE = "results.sqlite"
 COLUMNS = (
     "key",
@@ -72,18 +73,19 @@ class Store:
                 "positive INTEGER, truth TEXT, names TEXT)"
             )
             self.connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
-            self.connection.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA),))
+            marks = (("schema", str(SCHEMA)), ("package", json.dumps(version("marginsieve"))))
+            self.connection.executemany("INSERT INTO meta VALUES (?, ?)", marks)
 
     def _check(self) -> None:
         tables = {row[0] for row in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not {"units", "data", "meta"} <= tables:
             raise self._unreadable("it has not the tables of a study")
         stored = self.connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
-        version = int(stored[0]) if stored else 0
-        if version != SCHEMA:
-            age = "a newer" if version > SCHEMA else "an older"
+        number = int(stored[0]) if stored else 0
+        if number != SCHEMA:
+            age = "a newer" if number > SCHEMA else "an older"
             raise InputError(
-                f"{self.path} was written by {age} marginsieve (schema {version}, this one writes {SCHEMA}): "
+                f"{self.path} was written by {age} marginsieve (schema {number}, this one writes {SCHEMA}): "
                 "use that version, or another folder; nothing was changed"
             )
         if (state := self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":

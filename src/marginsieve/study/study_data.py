@@ -168,7 +168,7 @@ def _of_repeats(frame: pd.DataFrame, names: Sequence[str]) -> list[Finding]:
         if (twice := int(frame[name].duplicated().sum())) and called_id(name):
             text = (
                 f"{name!r} repeats in {twice} of {len(frame)} rows: where these are the same case twice, name it as "
-                "groups, or the scores are too good"
+                "groups, or the scores are optimistically biased"
             )
             findings.append(Finding("groups", "alarm", text, (name,)))
     return findings
@@ -319,7 +319,7 @@ def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
         return []
     one = len(names) == 1
     if not guessed:
-        text = f"{listing(names)}: {'an id, which is no feature' if one else 'ids, which are no features'}"
+        text = f"{listing(names)}: {'an id, not a feature' if one else 'ids, not features'}"
     else:
         text = f"{listing(names)} {'looks like an id and is' if one else 'look like ids and are'} not used as "
         text += f"{'a feature' if one else 'features'} (--ids none, ids=() would)"
@@ -333,7 +333,7 @@ def _of_groups(X: pd.DataFrame) -> list[Finding]:
         for name, dtype in X.dtypes.items()
         if dtype.kind != "f" and called_id(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
     ]
-    text = "{} looks like an id whose rows belong together: name it as groups, or the scores are too good"
+    text = "{} looks like an id whose rows belong together: name it as groups, or the scores are optimistically biased"
     return [Finding("groups", "alarm", text.format(repr(name)), (name,)) for name in findings]
 
 

@@ -193,7 +193,7 @@ class Task:
 
 
 def run_prepared(unit: Unit, table: UnitTable, prepared: PreparedMethod) -> dict[str, Any]:
-    """A unit of a study: the method as it is, at its own number of features."""
+    """A unit of a study: the method as it is, at the number of features that it chooses."""
     part = table.encoded.take(unit.split.train)
     selector = seeded(prepared.selector, unit.random_state)
     plan = prepared.plan.for_rows(selector, part.part()[0])
