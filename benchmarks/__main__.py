@@ -2,8 +2,8 @@
 
 import sys
 
-from marginsieve.x import criteria, elimination, engine, harmony, leave_one_out, mixed, programs, scaling, start
-from marginsieve.x.timing import HEADING
+from . import criteria, elimination, engine, harmony, leave_one_out, mixed, programs, scaling, start
+from .timing import HEADING
 
 
 def main():

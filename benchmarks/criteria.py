@@ -5,15 +5,16 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import LinearSVC
 
 from marginsieve import SVMSelector
-from marginsieve.algebra.gram import Gram
+from marginsieve.algebra import ColumnView
 from marginsieve.criteria import Fast
-from marginsieve.data.table import Columns
+from marginsieve.data.table import Schema
 from marginsieve.kernels import Gaussian, Linear
 from marginsieve.machines import CSVC, L1SVC
 from marginsieve.problem import Problem
 from marginsieve.searches import Backward
-from marginsieve.x.elimination import table
-from marginsieve.x.timing import Result, seconds, side_by_side
+
+from .elimination import table
+from .timing import Result, seconds, side_by_side
 
 SOME = 300  # features of a plain loop, which is extrapolated
 
@@ -21,8 +22,8 @@ SOME = 300  # features of a plain loop, which is extrapolated
 def run():
     X, y = table(181, 12533, 31)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    codes = Columns.of(Z).table(Z)
-    gram = Gram.build(Gaussian(), codes)
+    codes = Schema.of(Z).table(Z)
+    gram = bound(Gaussian(), codes)
     c = CSVC().solve(gram, y.astype(float), np.ones(181)).coef
     G, columns = np.random.default_rng(0).normal(size=(181, 181)), np.ascontiguousarray(Z.T)
     a, b = side_by_side(lambda: gram.drop_one_change(c), lambda: columns @ G, rounds=9)
@@ -34,12 +35,12 @@ def run():
     yield Result("the same", f"plain loop over features, {SOME} of them extrapolated", a, loop, 20)
 
     weight, kernel = np.ones(181), Linear()
-    problem = Problem(codes, y[None].astype(float), weight[None], weight, kernel.scale(codes), kernel, CSVC(), Fast())
+    problem = Problem(codes, y[None].astype(float), weight[None], weight, kernel.start(codes), kernel, CSVC(), Fast())
     a = min(seconds(lambda: problem.score(None, ())) for _ in range(5))
     loop = seconds(lambda: [roc_auc_score(y, Z[:, j]) for j in range(SOME)]) * Z.shape[1] / SOME
     yield Result("FAST, 181 x 12,533", f"roc_auc_score, {SOME} columns extrapolated", a, loop, 50)
 
-    plain = Gram.build(Linear(), codes)
+    plain = ColumnView.of(kernel, codes, kernel.start(codes), np.arange(codes.shape[1]))
     for C in (1.0, 100.0):
         theirs = LinearSVC(penalty="l1", dual=False, C=C, max_iter=100000, random_state=0)
         ours = L1SVC(C=C)
@@ -56,6 +57,11 @@ def run():
 
     a, b = side_by_side(fit(2), fit(1), rounds=2)
     yield Result("RFE one by one in ten inner folds, 181 x 2,000, n_jobs=2", "n_jobs=1", a, b, 1.7)
+
+
+def bound(kernel, codes):
+    """The Gram of all columns at the kernel's starting weights."""
+    return kernel.bind(codes, kernel.start(codes), np.arange(codes.shape[1]))
 
 
 def plain_loop(Z, gram, c):

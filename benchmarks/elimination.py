@@ -9,7 +9,8 @@ from sklearn.svm import SVC
 from marginsieve import SVMSelector
 from marginsieve.machines import CSVC
 from marginsieve.searches import Backward
-from marginsieve.x.timing import Result, seconds, side_by_side
+
+from .timing import Result, seconds, side_by_side
 
 TOL = 1e-6
 

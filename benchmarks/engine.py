@@ -7,7 +7,8 @@ from pathlib import Path
 from marginsieve.study.engine import run_suite
 from marginsieve.study.store import Store
 from marginsieve.study.suite import Suite
-from marginsieve.x.timing import Result, seconds
+
+from .timing import Result, seconds
 
 UNITS = 10_000
 

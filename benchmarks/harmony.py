@@ -4,18 +4,19 @@ import numpy as np
 
 from marginsieve import recipes
 from marginsieve.criteria import ReliefF, SymmetricalUncertainty
-from marginsieve.data.table import Columns
+from marginsieve.data.table import Schema
 from marginsieve.kernels import Linear
 from marginsieve.machines import CSVC
 from marginsieve.problem import Problem
-from marginsieve.x.elimination import table
-from marginsieve.x.timing import Result, seconds, side_by_side
+
+from .elimination import table
+from .timing import Result, seconds, side_by_side
 
 
 def problem_of(X, y, criterion):
-    codes, weight, kernel = Columns.of(X).table(X), np.ones(len(y)), Linear()
+    codes, weight, kernel = Schema.of(X).table(X), np.ones(len(y)), Linear()
     labels = np.where(y > 0, 1.0, -1.0)
-    return Problem(codes, labels[None], weight[None], weight, kernel.scale(codes), kernel, CSVC(), criterion)
+    return Problem(codes, labels[None], weight[None], weight, kernel.start(codes), kernel, CSVC(), criterion)
 
 
 def symon(X, y, **settings):

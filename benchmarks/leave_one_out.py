@@ -4,8 +4,9 @@ import numpy as np
 from sklearn.svm import SVC
 
 from marginsieve.study import loo_decision
-from marginsieve.x.elimination import table
-from marginsieve.x.timing import Result, side_by_side
+
+from .elimination import table
+from .timing import Result, side_by_side
 
 
 def refit(K, y, C):

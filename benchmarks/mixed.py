@@ -5,12 +5,13 @@ import tracemalloc
 import numpy as np
 from sklearn.svm import SVC
 
-from marginsieve.algebra.gram import Gram
+from marginsieve.algebra.tents import Tents
 from marginsieve.data import make_cohort
-from marginsieve.data.table import Columns, Table
+from marginsieve.data.table import Schema, Table
 from marginsieve.kernels import Clinical, heom_distances
 from marginsieve.machines import MKL
-from marginsieve.x.timing import Result, side_by_side
+
+from .timing import Result, side_by_side
 
 FITS = 1500
 PAIRS = 20_000
@@ -22,16 +23,27 @@ def run():
     yield distances()
 
 
+def bound(table):
+    """The clinical Gram of all columns."""
+    kernel = Clinical()
+    return kernel.bind(table, kernel.start(table), np.arange(table.shape[1]))
+
+
+def base(u, v, kind, spread):
+    """k_j of a column's codes, plainly."""
+    return np.equal(u, v).astype(float) if kind == "nominal" else 1.0 - np.abs(u - v) / spread
+
+
 def criterion():
     """The margin change on 4,348 real and 7 nominal columns of 200 rows."""
     rng = np.random.default_rng(0)
     Z = np.asfortranarray(np.column_stack([rng.normal(size=(200, 4348)), rng.integers(0, 4, (200, 7))]))
     kind = ("real",) * 4348 + ("nominal",) * 7
     codes = Table(Z, kind, tuple(f"x{j}" for j in range(4355)))
-    gram, c = Gram.build(Clinical(), codes), rng.normal(size=200)
+    gram, c = bound(codes), rng.normal(size=200)
 
     def loop():
-        base, spread = gram.kernel.base, codes.spread
+        spread = codes.spread
         return [c @ base(z[:, None], z[None, :], kind[j], spread[j]) @ c for j, z in enumerate(Z.T)]
 
     a, b = side_by_side(lambda: gram.drop_one_change(c), loop)
@@ -43,10 +55,10 @@ def multiple_kernels():
     cohort = make_cohort(
         70, 4348, n_relevant=30, n_categorical=7, n_categorical_relevant=3, prevalence=0.43, effect=0.6
     )
-    table = Columns.of(cohort.X).table(cohort.X)
-    y, gram = np.where(cohort.y == "case", 1.0, -1.0), Gram.build(Clinical(), table)
+    table = Schema.of(cohort.X).table(cohort.X)
+    y, gram = np.where(cohort.y == "case", 1.0, -1.0), bound(table)
     K = gram.matrix()
-    table.tents.sorted  # noqa: B018 - sorted once per fit
+    table.derived(Tents.of_table).sorted  # noqa: B018 - sorted once per fit
     for C in (1.0, 10.0):
         machine, cost = MKL(C=C), np.ones(70)
         assert machine.solve(gram, y, cost).residual <= 1e-3

@@ -16,15 +16,17 @@ import numpy as np
 import pandas as pd
 
 from marginsieve import recipes
-from marginsieve.data.table import imputed
-from marginsieve.fitting.training import Part, prepare
+from marginsieve.data.table import filled_with_means
+from marginsieve.estimators.inputs import encode
+from marginsieve.fitting.preparation import prepare
+from marginsieve.fitting.procedure import plan_of
 from marginsieve.papers import problems
-from marginsieve.solvers import branch_and_bound as _exact
-from marginsieve.solvers import ramp_descent as _ramp
+from marginsieve.solvers import branch_and_bound, ramp_descent
 from marginsieve.solvers.clock import Clock
 from marginsieve.solvers.daks import daks
 from marginsieve.solvers.highs import Limits
-from marginsieve.x.timing import Result
+
+from .timing import Result
 
 SETS = ("WDBC", "SONAR", "IONOSPHERE", "COLON", "LEUKEMIA", "DLBCL", "ARRHYTHMIA", "MFEAT", "LEPIOTA")
 LARGE = ("MFEAT", "LEPIOTA")
@@ -34,17 +36,26 @@ BUDGET = 5
 SECONDS = 600.0
 
 
+def filled(X):
+    """The table with the columns' means where numbers are missing; categories stay as they are."""
+    numbers = X.select_dtypes("number")
+    if numbers.shape[1] < X.shape[1]:
+        return X.fillna(numbers.mean().fillna(0.0))
+    Z = X.to_numpy(dtype=float)
+    return pd.DataFrame(filled_with_means(Z, Z))
+
+
 def instance(name, C, budget, rows=None, columns=None, seed=0):
     """One program on a table, or on random rows and columns of it."""
     data = problems.load(name)
-    X, y = pd.DataFrame(imputed(data.X, data.X)), np.asarray(data.y)
+    X, y = filled(data.X), np.asarray(data.y)
     if rows is not None:
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(len(y), rows, replace=False))
         X, y = X.iloc[chosen, np.sort(rng.choice(X.shape[1], columns, replace=False))], y[chosen]
     selector = recipes.ramp_fs(budget=budget, C=C)
-    part, _ = selector._read(X, y, None, None)
-    problem = prepare(selector._plan(part), Part(part.table, part.y, part.weight), np.random.default_rng(0)).problem
+    encoded = encode(selector, X, y, None)
+    problem = prepare(plan_of(selector, encoded), encoded.part()[0], np.random.default_rng(0)).problem
     ramp, rows, _ = selector.search.instance(problem)
     return ramp, rows.unit
 
@@ -58,10 +69,10 @@ def heuristics(name, C):
     """One row: swaps, kernel search, and iterated swaps for as long as that took, from another seed."""
     ramp, unit = instance(name, C, BUDGET)
     rng, seen, clock = np.random.default_rng(0), [], Clock(180.0 if name in LARGE else 60.0)
-    (fast, first), fast_s = timed(lambda: _ramp.fast(ramp, rng, seen=seen))
+    (fast, first), fast_s = timed(lambda: ramp_descent.fast(ramp, rng, seen=seen))
     kernel, daks_s = timed(lambda: daks(ramp, fast, seen, rng, clock))
     other = np.random.default_rng(1)
-    iterated, iterated_s = timed(lambda: _ramp.shaken(ramp, fast, 10_000, other, Clock(fast_s + daks_s)))
+    iterated, iterated_s = timed(lambda: ramp_descent.shaken(ramp, fast, 10_000, other, Clock(fast_s + daks_s)))
     return {
         "data": name,
         "C": C,
@@ -80,10 +91,12 @@ def proofs(name, C):
     """One row: the tightened program from the point of the kernel search, and the printed one from its own start."""
     ramp, unit = instance(name, C, BUDGET)
     rng, seen = np.random.default_rng(0), []
-    fast, first = _ramp.fast(ramp, rng, seen=seen)
+    fast, first = ramp_descent.fast(ramp, rng, seen=seen)
     start = daks(ramp, fast, seen, rng, Clock(60.0))
-    proved, exact_s = timed(lambda: _exact.solve(ramp, start, 10, clock=Clock(SECONDS)))
-    naive = _exact.Whole(ramp, _exact.first_bounds(ramp, first.F)).solve(first, Limits(seconds=SECONDS))
+    proved, exact_s = timed(lambda: branch_and_bound.solve(ramp, start, 10, clock=Clock(SECONDS)))
+    naive = branch_and_bound.Whole(ramp, branch_and_bound.first_bounds(ramp, first.F)).solve(
+        first, Limits(seconds=SECONDS)
+    )
     reached = min(first.F, naive.value)
     return {
         "data": name,
@@ -108,13 +121,15 @@ def run():
     ):
         for C in prices:
             ramp, _ = instance(name, C, 3, rows, columns, draw)
-            start, _ = _ramp.fast(ramp, np.random.default_rng(0))
-            proved, seconds = timed(partial(_exact.solve, ramp, start, limits=Limits(gap=1e-4), clock=Clock(2 * limit)))
+            start, _ = ramp_descent.fast(ramp, np.random.default_rng(0))
+            proved, seconds = timed(
+                partial(branch_and_bound.solve, ramp, start, limits=Limits(gap=1e-4), clock=Clock(2 * limit))
+            )
             what = f"exact, {name} {rows} x {columns}, budget 3, C = {C:g}: gap {proved.gap:.1g}"
             yield Result(what, f"limit of {limit} s", seconds if proved.status == "optimal" else np.inf, limit, 1)
     for name, C in (("SONAR", 10.0), ("LEUKEMIA", 1.0)):
         ramp, _ = instance(name, C, BUDGET)
-        (found, first), seconds = timed(lambda ramp=ramp: _ramp.fast(ramp, np.random.default_rng(0)))
+        (found, first), seconds = timed(lambda ramp=ramp: ramp_descent.fast(ramp, np.random.default_rng(0)))
         yield Result(f"fast, {name}, budget {BUDGET}, C = {C:g}", "limit of 15 s", seconds, 15, 1)
         yield Result("its objective (not seconds)", "the paper's start", found.F, first.F, 1.25)
     for name in ("LEUKEMIA", "DLBCL"):

@@ -3,15 +3,16 @@
 import numpy as np
 from sklearn.svm import SVC
 
-from marginsieve.data.table import Columns
+from marginsieve.data.table import Schema
 from marginsieve.kernels import Gaussian
 from marginsieve.machines import CSVC
 from marginsieve.problem import Problem
 from marginsieve.searches import PenalizedScaling
-from marginsieve.searches._objective import Objective
-from marginsieve.searches._updates import QuasiNewton
+from marginsieve.searches.scaling_objective import Objective
+from marginsieve.searches.scaling_updates import QuasiNewton
 from marginsieve.solvers.bfgs import DampedBFGS
-from marginsieve.x.timing import Result, side_by_side
+
+from .timing import Result, side_by_side
 
 
 def problem(m, n, positives):
@@ -19,10 +20,10 @@ def problem(m, n, positives):
     y = np.where(np.arange(m) < positives, 1.0, -1.0)
     X = rng.normal(size=(m, n))
     X[y > 0, :50] += 1.0
-    table = Columns.of(X).table(X)
+    table = Schema.of(X).table(X)
     kernel = Gaussian()
     cost = np.where(y > 0, (m - positives) / positives, 1.0)
-    return X, y, lambda: Problem(table, y[None], cost[None], np.ones(m), kernel.scale(table), kernel, CSVC(), None)
+    return X, y, lambda: Problem(table, y[None], cost[None], np.ones(m), kernel.start(table), kernel, CSVC(), None)
 
 
 def iteration(make):

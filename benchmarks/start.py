@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from marginsieve.x.timing import Result
+from .timing import Result
 
 CLOCK = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
 FIRST = (

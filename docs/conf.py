@@ -1,5 +1,6 @@
 """The documentation site: `make docs`."""
 
+import re
 import warnings
 
 from sphinx_gallery.scrapers import figure_rst
@@ -38,6 +39,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.xref_missing", "myst.header", "config.cache"]  # pages also link to files of the repository
 autodoc_typehints = "none"
+default_role = "literal"
 autosummary_generate = True
 napoleon_use_ivar = True
 sphinx_gallery_conf = {
@@ -47,8 +49,41 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,  # they would differ from build to build
     "image_scrapers": (last_figure,),
     "capture_repr": (),
     "within_subsection_order": "FileNameSortKey",
 }
 warnings.filterwarnings("ignore", message="Matplotlib is currently using agg")
+
+
+def plain_text(_app, _what, _name, _obj, _options, lines):
+    """Docstrings are plain text: bars and underscores of formulas are no markup, indented formulas are literal."""
+    out, example, literal = [], False, False
+    for line in lines:
+        text = line.strip()
+        example = (example and bool(text)) or text.startswith(">>>")
+        indented = line.startswith("    ")
+        if not example and indented and not literal and out and not out[-1] and not any(_heading(o) for o in out):
+            out += ["::", ""]
+            literal = True
+        literal = literal and (indented or not text)
+        out.append(line if example or literal else _escaped(line))
+    lines[:] = out
+
+
+def _heading(line):
+    return set(line.strip()) == {"-"}
+
+
+def _escaped(line):
+    parts = line.split("`")
+    parts[::2] = [
+        re.sub(r"\w_(?!\w)", lambda found: found[0][0] + r"\_", part).replace("|", r"\|") for part in parts[::2]
+    ]
+    return "`".join(parts)
+
+
+def setup(app):
+    """Before napoleon, which makes markup of the sections."""
+    app.connect("autodoc-process-docstring", plain_text, priority=400)

@@ -9,7 +9,7 @@ import marginsieve
 from marginsieve.data import make_cohort
 
 cohort = make_cohort(n_samples=80, n_features=2000, n_relevant=10, effect=1.8, flip=0.04, random_state=0)
-study = marginsieve.study(cohort.X, cohort.y, methods="stable-fisher,svm-rfe", repeats=1)
+study = marginsieve.study(cohort.X, cohort.y, methods="stable-fisher,svm-rfe", n_repeats=1)
 print(study.result["answer"]["headline"])
 for sentence in study.result["answer"]["sentences"]:
     print(sentence)

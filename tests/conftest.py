@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from marginsieve.data.table import Columns
+from marginsieve.data.table import Schema
 
 settings.register_profile("fixed", derandomize=True)  # the same examples each time; --hypothesis-seed draws others
 settings.load_profile("fixed")
@@ -25,6 +25,6 @@ def blobs(rng):
 @pytest.fixture
 def table_of():
     def build(X):
-        return Columns.of(X).table(X)
+        return Schema.of(X).table(X)
 
     return build

@@ -3,9 +3,60 @@
 import numpy as np
 from scipy.optimize import minimize
 
+from marginsieve.algebra import ColumnView, GenericGram
+from marginsieve.data.table import Schema
+from marginsieve.kernels import Clinical, Gaussian, Linear
+
+
+def gram_of(kernel, table, weight=None, features=None):
+    """A kernel on a table (or an array), at weights (n,) and on features that are by default its own and all."""
+    return kernel.bind(*_bound(kernel, table, weight, features))
+
+
+def columns_of(table, kernel=None, weight=None, features=None):
+    """The same for machines that read columns; the linear kernel by default."""
+    kernel = Linear() if kernel is None else kernel
+    return ColumnView.of(kernel, *_bound(kernel, table, weight, features))
+
+
+def _bound(kernel, table, weight, features):
+    table = table if hasattr(table, "kind") else Schema.of(table).table(table)
+    live = np.arange(table.shape[1]) if features is None else np.asarray(features, dtype=np.intp)
+    return table, kernel.start(table) if weight is None else weight, live
+
+
+class Plain:
+    """A kernel by its definition alone, on the algebra without closed forms: K = outer(sum_j w_j base_j)."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def __getattr__(self, name):
+        return getattr(self.kernel, name)
+
+    def bind(self, table, feature_weight, live):
+        return GenericGram(self, table, feature_weight, live)
+
+    def base(self, u, v, kind, spread):
+        if isinstance(self.kernel, Gaussian):
+            return -0.5 * np.subtract(u, v) ** 2
+        if not isinstance(self.kernel, Clinical):
+            return np.multiply(u, v)
+        if kind in ("nominal", "boolean"):
+            return np.asarray(np.equal(u, v), dtype=float)
+        alike = 1.0 - np.abs(np.subtract(u, v)) / (spread if spread > 0 else np.inf)
+        return np.nan_to_num(alike, nan=0.0)  # a missing cell is like nothing
+
+    def outer(self, A):
+        return A if self.kernel.additive else self.kernel.outer(A)
+
+    def outer_derivative(self, A, order=1):
+        return np.ones_like(A) if self.kernel.additive else self.kernel.outer_derivative(A, order)
+
 
 def kernel_matrix(kernel, table, scale, features=None, Z=None, divide_by=None):
     """outer(sum_j s_j^2 base_j) entry by entry; an averaging kernel divides by `divide_by` or the number of j."""
+    plain = kernel if hasattr(kernel, "base") else Plain(kernel)
     own = np.asarray(table.Z)
     rows = own if Z is None else Z
     live = range(own.shape[1]) if features is None else features
@@ -13,10 +64,10 @@ def kernel_matrix(kernel, table, scale, features=None, Z=None, divide_by=None):
     for i in range(len(rows)):
         for k in range(len(own)):
             for j in live:
-                A[i, k] += scale[j] ** 2 * kernel.base(rows[i, j], own[k, j], table.kind[j], table.spread[j])
+                A[i, k] += scale[j] ** 2 * plain.base(rows[i, j], own[k, j], table.kind[j], table.spread[j])
     if kernel.average:
         A /= len(live) if divide_by is None else divide_by
-    return kernel.outer(A)
+    return plain.outer(A)
 
 
 def svc_certificate(K, y, top, c, b):

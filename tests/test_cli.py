@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,10 @@ import pytest
 
 from marginsieve import recipes
 from marginsieve.cli import commands as cli
-from marginsieve.cli import options as _options
-from marginsieve.cli import progress as _progress
+from marginsieve.cli import options
+from marginsieve.cli import progress as cli_progress
 from marginsieve.data import make_cohort
-from marginsieve.study import protocol
+from marginsieve.study import units
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     )
     assert code == 0
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["schema"] == 2
+    assert result["schema"] == 3
     assert result["method"] == "svm_rfe"
     assert result["table"]["classes"] == {"case": 20, "control": 40}
     assert result["table"]["positive"] == "case"
@@ -114,7 +115,7 @@ def test_json_is_all_that_is_printed(folder, run, tmp_path):
     assert result["n_features"] == 3
     assert {"g01", "g02"} <= {feature["name"] for feature in result["features"]}
     assert result["table"]["dropped_columns"] == ["patient"]
-    assert result["protocol"]["seed"] == 4
+    assert result["protocol"]["random_state"] == 4
 
 
 def test_a_filter_may_come_first_and_near_duplicates_are_named(tmp_path, run):
@@ -156,7 +157,7 @@ def test_same_seed_same_result_for_every_number_of_jobs(folder, run, tmp_path):
 def test_an_interrupted_study_goes_on_where_it_was(moment, folder, run, tmp_path, monkeypatch):
     words = ("select", folder / "t.csv", "--target", "outcome", "--method", "fisher,svm-rfe", "--folds", 2)
     words = (*words, "--repeats", 2, "--features", 5, "--no-suspects", "--out")
-    whole, cut, genuine, runs = tmp_path / "whole", tmp_path / "cut", protocol._run, []
+    whole, cut, genuine, runs = tmp_path / "whole", tmp_path / "cut", units.run_prepared, []
 
     def counted(*arguments):
         runs.append(1)
@@ -164,14 +165,14 @@ def test_an_interrupted_study_goes_on_where_it_was(moment, folder, run, tmp_path
             raise KeyboardInterrupt
         return genuine(*arguments)
 
-    monkeypatch.setattr(protocol, "_run", counted)
+    monkeypatch.setattr(units, "run_prepared", counted)
     code, _, err = run(*words, cut)
     assert code == 130
     assert "the same command goes on where it was" in " ".join(err.split())
     assert not (cut / "result.json").exists()
     assert run(*words, cut, "--resume")[0] == 0
     assert len(runs) == 3 * 4 + 1  # two methods and all features, four folds each, and the one that was broken off
-    monkeypatch.setattr(protocol, "_run", genuine)
+    monkeypatch.setattr(units, "run_prepared", genuine)
     assert run(*words, whole)[0] == 0
     results = [settled(place) for place in (whole, cut)]
     assert results[0] == results[1]
@@ -273,7 +274,7 @@ def test_an_interrupt_ends_with_130(folder, run, monkeypatch, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(protocol, "_run", interrupted)
+    monkeypatch.setattr(units, "run_prepared", interrupted)
     assert run("select", folder / "t.csv", "--target", "outcome", "--out", tmp_path)[0] == 130
 
 
@@ -348,12 +349,12 @@ def test_a_count_is_the_budget_of_methods_that_have_one(run, tmp_path, monkeypat
     frame = make_cohort(60, 20, n_relevant=5, effect=2.0, random_state=0).frame()
     frame["ward"] = np.where(np.arange(60) % 3, "north", "south")  # a category, which linear programs take
     frame.to_csv(tmp_path / "t.csv", index=False)
-    monkeypatch.setitem(recipes.RECIPES, "ramp_fs", quick_ramp_fs)
+    monkeypatch.setitem(recipes.RECIPES, "ramp_fs", replace(recipes.entry("ramp_fs"), function=quick_ramp_fs))
     words = ("--target", "outcome", "--method", "ramp-fs", "--features", 3, "--out", tmp_path / "o", *QUICK)
     code, out, _ = run("select", tmp_path / "t.csv", *words)
     assert code == 0
     result = json.loads((tmp_path / "o" / "result.json").read_text())
-    assert result["own_number"]["budget"] == 3
+    assert result["chosen_by_method"]["budget"] == 3
     assert result["n_features"] <= 3
     assert isinstance(result["methods"][0]["left_out"], list)
     assert "of a budget of 3 spent" in out
@@ -383,8 +384,8 @@ def test_several_methods_a_budget_of_minutes_and_a_report(run, tmp_path):
 
 
 def test_progress_without_a_terminal_is_lines(monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "EVERY", 0.01)
-    with _progress.shown() as progress:
+    monkeypatch.setattr(cli_progress, "EVERY", 0.01)
+    with cli_progress.shown() as progress:
         progress("reading", 0.0, 4.0)
         progress("svm-rfe", 3.0, 4.0)
         while "svm-rfe" not in (said := capsys.readouterr().err):
@@ -394,8 +395,8 @@ def test_progress_without_a_terminal_is_lines(monkeypatch, capsys):
 
 def test_the_time_left_starts_anew_with_other_work(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
-    pace = _progress._Pace()
+    monkeypatch.setattr(cli_progress.time, "monotonic", lambda: now[0])
+    pace = cli_progress._Pace()
     pace.set("first, 300 of 400", 300, 400)  # an earlier run did these
     assert "not known" in pace.left()
     now[0] = 10.0
@@ -478,8 +479,8 @@ def test_reproduce_says_which_data_are_missing(run, tmp_path, monkeypatch):
 
 
 def test_names_with_commas_stand_in_quotes():
-    assert _options.names_of('a, "b, c" ,d,,') == ["a", "b, c", "d"]
-    assert _options.names_of("") == []
+    assert options.names_of('a, "b, c" ,d,,') == ["a", "b, c", "d"]
+    assert options.names_of("") == []
 
 
 def test_no_color_is_obeyed(folder, run, tmp_path, monkeypatch):

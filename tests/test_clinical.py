@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from marginsieve import recipes
-from marginsieve.algebra import tents as _tent
+from marginsieve.algebra import tents
 from marginsieve.errors import InputError
 from marginsieve.kernels import clinical_kernel
 
@@ -152,15 +152,15 @@ def test_running_sums_are_the_double_sum(seed, m):
     Z, nominal = Z[:, seen], nominal[seen]
     if not Z.shape[1]:
         return
-    tents = _tent.Tents.of(Z, np.where(nominal, "nominal", "real"))
+    training = tents.Tents.of(Z, np.where(nominal, "nominal", "real"))
     c, d = rng.normal(size=(2, m))
-    plain = [_tent.weighted(row[None], np.ones(1), row[None]) for row in tents.U]
+    plain = [tents.weighted(row[None], np.ones(1), row[None]) for row in training.U]
     features = np.arange(Z.shape[1])
-    np.testing.assert_allclose(tents.quadratics(features, c, d), [c @ K @ d for K in plain], atol=1e-10)
-    np.testing.assert_allclose(tents.observed(features, c), [c @ np.diag(K) for K in plain], atol=1e-12)
-    np.testing.assert_allclose(tents.products(features, c), [K @ c for K in plain], atol=1e-12)
-    other = tents.U[:, ::-1].copy()
-    np.testing.assert_allclose(tents.products(features, c, other), [(K @ c)[::-1] for K in plain], atol=1e-12)
+    np.testing.assert_allclose(training.quadratics(features, c, d), [c @ K @ d for K in plain], atol=1e-10)
+    np.testing.assert_allclose(training.observed(features, c), [c @ np.diag(K) for K in plain], atol=1e-12)
+    np.testing.assert_allclose(training.products(features, c), [K @ c for K in plain], atol=1e-12)
+    other = training.U[:, ::-1].copy()
+    np.testing.assert_allclose(training.products(features, c, other), [(K @ c)[::-1] for K in plain], atol=1e-12)
 
 
 # -- as the kernel of the selector ---------------------------------------------------------------------------------
@@ -234,8 +234,8 @@ def test_kinds_are_the_users(cohort):
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        ({"prefilter": ("fast", 5)}, "prefilter is .Fast.., 5. and columns hold categories .'site'"),
-        ({"sampler": "smote"}, "sampler is 'smote' and columns hold categories"),
+        ({"prefilter": ("fast", 5)}, "prefilter is Fast.. and columns hold categories .'site'"),
+        ({"sampler": "smote"}, "sampler is Smote.. and columns hold categories"),
         ({"criterion": "fisher", "search": "top_k"}, "criterion is Fisher.. and columns hold categories"),
     ],
 )
@@ -246,7 +246,7 @@ def test_what_counts_with_numbers_refuses_categories_and_gaps(told, sentence, co
         made.fit(X, y)
     complete = X.drop(columns=["site", "empty"])
     if "sampler" in told:
-        with pytest.raises(InputError, match="sampler is 'smote' and cells are missing in 'g03', 'age'"):
+        with pytest.raises(InputError, match=r"sampler is Smote\(\) and cells are missing in 'g03', 'age'"):
             made.fit(complete, y)
     else:  # a filter leaves them out
         assert made.fit(complete, y).n_features_ == 3
@@ -272,5 +272,5 @@ def test_nested_scores_of_mixed_tables(cohort):
     from marginsieve.study import nested_cv
 
     X, y = cohort
-    scores = nested_cv(recipes.clinical_rfe(n_features_to_select=3, random_state=0), X, y, folds=4, repeats=1).scores()
+    scores = nested_cv(recipes.clinical_rfe(n_features_to_select=3, random_state=0), X, y, cv=4, n_repeats=1).scores()
     assert scores.value["auc"] > 0.85

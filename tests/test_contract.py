@@ -8,11 +8,18 @@ from marginsieve.fitting.smote import Smote
 from marginsieve.machines import Sphere
 
 FAST = {"n_features_to_select": 2, "threshold": "margin", "random_state": 0}
+PATH = {"points": 8}  # a check is about the contract, not about how fine a path is
+WEIGHED = {"C": 100.0, "class_weight": "balanced"}
+BUDGET = {"solver": "fast", "shakes": 1, "n_features_to_select": None, "budget": 2, **WEIGHED}
 SETTINGS: dict[str, dict[str, object]] = {  # what a recipe needs beyond FAST
     "kp_svm": {"class_weight": "balanced"},
-    "fsv": {"C": 100.0, "class_weight": "balanced"},
-    "fs_svm": {"solver": "fast", "n_features_to_select": None, "budget": 2, "C": 100.0, "class_weight": "balanced"},
-    "ramp_fs": {"solver": "fast", "n_features_to_select": None, "budget": 2, "C": 100.0, "class_weight": "balanced"},
+    "l1_cssvm": PATH,
+    "svm_l1": PATH,
+    "fsv": {**PATH, **WEIGHED},
+    "ramp_svm": {**PATH, "resamples": 3},
+    "fs_svm": BUDGET,
+    "ramp_fs": {**BUDGET, "resamples": 3},
+    "stable_fisher": {"ensemble": 3},
     "kp_svdd": {"r": 0.2},
     "svdd_rfe": {"r": 0.2},
     "smote_relieff": {"sampler": Smote(percent=None, k_neighbors=1)},
@@ -24,13 +31,13 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {  # recipe -> check -> reason
     name: {"check_class_weight_classifiers": "r and r_out are the prices of a sphere's classes, not class_weight"}
     for name in ("kp_svdd", "svdd_rfe")
 }
-WEIGHED = ("s_not_overwritten", "_equivalence_on_dense_data", "_equivalence_on_sparse_data")
+WITH_WEIGHTS = ("s_not_overwritten", "_equivalence_on_dense_data", "_equivalence_on_sparse_data")
 for name, reason in {
     "smote_relieff": "synthetic rows have no weight: a sampler refuses weights",
     "smote_pca": "synthetic rows have no weight: a sampler refuses weights",
     "symon": "which rows are set aside is random by place",
 }.items():
-    EXPECTED_FAILURES[name] = {f"check_sample_weight{check}": reason for check in WEIGHED[name == "symon" :]}
+    EXPECTED_FAILURES[name] = {f"check_sample_weight{check}": reason for check in WITH_WEIGHTS[name == "symon" :]}
 
 
 def checked() -> dict[str, object]:

@@ -14,15 +14,16 @@ from oracles import sphere as slow_sphere
 from scipy import sparse, stats
 from sklearn.base import clone
 
-from marginsieve.criteria import CRITERIA, LearnedWeight, Loss, MarginChange, SphereChange
+from marginsieve.contracts import JudgingRows
+from marginsieve.criteria import CRITERIA, FILTERS, LearnedWeight, Loss, MarginChange, SphereChange
 from marginsieve.criteria import _exact_test as _exact
-from marginsieve.data.table import Columns, Table
+from marginsieve.data.table import Schema, Table
 from marginsieve.errors import InputError
 from marginsieve.kernels import KERNELS
 from marginsieve.machines import CSVC, MKL, Sphere
-from marginsieve.problem import Problem, Rows
+from marginsieve.problem import Problem, is_filter
 
-FILTERS = [name for name, make in CRITERIA.items() if "labels" in make().needs]
+ALL = {**CRITERIA, **FILTERS}
 TOGETHER = ("relieff", "pca")  # take all classes at once
 BY_ALL = (*TOGETHER, "shrunken_fisher", "su", "d_hell")  # a column's score depends on the others
 SPHERES = [name for name, make in CRITERIA.items() if isinstance(make(), SphereChange)]
@@ -33,32 +34,37 @@ def problem_of(table, y, kernel="linear", criterion="margin", weight=None, machi
     y = np.atleast_2d(y)
     weight = np.ones(y.shape[1]) if weight is None else weight
     part = KERNELS[kernel]()
-    criterion = CRITERIA[criterion]() if isinstance(criterion, str) else criterion
+    criterion = ALL[criterion]() if isinstance(criterion, str) else criterion
     if machine is None:
         machine = {SphereChange: Sphere(r=0.3, tol=1e-9), LearnedWeight: MKL(tol=1e-9)}.get(
             type(criterion), CSVC(tol=1e-9)
         )
     if isinstance(machine, MKL) and not part.additive:
         pytest.skip("MKL needs a sum over features")
-    return Problem(table, y, np.ones_like(y) * weight, weight, part.scale(table, weight), part, machine, criterion)
+    return Problem(table, y, np.ones_like(y) * weight, weight, part.start(table, weight), part, machine, criterion)
 
 
 def scores(problem):
     gram = problem.gram()
-    solutions = problem.solve(gram) if "solution" in problem.criterion.needs else ()
+    solutions = () if is_filter(problem.criterion) else problem.solve(gram)
     return problem.score(gram, solutions)
+
+
+def root_of(problem):
+    """The square roots of the kernel's weights."""
+    return np.sqrt(problem.feature_weight)
 
 
 def without(problem, j):
     """The kernel matrix without feature j, entry by entry."""
     n = problem.table.shape[1]
-    return kernel_matrix(problem.kernel, problem.table, problem.scale, [k for k in range(n) if k != j])
+    return kernel_matrix(problem.kernel, problem.table, root_of(problem), [k for k in range(n) if k != j])
 
 
 # -- what holds for all ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("criterion", list(CRITERIA))
+@pytest.mark.parametrize("criterion", list(ALL))
 @kernels
 def test_columns_may_be_permuted_and_a_constant_one_is_worth_nothing(criterion, kernel, blobs, table_of, rng):
     X, y = blobs
@@ -72,7 +78,7 @@ def test_columns_may_be_permuted_and_a_constant_one_is_worth_nothing(criterion, 
         assert before[-1] == pytest.approx(0.0, abs=1e-9 * np.abs(before).max())
 
 
-@pytest.mark.parametrize("criterion", list(CRITERIA))
+@pytest.mark.parametrize("criterion", list(ALL))
 def test_a_weight_of_two_is_a_row_twice(criterion, blobs, table_of, rng):
     X, y = blobs
     times = rng.integers(1, 4, len(y))
@@ -82,7 +88,7 @@ def test_a_weight_of_two_is_a_row_twice(criterion, blobs, table_of, rng):
     np.testing.assert_allclose(weighted, twice, rtol=1e-5, atol=1e-8 * np.abs(twice).max())
 
 
-@pytest.mark.parametrize("criterion", [name for name in CRITERIA if name not in TOGETHER])
+@pytest.mark.parametrize("criterion", [name for name in ALL if name not in TOGETHER])
 def test_scores_add_up_over_class_problems(criterion, blobs, table_of):
     X, y = blobs
     one, two = (scores(problem_of(table_of(X), labels, criterion=criterion)) for labels in (y, np.vstack([y, y])))
@@ -107,7 +113,7 @@ def test_margin_change_is_recomputing_without_the_feature(kernel, blobs, table_o
     problem = problem_of(table_of(X), y, kernel, MarginChange(exact=True))
     gram = problem.gram()
     solution = problem.solve(gram)
-    c, K = solution[0].coef, kernel_matrix(problem.kernel, problem.table, problem.scale)
+    c, K = solution[0].coef, kernel_matrix(problem.kernel, problem.table, root_of(problem))
     slow = np.array([abs(c @ (K - without(problem, j)) @ c) for j in range(X.shape[1])])
     middle = np.median(slow)
     np.testing.assert_allclose(problem.score(gram, solution), slow, rtol=1e-9, atol=1e-9 * middle)
@@ -128,7 +134,7 @@ def test_the_sphere_is_recomputed_without_the_feature(kernel, criterion, r_out, 
     solutions = problem.solve(gram)
     c, (lo, hi) = solutions[0].coef / -2.0, problem.machine._box(problem.y[0], problem.cost[0])
     which = 0 if problem.criterion.of == "radius" else 1
-    whole = slow_sphere(kernel_matrix(problem.kernel, problem.table, problem.scale), lo, hi, c)[which]
+    whole = slow_sphere(kernel_matrix(problem.kernel, problem.table, root_of(problem)), lo, hi, c)[which]
     change = np.array([whole - slow_sphere(without(problem, j), lo, hi, c)[which] for j in range(X.shape[1])])
     slow = np.abs(change) if criterion.endswith("printed") else -change
     middle = np.median(np.abs(slow))
@@ -225,11 +231,11 @@ def test_losses_are_a_loop_that_refits_nothing(kernel, name, held, blobs, table_
     Z, label, w = None, y, weight
     if held:
         Z, label, w = rng.normal(size=(30, 12)), np.where(np.arange(30) < 9, 1.0, -1.0), rng.uniform(1, 2, 30)
-        problem.validation = Rows(Z, np.atleast_2d(label), w)
+        problem.validation = JudgingRows(Z, np.atleast_2d(label), w)
     slow = []
     for j in range(X.shape[1]):
         live = [k for k in range(X.shape[1]) if k != j]
-        K = kernel_matrix(problem.kernel, problem.table, problem.scale, live, Z)
+        K = kernel_matrix(problem.kernel, problem.table, root_of(problem), live, Z)
         slow.append(slow_loss(K @ solution.coef + solution.intercept, label, w, name, (1.0, 5.0)))
     np.testing.assert_allclose(problem.score(gram, (solution,)), slow, atol=1e-12)
 
@@ -314,7 +320,7 @@ def test_held_out_rows_go_with_a_prefilter_and_a_sampler(blobs):
     settings = {"prefilter": ("fast", 5), "sampler": "smote", "n_features_to_select": 2, "threshold": "margin"}
     made = recipes.svm_bfe(kernel="gaussian", held_out=0.3, random_state=0, **settings).fit(X, y)
     assert made.support_[:3].any()
-    assert made.path_.cut == 2
+    assert made.path_.n_selected == 2
     assert sorted(made.ranking_) == list(range(1, 13))
 
 
@@ -360,7 +366,7 @@ SLOW = {
 @given(seed=st.integers(0, 10**6))
 def test_filters_are_the_reference_column_by_column(name, seed):
     X, y = columns_of(seed)
-    fast = scores(problem_of(Columns.of(X).table(X), y, criterion=name))
+    fast = scores(problem_of(Schema.of(X).table(X), y, criterion=name))
     for x, value in zip(X.T, fast, strict=True):
         sides = x[y > 0], x[y < 0]
         if name == "t_test" and not any(map(np.ptp, sides)):  # nothing to divide by
@@ -373,7 +379,7 @@ def test_filters_are_the_reference_column_by_column(name, seed):
 @given(seed=st.integers(0, 10**6))
 def test_tests_of_tables_are_scipys(seed):
     X, y = columns_of(seed)
-    table = Columns.of(X).table(X)
+    table = Schema.of(X).table(X)
     chi, exact = (scores(problem_of(table, y, criterion=name)) for name in ("chi_square", "fisher_exact"))
     for j in (2, 3):  # their own levels
         counts = np.array([[np.sum((X[:, j] == v) & (y == side)) for side in (1, -1)] for v in np.unique(X[:, j])])
@@ -450,7 +456,7 @@ def test_significance_far_out_is_finite_and_in_order(table_of):
     assert (np.diff(near) < 0).all()
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("name", list(FILTERS))
 def test_missing_cells_are_left_out(name, blobs, table_of):
     X, y = blobs
     X = np.round(X, 1)
@@ -517,7 +523,7 @@ def test_fisher_is_its_definition(blobs, table_of):
     np.testing.assert_allclose(scores(problem_of(table_of(X + 100.0), y, criterion="fisher")), slow_fisher(X, y))
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("name", list(FILTERS))
 def test_filters_take_sparse_tables(name, blobs, table_of):
     X, y = blobs
     X = np.where(np.abs(X) > 0.7, X, 0.0)
@@ -563,7 +569,7 @@ def test_no_more_is_selected_than_a_filter_leaves(rule, rng):
     with pytest.warns(UserWarning, match="50 features were asked for and 5 are left by the prefilter"):
         asked.fit(X, y)
     assert asked.n_features_ == 5
-    assert len(set(asked.model_.gram.scale)) == 1
+    assert len(set(asked.model_.view.feature_weight)) == 1
     assert [copy.n_features_ for copy in asked.at_sizes(X, y, [3, 200])] == [3, 5]
 
 

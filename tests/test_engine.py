@@ -14,11 +14,14 @@ import pandas as pd
 import pytest
 
 from marginsieve import recipes
+from marginsieve.criteria import Fisher
 from marginsieve.errors import InputError
-from marginsieve.study import SuiteResult as Study
-from marginsieve.study.engine import run_suite
+from marginsieve.machines import CSVC
+from marginsieve.study import SuiteResult
+from marginsieve.study.engine import run_suite, share_table, shared_table
 from marginsieve.study.store import FILE, Store, locked
-from marginsieve.study.suite import Method, Suite
+from marginsieve.study.suite import Suite
+from marginsieve.study.units import Method
 
 SPEC = {
     "name": "small",
@@ -169,37 +172,48 @@ def test_a_full_disk_is_told_and_costs_nothing_but_time(undisturbed, tmp_path):
     assert content(tmp_path) == undisturbed
 
 
+class Breaking(Fisher):
+    """A filter that breaks in the way that its label says."""
+
+    def __init__(self, label="", flag=""):
+        self.label = label
+        self.flag = flag
+
+    def __call__(self, table, y, weight):
+        if self.label == "raises":
+            raise RuntimeError("no such luck")
+        if self.label == "hangs":
+            while True:
+                pass
+        if self.label == "dies" or (self.label == "dies once" and self._first()):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__call__(table, y, weight)
+
+    def _first(self):
+        try:
+            os.close(os.open(self.flag, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return False
+        return True
+
+
+class NotFinite(CSVC):
+    """A machine whose intercept is no number."""
+
+    def solve(self, gram, y, cost, warm=None):
+        return replace(super().solve(gram, y, cost, warm), intercept=float("nan"))
+
+
 @dataclass(frozen=True)
 class Saboteur(Method):
-    """Breaks on one data set, in the way that its label says."""
+    """Breaks in the way that its label says."""
 
     flag: str = ""
 
     def build(self):
-        selector = recipes.fisher(n_features_to_select=4)
-        selector.fit = self._broken(selector.fit)
-        return selector
-
-    def _broken(self, fit):
-        def broken(X, y, **extra):
-            if self.label == "raises":
-                raise RuntimeError("no such luck")
-            if self.label == "hangs":
-                while True:
-                    pass
-            if self.label == "dies":
-                os.kill(os.getpid(), signal.SIGKILL)
-            if self.label == "dies once":
-                try:
-                    os.close(os.open(self.flag, os.O_CREAT | os.O_EXCL))
-                except FileExistsError:
-                    return fit(X, y, **extra)
-                os.kill(os.getpid(), signal.SIGKILL)
-            made = fit(X, y, **extra)
-            made.model_ = replace(made.model_, solutions=(replace(made.model_.solutions[0], intercept=float("nan")),))
-            return made
-
-        return broken
+        if self.label == "nan":
+            return recipes.fisher(n_features_to_select=4, threshold="margin", machine=NotFinite())
+        return recipes.fisher(n_features_to_select=4).set_params(criterion=Breaking(self.label, self.flag))
 
 
 def sabotaged(label, flag=""):
@@ -262,7 +276,7 @@ def test_stores_that_are_none_are_left_alone(tmp_path):
     other.close()
     before = path.read_bytes()
     with pytest.raises(InputError, match="has not the tables of a study"):
-        Study(tmp_path).to_pandas()
+        SuiteResult(tmp_path).to_pandas()
     assert path.read_bytes() == before
 
 
@@ -278,12 +292,11 @@ def test_stores_of_other_versions_are_left_alone(version, age, tmp_path):
 
 
 def test_tables_are_mapped_not_copied(tmp_path):
-    from marginsieve.study.engine import _share, _shared
-
-    (data,) = Suite.read({**SPEC, "data": SPEC["data"][:1]}).tables()
-    shared = _shared(_share(data, tmp_path / "table"))
-    mapped, values = np.load(tmp_path / "table" / "X.npy", mmap_mode="r"), shared.X.to_numpy()
+    (table,) = Suite.read({**SPEC, "data": SPEC["data"][:1]}).tables()
+    shared = shared_table(share_table(table, tmp_path / "table"))
+    mapped, values = np.load(tmp_path / "table" / "Z.npy", mmap_mode="r"), shared.encoded.table.Z
     np.testing.assert_array_equal(values, mapped)
+    np.testing.assert_array_equal(values, table.encoded.table.Z)
     base = values
     while base is not None and not isinstance(base, np.memmap):
         base = base.base

@@ -10,8 +10,8 @@ from sklearn.metrics import average_precision_score, balanced_accuracy_score, re
 from marginsieve import recipes
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
+from marginsieve.outcomes.scores import average_precision, ranking_auc
 from marginsieve.study import nested_cv, score_predictions
-from marginsieve.study.metrics import average_precision, ranking_auc
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -88,7 +88,7 @@ def test_shuffled_labels_score_at_chance(name):
     short |= {"solver": "fast", "budget": 3, "shakes": 0} if name in ("fs_svm", "ramp_fs") else {}
     short |= {"improvisations": 15, "memory": 10} if name == "symon" else {}
     for shuffle in range(20):
-        nested = nested_cv(recipes.get(name)(**short), X, rng.permutation(y), folds=3, repeats=1, seed=shuffle)
+        nested = nested_cv(recipes.get(name)(**short), X, rng.permutation(y), cv=3, n_repeats=1, random_state=shuffle)
         scores.append(nested.scores(draws=1).value["balanced_accuracy"])
     assert 0.45 <= np.mean(scores) <= 0.55
 
@@ -101,9 +101,9 @@ def test_planted_signal_is_scored_well_and_repeats_itself():
             recipes.svm_rfe(),
             cohort.X,
             cohort.y,
-            folds=3,
-            repeats=2,
-            seed=5,
+            cv=3,
+            n_repeats=2,
+            random_state=5,
             n_jobs=jobs,
             progress=lambda done, total: calls.append((done, total)),
         )
@@ -136,7 +136,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
 def test_test_rows_are_never_seen():
     X = pd.DataFrame({"id": np.arange(30.0)})
-    nested = nested_cv(Recorder(), X, np.arange(30) % 2, folds=5, repeats=2)
+    nested = nested_cv(Recorder(), X, np.arange(30) % 2, cv=5, n_repeats=2)
     assert (nested.decision == -1.0).all()
     assert sorted(np.concatenate([fold.test for fold in nested.folds])) == sorted(list(range(30)) * 2)
 
@@ -144,7 +144,7 @@ def test_test_rows_are_never_seen():
 def test_groups_are_never_split():
     groups = np.repeat(np.arange(15), 2)
     X = pd.DataFrame({"group": groups.astype(float)})
-    nested = nested_cv(Recorder(), X, np.repeat(np.arange(15) % 2, 2), groups=groups, folds=3, repeats=2)
+    nested = nested_cv(Recorder(), X, np.repeat(np.arange(15) % 2, 2), groups=groups, cv=3, n_repeats=2)
     assert (nested.decision == -1.0).all()
 
 
@@ -156,13 +156,13 @@ def test_too_few_of_a_class_for_the_folds():
         nested_cv(recipes.fisher(), X[2:], y[2:])
     with pytest.raises(InputError, match="class a has 2 groups"):
         nested_cv(recipes.fisher(), X, y, groups=np.r_[0, 0, 1, np.arange(2, 19)])
-    with pytest.raises(InputError, match="folds is 1"):
-        nested_cv(recipes.fisher(), X, y, folds=1)
+    with pytest.raises(InputError, match="cv is 1"):
+        nested_cv(recipes.fisher(), X, y, cv=1)
 
 
 def test_remarks_of_the_folds_are_collected_once():
     X, y = np.random.default_rng(0).normal(size=(24, 5)), np.repeat(["a", "b"], [6, 18])
-    nested = nested_cv(recipes.fisher(class_weight="balanced"), X, y, folds=3, repeats=2)
+    nested = nested_cv(recipes.fisher(class_weight="balanced"), X, y, cv=3, n_repeats=2)
     assert nested.notes == ["class 'a' has 4 samples, fewer than cv=5: 4 inner folds were made"]
 
 
@@ -177,11 +177,11 @@ def test_wrappers_are_looked_into():
     inner = recipes.fisher(n_features_to_select=3)
     pipeline = make_pipeline(StandardScaler(), inner)
     for wrapped in (pipeline, GridSearchCV(inner, {"machine__C": [0.1, 1.0]}, cv=2)):
-        first, second = (nested_cv(wrapped, X.tolist(), y, folds=3, repeats=1, seed=4) for _ in range(2))
+        first, second = (nested_cv(wrapped, X.tolist(), y, cv=3, n_repeats=1, random_state=4) for _ in range(2))
         assert first.sizes.tolist() == [3, 3, 3]
         np.testing.assert_array_equal(first.decision, second.decision)
     with pytest.raises(InputError, match="Pipeline does not take sample_weight"):
         nested_cv(pipeline, X, y, sample_weight=np.ones(40))
-    forest = nested_cv(RandomForestClassifier(10), X, y, folds=3, repeats=1)
+    forest = nested_cv(RandomForestClassifier(10), X, y, cv=3, n_repeats=1)
     assert forest.scores(draws=10).value["auc"] > 0.6
     assert forest.sizes.tolist() == [12, 12, 12]

@@ -23,15 +23,25 @@ LINEAR = [
     "symon",
     "kp_svm",
 ]
+SHORT = {  # a formula is read off the solution, however long the search for it was
+    "stable_fisher": {"ensemble": 5},
+    "l1_cssvm": {"points": 10},
+    "svm_l1": {"points": 10},
+    "fsv": {"points": 10},
+    "ramp_svm": {"points": 10},
+    "fs_svm": {"solver": "fast"},
+    "ramp_fs": {"solver": "fast"},
+    "symon": {"improvisations": 50},
+    "kp_svm": {"kernel": "linear"},
+}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("name", LINEAR)
 def test_the_formula_is_the_decision_value(name, standardize):
-    told = {"kernel": "linear"} if name == "kp_svm" else {"solver": "fast"} if name == "ramp_fs" else {}
     X = 10.0 + 3.0 * COHORT.X.to_numpy(dtype=float)
-    selector = recipes.get(name)(standardize=standardize, random_state=0, **told).fit(X, COHORT.y)
+    selector = recipes.get(name)(standardize=standardize, random_state=0, **SHORT.get(name, {})).fit(X, COHORT.y)
     assert selector.coef_.shape == (1, 30)
     assert not selector.coef_[0, ~selector.support_].any()
     value = selector.decision_function(X)
@@ -77,7 +87,7 @@ def test_what_is_not_linear_has_none():
 @pytest.mark.parametrize("positive", [0, 1])
 def test_a_study_gives_the_score_and_the_probability_by_hand(positive):
     label = np.unique(COHORT.y)[positive]
-    found = marginsieve.study(COHORT.X, COHORT.y, methods="fisher", positive=label, folds=2, repeats=1, suspects=False)
+    found = marginsieve.study(COHORT.X, COHORT.y, methods="fisher", positive=label, cv=2, n_repeats=1, suspects=False)
     told = marginsieve.predict(found.model, COHORT.X).table
     features, formula = found.features.query("selected"), found.result["formula"]
     score = COHORT.X[features["name"]].to_numpy(dtype=float) @ features["coefficient"] + formula["intercept"]

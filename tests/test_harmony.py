@@ -8,18 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from marginsieve import SVMSelector, recipes
+from marginsieve import SVMSelector, plot_path, recipes
+from marginsieve.contracts import JudgingRows
 from marginsieve.criteria import SymmetricalUncertainty
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.fitting.compatibility import refuses
 from marginsieve.kernels import KERNELS
 from marginsieve.machines import MACHINES
-from marginsieve.problem import Problem, Rows
+from marginsieve.problem import Problem
 from marginsieve.searches import Harmony, harmony
 from marginsieve.searches._fitness import fitness_of
 from marginsieve.searches._ripple import Ripple, one_by_one
-from marginsieve.searches._subsets import Subsets
+from marginsieve.searches._subsets import Subsets, fitness_plainly
 
 QUICK = {"memory": 8, "improvisations": 25}
 
@@ -149,7 +150,7 @@ def test_a_metric_of_ones_own():
     made = recipes.symon(d=8, metric=metric, threshold="margin", random_state=0, **QUICK).fit(cohort.X, cohort.y)
     assert set(seen) == {18}  # three tenths of 60 rows
     same = recipes.symon(d=8, metric="auc", threshold="margin", random_state=0, **QUICK).fit(cohort.X, cohort.y)
-    assert made.path_.own.fitness[0] == pytest.approx(same.path_.own.fitness[0])
+    assert made.path_.stop.details["validation"] == pytest.approx(same.path_.stop.details["validation"])
     with pytest.raises(InputError, match=r"metric is len and failed .TypeError: .* it must take the labels and the"):
         recipes.symon(d=8, metric=len, threshold="margin", **QUICK).fit(cohort.X, cohort.y)
     with pytest.raises(InputError, match="metric returned nan"):
@@ -170,9 +171,9 @@ def test_sums_that_are_updated_are_the_matrix_made_anew(kernel, machine, average
     if "tol" in parts["machine"].get_params():
         parts["machine"].set_params(tol=1e-9 if machine != "mkl" else 1e-6)
     table, weight = table_of(X), rng.integers(1, 3, 30).astype(float)
-    scale = parts["kernel"].scale(table) * rng.uniform(0.5, 1.5, 40)
-    held = Rows(rng.normal(size=(11, 40)), np.where(np.arange(11) % 2, 1.0, -1.0)[None], np.ones(11))
-    problem = Problem(table, y[None], weight[None], weight, scale, **parts, criterion=None)
+    start = parts["kernel"].start(table) * rng.uniform(0.5, 1.5, 40) ** 2
+    held = JudgingRows(rng.normal(size=(11, 40)), np.where(np.arange(11) % 2, 1.0, -1.0)[None], np.ones(11))
+    problem = Problem(table, y[None], weight[None], weight, start, **parts, criterion=None)
     problem.validation = held if judged else None
     metric, pool = fitness_of("auc")[0], np.arange(5, 40)
     subsets, bits = Subsets(problem, pool, metric), rng.random(35) < 0.5
@@ -189,7 +190,7 @@ def test_sums_that_are_updated_are_the_matrix_made_anew(kernel, machine, average
     ):
         bits = base.copy()
         bits[rng.choice(35, change, replace=False)] ^= True
-        slow = problem.value(pool[bits], metric).fitness
+        slow, _ = fitness_plainly(problem, pool[bits], metric)
         np.testing.assert_allclose(subsets.fitness(bits), slow, rtol=1e-4, atol=1e-4 if machine == "mkl" else 1e-6)
 
 
@@ -208,7 +209,7 @@ def fitted(cohort, **settings):
 
 def test_every_harmony_is_kept_with_its_fitness_and_the_best_so_far(cohort):
     path = fitted(cohort).path_
-    tried = path.harmonies
+    tried = path.trials
     made = len(tried.size)
     assert made == 8 + 25
     assert (tried.size == 8).all()
@@ -217,8 +218,8 @@ def test_every_harmony_is_kept_with_its_fitness_and_the_best_so_far(cohort):
         assert len(tried.support(t)) == 8
         assert tried.best[t] == max(range(t + 1), key=lambda k: (*tried.fitness[k], -k))
     assert set(path.order[:8]) == set(tried.support(int(tried.best[-1])))
-    assert not path.nested
-    assert path.own.size == 8
+    assert path.stop.details == {"metric": "G-mean", "validation": tried.fitness[tried.best[-1], 0], "harmonies": made}
+    assert path.stop.size == 8
     assert sorted(path.order) == list(range(60))
 
 
@@ -234,24 +235,24 @@ def test_the_fitness_is_the_machine_on_rows_that_it_did_not_see(cohort, monkeypa
     made = fitted(cohort)
     (problem,) = problems
     held = problem.validation
-    assert isinstance(held, Rows)
+    assert isinstance(held, JudgingRows)
     assert held.y.shape[1] + problem.y.shape[1] == 80
     inside = {tuple(row) for row in np.round(problem.table.Z, 9)}
     assert not any(tuple(row) in inside for row in np.round(held.Z, 9))
     metric = fitness_of("g_mean")[0]
-    for t in range(0, len(made.path_.harmonies.size), 4):
-        chosen = made.path_.harmonies.support(t)
+    for t in range(0, len(made.path_.trials.size), 4):
+        chosen = made.path_.trials.support(t)
         machine = SVC(kernel="linear", tol=1e-8).fit(problem.table.Z[:, chosen], problem.y[0])
         value = machine.decision_function(held.Z[:, chosen])
         found = metric(value[None], held.y, held.weight)
-        np.testing.assert_allclose(made.path_.harmonies.fitness[t], found, atol=2e-3)
+        np.testing.assert_allclose(made.path_.trials.fitness[t], found, atol=2e-3)
 
 
 def test_the_same_seed_gives_the_same_harmonies(cohort):
-    one, two = fitted(cohort).path_.harmonies, fitted(cohort).path_.harmonies
+    one, two = fitted(cohort).path_.trials, fitted(cohort).path_.trials
     np.testing.assert_array_equal(one.bits, two.bits)
     np.testing.assert_array_equal(one.fitness, two.fitness)
-    assert not np.array_equal(one.bits, fitted(cohort, random_state=1).path_.harmonies.bits)
+    assert not np.array_equal(one.bits, fitted(cohort, random_state=1).path_.trials.bits)
 
 
 @pytest.mark.parametrize(("hmcr", "par"), list(itertools.product(harmony.HMCR_READINGS, harmony.PAR_READINGS)), ids=str)
@@ -268,7 +269,7 @@ def test_bits_come_from_the_memory_as_often_as_each_reading_says(hmcr, par):
 def test_a_pool_is_searched_alone(cohort):
     plain = recipes.su(n_features_to_select=11, threshold="margin").fit(cohort.X, cohort.y)
     made = fitted(cohort, pool=0.05)
-    tried = made.path_.harmonies
+    tried = made.path_.trials
     reached = set(np.concatenate([tried.support(t) for t in range(len(tried.size))]))
     assert len(reached) <= 8 + 3
     weights = made.scores_
@@ -286,11 +287,11 @@ def test_from_a_factor_of_two_on_it_is_the_plain_top_d(cohort):
 
 
 def test_a_range_of_sizes_is_searched(cohort):
-    tried = fitted(cohort, d=(3, 20), improvisations=60).path_.harmonies
+    tried = fitted(cohort, d=(3, 20), improvisations=60).path_.trials
     assert tried.size.min() >= 3
     assert tried.size.max() <= 20
     assert len(np.unique(tried.size)) > 5
-    shares = fitted(cohort, d=(0.05, 0.5)).path_.harmonies.size
+    shares = fitted(cohort, d=(0.05, 0.5)).path_.trials.size
     assert 3 <= shares.min() <= shares.max() <= 30
 
 
@@ -302,7 +303,7 @@ def test_a_penalty_makes_subsets_smaller(cohort):
 def test_features_to_keep_are_in_every_harmony(cohort):
     names = [cohort.X.columns[50], cohort.X.columns[51]]
     made = fitted(cohort, keep=names)
-    tried = made.path_.harmonies
+    tried = made.path_.trials
     assert all({50, 51} <= set(tried.support(t)) for t in range(len(tried.size)))
     assert made.support_[[50, 51]].all()
     assert fitted(cohort, keep=list(cohort.X.columns[:12])).n_features_ == 12
@@ -310,11 +311,11 @@ def test_features_to_keep_are_in_every_harmony(cohort):
 
 def test_a_number_of_features_takes_the_place_of_d(cohort):
     made = fitted(cohort, n_features_to_select=5)
-    assert (made.path_.harmonies.size == 5).all()
-    assert made.path_.own.size == made.n_features_ == 5
+    assert (made.path_.trials.size == 5).all()
+    assert made.path_.stop.size == made.n_features_ == 5
     many = fitted(cohort, d=10, ensemble=3)
     assert many.n_features_ == 10
-    assert many.path_.harmonies is None  # the agreed ranking is no harmony
+    assert many.path_.trials is None  # the agreed ranking is no harmony
     assert fitted(cohort, d=0.2, prefilter=("fisher", 20)).n_features_ == 12  # a share of all columns
     assert 6 <= fitted(cohort, d=(0.1, 20)).n_features_ <= 20
 
@@ -341,7 +342,7 @@ def test_a_literal_run(cohort):
 def test_any_kernel_and_machine(kernel, machine, cohort):
     made = fitted(cohort, kernel=kernel, machine=machine, C=10.0, class_weight="balanced")
     assert made.n_features_ == 8
-    assert made.path_.own.fitness[0] >= made.path_.harmonies.fitness[0, 0]
+    assert made.path_.stop.details["validation"] >= made.path_.trials.fitness[0, 0]
 
 
 def test_mixed_columns_on_the_clinical_kernel(rng):
@@ -360,7 +361,7 @@ def test_columns_that_do_not_vary_and_a_prefilter_are_told_in_the_tables_own_num
     X = cohort.X.copy()
     X.insert(0, "same", 1.0)
     made = recipes.symon(d=4, prefilter=("fisher", 10), threshold="margin", random_state=0, **QUICK).fit(X, cohort.y)
-    tried = made.path_.harmonies
+    tried = made.path_.trials
     assert tried.n == 61
     assert all(0 not in tried.support(t) for t in range(len(tried.size)))
     assert set(np.flatnonzero(made.support_)) == set(tried.support(int(tried.best[-1])))
@@ -376,7 +377,7 @@ def test_many_classes(rng):
 
 
 def test_the_plot_shows_the_harmonies(cohort, tmp_path):
-    figure = fitted(cohort).path_.plot(tmp_path / "harmonies.png")
+    figure = plot_path(fitted(cohort).path_, tmp_path / "harmonies.png")
     assert (tmp_path / "harmonies.png").stat().st_size > 5000
     (axes,) = figure.axes
     assert axes.get_ylabel() == "G-mean on the validation rows"

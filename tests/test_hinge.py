@@ -5,23 +5,18 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import columns_of, gram_of
 from scipy import sparse
 from scipy.optimize import linprog
 
 from marginsieve import recipes
-from marginsieve.algebra.columns import Expansion
-from marginsieve.algebra.gram import Gram
-from marginsieve.data.table import Columns, Table
+from marginsieve.data.table import Schema, Table
 from marginsieve.errors import InputError
 from marginsieve.kernels import Linear
 from marginsieve.machines import MKL, ConcaveSVC, HingeSVC
 from marginsieve.solvers import highs as _highs
 from marginsieve.solvers import hinge_program as _hinge
 from marginsieve.solvers.highs import Limits, Program, SolverError
-
-
-def gram_of(X):
-    return Gram.build(Linear(), Columns.of(X).table(X))
 
 
 def table(seed, m=20, n=12):
@@ -58,7 +53,7 @@ def test_it_is_the_primal_program(seed, m, n, C, few, cycling):
             patch.setattr(_hinge, "MORE", 3)
         if cycling:
             patch.setattr(_hinge, "CYCLING", 1)
-        found = HingeSVC(C=C).solve(gram_of(X), y, cost)
+        found = HingeSVC(C=C).solve(columns_of(X), y, cost)
     assert found.residual <= 1e-7
     assert found.converged
     assert found.objective == pytest.approx(by_linprog(X, y, C * cost), rel=1e-7, abs=1e-9)
@@ -74,7 +69,7 @@ def test_it_is_the_primal_program(seed, m, n, C, few, cycling):
 def test_prices_weigh_the_columns():
     X, y, cost = table(3)
     prices = np.random.default_rng(0).uniform(0.1, 3.0, X.shape[1])
-    program = _hinge.begin(_hinge.Data(X, y, cost), np.ones(X.shape[1]))
+    program = _hinge.begin(_hinge.HingeData(X, y, cost), np.ones(X.shape[1]))
     _hinge.finish(program)
     program.reprice(prices)
     fit = _hinge.finish(program)
@@ -87,8 +82,8 @@ def test_a_cost_of_two_is_a_row_twice():
     cost[[0, 15]] = 2.0
     again = np.r_[np.arange(20), [0, 15]]
     for machine in (HingeSVC(C=0.7), ConcaveSVC(C=2.0)):
-        one = machine.solve(gram_of(X), y, cost)
-        two = machine.solve(gram_of(X[again]), y[again], np.ones(22))
+        one = machine.solve(columns_of(X), y, cost)
+        two = machine.solve(columns_of(X[again]), y[again], np.ones(22))
         assert one.objective == pytest.approx(two.objective, rel=1e-8)
 
 
@@ -97,17 +92,17 @@ def test_the_first_weight_enters_there_with_rare_classes_costs_and_many_columns(
     rng = np.random.default_rng(m)
     y = np.where(np.arange(m) < share * m, 1.0, -1.0)
     X, cost = rng.normal(size=(m, n)) + 0.5 * (y > 0)[:, None] * (np.arange(n) < 3), rng.uniform(0.3, 3.0, m)
-    first = HingeSVC().first(gram_of(X), y, cost)
-    assert not HingeSVC(C=0.999 * first).solve(gram_of(X), y, cost).weights.any()
-    assert HingeSVC(C=1.001 * first).solve(gram_of(X), y, cost).weights.any()
+    first = HingeSVC().first(columns_of(X), y, cost)
+    assert not HingeSVC(C=0.999 * first).solve(columns_of(X), y, cost).weights.any()
+    assert HingeSVC(C=1.001 * first).solve(columns_of(X), y, cost).weights.any()
 
 
 def test_the_first_weight_enters_where_it_is_said_to():
     X, y, cost = table(2)
-    first = HingeSVC().first(gram_of(X), y, cost)
-    assert not HingeSVC(C=0.99 * first).solve(gram_of(X), y, cost).weights.any()
-    assert HingeSVC(C=1.01 * first).solve(gram_of(X), y, cost).weights.any()
-    assert HingeSVC().first(gram_of(np.zeros((20, 2))), y, cost) == np.inf
+    first = HingeSVC().first(columns_of(X), y, cost)
+    assert not HingeSVC(C=0.99 * first).solve(columns_of(X), y, cost).weights.any()
+    assert HingeSVC(C=1.01 * first).solve(columns_of(X), y, cost).weights.any()
+    assert HingeSVC().first(columns_of(np.zeros((20, 2))), y, cost) == np.inf
 
 
 @settings(max_examples=15, deadline=None)
@@ -124,7 +119,7 @@ def test_the_concave_objective_never_rises(seed, C):
             return fit
 
         patch.setattr(_hinge, "finish", watched)
-        found = machine.solve(gram_of(X), y, cost)
+        found = machine.solve(columns_of(X), y, cost)
     assert found.converged
     assert len(seen) < 100
     assert (np.diff(seen) <= 1e-9 * np.abs(seen[0]) + 1e-9).all()
@@ -132,15 +127,15 @@ def test_the_concave_objective_never_rises(seed, C):
     w = found.expanded
     slack = np.maximum(0, 1 - y * (X @ w + found.intercept))
     assert found.objective == pytest.approx(np.sum(1 - np.exp(-5 * np.abs(w))) + C * cost @ slack)
-    plain = HingeSVC(C=C / 5).solve(gram_of(X), y, cost)  # the first program
+    plain = HingeSVC(C=C / 5).solve(columns_of(X), y, cost)  # the first program
     assert np.count_nonzero(found.weights) <= np.count_nonzero(plain.weights)
 
 
 def test_sparse_tables_are_the_dense_ones():
     X, y, cost = table(4, 30, 20)
     X[np.abs(X) < 0.7] = 0.0
-    dense, thin = gram_of(X), gram_of(sparse.csc_array(X))
-    one, two = (HingeSVC(C=0.5).solve(gram, y, cost) for gram in (dense, thin))
+    dense, thin = columns_of(X), columns_of(sparse.csc_array(X))
+    one, two = (HingeSVC(C=0.5).solve(view, y, cost) for view in (dense, thin))
     assert one.objective == pytest.approx(two.objective)
     machine = HingeSVC()
     np.testing.assert_allclose(
@@ -164,9 +159,8 @@ def mixed(seed=0, m=80):
 
 def test_a_category_has_a_column_for_each_level():
     frame, _ = mixed()
-    table = Columns.of(frame).table(frame)
-    gram = Gram.build(Linear(), table)
-    columns = Expansion.of(gram)
+    table = Schema.of(frame).table(frame)
+    columns = columns_of(table)
     X = columns.rows(table.Z)
     assert X.shape == (80, 6 + 4 + 2)
     np.testing.assert_array_equal(X[:, :6], frame[list("abcdef")])
@@ -193,7 +187,7 @@ def test_columns_of_the_users_table_are_counted(name):
 
 
 def test_categories_are_not_standardised():
-    from marginsieve.fitting.training import Scaling
+    from marginsieve.fitting.preparation import Scaling
 
     scaling = Scaling.fit(
         Table(np.array([[0.0, 1.0], [2.0, 3.0], [1.0, 8.0]]), ("nominal", "real"), ("a", "b")), np.ones(3)
@@ -219,7 +213,7 @@ def test_a_machine_as_it_is_at_its_own_price(name, blobs):
     assert (np.abs(weights) > 0).all()
     whole = recipes.get(name)(n_features_to_select=12, points=2, threshold="margin").fit(X, y)
     np.testing.assert_array_equal(made.support_, np.abs(whole.model_.solutions[0].weights) > 0)
-    assert made.path_.own.to_dict() == {"size": made.n_features_}
+    assert made.path_.stop.to_dict() == {"size": made.n_features_}
     kept = recipes.get(name)(stop="own", points=2, threshold="margin", keep=["x11"]).fit(X, y)
     assert kept.support_[11]
     with pytest.raises(InputError, match="stop is 'soon'; it must be one of 'ranking', 'own'"):
@@ -287,22 +281,23 @@ def test_a_failing_solver_is_an_error(monkeypatch):
         program.solve()
     X, y, cost = table(0)
     with pytest.raises(SolverError):
-        HingeSVC().solve(gram_of(X), y, cost)
+        HingeSVC().solve(columns_of(X), y, cost)
     assert issubclass(_highs.SolverError, RuntimeError)
 
 
 @pytest.mark.parametrize("machine", [HingeSVC(C=0.5), ConcaveSVC(C=5.0), MKL(C=0.5, tol=1e-9)], ids=str)
 def test_leave_one_out_is_fitting_without_the_row(machine):
     X, y, cost = table(6, 14, 5)
-    gram = gram_of(X)
-    values = machine.loo(machine.solve(gram, y, cost), gram, y, cost)
+    read = columns_of if machine.needs == "columns" else lambda rows: gram_of(Linear(), rows)
+    view = read(X)
+    values = machine.loo(machine.solve(view, y, cost), view, y, cost)
     for i in (0, 7, 13):
         rest = np.delete(np.arange(14), i)
-        alone = gram_of(X[rest])
+        alone = read(X[rest])
         fit = machine.solve(alone, y[rest], cost[rest])
         assert values[i] == pytest.approx(machine.decision(fit, alone, X[[i]])[0], abs=2e-3)
     only = np.where(np.arange(14) == 0, 1.0, -1.0)
-    assert machine.loo(machine.solve(gram, only, cost), gram, only, cost)[0] == -1.0
+    assert machine.loo(machine.solve(view, only, cost), view, only, cost)[0] == -1.0
 
 
 def branching(n=40):

@@ -14,7 +14,7 @@ from sklearn.metrics import mutual_info_score
 
 from marginsieve import recipes
 from marginsieve.criteria import (
-    CRITERIA,
+    FILTERS,
     DecomposedHellinger,
     Density,
     Hellinger,
@@ -24,26 +24,19 @@ from marginsieve.criteria import (
     _clusters,
     _levels,
 )
-from marginsieve.data.table import Columns
+from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
-from marginsieve.kernels import Clinical
-from marginsieve.machines import CSVC
-from marginsieve.problem import Problem
 
 
-def problem_of(X, y, criterion, weight=None):
-    """A binary problem (y in {-1, +1}) or one with a row of labels for each class (y = class codes)."""
+def told(X, y, weight=None):
+    """Table, labels (k, m) and weights: of y in {-1, +1} one row of labels, of class codes a row for each class."""
     y = np.asarray(y)
     labels = np.atleast_2d(y) if y.min() < 0 else np.array([np.where(y == c, 1.0, -1.0) for c in np.unique(y)])
-    table = Columns.of(X).table(X)
-    weight = np.ones(len(y)) if weight is None else weight
-    kernel = Clinical()
-    return Problem(table, labels, labels * 0 + weight, weight, kernel.scale(table), kernel, CSVC(), criterion)
+    return Schema.of(X).table(X), labels, np.ones(len(y)) if weight is None else weight
 
 
 def score(X, y, criterion, weight=None):
-    problem = problem_of(X, y, criterion, weight)
-    return problem.score(None, ())
+    return criterion(*told(X, y, weight))
 
 
 # -- levels ----------------------------------------------------------------------------------------------------
@@ -139,7 +132,7 @@ def test_symmetrical_uncertainty_is_its_definition(seed, classes):
     X[:, 5] = np.round(X[:, 5])
     codes = np.where(y == 1, 1, -1) if classes == 2 else y
     criterion = SymmetricalUncertainty(bins=4)
-    by_class = criterion.by_class(problem_of(X, codes, criterion))
+    by_class = criterion.by_class(*told(X, codes))
     labels = [y == 1] if classes == 2 else [y == c for c in range(classes)]
     levels = _levels.equal_frequency(np.ascontiguousarray(X.T), np.ones(40), 4)
     entropy = lambda part: stats.entropy(np.bincount(part), base=2)  # noqa: E731
@@ -158,10 +151,10 @@ def test_a_copy_of_the_label_has_symmetrical_uncertainty_one(rng):
     X = np.column_stack([y, rng.normal(size=30), np.full(30, 2.0)])
     for cuts in ("equal_frequency", "mdl"):
         criterion = SymmetricalUncertainty(cuts)
-        found = criterion.by_class(problem_of(X, y, criterion))[0]
+        found = criterion.by_class(*told(X, y))[0]
         assert found[0] == pytest.approx(1.0)
         assert found[2] == 0.0
-        assert Hellinger(cuts).score(problem_of(X, y, None), None, ())[0] == pytest.approx(1.0)
+        assert score(X, y, Hellinger(cuts))[0] == pytest.approx(1.0)
     assert found[1] == 0.0  # noise is not cut by MDL
 
 
@@ -219,7 +212,7 @@ def test_the_parts_are_a_rest_point_of_k_means(rng):
 def test_d_hell_with_one_part_is_the_hellinger_distance(rng):
     y = np.where(np.arange(40) < 12, 1.0, -1.0)
     X = rng.normal(size=(40, 30)) + (y > 0)[:, None] * (np.arange(30) < 3)
-    np.testing.assert_allclose(score(X, y, DecomposedHellinger(k=1)), score(X, y, Hellinger()), atol=1e-9)
+    np.testing.assert_allclose(score(X, y, DecomposedHellinger(n_clusters=1)), score(X, y, Hellinger()), atol=1e-9)
 
 
 def test_d_hell_is_the_mean_over_the_parts(rng):
@@ -238,7 +231,7 @@ def test_d_hell_is_the_mean_over_the_parts(rng):
 def test_more_parts_than_rows_are_as_many_as_there_are():
     y = np.array([1.0, 1, 1, -1, -1, -1, -1])
     X = np.array([[0.0], [1], [2], [5], [5], [6], [6]]) @ np.ones((1, 3))
-    assert np.isfinite(score(X, y, DecomposedHellinger(k=6))).all()
+    assert np.isfinite(score(X, y, DecomposedHellinger(n_clusters=6))).all()
 
 
 # -- ReliefF -------------------------------------------------------------------------------------------------------
@@ -382,8 +375,8 @@ def test_planted_columns_are_found(name):
         SymmetricalUncertainty("median"),
         SymmetricalUncertainty(bins=1),
         Hellinger(bins=2.5),
-        DecomposedHellinger(k=0),
-        ReliefF(k=-1),
+        DecomposedHellinger(n_clusters=0),
+        ReliefF(n_neighbors=-1),
         Density(points=3),
         Principal(0.0),
         Principal(True),
@@ -402,7 +395,7 @@ def test_a_category_that_one_class_never_has_proves_nothing(name, rng):
     y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
     word = pd.Series(rng.choice(list("xyz"), 40), dtype=object).where(y < 0, None)
     X = pd.DataFrame({"a": rng.normal(size=40) + y, "b": rng.normal(size=40), "word": word})
-    assert score(X, y, CRITERIA[name]())[2] == 0.0
+    assert score(X, y, FILTERS[name]())[2] == 0.0
 
 
 def test_scores_of_nothing_but_zeros_are_told(rng):
@@ -412,4 +405,4 @@ def test_scores_of_nothing_but_zeros_are_told(rng):
 
 
 def test_the_new_filters_are_listed():
-    assert {"su", "hellinger", "d_hell", "relieff", "dbfs", "pca"} <= set(CRITERIA)
+    assert {"su", "hellinger", "d_hell", "relieff", "dbfs", "pca"} <= set(FILTERS)

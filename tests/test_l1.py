@@ -4,24 +4,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import l1_certificate
+from oracles import columns_of, l1_certificate
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
 from marginsieve import SVMSelector, recipes
-from marginsieve.algebra.gram import Gram
-from marginsieve.data.table import Columns, Table
+from marginsieve.data.table import Schema, Table
 from marginsieve.errors import InputError
 from marginsieve.kernels import Linear
 from marginsieve.machines import CSVC, L1SVC
 from marginsieve.searches import LearnedPath
 
 FIXED = {"n_features_to_select": 3, "threshold": "margin"}
-
-
-def gram_of(X, kernel=None):
-    return Gram.build(kernel or Linear(), Columns.of(X).table(X))
 
 
 def wide(seed, m=30, n=60):
@@ -61,7 +56,7 @@ def test_the_duality_gap_closes(seed, m, n, C, copies):
     X, y, cost = wide(seed, m, n)
     X = np.hstack([X, X[:, :1], X]) if copies else X
     machine = L1SVC(C=C, tol=1e-7)
-    solution = machine.solve(gram_of(X), y, cost)
+    solution = machine.solve(columns_of(X), y, cost)
     assert solution.converged
     assert solution.residual <= 1e-7
     gap = l1_certificate(X, y, C * cost, solution.weights, solution.intercept)
@@ -73,14 +68,14 @@ def test_the_duality_gap_closes(seed, m, n, C, copies):
 @pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
 def test_equal_to_a_general_solver(C):
     X, y, cost = wide(1)
-    ours = L1SVC(C=C, tol=1e-8).solve(gram_of(X), y, cost)
+    ours = L1SVC(C=C, tol=1e-8).solve(columns_of(X), y, cost)
     assert ours.objective == pytest.approx(by_bounds(X, y, C * cost), rel=1e-6)
 
 
 @pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
 def test_never_above_liblinear_which_penalises_the_intercept(C):
     X, y, cost = wide(2)
-    ours = L1SVC(C=C, tol=1e-8).solve(gram_of(X), y, cost)
+    ours = L1SVC(C=C, tol=1e-8).solve(columns_of(X), y, cost)
     theirs = LinearSVC(penalty="l1", dual=False, C=C, tol=1e-6, max_iter=100000, random_state=0, intercept_scaling=100)
     theirs.fit(X, y, sample_weight=cost)
     w, b = theirs.coef_[0], theirs.intercept_[0]
@@ -95,17 +90,17 @@ def test_never_above_liblinear_which_penalises_the_intercept(C):
 def test_the_unit_of_the_columns_is_a_unit_of_the_weights(unit):
     """|w|_1 over columns of another unit is another price: C has to follow."""
     X, y, cost = wide(15)
-    plain = L1SVC(C=50.0, tol=1e-6).solve(gram_of(X), y, cost)
-    other = L1SVC(C=50.0 / unit, tol=1e-6).solve(gram_of(X * unit), y, cost)
+    plain = L1SVC(C=50.0, tol=1e-6).solve(columns_of(X), y, cost)
+    other = L1SVC(C=50.0 / unit, tol=1e-6).solve(columns_of(X * unit), y, cost)
     assert other.converged
     np.testing.assert_allclose(other.weights * unit, plain.weights, atol=1e-4)
 
 
 def test_the_first_feature_enters_where_it_says():
     X, y, cost = wide(3)
-    gram = gram_of(X)
-    first = L1SVC().first(gram, y, cost)
-    below, above = (L1SVC(C=first * factor, tol=1e-10).solve(gram, y, cost) for factor in (0.999, 1.001))
+    view = columns_of(X)
+    first = L1SVC().first(view, y, cost)
+    below, above = (L1SVC(C=first * factor, tol=1e-10).solve(view, y, cost) for factor in (0.999, 1.001))
     assert not below.weights.any()
     assert below.intercept == pytest.approx(cost @ y / cost.sum())
     assert np.count_nonzero(above.weights) == 1
@@ -115,55 +110,53 @@ def test_a_doubled_cost_is_a_row_twice():
     X, y, _ = wide(4)
     times = np.random.default_rng(0).integers(1, 4, len(y))
     machine = L1SVC(C=2.0, tol=1e-9)
-    once = machine.solve(gram_of(X), y, times.astype(float))
-    twice = machine.solve(gram_of(np.repeat(X, times, axis=0)), np.repeat(y, times), np.ones(times.sum()))
+    once = machine.solve(columns_of(X), y, times.astype(float))
+    twice = machine.solve(columns_of(np.repeat(X, times, axis=0)), np.repeat(y, times), np.ones(times.sum()))
     np.testing.assert_allclose(once.weights, twice.weights, atol=1e-7)
     assert once.objective == pytest.approx(twice.objective)
 
 
 def test_warm_starts_arrive_where_cold_ones_do():
     X, y, cost = wide(5)
-    gram = gram_of(X)
+    view = columns_of(X)
     warm = None
     for C in (100.0, 0.1, 1.0, 10.0, 0.01):
         machine = L1SVC(C=C, tol=1e-9)
-        warm, cold = machine.solve(gram, y, cost, warm), machine.solve(gram, y, cost)
+        warm, cold = machine.solve(view, y, cost, warm), machine.solve(view, y, cost)
         np.testing.assert_allclose(warm.weights, cold.weights, atol=1e-6)
 
 
 def test_sparse_and_averaged_tables():
     X, y, cost = wide(6)
     X = np.where(np.abs(X) > 0.8, X, 0.0)
-    table = Columns.of(X).table(X)
+    table = Schema.of(X).table(X)
     thin = Table(sparse.csc_array(X), table.kind, table.names)
     machine = L1SVC(tol=1e-9)
-    dense, other = (machine.solve(Gram.build(Linear(), part), y, cost) for part in (table, thin))
+    dense, other = (machine.solve(columns_of(part), y, cost) for part in (table, thin))
     np.testing.assert_allclose(other.weights, dense.weights, atol=1e-7)
-    averaged = machine.solve(Gram.build(Linear(average=True), table), y, cost)
+    averaged = machine.solve(columns_of(table, Linear(average=True)), y, cost)
     factor = 1 / np.sqrt(X.shape[1])
-    plain = machine.solve(gram_of(X * factor), y, cost)
+    plain = machine.solve(columns_of(X * factor), y, cost)
     np.testing.assert_allclose(averaged.weights, plain.weights * factor, atol=1e-7)
     Z = sparse.csr_array(X[:5])
-    np.testing.assert_allclose(
-        machine.decision(dense, Gram.build(Linear(), table), Z), X[:5] @ dense.weights + dense.intercept
-    )
+    np.testing.assert_allclose(machine.decision(dense, columns_of(table), Z), X[:5] @ dense.weights + dense.intercept)
 
 
 def test_leave_one_out_is_refitting_without_the_sample():
     X, y, cost = wide(7, 12, 20)
-    gram, machine = gram_of(X), L1SVC(tol=1e-9)
-    values = machine.loo(machine.solve(gram, y, cost), gram, y, cost)
+    view, machine = columns_of(X), L1SVC(tol=1e-9)
+    values = machine.loo(machine.solve(view, y, cost), view, y, cost)
     for i in range(len(y)):
         rest = np.arange(len(y)) != i
-        fold = machine.solve(gram_of(X[rest]), y[rest], cost[rest])
+        fold = machine.solve(columns_of(X[rest]), y[rest], cost[rest])
         assert values[i] == pytest.approx(X[i] @ fold.weights + fold.intercept, abs=1e-5)
     alone = np.where(np.arange(12) < 1, 1.0, -1.0)
-    assert machine.loo(machine.solve(gram, alone, cost), gram, alone, cost)[0] == -1.0
+    assert machine.loo(machine.solve(view, alone, cost), view, alone, cost)[0] == -1.0
 
 
 def test_work_that_runs_out_is_said_so():
     X, y, cost = wide(8, 40, 80)
-    solution = L1SVC(C=100.0, tol=1e-14, max_iter=1).solve(gram_of(X), y, cost)
+    solution = L1SVC(C=100.0, tol=1e-14, max_iter=1).solve(columns_of(X), y, cost)
     assert not solution.converged
     assert solution.residual > 1e-14
     with pytest.raises(InputError, match="machine: C is -1; it must be a positive number"):
@@ -177,11 +170,11 @@ def test_the_path_ranks_by_entry_and_then_by_gradient():
     X, y, _ = wide(9)
     selector = SVMSelector(machine=L1SVC(C=5.0, tol=1e-9), criterion=None, search=LearnedPath(points=25), **FIXED)
     path = selector.fit(X, y).path_
-    gram, cost = gram_of(X), np.ones(len(y))
-    first = L1SVC().first(gram, y, cost)
+    view, cost = columns_of(X), np.ones(len(y))
+    first = L1SVC().first(view, y, cost)
     seen, at = [], None
     for C in np.geomspace(first, 5.0, 25)[1:]:
-        at = L1SVC(C=C, tol=1e-9).solve(gram, y, cost)
+        at = L1SVC(C=C, tol=1e-9).solve(view, y, cost)
         new = [j for j in np.argsort(-np.abs(at.weights)) if at.weights[j] != 0 and j not in seen]
         seen += new
     rest = [j for j in np.argsort(-np.abs(X.T @ at.coef)) if j not in seen]

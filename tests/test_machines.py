@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import svc_certificate
+from oracles import gram_of, svc_certificate
 from sklearn.svm import SVC
 
-from marginsieve.algebra.gram import Gram
-from marginsieve.data.table import Columns
 from marginsieve.errors import InputError
 from marginsieve.kernels import Gaussian, Linear, Polynomial
 from marginsieve.machines import CSVC
@@ -38,10 +36,10 @@ def problem(seed, m, n, shift):
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(), Polynomial()], ids=lambda k: type(k).__name__)
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("shape", [(40, 200), (60, 3)], ids=str)
-def test_equals_scikit_learn(kernel, C, shape, table_of):
+def test_equals_scikit_learn(kernel, C, shape):
     X, y, rng = problem(1, *shape, 0.5)
     cost = rng.uniform(0.3, 3.0, len(y))
-    gram = Gram.build(kernel, table_of(X))
+    gram = gram_of(kernel, X)
     K = gram.matrix()
     solution = CSVC(C=C, tol=1e-8).solve(gram, y, cost)
     broken, gap = svc_certificate(K, y, C * cost, solution.coef, solution.intercept)
@@ -76,7 +74,7 @@ def test_every_solution_is_certified(seed, m, n, C, spread):
     X[1] = X[0]
     cost = rng.choice([0.0, 0.5, 1.0, 2.0], size=m)
     cost[[0, -1]] = 1.0
-    gram = Gram.build(Linear(), Columns.of(X).table(X))
+    gram = gram_of(Linear(), X)
     solution = CSVC(C=C, tol=1e-6).solve(gram, y, cost)
     broken, gap = svc_certificate(gram.matrix(), y, C * cost, solution.coef, solution.intercept)
     assert broken <= 1e-9 * C
@@ -87,10 +85,10 @@ def test_every_solution_is_certified(seed, m, n, C, spread):
     assert again.objective == pytest.approx(solution.objective, abs=2e-6 * C * cost.sum())
 
 
-def test_tight_tolerances_keep_the_constraint(table_of):
+def test_tight_tolerances_keep_the_constraint():
     """The conjugate directions must keep sum(c) = 0 when the residual is a billionth of the gradient."""
     X, y, _ = problem(0, 62, 2000, 0.05)
-    gram = Gram.build(Linear(), table_of(X))
+    gram = gram_of(Linear(), X)
     solution = CSVC(tol=1e-11).solve(gram, y, np.ones(62))
     broken, gap = svc_certificate(gram.matrix(), y, np.ones(62), solution.coef, solution.intercept)
     assert solution.converged
@@ -98,13 +96,13 @@ def test_tight_tolerances_keep_the_constraint(table_of):
     assert gap <= 1e-11 * 62
 
 
-def test_a_doubled_cost_is_a_repeated_sample(table_of):
+def test_a_doubled_cost_is_a_repeated_sample():
     X, y, _ = problem(2, 30, 4, 0.7)
     cost = np.ones(30)
     cost[3] = 2.0
-    once = CSVC(tol=1e-10).solve(Gram.build(Linear(), table_of(X)), y, cost)
+    once = CSVC(tol=1e-10).solve(gram_of(Linear(), X), y, cost)
     twice_X, twice_y = np.vstack([X, X[3]]), np.append(y, y[3])
-    twice = CSVC(tol=1e-10).solve(Gram.build(Linear(), table_of(twice_X)), twice_y, np.ones(31))
+    twice = CSVC(tol=1e-10).solve(gram_of(Linear(), twice_X), twice_y, np.ones(31))
     assert once.objective == pytest.approx(twice.objective, rel=1e-8)
     np.testing.assert_allclose(once.coef @ X, twice.coef @ twice_X, atol=1e-6)
 
@@ -129,17 +127,17 @@ def test_indefinite_matrices_end(rng):
     assert solution.converged == (solution.residual <= 1e-4)
 
 
-def test_iteration_limit_is_told(table_of):
+def test_iteration_limit_is_told():
     X, y, _ = problem(3, 80, 5, 0.2)
-    solution = CSVC(C=1000.0, tol=1e-10, max_iter=30).solve(Gram.build(Linear(), table_of(X)), y, np.ones(80))
+    solution = CSVC(C=1000.0, tol=1e-10, max_iter=30).solve(gram_of(Linear(), X), y, np.ones(80))
     assert not solution.converged
     assert solution.residual > 1e-10
 
 
-def test_the_compiled_loop_comes_back_often(monkeypatch, table_of):
+def test_the_compiled_loop_comes_back_often(monkeypatch):
     """Ctrl-C is heard between two calls of the compiled loop: each must be short."""
     X, y, _ = problem(4, 800, 30, 0.05)
-    gram = Gram.build(Linear(), table_of(X))
+    gram = gram_of(Linear(), X)
     CSVC(C=100.0, max_iter=10).solve(gram, y, np.ones(800))
     calls, compiled = [], _smo._svc
 
@@ -155,9 +153,9 @@ def test_the_compiled_loop_comes_back_often(monkeypatch, table_of):
     assert np.median(calls) < 1.0
 
 
-def test_an_interrupt_is_heard_within_a_second(table_of):
+def test_an_interrupt_is_heard_within_a_second():
     X, y, _ = problem(6, 1500, 20, 0.02)
-    gram = Gram.build(Linear(), table_of(X))
+    gram = gram_of(Linear(), X)
     CSVC(max_iter=1).solve(gram, y, np.ones(1500))  # compiled before the clock starts
 
     def interrupt(*_):

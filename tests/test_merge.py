@@ -10,13 +10,16 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from marginsieve import recipes
 from marginsieve.criteria import MixedTest
-from marginsieve.data.table import Columns, Table
+from marginsieve.data.table import Schema, Table
 from marginsieve.errors import InputError
-from marginsieve.fitting.training import Part, Plan, prepare
+from marginsieve.fitting.part import Part
+from marginsieve.fitting.preparation import prepare
+from marginsieve.fitting.settings import Plan
 from marginsieve.kernels import Clinical, heom_distances
 from marginsieve.machines import CSVC
+from marginsieve.outcomes import Classes
 from marginsieve.searches import Merge
-from marginsieve.searches._judges import NaiveBayes, Neighbours, Rows
+from marginsieve.searches._judges import FoldedRows, NaiveBayes, NearestNeighbors
 
 KIND = ("real", "nominal", "real", "boolean", "ordinal")
 
@@ -32,7 +35,7 @@ def rows_of(seed, m=36, classes=2, missing=0.0, folds=4):
     fold = np.empty(m, dtype=np.intp)
     for k, (_, test) in enumerate(StratifiedKFold(folds, shuffle=True, random_state=seed % 1000).split(Z, codes)):
         fold[test] = k
-    return Rows(Table(np.asfortranarray(Z), KIND, tuple("abcde")), codes, np.ones(m), fold)
+    return FoldedRows(Table(np.asfortranarray(Z), KIND, tuple("abcde")), codes, np.ones(m), fold)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -82,7 +85,7 @@ def test_neighbours_are_found_one_by_one(seed, classes, k):
     from marginsieve.searches import _judges
 
     rows = rows_of(seed, m=24, classes=classes, missing=0.1)
-    judge, features = Neighbours(rows, k), []
+    judge, features = NearestNeighbors(rows, k), []
     for j in (0, 1, 4, 3):
         features.append(j)
         slow = slow_votes(rows, features, k)
@@ -100,8 +103,8 @@ def test_equal_scores_count_in_part():
 
 
 def problem_of(frame, y, keep=()):
-    columns = Columns.of(frame)
-    plan = Plan(Clinical(), CSVC(), MixedTest(), Merge(), n_classes=len(set(y)), keep=keep)
+    columns = Schema.of(frame)
+    plan = Plan(Clinical(), CSVC(), MixedTest(), Merge(), Classes(len(set(y))), keep=keep)
     codes = np.unique(y, return_inverse=True)[1]
     return prepare(plan, Part(columns.table(frame), codes, np.ones(len(y))), np.random.default_rng(0)).problem
 
@@ -119,10 +122,10 @@ def cohort(seed=0, m=60):
     return frame, y
 
 
-@pytest.mark.parametrize("judge", ["naive_bayes", "neighbours"])
+@pytest.mark.parametrize("judge", ["naive_bayes", "nearest_neighbors"])
 def test_the_merge_is_its_definition(judge):
     frame, y = cohort()
-    problem, search = problem_of(frame, y), Merge(judge, folds=5)
+    problem, search = problem_of(frame, y), Merge(judge, cv=5)
     path = search.run(problem, np.random.default_rng(3))
     value = problem.score(None, ())
     lists = [sorted((j for j in range(9) if (j >= 6) == side), key=lambda j: -value[j]) for side in (False, True)]
@@ -163,11 +166,11 @@ def test_the_recipes_select_both_kinds(name):
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        ({"search__judge": "forest"}, "judge is 'forest'; it must be one of 'naive_bayes', 'neighbours'"),
-        ({"search__folds": 1}, "folds is 1"),
-        ({"search__neighbours": 0}, "neighbours is 0"),
+        ({"search__judge": "forest"}, "judge is 'forest'; it must be one of 'naive_bayes', 'nearest_neighbors'"),
+        ({"search__cv": 1}, "cv is 1"),
+        ({"search__n_neighbors": 0}, "n_neighbors is 0"),
         ({"search__smoothing": -1}, "smoothing is -1"),
-        ({"criterion": "margin"}, "merges lists that a filter ranked, and MarginChange is about a machine"),
+        ({"criterion": "margin"}, "works on lists that a filter ranked, and MarginChange is about a machine"),
     ],
 )
 def test_what_makes_no_sense_is_refused(told, sentence):
@@ -179,7 +182,7 @@ def test_no_group_is_on_both_sides_of_a_fold():
     frame, y = cohort(m=60)
     problem = problem_of(frame, y)
     problem.groups = np.arange(60) // 3
-    rows = Merge(folds=5)._judge(problem, np.random.default_rng(0)).rows
+    rows = Merge(cv=5)._judge(problem, np.random.default_rng(0)).rows
     for k in range(5):
         assert not set(problem.groups[rows.fold == k]) & set(problem.groups[rows.fold != k])
 
@@ -192,7 +195,7 @@ def test_the_unit_of_a_column_does_not_matter_though_a_class_has_no_cell():
         Z[rows.codes == 2, 0] = np.nan
         Z[:, 0] *= unit
         found.append(
-            NaiveBayes(Rows(Table(Z, KIND, tuple("abcde")), rows.codes, rows.weight, rows.fold), 1e-3).value(0)
+            NaiveBayes(FoldedRows(Table(Z, KIND, tuple("abcde")), rows.codes, rows.weight, rows.fold), 1e-3).value(0)
         )
     np.testing.assert_allclose(found, found[0])
 

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import gram_of
 from scipy.optimize import linprog, minimize
 
 from marginsieve import MKLClassifier, recipes
-from marginsieve.algebra.gram import Gram
-from marginsieve.data.table import Columns
+from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.kernels import Clinical, Linear, clinical_kernel
 from marginsieve.machines import CSVC, MKL
@@ -29,11 +29,11 @@ def problem(seed, m, n, shift=1.0, kernel=None):
     X = rng.normal(size=(m, n))
     X[y > 0, : max(1, n // 3)] += shift
     if kernel is not None:
-        return Gram.build(kernel, Columns.of(X).table(X)), y, rng
+        return gram_of(kernel, X), y, rng
     X[:, n // 2 :] = np.round(X[:, n // 2 :])
     X[rng.random(X.shape) < 0.05] = np.nan
     kinds = {f"x{j}": "nominal" for j in range(n // 2, n)}
-    return Gram.build(Clinical(), Columns.of(X, kinds).table(X)), y, rng
+    return gram_of(Clinical(), Schema.of(X, kinds).table(X)), y, rng
 
 
 def J(gram, mu, y, cost, C):
@@ -44,7 +44,7 @@ def J(gram, mu, y, cost, C):
 def test_one_kernel_is_c_svc(kernel, rng):
     y = labels(40)
     X = rng.normal(size=(40, 1)) + 0.7 * y[:, None]
-    gram, cost = Gram.build(kernel, Columns.of(X).table(X), scale=np.ones(1)), rng.uniform(0.5, 2.0, 40)
+    gram, cost = gram_of(kernel, X, np.ones(1)), rng.uniform(0.5, 2.0, 40)
     one, other = (machine.solve(gram, y, cost) for machine in (MKL(C=2.0, tol=1e-8), CSVC(C=2.0, tol=1e-10)))
     assert one.objective == pytest.approx(other.objective, rel=1e-8)
     assert one.residual <= 1e-8
@@ -125,9 +125,7 @@ def test_a_cost_of_two_is_a_row_twice():
     gram, y, rng = problem(5, 24, 6)
     twice = np.r_[np.arange(24), [0, 20]]
     X = gram.table.Z
-    other = Gram.build(
-        Clinical(), Columns.of(X, dict(zip(gram.table.names, gram.table.kind, strict=True))).table(X[twice])
-    )
+    other = gram_of(Clinical(), Schema.of(X, dict(zip(gram.table.names, gram.table.kind, strict=True))).table(X[twice]))
     cost = np.ones(24)
     cost[[0, 20]] = 2.0
     one = MKL(tol=1e-7).solve(gram, y, cost)
@@ -257,7 +255,7 @@ def test_a_gap_that_rounding_hides_is_not_claimed():
         rng = np.random.default_rng(seed)
         y = np.repeat([-1.0, 1.0], 12)
         X = rng.normal(size=(24, 2)) * [1e6, 1.0] + np.outer(y, [0.0, 0.5])
-        gram = Gram.build(Linear(), Columns.of(X).table(X))
+        gram = gram_of(Linear(), X)
         found = MKL(C=1000.0).solve(gram, y, np.ones(24))
         w = found.scale**2 * (X.T @ found.coef)
         hinge = np.maximum(0.0, 1.0 - y * (X @ w + found.intercept)).sum()

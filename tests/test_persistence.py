@@ -3,17 +3,24 @@
 import io
 import json
 import pickle
+import re
 import zipfile
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 from imblearn.over_sampling import RandomOverSampler
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
+import marginsieve
 from marginsieve import InputError, load, predict, recipes, save
+from marginsieve.contracts import Step
 from marginsieve.data import make_cohort
+from marginsieve.estimators import persistence
 
 SHORT = {
     "fs_svm": {"solver": "fast", "shakes": 0, "budget": 3},
@@ -33,11 +40,26 @@ def model(cohort):
     return recipes.fisher(n_features_to_select=4, random_state=0, probability=True).fit(cohort.X, cohort.y)
 
 
+@pytest.fixture(scope="module")
+def twins(cohort):
+    return cohort.X.assign(twin=2.0 * cohort.X.iloc[:, 0] + 1.0)  # near-duplicates are named in the model
+
+
+@pytest.fixture(scope="module")
+def fitted(cohort, twins):
+    """A recipe's model by its name, fitted once."""
+
+    @cache
+    def fit(name):
+        made = recipes.get(name)(random_state=0, threshold="margin", class_weight="balanced", **SHORT.get(name, {}))
+        return made.fit(twins, cohort.y)
+
+    return fit
+
+
 @pytest.mark.parametrize("name", recipes.names())
-def test_every_recipe_comes_back_as_it_was(name, cohort, tmp_path):
-    made = recipes.get(name)(random_state=0, threshold="margin", class_weight="balanced", **SHORT.get(name, {}))
-    X = cohort.X.assign(twin=2.0 * cohort.X.iloc[:, 0] + 1.0)  # near-duplicates are named in the model
-    made.fit(X, cohort.y)
+def test_every_recipe_comes_back_as_it_was(name, fitted, twins, tmp_path):
+    made, X = fitted(name), twins
     back = load(save(made, tmp_path / "model.marginsieve"))
     np.testing.assert_array_equal(back.decision_function(X), made.decision_function(X))
     np.testing.assert_array_equal(back.get_feature_names_out(), made.get_feature_names_out())
@@ -47,11 +69,12 @@ def test_every_recipe_comes_back_as_it_was(name, cohort, tmp_path):
 
 
 def test_what_predictions_do_not_need_may_be_of_another_library(cohort, tmp_path):
-    made = recipes.fisher(sampler=RandomOverSampler(random_state=0), cv=StratifiedKFold(3), random_state=0)
-    made.fit(cohort.X, cohort.y)
+    given = {"sampler": RandomOverSampler(random_state=0), "cv": StratifiedKFold(3)}
+    made = recipes.fisher(**given, random_state=np.random.RandomState(0)).fit(cohort.X, cohort.y)
     back = load(save(made, tmp_path / "m.marginsieve"))
     np.testing.assert_array_equal(back.predict(cohort.X), made.predict(cohort.X))
     assert isinstance(made.sampler, RandomOverSampler)  # the model itself is left as it is
+    assert isinstance(made.random_state, np.random.RandomState)
 
 
 def test_what_cannot_be_read_back_is_not_written(cohort, tmp_path):
@@ -75,8 +98,12 @@ def archive(**members):
     return content.getvalue()
 
 
-def evil():
-    """A skops file that asks for a function of the operating system."""
+def content_of(selector, format_=persistence.FORMAT):
+    return json.dumps({"format": format_, "package": "0.1.0", "selector": selector})
+
+
+def skops_file():
+    """What an earlier version wrote; this one asks for a function of the operating system."""
     state = {"__class__": "system", "__module__": "os", "__loader__": "FunctionNode", "content": "", "__id__": 1}
     return archive(schema_json=json.dumps({**state, "protocol": 2, "_skops_version": "0.12"}))
 
@@ -86,11 +113,28 @@ def evil():
     [
         (pickle.dumps({"a": 1}), "is not a model of marginsieve .* a pickle, for one, is never loaded"),
         (b"", "is empty: copy it again"),
-        (archive(note_txt="hello"), "is damaged or no model of marginsieve"),
-        (archive(schema_json="{"), "is damaged or no model of marginsieve"),
-        (evil(), "holds .*system.*, which is none of our types: it is not loaded|is damaged"),
+        (archive(note_txt="hello"), "is damaged or not a model of marginsieve"),
+        (archive(model_json="{"), "is damaged or not a model of marginsieve"),
+        (archive(model_json="[]"), "is damaged or not a model of marginsieve: it has no format"),
+        (archive(model_json='{"format": "1"}'), "is damaged or not a model of marginsieve: it has no format"),
+        (archive(model_json=content_of({})), "is damaged or not a model of marginsieve"),
+        (
+            archive(model_json=content_of({"$type": "os.system", "with": {}})),
+            "holds 'os.system', which is not a type of marginsieve",
+        ),
+        (skops_file(), "is damaged or not a model of marginsieve"),
     ],
-    ids=["pickle", "empty", "other archive", "broken schema", "foreign function"],
+    ids=[
+        "pickle",
+        "empty",
+        "other archive",
+        "broken text",
+        "other text",
+        "no number of a format",
+        "nothing in it",
+        "foreign function",
+        "skops",
+    ],
 )
 def test_what_is_no_model_is_refused(content, sentence, tmp_path):
     (tmp_path / "m.marginsieve").write_bytes(content)
@@ -98,22 +142,270 @@ def test_what_is_no_model_is_refused(content, sentence, tmp_path):
         load(tmp_path / "m.marginsieve")
 
 
-def test_a_tampered_model_is_refused(model, tmp_path):
+def test_a_file_that_is_cut_off_is_refused(model, tmp_path):
     path = save(model, tmp_path / "m.marginsieve")
-    with zipfile.ZipFile(path) as old:
-        members = {name: old.read(name) for name in old.namelist()}
-    schema = json.loads(members["schema.json"])
-    schema["__class__"], schema["__module__"] = "Popen", "subprocess"
-    with zipfile.ZipFile(path, "w") as new:
-        for name, content in members.items():
-            new.writestr(name, json.dumps(schema) if name == "schema.json" else content)
-    with pytest.raises(InputError, match=r"holds 'subprocess.Popen', which is none of our types"):
-        load(path)
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(InputError, match="is cut off: copy it again"):
         load(path)
     with pytest.raises(InputError, match="there is no model"):
         load(tmp_path / "elsewhere")
+
+
+# -- the format ------------------------------------------------------------------------------------------------------
+
+
+def members_of(path):
+    with zipfile.ZipFile(path) as opened:
+        return {name: opened.read(name) for name in opened.namelist()}
+
+
+def rewritten(path, members):
+    """The same file with other members."""
+    with zipfile.ZipFile(path, "w") as made:
+        for name, content in members.items():
+            made.writestr(name, content)
+    return path
+
+
+def text_of(path):
+    return json.loads(members_of(path)[persistence.TEXT])
+
+
+def changed(path, change):
+    """The file after `change` had its way with the JSON in it."""
+    members = members_of(path)
+    text = json.loads(members[persistence.TEXT])
+    change(text)
+    return rewritten(path, {**members, persistence.TEXT: json.dumps(text)})
+
+
+def places(value, key):
+    """Every JSON object below that has this key."""
+    if isinstance(value, dict) and key in value:
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from places(item, key)
+
+
+def entry(text, *keys):
+    """A value of the selector by the names on the way to it."""
+    found = text["selector"]
+    for key in keys:
+        found = next(item for name, item in found["$dict"] if name == key)
+    return found
+
+
+def test_a_file_says_its_format_and_who_wrote_it(model, tmp_path):
+    path = save(model, tmp_path / "m.marginsieve")
+    text = text_of(path)
+    assert list(text) == ["format", "package", "selector"]
+    assert (text["format"], text["package"]) == (persistence.FORMAT, marginsieve.__version__)
+    assert persistence.FORMAT == 1
+    arrays = {name for name in members_of(path) if name != "model.json"}
+    assert arrays == {f"{one['$array']}.npy" for one in places(text, "$array")}
+
+
+@pytest.mark.parametrize("number", [0, 2, 99])
+def test_a_file_of_another_format_is_refused(number, model, tmp_path):
+    path = save(model, tmp_path / "m.marginsieve")
+    changed(path, lambda text: text.update(format=number, package="9.8.7"))
+    own = persistence.FORMAT
+    with pytest.raises(InputError, match=rf"'m.marginsieve' has format {number} \(marginsieve 9.8.7\) .* reads {own}:"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_parts_have_their_public_names(name, fitted, tmp_path):
+    path = save(fitted(name), tmp_path / "m.marginsieve")
+    written = members_of(path)["model.json"].decode()
+    assert "marginsieve." not in written
+    types = {one["$type"] for one in places(json.loads(written), "$type")}
+    rooms = {"kernels", "machines", "criteria", "searches"}
+    assert {one.split(".")[0] for one in types if "." in one} <= rooms
+    for one in (one for one in types if "." in one):
+        room, short = one.split(".")
+        assert short in getattr(marginsieve, room).__all__
+    assert types >= {"Schema", "Table", "Solution", "Path", "Step"}
+
+
+def test_the_name_of_a_kernel(cohort, tmp_path):
+    made = recipes.svm_rfe(kernel="gaussian", n_features_to_select=3, threshold="margin").fit(cohort.X, cohort.y)
+    text = text_of(save(made, tmp_path / "m.marginsieve"))
+    assert entry(text, "params", "kernel")["$type"] == "kernels.Gaussian"
+    assert entry(text, "params", "machine") == {
+        "$type": "machines.CSVC",
+        "with": {"C": 1.0, "max_iter": None, "tol": made.machine.tol},
+    }
+    assert entry(text, "model", "kernel") == entry(text, "params", "kernel")
+
+
+@pytest.mark.parametrize(
+    "name", ["subprocess.Popen", "kernels.Nosuch", "marginsieve.kernels.Gaussian", "Gaussian", "SVMSelector", "Model"]
+)
+def test_a_class_that_is_not_known_is_refused(name, model, tmp_path):
+    path = save(model, tmp_path / "m.marginsieve")
+    changed(path, lambda text: entry(text, "params", "kernel").update({"$type": name}))
+    with pytest.raises(InputError, match=f"holds {name!r}, which is not a type of marginsieve: it is not loaded"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["decision_function", "__class__", "model_", "support_", "extra_"])
+def test_an_attribute_that_is_not_known_is_refused(name, model, tmp_path):
+    path = save(model, tmp_path / "m.marginsieve")
+    changed(path, lambda text: entry(text, "fitted")["$dict"].append([name, 1]))
+    with pytest.raises(InputError, match=f"has the attributes {name!r}, which a selector does not have"):
+        load(path)
+
+
+def test_parameters_that_are_not_known_are_refused(model, tmp_path):
+    path = save(model, tmp_path / "m.marginsieve")
+    whole = members_of(path)
+    changed(path, lambda text: entry(text, "params")["$dict"].append(["nosuch", 1]))
+    with pytest.raises(InputError, match=r"is damaged or not a model of marginsieve: .*'nosuch'"):
+        load(path)
+    changed(rewritten(path, whole), lambda text: entry(text, "params", "machine")["with"].update(nosuch=1))
+    with pytest.raises(InputError, match=r"is damaged or not a model of marginsieve: .*'nosuch'"):
+        load(path)
+
+
+@pytest.mark.parametrize("kind", ["$pickle", "$call", "format", ""])
+def test_a_kind_of_value_that_is_not_known_is_refused(kind, model, tmp_path):
+    path = save(model, tmp_path / "m.marginsieve")
+    changed(path, lambda text: entry(text, "fitted")["$dict"].append(["threshold_", {kind: "gASVAAAA"}]))
+    with pytest.raises(
+        InputError, match=rf"holds {re.escape(repr(kind))}, which is not a kind of value: it is not loaded"
+    ):
+        load(path)
+
+
+class Trap:
+    """Opens a pickle's door when it is unpickled."""
+
+    sprung = False
+
+    def __reduce__(self):
+        return setattr, (Trap, "sprung", True)
+
+
+def test_an_array_of_objects_is_refused(model, tmp_path):
+    path = save(model, tmp_path / "m.marginsieve")
+    members, content = members_of(path), io.BytesIO()
+    np.save(content, np.array([Trap()], dtype=object), allow_pickle=True)
+    rewritten(path, {**members, "0.npy": content.getvalue()})
+    with pytest.raises(InputError, match="is damaged or not a model of marginsieve: Object arrays cannot be loaded"):
+        load(path)
+    assert not Trap.sprung
+    np.load(io.BytesIO(content.getvalue()), allow_pickle=True)
+    assert Trap.sprung  # as it would have been
+
+
+def test_an_array_that_is_not_there_or_no_array_is_refused(model, tmp_path):
+    path = save(model, tmp_path / "m.marginsieve")
+    members = members_of(path)
+    rewritten(path, {name: content for name, content in members.items() if name != "0.npy"})
+    with pytest.raises(InputError, match=r"is damaged or not a model of marginsieve: .*0.npy"):
+        load(path)
+    rewritten(path, {**members, "0.npy": b"cos\nsystem\n"})
+    with pytest.raises(InputError, match="is damaged or not a model of marginsieve"):
+        load(path)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("name", ["svm_rfe", "fisher", "svm_l1", "l1_cssvm", "fs_svm", "smote_relieff"])
+def test_sparse_models_come_back(name, standardize, cohort, tmp_path):
+    X = sparse.csr_array(np.where(cohort.X.to_numpy() > 0.5, cohort.X, 0.0))
+    made = recipes.get(name)(
+        n_features_to_select=3, random_state=0, standardize=standardize, **SHORT.get(name, {}), class_weight="balanced"
+    ).fit(X, cohort.y)
+    path = save(made, tmp_path / "m.marginsieve")
+    assert list(places(text_of(path), "$csc"))
+    back = load(path)
+    table = back.model_.view.table.Z
+    assert sparse.issparse(table)
+    assert table.format == "csc"
+    np.testing.assert_array_equal(table.toarray(), made.model_.view.table.Z.toarray())
+    np.testing.assert_array_equal(back.decision_function(X), made.decision_function(X))
+    np.testing.assert_array_equal(back.decision_function(X.toarray()), made.decision_function(X.toarray()))
+
+
+def test_a_broken_sparse_table_is_refused(cohort, tmp_path):
+    X = sparse.csr_array(np.where(cohort.X.to_numpy() > 0.5, cohort.X, 0.0))
+    made = recipes.fisher(n_features_to_select=3, threshold="margin").fit(X, cohort.y)
+    path = save(made, tmp_path / "m.marginsieve")
+    changed(path, lambda text: next(places(text, "$csc")).update(shape=[5, 3]))
+    with pytest.raises(InputError, match="is damaged or not a model of marginsieve"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["clinical_rfe", "mkl_rfe", "hfs_nb", "svm_l1"])
+def test_categories_come_back(name, cohort, tmp_path):
+    stage = pd.Categorical(np.resize(["low", "high", "low"], 60), categories=["low", "mid", "high"], ordered=True)
+    X = cohort.X.iloc[:, :4].assign(
+        word=pd.Categorical(np.where(cohort.y == "case", "ja", "nein")), stage=stage, flag=np.arange(60) % 5 == 0
+    )
+    X["count"] = pd.Series(np.arange(60) % 3, dtype=object)  # levels that are numbers
+    if name != "svm_l1":
+        X.loc[[1, 7], "word"] = None
+    kinds = {"count": "nominal"}
+    made = recipes.get(name)(n_features_to_select=6, random_state=0, keep=["word", "stage"], kinds=kinds)
+    made.fit(X, cohort.y)
+    back = load(save(made, tmp_path / "m.marginsieve"))
+    assert back.columns_ == made.columns_
+    assert back.columns_.kind[4:] == ("nominal", "ordinal", "boolean", "nominal")
+    assert back.columns_.levels[5] == ("low", "mid", "high")
+    assert [type(level) for level in back.columns_.levels[7]] == [type(level) for level in made.columns_.levels[7]]
+    np.testing.assert_array_equal(back.decision_function(X), made.decision_function(X))
+    new = X.assign(word=pd.Categorical(["never"] * 60))
+    np.testing.assert_array_equal(back.decision_function(new), made.decision_function(new))
+    assert predict(back, new).notes == predict(made, new).notes
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([False, True]),
+        np.array([3, 7]),
+        np.array([3, 7], dtype=np.int8),
+        np.array([1.0, 2.0]),
+        np.array(["a", "b"]),
+        np.array(["a", "b"], dtype=object),
+        np.array([1, 2, 3]),
+    ],
+    ids=str,
+)
+def test_classes_keep_their_type(labels, cohort, tmp_path):
+    y = labels[np.arange(60) % len(labels)]
+    made = recipes.fisher(n_features_to_select=3, random_state=0, probability=True).fit(cohort.X, y)
+    back = load(save(made, tmp_path / "m.marginsieve"))
+    assert back.classes_.dtype == made.classes_.dtype
+    assert type(back.positive_) is type(made.positive_)
+    assert back.positive_ == made.positive_
+    np.testing.assert_array_equal(back.predict(cohort.X), made.predict(cohort.X))
+    np.testing.assert_array_equal(back.predict_proba(cohort.X), made.predict_proba(cohort.X))
+
+
+def test_everything_that_was_fitted_comes_back(cohort, tmp_path):
+    """Each attribute, numbers that are no JSON among them; the path can be cut again at other sizes."""
+    settings = {"prefilter": ("fisher", 12), "threshold": (1.0, 3.0), "keep": ["g01"], "class_weight": {"case": 2.0}}
+    made = recipes.svm_rfe(n_features_to_select=4, C=np.float64(2.0), **settings).fit(cohort.X, cohort.y)
+    made.path_ = replace(made.path_, steps=(*made.path_.steps, Step(1, np.float64("inf"), np.float64("nan"), 0.0)))
+    back = load(save(made, tmp_path / "m.marginsieve"))
+    assert set(vars(back)) == set(vars(made))
+    assert repr(back) == repr(made)
+    assert isinstance(back.prefilter, tuple)
+    assert isinstance(back.threshold, tuple)
+    np.testing.assert_array_equal(back.path_.order, made.path_.order)
+    np.testing.assert_array_equal(back.scores_, made.scores_)
+    assert repr(back.path_.steps) == repr(made.path_.steps)
+    assert (back.threshold_, back.notes_, back.groups_) == (made.threshold_, made.notes_, made.groups_)
+    one, two = (next(model.at_sizes(cohort.X, cohort.y, [2])) for model in (made, back))
+    np.testing.assert_array_equal(one.decision_function(cohort.X), two.decision_function(cohort.X))
+
+
+def test_the_file_of_a_loaded_model_is_the_same(model, tmp_path):
+    one = save(model, tmp_path / "one.marginsieve")
+    two = save(load(one), tmp_path / "two.marginsieve")
+    assert members_of(one) == members_of(two)
 
 
 # -- predictions -----------------------------------------------------------------------------------------------------
@@ -158,7 +450,7 @@ def test_levels_that_training_never_saw_are_told(rng):
     new = X.head(4).copy()
     new.loc[1, "word"], new.loc[2, "word"] = "never", None
     found = predict(made, new)
-    assert found.notes[0] == "'word' has levels that training never saw in 1 rows: 'never'; like no other"
+    assert found.notes[0] == "'word' has levels that training never saw in 1 rows: 'never'; treated as unknown"
 
 
 def test_models_of_arrays_know_their_columns_by_number(cohort):

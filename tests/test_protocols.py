@@ -10,18 +10,26 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import marginsieve.papers  # noqa: F401, registers the papers' protocols
 from marginsieve import SVMSelector, recipes
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
+from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.ensemble import run_search
-from marginsieve.fitting.training import fit_model, prepare
-from marginsieve.study import work
+from marginsieve.fitting.preparation import prepare
+from marginsieve.fitting.procedure import plan_of
+from marginsieve.fitting.training import fit_model
+from marginsieve.study import units
 from marginsieve.study.engine import run_suite
 from marginsieve.study.protocols import PROTOCOLS, protocol_of
-from marginsieve.study.suite import Suite
+from marginsieve.study.suite import Suite, table_of
 from marginsieve.study.tuning import _along_grid, _at, tune, tune_machine
 
 Y = np.repeat([0, 1], [70, 30])
+
+
+def encoded(X, y):
+    return table_of("t", pd.DataFrame(X), y, None).encoded
 
 
 @pytest.mark.parametrize("name", list(PROTOCOLS))
@@ -80,25 +88,25 @@ def test_nested_passes_cover_the_table_once():
 
 def test_label_noise_flips_its_share():
     rng = np.random.default_rng(0)
-    flipped = PROTOCOLS["ramp-loss-labels"].noisy(np.zeros((100, 1)), Y, rng)
+    flipped = PROTOCOLS["ramp-loss-labels"].noisy(encoded(np.zeros((100, 1)), Y), rng)
     assert (flipped != Y).sum() == 5
-    three = PROTOCOLS["ramp-loss-labels"].noisy(np.zeros((90, 1)), np.repeat([0, 1, 2], 30), rng)
+    three = PROTOCOLS["ramp-loss-labels"].noisy(encoded(np.zeros((90, 1)), np.repeat([0, 1, 2], 30)), rng)
     assert set(three) == {0, 1, 2}
 
 
 def test_outliers_are_those_furthest_on_their_own_side():
     x = np.r_[np.linspace(-5, -1, 70), np.linspace(1, 4, 30)][:, None]
-    flipped = PROTOCOLS["ramp-loss-outliers"].noisy(x, Y, np.random.default_rng(0))
+    flipped = PROTOCOLS["ramp-loss-outliers"].noisy(encoded(x, Y), np.random.default_rng(0))
     changed = np.flatnonzero(flipped != Y)
     assert changed.tolist() == [0, 1, 2, 3, 98, 99]  # 5 % of each class, round(3.5) and round(1.5) to even
     with pytest.raises(InputError, match="needs two classes"):
-        PROTOCOLS["ramp-loss-outliers"].noisy(x, np.arange(100) % 3, np.random.default_rng(0))
+        PROTOCOLS["ramp-loss-outliers"].noisy(encoded(x, np.arange(100) % 3), np.random.default_rng(0))
 
 
 def test_outliers_of_a_table_with_categories():
     level = np.where(Y == 1, "a", "b")
     X = pd.DataFrame({"level": level, "n": np.random.default_rng(0).normal(size=len(Y))})
-    flipped = PROTOCOLS["ramp-loss-outliers"].noisy(X, Y, np.random.default_rng(0))
+    flipped = PROTOCOLS["ramp-loss-outliers"].noisy(encoded(X, Y), np.random.default_rng(0))
     assert (flipped != Y).sum() == 6
 
 
@@ -129,10 +137,10 @@ def test_tuning_is_grid_search_by_hand(kernel):
     cohort = make_cohort(50, 8, n_relevant=3, effect=1.0, random_state=4)
     X, y = cohort.X.to_numpy(), (cohort.y == "case").to_numpy().astype(int)
     selector = recipes.fisher(kernel=kernel, threshold="margin", positive=1).set_params(machine__tol=1e-7)
-    part, _ = selector._read(X, y, None, None)
+    table = encode(selector, X, y, None)
     splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, y))
     grid = {"machine__C": (0.01, 1.0, 30.0), "negative_weight": (0.2, 1.0)}
-    chosen, score = tune_machine(selector, part, selector._plan(part), grid, splits)
+    chosen, score = tune_machine(selector, table, grid, splits)
     best = {}
     for C in grid["machine__C"]:
         for w in grid["negative_weight"]:
@@ -152,7 +160,7 @@ def test_tuning_is_grid_search_by_hand(kernel):
     assert score == pytest.approx(max(best.values()))
     assert best[chosen["machine__C"], chosen["negative_weight"]] == pytest.approx(max(best.values()))
     with pytest.raises(InputError, match="the grid names 'machine__gamma'"):
-        tune_machine(selector, part, selector._plan(part), {"machine__gamma": (1,)}, splits)
+        tune_machine(selector, table, {"machine__gamma": (1,)}, splits)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
@@ -161,11 +169,11 @@ def test_tuning_reuses_kernels_without_a_trace(kernel):
     cohort = make_cohort(40, 12, n_relevant=3, effect=1.0, random_state=5)
     selector = recipes.fisher(kernel=kernel, threshold="margin", sampler="smote", n_features_to_select=1.0)
     selector.set_params(machine__tol=1e-8, random_state=0)
-    part, _ = selector._read(cohort.X, cohort.y, None, None)
-    plan, splits = selector._plan(part), list(StratifiedKFold(3).split(cohort.X, cohort.y))
+    table = encode(selector, cohort.X, cohort.y, None)
+    (part, _), plan, splits = table.part(), plan_of(selector, table), list(StratifiedKFold(3).split(cohort.X, cohort.y))
     grid = {"kernel__width": (0.1, 0.3), "machine__C": (0.1, 10.0), "negative_weight": (0.3, 1.0)}
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    plans = [_at(selector, point, part) for point in points]
+    plans = [_at(selector, point, table) for point in points]
     train, test = splits[0]
     ready = prepare(plan, part.take(train), np.random.default_rng(0))
     rows = ready.scaling.apply(part.table.Z[test])
@@ -243,13 +251,14 @@ def test_groups_stay_together_where_parameters_are_tuned(monkeypatch, tmp_path):
     frame = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("abcde"))
     frame["patient"], frame["outcome"] = np.repeat(np.arange(12), 5), np.repeat(np.arange(12) % 2, 5)
     frame.to_csv(tmp_path / "t.csv", index=False)
-    seen, tuning = [], work.tune_machine
+    seen, tuning = [], units.tune_machine
 
-    def watched(selector, part, plan, grid, splits):
-        seen.extend(set(part.groups[train]) & set(part.groups[test]) for train, test in splits)
-        return tuning(selector, part, plan, grid, splits)
+    def watched(selector, table, grid, splits):
+        groups = table.target.groups
+        seen.extend(set(groups[train]) & set(groups[test]) for train, test in splits)
+        return tuning(selector, table, grid, splits)
 
-    monkeypatch.setattr(work, "tune_machine", watched)
+    monkeypatch.setattr(units, "tune_machine", watched)
     spec = {
         "protocol": {"name": "nested", "folds": 3, "repeats": 1, "tuned": "nested", "grid": {"machine__C": [0.1, 1.0]}},
         "data": [{"file": str(tmp_path / "t.csv"), "target": "outcome", "groups": "patient"}],

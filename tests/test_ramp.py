@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import columns_of
 
-from marginsieve.algebra.gram import Gram
-from marginsieve.data.table import Columns
-from marginsieve.kernels import Linear
 from marginsieve.machines import HingeSVC, RampSVC
 from marginsieve.solvers import hinge_program as _hinge
 from marginsieve.solvers import ramp_descent as _ramp
-from marginsieve.solvers.hinge_program import Data
+from marginsieve.solvers.hinge_program import HingeData
 from marginsieve.solvers.ramp_descent import Ramp
 
 
@@ -23,7 +21,7 @@ def instance(seed, m=14, n=5, C=1.0, budget=2.0, ramp=True, cost=None):
     X = rng.normal(size=(m, n)) + 0.8 * y[:, None] * (np.arange(n) < 2)
     y[rng.choice(m, 2, replace=False)] *= -1
     top = C * rng.uniform(0.5, 2.0, m)
-    return Ramp(Data(X, y, top), np.arange(n), np.ones(n) if cost is None else cost, budget, ramp)
+    return Ramp(HingeData(X, y, top), np.arange(n), np.ones(n) if cost is None else cost, budget, ramp)
 
 
 def value(ramp, point):
@@ -94,7 +92,7 @@ def test_a_small_price_leaves_no_weight():
     """C < 1 / (m max|x|): the loss cannot pay for any weight."""
     ramp = instance(0)
     X, m = ramp.data.X, len(ramp.data.y)
-    small = Ramp(Data(X, ramp.data.y, np.full(m, 0.99 / (m * np.abs(X).max()))), ramp.owner, ramp.cost, 2.0)
+    small = Ramp(HingeData(X, ramp.data.y, np.full(m, 0.99 / (m * np.abs(X).max()))), ramp.owner, ramp.cost, 2.0)
     found, _ = _ramp.fast(small, np.random.default_rng(0))
     assert not len(found.features)
     assert pytest.approx(2 * small.data.top[0] * min((ramp.data.y > 0).sum(), (ramp.data.y < 0).sum())) == found.F
@@ -144,21 +142,17 @@ def test_more_budget_is_no_worse_from_the_same_point():
 # -- the machine ---------------------------------------------------------------------------------------------------
 
 
-def gram_of(X):
-    return Gram.build(Linear(), Columns.of(X).table(X))
-
-
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), C=st.sampled_from([0.1, 1.0, 10.0]))
 def test_the_machine_descends_on_all_features(seed, C):
     ramp = instance(seed, 24, 30, C, 30.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_hinge, "FIRST", 4)  # columns join on demand
-        found = RampSVC(C=1.0).solve(gram_of(ramp.data.X), ramp.data.y, ramp.data.top)
+        found = RampSVC(C=1.0).solve(columns_of(ramp.data.X), ramp.data.y, ramp.data.top)
     h = np.maximum(0.0, 1.0 - ramp.data.y * (ramp.data.X @ found.expanded + found.intercept))
     assert found.objective == pytest.approx(np.abs(found.expanded).sum() + ramp.data.top @ np.minimum(2.0, h))
     np.testing.assert_allclose(found.slack, h, atol=1e-9)
-    hinge = HingeSVC(C=1.0).solve(gram_of(ramp.data.X), ramp.data.y, ramp.data.top)
+    hinge = HingeSVC(C=1.0).solve(columns_of(ramp.data.X), ramp.data.y, ramp.data.top)
     assert found.objective <= hinge.objective * (1 + 1e-9)  # the ramp is below the hinge, and the descent starts there
 
 
@@ -168,8 +162,8 @@ def test_wrong_labels_far_out_do_not_bend_it(rng):
     X = rng.normal(size=(40, 4))
     X[:, 0] += 2.5 * y
     X[[0, 25], 0] = [-30.0, 30.0]
-    gram, clean = gram_of(X), np.delete(np.arange(40), [0, 25])
-    robust, plain = (machine(C=1.0).solve(gram, y, np.ones(40)) for machine in (RampSVC, HingeSVC))
+    view, clean = columns_of(X), np.delete(np.arange(40), [0, 25])
+    robust, plain = (machine(C=1.0).solve(view, y, np.ones(40)) for machine in (RampSVC, HingeSVC))
     right = [np.mean(np.sign(X[clean] @ s.expanded + s.intercept) == y[clean]) for s in (robust, plain)]
     assert right[0] > 0.95
     assert right[0] > right[1]

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from marginsieve import study
 from marginsieve.data import make_cohort
 from marginsieve.data.numerals import as_trained, read_numerals, separated
-from marginsieve.data.reading import dialect_of, read_table, write_back
+from marginsieve.data.reading import dialect_of, read_table
 from marginsieve.errors import InputError
+from marginsieve.study.files import write_back
 
 FRAME = pd.DataFrame(
     {"weight": [60.5, 71.25, 80.0], "größe": [1.6, 1.75, 1.9], "name": ["Zoë", "a;b", "c,d"], "y": ["u", "v", "u"]}
@@ -147,7 +148,7 @@ def test_numbers_in_text(cells, values):
     else:
         np.testing.assert_array_equal(read.values, values)
         np.testing.assert_array_equal(as_trained(column), values)
-        assert read.said
+        assert read.read_as
 
 
 @settings(deadline=None)
@@ -203,10 +204,10 @@ def test_an_annotated_file_comes_back_with_what_was_found(tmp_path):
     path = tmp_path / "t.h5ad"
     anndata.AnnData(cohort.X.to_numpy(), obs=obs, var=pd.DataFrame(index=list(cohort.X.columns))).write_h5ad(path)
     frame = read_table(path, target="state")
-    found = study(frame.drop(columns="state"), frame["state"], methods="fisher", folds=2, repeats=1, suspects=False)
+    found = study(frame.drop(columns="state"), frame["state"], methods="fisher", cv=2, n_repeats=1, suspects=False)
     (tmp_path / "r").mkdir()
     for folder, name in ((tmp_path / "r", "t.h5ad"), (tmp_path, "t-selected.h5ad")):
-        written = write_back(path, folder, found)
+        written = write_back(path, folder, found.features, found.result)
         assert written.name == name
         back = anndata.read_h5ad(written)
         assert list(back.var_names[back.var["marginsieve_selected"]]) == list(found.model.get_feature_names_out())

@@ -37,7 +37,7 @@ def found():
     X["<b>level</b>"] = np.where(cohort.y == "case", "<i>x</i>", np.tile(["<u>y</u>", "z"], 45))
     X.index = pd.Index([f"<script>window.pwned={k}</script>" for k in range(90)], name="<who>")
     y = pd.Series(np.where(cohort.y == "case", "<em>sick</em>", "well & fine"), name="<script>window.pwned=2</script>")
-    return study(X, y, methods="clinical-rfe,su", features=8, keep=list(HOSTILE), folds=3, repeats=2)
+    return study(X, y, methods="clinical-rfe,su", n_features_to_select=8, keep=list(HOSTILE), cv=3, n_repeats=2)
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,11 @@ def test_the_page_is_drawn_again_from_the_folder(found, tmp_path, monkeypatch, c
         cli.main()
     assert "report.html" in capsys.readouterr().out
     assert (tmp_path / "report.html").read_text() == first
-    for text, sentence in (("{", "is no JSON"), ("[]", "is no result"), ('{"schema": 1}', "schema 1")):
+    for text, sentence in (
+        ("{", "is not valid JSON"),
+        ("[]", "is not the result of a study"),
+        ('{"schema": 1}', "schema 1"),
+    ):
         (tmp_path / "result.json").write_text(text)
         with pytest.raises(SystemExit) as stop:
             cli.main()

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from marginsieve import describe
-from marginsieve.data.table import expanded, imputed
+from marginsieve.data.table import Schema, filled_with_means, one_hot
 from marginsieve.errors import InputError
-from marginsieve.papers.catalogue import EFFECTIVENESS, PAPERS, Job, paper_of
+from marginsieve.papers.catalogue import EFFECTIVENESS, PAPERS, paper_of
 from marginsieve.papers.markdown import grid
+from marginsieve.papers.paper import Claim, Job
 from marginsieve.papers.parameters import ConvergenceStudy, ParameterStudy
 from marginsieve.papers.reproduce import _answers, _entries, _times, _verdict, reproduce
 from marginsieve.papers.symon import _best_sizes, _plainly, _wilcoxon
@@ -216,12 +217,12 @@ def test_a_job_may_follow_the_number_that_a_method_settled_on(colon):
 
 def test_missing_numbers_become_the_means_of_the_training_part():
     training, rows = np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([[np.nan, np.nan]])
-    np.testing.assert_array_equal(imputed(rows, training), [[2.0, 4.0]])
-    np.testing.assert_array_equal(imputed(training, training), [[1.0, 4.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(filled_with_means(rows, training), [[2.0, 4.0]])
+    np.testing.assert_array_equal(filled_with_means(training, training), [[1.0, 4.0], [3.0, 4.0]])
     mixed = pd.DataFrame({"number": [1.0, np.nan, 3.0], "word": ["x", None, "y"]})
-    filled = imputed(mixed.iloc[[1]], mixed)
-    assert filled["number"].tolist() == [2.0]
-    assert filled["word"].isna().all()
+    schema = Schema.of(mixed)
+    Z = schema.encode(mixed)
+    np.testing.assert_array_equal(filled_with_means(Z[[1]], Z, schema.kind), [[2.0, np.nan]])
 
 
 def test_families_are_compared_by_score_and_by_stability(tmp_path):
@@ -249,7 +250,6 @@ def test_families_are_compared_by_score_and_by_stability(tmp_path):
 
 
 def test_a_claim_about_families_is_judged():
-    from marginsieve.papers.catalogue import Claim
     from marginsieve.papers.reproduce import _judge
 
     table = pd.DataFrame({"dataset": ["A"] * 3, "method": ["a", "b", "c"], "quantity": "q", "paper": [3.0, 2.0, 1.0]})
@@ -262,12 +262,16 @@ def test_a_claim_about_families_is_judged():
 def test_categories_become_columns_of_the_training_parts_levels():
     training = pd.DataFrame({"a": ["x", "y", "z", None], "b": [1.0, 2.0, 3.0, 4.0], "c": [True, False, True, True]})
     training["d"] = pd.Categorical(["no", "yes", "no", "no"])
-    table, owner = expanded(training, training)
+    schema = Schema.of(training)
+    Z = schema.encode(training)
+    table, owner = one_hot(Z, Z, schema.kind)
     assert owner.tolist() == [0, 0, 0, 1, 2, 3]
     np.testing.assert_array_equal(table[:, :3], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])
     np.testing.assert_array_equal(table[:, 3:], [[1, 1, 0], [2, 0, 1], [3, 1, 0], [4, 1, 0]])
     new = pd.DataFrame({"a": ["w", "z"], "b": [5.0, 6.0], "c": [False, True], "d": ["yes", "no"]})
-    np.testing.assert_array_equal(expanded(new, training)[0], [[0, 0, 0, 5, 0, 1], [0, 0, 1, 6, 1, 0]])
+    np.testing.assert_array_equal(
+        one_hot(schema.encode(new), Z, schema.kind)[0], [[0, 0, 0, 5, 0, 1], [0, 0, 1, 6, 1, 0]]
+    )
 
 
 def test_methods_for_numbers_take_part_on_mixed_tables(tmp_path):

@@ -4,20 +4,19 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from oracles import dense_damped_bfgs
+from oracles import Plain, dense_damped_bfgs, gram_of
 from sklearn.base import clone
 
 from marginsieve import recipes
-from marginsieve.algebra.gram import Gram
 from marginsieve.data import make_cohort
-from marginsieve.data.table import Columns
+from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.kernels import KERNELS, Gaussian, Linear
 from marginsieve.machines import CSVC, Sphere
 from marginsieve.problem import Problem
 from marginsieve.searches import PenalizedScaling
-from marginsieve.searches._objective import Objective
-from marginsieve.searches._updates import QuasiNewton
+from marginsieve.searches.scaling_objective import Objective
+from marginsieve.searches.scaling_updates import QuasiNewton
 from marginsieve.solvers.bfgs import DampedBFGS
 
 MACHINES = {"c_svc": CSVC(C=2.0, tol=1e-11), "svdd": Sphere(r=0.3, r_out=0.5, tol=1e-11)}
@@ -29,11 +28,11 @@ machines = pytest.mark.parametrize("machine", list(MACHINES.values()), ids=list(
 
 
 def problem_of(X, y, kernel, machine, keep=()):
-    table = Columns.of(X).table(X)
+    table = Schema.of(X).table(X)
     cost = np.where(y > 0, (y < 0).sum() / (y > 0).sum(), 1.0)
     keep = np.array(keep, dtype=np.intp)
-    scale = kernel.scale(table)
-    return Problem(table, y[None], cost[None], np.ones(len(y)), scale, kernel, machine, None, keep=keep)
+    weight = kernel.start(table)
+    return Problem(table, y[None], cost[None], np.ones(len(y)), weight, kernel, machine, None, keep=keep)
 
 
 def small(seed=0, m=24, n=5):
@@ -63,19 +62,24 @@ def difference_quotient(value, at, step=1e-5):
 # -- gradients ----------------------------------------------------------------------------------------------------
 
 
+def slope_in_scale(by_weight, gram):
+    """d/ds_j from d/dw_j, s_j the root of the weight before the divisor."""
+    return 2.0 * np.sqrt(gram.feature_weight[gram.features]) / gram.divisor * by_weight
+
+
 @kernels
 @machines
 def test_the_gradient_of_the_optimum_is_the_difference_quotient(kernel, machine):
     """Envelope theorem: the machine re-solved at every scale."""
     X, y, rng = small()
-    gram = Gram.build(kernel, Columns.of(X).table(X))
-    s = gram.scale * rng.uniform(0.7, 1.3, 5)
+    gram = gram_of(kernel, X)
+    s = np.sqrt(gram.feature_weight) * rng.uniform(0.7, 1.3, 5)
 
     def optimum(scale):
-        return machine.solve(gram.rescaled(scale), y, np.ones(len(y))).objective
+        return machine.solve(gram.rescaled(scale**2), y, np.ones(len(y))).objective
 
-    here = gram.rescaled(s)
-    fast = machine.scale_gradient(machine.solve(here, y, np.ones(len(y))), here)
+    here = gram.rescaled(s**2)
+    fast = slope_in_scale(machine.weight_gradient(machine.solve(here, y, np.ones(len(y))), here), here)
     slow = difference_quotient(optimum, s, 1e-4 * s[0])
     assert np.abs(fast - slow).max() < 1e-5 * np.abs(slow).max()
 
@@ -84,33 +88,32 @@ def test_the_gradient_of_the_optimum_is_the_difference_quotient(kernel, machine)
 @machines
 def test_the_gradient_with_coefficients_kept_is_the_difference_quotient(kernel, machine):
     X, y, rng = small(1)
-    gram = Gram.build(kernel, Columns.of(X).table(X))
-    s = gram.scale * rng.uniform(0.7, 1.3, 5)
-    here = gram.rescaled(s)
+    gram = gram_of(kernel, X)
+    s = np.sqrt(gram.feature_weight) * rng.uniform(0.7, 1.3, 5)
+    here = gram.rescaled(s**2)
     solution = machine.solve(here, y, np.ones(len(y)))
-    fast = machine.scale_gradient(solution, here)
-    slow = difference_quotient(lambda t: machine.dual(solution, gram.rescaled(t).matrix()), s, 1e-5 * s[0])
+    fast = slope_in_scale(machine.weight_gradient(solution, here), here)
+    slow = difference_quotient(lambda t: machine.dual(solution, gram.rescaled(t**2).matrix()), s, 1e-5 * s[0])
     assert np.abs(fast - slow).max() < 1e-5 * np.abs(slow).max()
     assert machine.dual(solution, here.matrix()) == pytest.approx(solution.objective, rel=1e-8)
 
 
 @kernels
 @pytest.mark.parametrize("plain", [False, True])
-def test_a_line_search_is_rebuilding(kernel, plain):
+@pytest.mark.parametrize("average", [False, True])
+def test_a_line_search_is_rebuilding(kernel, plain, average):
     X, _, rng = small(2)
-    kernel = clone(kernel)
-    if plain:
-        kernel.geometry = None
-    gram = Gram.build(kernel, Columns.of(X).table(X)).without(np.array([3]))
-    d = gram.scale * rng.uniform(-1, 1, 5)
-    along = gram.along(d[gram.features])
+    kernel = clone(kernel).set_params(average=average)
+    gram = gram_of(Plain(kernel) if plain else kernel, X).without(np.array([3]))
+    d = np.sqrt(gram.feature_weight) * rng.uniform(-1, 1, 5)  # in the kernel's own units, before the divisor
+    along = gram.along(d[gram.features] / np.sqrt(gram.divisor))
     for length in (0.0, 0.3, 1.0):
-        slow = gram.rescaled(gram.scale + length * d)
+        slow = gram.rescaled((np.sqrt(gram.feature_weight) + length * d) ** 2)
         np.testing.assert_allclose(along.matrix(length), slow.matrix(), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(along.at(length).matrix(), slow.matrix(), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(along.at(length).weight, slow.weight)
         c = rng.normal(size=len(X))
-        np.testing.assert_allclose(along.at(length).scale_gradient(c), slow.scale_gradient(c), rtol=1e-8, atol=1e-11)
+        np.testing.assert_allclose(along.at(length).weight_gradient(c), slow.weight_gradient(c), rtol=1e-8, atol=1e-11)
 
 
 @kernels
@@ -217,24 +220,24 @@ def test_the_objective_never_rises_and_every_run_ends_with_a_reason(update, dire
     assert max(step.residual for step in path.steps) <= 1e-4
     assert len(path.stop_reason.split()) > 5
     if stop == "own":
-        assert 1 <= path.own.size <= 60
-        assert str(path.own) in path.stop_reason
-        assert 0 <= path.own.at_cap <= 1
-        assert len(path.own.moved) == path.own.iterations
+        assert 1 <= path.stop.size <= 60
+        assert str(path.stop) in path.stop_reason
+        assert 0 <= path.stop.details["share_at_cap"] <= 1
+        assert len(path.stop.trace) == path.stop.details["moves"]
 
 
 def test_the_stop_of_2011_stops():
     """Long before the limit; few features, nearly all at the cap: the penalty is bang-bang."""
     X, y = wide(40, 300)
     path = recipes.kp_svm().fit(X, y).path_
-    assert path.own.converged
-    assert path.own.iterations < 200
-    assert path.own.moved[-1] < 1e-3
-    assert path.own.size < 100
-    assert path.own.at_cap > 0.5
-    assert "came to rest" in path.stop_reason
+    assert path.stop.details["converged"]
+    assert path.stop.details["moves"] < 200
+    assert path.stop.trace[-1] < 1e-3
+    assert path.stop.size < 100
+    assert path.stop.details["share_at_cap"] > 0.5
+    assert "the factors converged" in path.stop_reason
     stopped = recipes.kp_svm(max_iter=5).fit(X, y).path_
-    assert not stopped.own.converged
+    assert not stopped.stop.details["converged"]
     assert "still moved after 5 moves" in stopped.stop_reason
 
 
@@ -247,7 +250,7 @@ def test_a_dearer_feature_leaves_fewer():
 def test_the_method_decides_the_size_unless_told():
     X, y = wide(40, 300)
     own = recipes.kp_svm().fit(X, y)
-    assert own.n_features_ == own.path_.own.size
+    assert own.n_features_ == own.path_.stop.size
     assert recipes.kp_svm(n_features_to_select=7).fit(X, y).n_features_ == 7
     told = recipes.kp_svm(n_features_to_select="one-se", cv=3).fit(X, y)
     assert any(np.isfinite(step.score) for step in told.path_.steps)
@@ -273,11 +276,11 @@ def test_kept_features_rank_first(update):
 
 def test_a_price_that_no_feature_is_worth_is_told():
     X, y = wide(40, 100)
-    with pytest.warns(UserWarning, match="no feature was worth its price .* lower C2"):
+    with pytest.warns(UserWarning, match="the penalty removed every feature after .* lower C2"):
         selector = recipes.kp_svm(C2=500.0, class_weight="balanced").fit(X, y)
-    own = selector.path_.own
-    assert (own.size, own.emptied, own.converged) == (1, True, True)
-    assert own.iterations < 100
+    stop = selector.path_.stop
+    assert (stop.size, stop.emptied, stop.details["converged"]) == (1, True, True)
+    assert stop.details["moves"] < 100
     assert np.ptp(selector.decision_function(X)) > 0.05  # the feature that is left has a weight
 
 
@@ -286,21 +289,21 @@ def test_features_to_keep_have_a_weight(update):
     X, y = wide(40, 100)
     selector = recipes.kp_svm(keep=[50, 51, 51], update=update).fit(X, y)
     assert selector.support_[[50, 51]].all()
-    assert selector.n_features_ == selector.path_.own.size
+    assert selector.n_features_ == selector.path_.stop.size
     kept = np.isin(selector.model_.features, [50, 51])
-    assert (selector.model_.gram.weight[kept] > 0).all()
+    assert (selector.model_.view.weight[kept] > 0).all()
 
 
 def test_learned_weights_reach_the_model():
     X, y = wide(40, 300)
     learned = recipes.kp_cssvm(n_features_to_select=20, threshold="margin").fit(X, y)
     weights = learned.path_.weights_at(20)
-    total = sum(Gaussian().scale(Columns.of(X / X.std(axis=0)).table(X / X.std(axis=0))) ** 2)
+    total = sum(Gaussian().start(Schema.of(X / X.std(axis=0)).table(X / X.std(axis=0))))
     assert weights.sum() == pytest.approx(total)  # the sum is kept while features drop
     order = np.argsort(learned.path_.order[:20])
-    np.testing.assert_allclose(learned.model_.gram.weight, weights[order])
+    np.testing.assert_allclose(learned.model_.view.weight, weights[order])
     start = recipes.kp_cssvm(n_features_to_select=20, threshold="margin", refit="start").fit(X, y)
-    np.testing.assert_allclose(start.model_.gram.weight, total / 300)
+    np.testing.assert_allclose(start.model_.view.weight, total / 300)
 
 
 def test_averaging_kernels_learn_the_same(blobs):

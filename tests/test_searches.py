@@ -47,7 +47,8 @@ def test_paths_are_full_rankings_with_falling_sizes(step, kernel, blobs):
     assert sizes == sorted(set(sizes), reverse=True)
     assert sizes[0] == X.shape[1]
     assert sizes[-1] == 1
-    assert path.nested
+    assert path.trials is None
+    assert all(set(path.support(size)) < set(path.support(size + 1)) for size in range(1, X.shape[1]))
     assert path.stop_reason
     assert max(part.residual for part in path.steps) <= 1e-6
     assert set(path.support(4)) <= set(path.support(7))

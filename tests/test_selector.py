@@ -27,12 +27,14 @@ from sklearn.svm import SVC
 from marginsieve import SVMSelector, recipes
 from marginsieve.criteria import ChiSquare
 from marginsieve.data import make_cohort
-from marginsieve.data.table import Columns
+from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
-from marginsieve.fitting import inner_folds as cut
+from marginsieve.fitting import held_out, procedure
+from marginsieve.fitting.part import Part, choose_rows, with_rest
 from marginsieve.fitting.smote import Smote
-from marginsieve.fitting.training import Part, Plan
+from marginsieve.fitting.threshold import balanced_threshold, cost_threshold, fit_sigmoid
 from marginsieve.kernels import Gaussian, Polynomial
+from marginsieve.outcomes import Classes, left_out
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +105,9 @@ def test_wrong_sizes_are_refused(cohort, asked):
 
 def test_one_standard_error_and_best():
     sizes, score, error = (1, 5, 20, 50), np.array([0.6, 0.86, 0.9, 0.9]), np.array([0.1, 0.1, 0.05, 0.01])
-    assert cut.choose_size(sizes, score, error, "best") == 20
-    assert cut.choose_size(sizes, score, error, "one-se") == 5
-    assert cut.choose_size(sizes, score, np.zeros(4), "one-se") == 20
+    assert held_out.choose_size(sizes, score, error, "best") == 20
+    assert held_out.choose_size(sizes, score, error, "one-se") == 5
+    assert held_out.choose_size(sizes, score, np.zeros(4), "one-se") == 20
 
 
 def test_inner_folds_choose_a_size_and_say_how(cohort):
@@ -121,14 +123,14 @@ def test_inner_folds_choose_a_size_and_say_how(cohort):
 
 
 def test_size_grid():
-    assert cut.size_grid([8, 4, 2, 1], 8, 2) == (2, 4, 8)
-    many = cut.size_grid(list(range(1, 2001)), 2000, 1)
+    assert held_out.size_grid([8, 4, 2, 1], 8, 2) == (2, 4, 8)
+    many = held_out.size_grid(list(range(1, 2001)), 2000, 1)
     assert len(many) <= 60
     assert (many[0], many[-1]) == (1, 2000)
-    assert cut.size_grid([30], 30, 1)[-1] == 30
-    assert cut.size_grid([8, 4, 2, 1], 500, 15)[0] >= 15  # more to keep than the path has sizes for
-    assert len(cut.size_grid([8, 4, 2, 1], 500, 15)) > 5
-    assert max(cut.size_grid([600], 70, 1)) == 70
+    assert held_out.size_grid([30], 30, 1)[-1] == 30
+    assert held_out.size_grid([8, 4, 2, 1], 500, 15)[0] >= 15  # more to keep than the path has sizes for
+    assert len(held_out.size_grid([8, 4, 2, 1], 500, 15)) > 5
+    assert max(held_out.size_grid([600], 70, 1)) == 70
 
 
 # -- threshold ---------------------------------------------------------------------------------------------------
@@ -137,14 +139,14 @@ def test_size_grid():
 def test_cuts_on_values_known_by_heart():
     value, label = np.array([5.0, 3.0, 1.0, 0.0, -1.0, -2.0, -9.0]), np.array([1.0, 1, 1, -1, -1, -1, -1])
     ones = np.ones(7)
-    assert cut.balanced_cut(value, label, ones) == (3.0 + -1.5) / 2
-    assert cut.cost_cut(value, label, ones, 1.0, 1.0) == 0.5
+    assert balanced_threshold(value, label, ones) == (3.0 + -1.5) / 2
+    assert cost_threshold(value, label, ones, 1.0, 1.0) == 0.5
     label[3] = 1.0  # now 0.0 is a positive among negatives' neighbours
     label[2] = -1.0
-    assert cut.cost_cut(value, label, ones, 10.0, 1.0) == 2.0
-    assert cut.cost_cut(value, label, ones, 1.0, 10.0) == -0.5
+    assert cost_threshold(value, label, ones, 10.0, 1.0) == 2.0
+    assert cost_threshold(value, label, ones, 1.0, 10.0) == -0.5
     repeated = np.array([1, 2, 1, 3, 1, 1, 2])
-    assert cut.balanced_cut(value, label, repeated.astype(float)) == cut.balanced_cut(
+    assert balanced_threshold(value, label, repeated.astype(float)) == balanced_threshold(
         np.repeat(value, repeated), np.repeat(label, repeated), np.ones(repeated.sum())
     )
 
@@ -157,7 +159,7 @@ def test_cost_cut_is_the_cheapest_of_all(rng):
         return fp * np.sum((value > at) & (label < 0)) + fn * np.sum((value <= at) & (label > 0))
 
     every = [bill(at) for at in np.concatenate([[-99], np.unique(value)])]
-    assert bill(cut.cost_cut(value, label, np.ones(40), fp, fn)) == min(every)
+    assert bill(cost_threshold(value, label, np.ones(40), fp, fn)) == min(every)
 
 
 def test_auto_threshold(cohort):
@@ -236,7 +238,7 @@ def test_the_sigmoid_is_the_likeliest(rng):
     truth = rng.random(4000)
     value = 3.0 * rng.normal(size=4000)
     label = np.where(truth < 1 / (1 + np.exp(-(0.8 * value - 0.5))), 1.0, -1.0)
-    a, b = cut.fit_sigmoid(value, label, np.ones(4000))
+    a, b = fit_sigmoid(value, label, np.ones(4000))
     assert a == pytest.approx(0.8, abs=0.1)
     assert b == pytest.approx(-0.5, abs=0.15)
 
@@ -246,9 +248,9 @@ def test_costs_by_class():
     y, weight = np.array([0, 0, 0, 1, 1]), np.array([1.0, 1.0, 2.0, 1.0, 1.0])
 
     def costs(**settings):
-        return Plan(None, None, None, None, n_classes=2, **settings).costs(y, weight)[0]
+        return Classes(2, **settings).costs(y, weight)[0]
 
-    assert Part(Columns.of(X).table(X), y, weight).y is y
+    assert Part(Schema.of(X).table(X), y, weight).y is y
     np.testing.assert_allclose(costs(), weight)
     np.testing.assert_allclose(costs(negative_weight=0.1), [0.1, 0.1, 0.2, 1.0, 1.0])
     np.testing.assert_allclose(costs(class_weight={0: 3.0, 1: 1.0}), [3, 3, 6, 1, 1])
@@ -334,7 +336,7 @@ def test_every_recipe_takes_a_sampler(name, cohort):
 def test_smote_with_few_rows_takes_fewer_neighbours_and_says_so(cohort):
     few = np.r_[np.flatnonzero(cohort.y == "case")[:3], np.flatnonzero(cohort.y == "control")]
     selector = recipes.svm_rfe(n_features_to_select=5, sampler="smote", threshold="margin")
-    with pytest.warns(UserWarning, match="SMOTE has 3 rows of the rarest class: 2 neighbours"):
+    with pytest.warns(UserWarning, match="SMOTE has 3 rows of the rarest class: 2 neighbors"):
         selector.fit(cohort.X.iloc[few], cohort.y.iloc[few])
     assert len(selector.model_.solutions[0].coef) == len(few) + 12
     one = few[2:]
@@ -351,7 +353,7 @@ def test_smote_with_few_rows_takes_fewer_neighbours_and_says_so(cohort):
     [
         lambda: recipes.svm_rfe(kernel="gaussian", prefilter=("fisher", 8)),
         lambda: recipes.kp_cssvm(refit="start", prefilter=("fisher", 8)),
-        lambda: recipes.kp_cssvm(rows=40),
+        lambda: recipes.kp_cssvm(max_samples=40),
         lambda: recipes.kp_cssvm(sampler="smote"),
         lambda: recipes.kp_svm(probability=True, keep=["g01", "g02", "g03"]),
     ],
@@ -366,10 +368,10 @@ def test_at_sizes_is_the_model_of_fit(make, cohort):
 
 
 def test_weights_of_sampled_rows_outlast_oversampling(rng):
-    """rows= weighs the negatives that it keeps; a sampler that adds nothing must not change the fit."""
+    """max_samples= weighs the negatives that it keeps; a sampler that adds nothing must not change the fit."""
     X, y = rng.normal(size=(200, 6)), (np.arange(200) < 15).astype(int)
     X[:15, 0] += 1.5
-    settings = {"random_state": 0, "threshold": "margin", "n_features_to_select": 3, "rows": 40}
+    settings = {"random_state": 0, "threshold": "margin", "n_features_to_select": 3, "max_samples": 40}
     plain = recipes.kp_cssvm(class_weight=None, **settings).fit(X, y)
     sampled = recipes.kp_cssvm(class_weight=None, sampler=Smote(percent=1e-6), **settings).fit(X, y)
     np.testing.assert_allclose(sampled.decision_function(X), plain.decision_function(X), atol=1e-3)
@@ -397,7 +399,6 @@ def test_ensembles_average_rankings(cohort):
 def test_the_members_of_an_ensemble_judge_what_they_left_out(cohort):
     """Each subsample selects and fits alone; the threshold is the midpoint of its values on the other rows."""
     from marginsieve.fitting.ensemble import LEFT_OUT
-    from marginsieve.fitting.training import Part, left_out
 
     given = {"n_features_to_select": 5, "random_state": 0}
     made = recipes.fisher(ensemble=6, **given).fit(cohort.X, cohort.y)
@@ -406,8 +407,7 @@ def test_the_members_of_an_ensemble_judge_what_they_left_out(cohort):
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(6)
     values, labels, ranks = [], [], []
     for seed in seeds:
-        part = Part(None, y, np.ones(len(y)))
-        out = left_out(part, LEFT_OUT, np.random.default_rng(seed), at_least=1, leave=2)
+        out = left_out(y, None, LEFT_OUT, np.random.default_rng(seed), at_least=1, leave=2)
         alone = recipes.fisher(threshold="margin", **given).fit(cohort.X[~out], cohort.y[~out])
         values.append(made._sign * alone.decision_function(cohort.X[out]))
         labels.append(np.where(cohort.y[out] == made.positive_, 1.0, -1.0))
@@ -421,9 +421,7 @@ def test_the_members_of_an_ensemble_judge_what_they_left_out(cohort):
 
 
 def test_an_ensemble_needs_no_inner_folds(cohort, monkeypatch):
-    from marginsieve.fitting import inner_folds as cut
-
-    monkeypatch.setattr(cut, "hold_out", None)
+    monkeypatch.setattr(procedure, "hold_out", None)
     given = {"ensemble": 8, "random_state": 0, "probability": True}
     one, two = (recipes.svm_rfe(n_jobs=jobs, **given).fit(cohort.X, cohort.y) for jobs in (1, 2))
     np.testing.assert_array_equal(one.ranking_, two.ranking_)
@@ -435,18 +433,16 @@ def test_an_ensemble_needs_no_inner_folds(cohort, monkeypatch):
 
 
 def test_no_group_is_in_and_out_of_a_subsample(cohort):
-    from marginsieve.fitting.training import Part, left_out
-
     y, groups = np.arange(60) % 3 // 2, np.arange(60) // 4  # every group holds both classes
     for seed in range(20):
-        out = left_out(Part(None, y, np.ones(60), groups), 0.2, np.random.default_rng(seed), at_least=1, leave=2)
+        out = left_out(y, groups, 0.2, np.random.default_rng(seed), at_least=1, leave=2)
         assert not set(groups[out]) & set(groups[~out])
         assert len(np.unique(y[~out])) == 2
         assert 0 < out.sum() < 30
     rare = np.r_[np.zeros(3, int), np.ones(120, int)]  # whose groups hold rows of the other class too
     groups = np.r_[[0, 1, 2], np.repeat(np.arange(40), 3)]
     for seed in range(100):
-        out = left_out(Part(None, rare, np.ones(123), groups), 0.2, np.random.default_rng(seed), at_least=1, leave=2)
+        out = left_out(rare, groups, 0.2, np.random.default_rng(seed), at_least=1, leave=2)
         assert min(len(np.unique(groups[(rare == code) & ~out])) for code in (0, 1)) >= 2
 
 
@@ -498,9 +494,9 @@ def test_one_width_for_all_where_members_prefilter(rng):
     X[:, :5] += y[:, None]
     given = {"kernel": "gaussian", "prefilter": ("t_test", 10), "threshold": "margin", "random_state": 0}
     made = recipes.svm_rfe(ensemble=6, n_features_to_select=9, **given).fit(X, y)
-    scale = made.model_.gram.scale[made.model_.gram.features]
-    np.testing.assert_allclose(scale, scale[0])
-    assert scale[0] == pytest.approx(1 / np.sqrt(10))
+    weight = made.model_.view.feature_weight[made.model_.view.features]
+    np.testing.assert_allclose(weight, weight[0])
+    assert weight[0] == pytest.approx(1 / 10)
 
 
 def test_columns_that_look_like_ids_are_told(rng):
@@ -515,14 +511,14 @@ def test_columns_that_look_like_ids_are_told(rng):
         MKLClassifier().fit(frame, y)
 
 
-def test_many_rows_need_rows(rng):
+def test_many_rows_need_max_samples(rng):
     m = 10_050
     y = np.where(np.arange(m) < 300, "bad", "good")
     X = rng.normal(size=(m, 6))
     X[:300, 2] += 2.0
-    with pytest.raises(InputError, match=r"10050 rows .* pass rows=5000"):
+    with pytest.raises(InputError, match=r"10050 rows .* pass max_samples=5000"):
         recipes.svm_rfe(n_features_to_select=1).fit(X, y)
-    settings = {"n_features_to_select": 1, "rows": 900, "random_state": 0}
+    settings = {"n_features_to_select": 1, "max_samples": 900, "random_state": 0}
     with pytest.warns(UserWarning, match="puts every training row into class good: try class_weight='balanced'"):
         recipes.svm_rfe(**settings).fit(X, y)
     selector = recipes.svm_rfe(class_weight="balanced", **settings).fit(X, y)
@@ -530,15 +526,13 @@ def test_many_rows_need_rows(rng):
     assert set(range(300)) <= set(selector.rows_)  # every positive
     assert selector.support_[2]
     assert balanced_accuracy_score(y, selector.predict(X)) > 0.8
-    with pytest.raises(InputError, match="rows is 20000; it must be at most 10000"):
-        recipes.svm_rfe(rows=20_000).fit(X, y)
+    with pytest.raises(InputError, match="max_samples is 20000; it must be at most 10000"):
+        recipes.svm_rfe(max_samples=20_000).fit(X, y)
 
 
 def test_rows_left_out_are_scored_and_weights_make_up_for_them(rng):
-    from marginsieve.estimators.inputs import choose_rows, with_rest
-
     y = np.where(np.arange(1000) < 50, 1, 0)
-    part = Part(Columns.of(np.zeros((1000, 1))).table(np.zeros((1000, 1))), y, np.ones(1000))
+    part = Part(Schema.of(np.zeros((1000, 1))).table(np.zeros((1000, 1))), y, np.ones(1000))
     sample, weight = choose_rows(part, 200, rng)
     assert len(sample) == 200
     assert weight[sample][y[sample] == 0].sum() == pytest.approx(950)
@@ -553,13 +547,13 @@ def test_groups_stay_together_in_inner_folds(cohort, monkeypatch):
     groups = np.repeat(np.arange(40), 2)
     y = np.repeat(np.arange(40) % 2, 2)
     seen = []
-    original = cut.hold_out
+    original = procedure.hold_out
 
     def spy(plan, part, sizes, folds, seed, n_jobs):
         seen.extend(folds)
         return original(plan, part, sizes, folds, seed, n_jobs)
 
-    monkeypatch.setattr(cut, "hold_out", spy)
+    monkeypatch.setattr(procedure, "hold_out", spy)
     recipes.fisher(n_features_to_select=3, random_state=0).fit(cohort.X, y, groups=groups)
     assert len(seen) == 5
     assert all(not set(groups[train]) & set(groups[test]) for train, test in seen)
@@ -636,8 +630,6 @@ def test_constant_and_equal_columns_are_listed(cohort):
 
 
 def test_rows_and_groups_never_share_a_group_across_a_fold(rng):
-    from marginsieve.estimators.inputs import with_rest
-
     groups = np.repeat(np.arange(40), 5)
     sample = np.sort(rng.choice(200, 80, replace=False))
     fold_of = rng.integers(4, size=40)[groups[sample]]
@@ -648,10 +640,8 @@ def test_rows_and_groups_never_share_a_group_across_a_fold(rng):
 
 
 def test_rows_keep_every_member_of_a_rare_class_among_many(rng):
-    from marginsieve.estimators.inputs import choose_rows
-
     y = np.repeat([0, 1, 2], [975, 1018, 7])
-    part = Part(Columns.of(np.zeros((2000, 1))).table(np.zeros((2000, 1))), y, np.ones(2000))
+    part = Part(Schema.of(np.zeros((2000, 1))).table(np.zeros((2000, 1))), y, np.ones(2000))
     sample, weight = choose_rows(part, 100, rng)
     assert len(sample) == 100
     assert (y[sample] == 2).sum() == 7
@@ -690,7 +680,7 @@ def test_a_prefiltered_search_and_its_machine_work_at_one_width(cohort):
     selector = recipes.svm_rfe(
         kernel="gaussian", prefilter=("fisher", 10), n_features_to_select=10, threshold="margin", standardize=True
     ).fit(cohort.X, cohort.y)
-    np.testing.assert_allclose(selector.model_.gram.scale, 1 / np.sqrt(10))
+    np.testing.assert_allclose(selector.model_.view.feature_weight, 1 / 10)
 
 
 def test_weights_are_repetitions_on_curved_kernels(cohort, rng):
@@ -726,7 +716,10 @@ def test_a_final_machine_that_did_not_converge_is_told(cohort):
         ({"prefilter": ("nosuch", 3)}, "prefilter is .'nosuch', 3.; it must be"),
         ({"prefilter": (None, 3)}, "prefilter is .None, 3.; it must be"),
         ({"prefilter": ("fast", True)}, "prefilter is .'fast', True.; it must be"),
-        ({"prefilter": (LogisticRegression(), 3)}, "criterion is LogisticRegression.* with 'score', 'needs'"),
+        (
+            {"prefilter": (LogisticRegression(), 3)},
+            "criterion is LogisticRegression.* with 'requires', 'score', or a filter",
+        ),
         ({"prefilter": (ChiSquare(bins=0), 3)}, "criterion: bins is 0"),
         ({"ensemble": True}, "ensemble is True"),
         ({"keep": "g01"}, "keep is 'g01'; it must be a list"),

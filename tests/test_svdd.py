@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import svdd_by_slsqp, svdd_certificate
+from oracles import gram_of, svdd_by_slsqp, svdd_certificate
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 
 from marginsieve import SVDD
-from marginsieve.algebra.gram import Gram
-from marginsieve.data.table import Columns
 from marginsieve.errors import InputError
 from marginsieve.kernels import Gaussian, Linear, Polynomial
 from marginsieve.machines import Sphere
@@ -27,9 +25,9 @@ def described(seed, m, n, outliers):
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.3, 0.9])
-def test_equals_one_class_svm_where_the_diagonal_is_constant(nu, table_of):
+def test_equals_one_class_svm_where_the_diagonal_is_constant(nu):
     X, _, rng = described(0, 60, 5, 0)
-    gram = Gram.build(Gaussian(), table_of(X))
+    gram = gram_of(Gaussian(), X)
     solution = Sphere(r=nu, tol=1e-9).solve(gram, -np.ones(60), np.ones(60))
     theirs = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-10).fit(gram.matrix())
     Z = rng.normal(size=(20, 5))
@@ -40,10 +38,10 @@ def test_equals_one_class_svm_where_the_diagonal_is_constant(nu, table_of):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
 @pytest.mark.parametrize(("outliers", "r_out"), [(0, 0.1), (6, 0.3), (6, 0.0)])
-def test_equals_a_general_solver(kernel, outliers, r_out, table_of):
+def test_equals_a_general_solver(kernel, outliers, r_out):
     X, y, rng = described(1, 30, 4, outliers)
     cost = rng.uniform(0.5, 2.0, 30)
-    gram = Gram.build(kernel, table_of(X))
+    gram = gram_of(kernel, X)
     K = gram.matrix()
     solution = Sphere(r=0.2, r_out=r_out, tol=1e-9).solve(gram, y, cost)
     lo, hi = bounds(y, cost, 0.2, r_out)
@@ -75,7 +73,7 @@ def test_every_sphere_is_certified(seed, m, n, outliers, r, r_out, kernel):
     X[-1] = X[-2]
     cost = rng.choice([0.0, 0.5, 1.0, 2.0], size=len(y))
     cost[-1] = 1.0
-    gram = Gram.build(kernel, Columns.of(X).table(X))
+    gram = gram_of(kernel, X)
     lo, hi = bounds(y, cost, r, r_out)
     cold = Sphere(r=r, r_out=r_out, tol=1e-6).solve(gram, y, cost)
     other = Sphere(r=min(1.0, 2 * r), r_out=0.3, tol=1e-3).solve(gram, y, cost[::-1] + (cost > 0))
@@ -87,10 +85,10 @@ def test_every_sphere_is_certified(seed, m, n, outliers, r, r_out, kernel):
         assert solution.objective == pytest.approx(cold.objective, abs=1e-5 * size * (1 + np.abs(lo).sum()))
 
 
-def test_the_decision_is_the_distance_less_the_squared_radius(table_of):
+def test_the_decision_is_the_distance_less_the_squared_radius():
     """By the definition, in the feature space of the linear kernel: centre a = sum c_i x_i."""
     X, y, rng = described(3, 40, 3, 5)
-    gram = Gram.build(Linear(), table_of(X))
+    gram = gram_of(Linear(), X)
     solution = Sphere(r=0.2, r_out=0.5, tol=1e-9).solve(gram, y, np.ones(40))
     c = solution.coef / -2
     lo, hi = bounds(y, np.ones(40), 0.2, 0.5)
@@ -106,29 +104,29 @@ def test_the_decision_is_the_distance_less_the_squared_radius(table_of):
     np.testing.assert_allclose(solution.slack, np.maximum(0, np.where(y < 0, excess, -excess)), atol=1e-6)
 
 
-def test_a_doubled_weight_is_a_repeated_sample(table_of):
+def test_a_doubled_weight_is_a_repeated_sample():
     X, y, _ = described(4, 25, 3, 4)
     weight = np.ones(25)
     weight[[1, 20]] = 2.0
-    once = Sphere(tol=1e-10, r_out=0.5).solve(Gram.build(Gaussian(width=0.5), table_of(X)), y, weight)
+    once = Sphere(tol=1e-10, r_out=0.5).solve(gram_of(Gaussian(width=0.5), X), y, weight)
     more = np.r_[np.arange(25), 1, 20]
-    twice = Sphere(tol=1e-10, r_out=0.5).solve(Gram.build(Gaussian(width=0.5), table_of(X[more])), y[more], np.ones(27))
+    twice = Sphere(tol=1e-10, r_out=0.5).solve(gram_of(Gaussian(width=0.5), X[more]), y[more], np.ones(27))
     assert once.objective == pytest.approx(twice.objective, rel=1e-8)
 
 
-def test_leave_one_out_is_refitting(table_of):
+def test_leave_one_out_is_refitting():
     X, y, _ = described(5, 25, 3, 4)
-    machine, gram = Sphere(r=0.2, r_out=0.5, tol=1e-8), Gram.build(Gaussian(width=0.5), table_of(X))
+    machine, gram = Sphere(r=0.2, r_out=0.5, tol=1e-8), gram_of(Gaussian(width=0.5), X)
     fast = machine.loo(machine.solve(gram, y, np.ones(25)), gram, y, np.ones(25))
     for i in range(25):
         rest = np.delete(np.arange(25), i)
-        part = Gram.build(Gaussian(width=0.5), table_of(X[rest]))
+        part = gram_of(Gaussian(width=0.5), X[rest])
         slow = machine.decision(machine.solve(part, y[rest], np.ones(24)), part, X[[i]])[0]
         assert fast[i] == pytest.approx(slow, abs=1e-4)
 
 
-def test_targets_are_needed(table_of):
-    gram = Gram.build(Linear(), table_of(np.eye(3)))
+def test_targets_are_needed():
+    gram = gram_of(Linear(), np.eye(3))
     with pytest.raises(InputError, match="no target to describe"):
         Sphere().solve(gram, np.ones(3), np.ones(3))
 

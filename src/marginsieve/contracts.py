@@ -141,7 +141,40 @@ class Trials:
 
 @dataclass(frozen=True)
 class Path:
-    """A full ranking of the features (best first, no ties) and the steps that led to it."""
+    """A full ranking of the features (best first, no ties) and the steps that led to it.
+
+    Attributes
+    ----------
+    order : array of int of shape (n,)
+        The features, best first: a permutation of their numbers.
+    scores : array of shape (n,)
+        Criterion of each feature at the last step in which it was scored.
+    steps : tuple of Step
+        Sizes that the search went through, with the machine's objective and, where inner folds were used, a score.
+    stop_reason : str
+        Why the search ended, in words.
+    weights : tuple of array
+        Learned kernel weights of the first features of `order`, at the sizes that the search went through.
+    stop : StopInfo or None
+        Number of features chosen by the method, where it chooses one.
+    solutions : tuple of Solution
+        Solutions on that number of features, where the search computes them itself.
+    n_selected : int or None
+        Number of selected features.
+    scored_by : str
+        Name of the scores of the steps.
+    trials : Trials or None
+        Every subset that the search tried, where it keeps them.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> path = recipes.svm_rfe(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y).path_
+    >>> path.support(2), path.n_selected
+    (array([2, 6]), 2)
+    """
 
     order: IntArray  # (n,) a permutation
     scores: Array  # (n,) by feature: the criterion when the feature was last looked at

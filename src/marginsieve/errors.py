@@ -7,11 +7,28 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """A user's mistake, in a sentence that names the column, sample or parameter, and what would be accepted."""
+    """Invalid input, with a message that names the column, sample or parameter, and what would be accepted.
+
+    Examples
+    --------
+    >>> from marginsieve import InputError, recipes
+    >>> try:
+    ...     recipes.get("svm-rfee")
+    ... except InputError as error:
+    ...     print(error)
+    there is no method 'svm-rfee'; did you mean 'svm-rfe'?
+    """
 
 
 class SolverError(RuntimeError):
-    """HiGHS could not do what it was asked."""
+    """The solver of linear and mixed-integer programs (HiGHS) failed.
+
+    Examples
+    --------
+    >>> from marginsieve import SolverError
+    >>> issubclass(SolverError, RuntimeError)
+    True
+    """
 
 
 def many(count: int, thing: str) -> str:

@@ -20,7 +20,33 @@ from .products import removed
 
 @dataclass(frozen=True, eq=False)
 class ColumnView:
-    """The live features of a table as d columns; `owner` (d,) is the place of each one's feature."""
+    """The live features of a table as d columns, for machines that have weights instead of a kernel.
+
+    A category is a column for each of its levels; `owner` (d,) is the position of each column's feature.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The linear kernel.
+    table : TableView
+        Training rows.
+    feature_weight : array of shape (n,)
+        Weights w_j of all features, before the divisor; a column is multiplied by sqrt(w_j).
+    features : array of int of shape (p,)
+        The live features, sorted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.algebra import ColumnView
+    >>> from marginsieve.data.table import Schema
+    >>> from marginsieve.kernels import Linear
+    >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
+    >>> view = ColumnView(Linear(), Schema.of(X).table(X), np.array([1.0, 4.0]), np.arange(2))
+    >>> view.X
+    array([[1., 4.],
+           [3., 2.]])
+    """
 
     kernel: Kernel
     table: TableView

@@ -14,7 +14,38 @@ from .smooth import SmoothGram
 
 @dataclass(frozen=True, eq=False)
 class DistanceGram(SmoothGram):
-    """K = exp(A); columns are centred, which distances do not see and rounding does."""
+    """K = exp(A), A = -1/2 sum_j w_j (x_j - z_j)^2.
+
+    Columns are centered, which leaves distances unchanged and reduces rounding errors. A kernel's `bind` builds it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel with the outer function.
+    table : TableView
+        Training rows.
+    feature_weight : array of shape (n,)
+        Weights w_j of all features, before the divisor.
+    features : array of int of shape (p,)
+        The live features, sorted.
+    block : Block
+        Centered columns of the table kept as rows, shared by Grams over fewer features.
+    place : array of int of shape (p,)
+        Position of each live feature in the block.
+    product : array of shape (m, m)
+        Weighted sum of products over the live columns, before the divisor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.data.table import Schema
+    >>> from marginsieve.kernels import Gaussian
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])
+    >>> gram = Gaussian().bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> gram.matrix().round(3)
+    array([[1.   , 0.607],
+           [0.607, 1.   ]])
+    """
 
     @classmethod
     def columns_of(cls, table: TableView, live: IntArray) -> tuple[Matrix, Array | None]:

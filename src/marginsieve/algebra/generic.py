@@ -25,17 +25,38 @@ class Elementwise(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class GenericGram(Gram):
-    """The kernel algebra written down plainly: slow, obviously right, and enough for a kernel of a few lines.
+    """K = outer(sum_j w_j base_j(x_j, z_j)) for a kernel given by `base`, `outer` and `outer_derivative` alone.
+
+    It computes one matrix for each feature: slow, simple to check, and enough for a kernel of a few lines.
 
     Parameters
     ----------
     kernel : Kernel
-        It also has `base`, `outer` and `outer_derivative` (see `Elementwise`).
+        Kernel that also has `base`, `outer` and `outer_derivative` (see `Elementwise`).
     table : TableView
-    feature_weight : (n,) array
-        The weights w_j of all features, before the divisor.
-    features : (p,) array of int
+        Training rows.
+    feature_weight : array of shape (n,)
+        Weights w_j of all features, before the divisor.
+    features : array of int of shape (p,)
         The live features, sorted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.algebra import GenericGram
+    >>> from marginsieve.data.table import Schema
+    >>> from marginsieve.kernels import Linear
+    >>> class Laplacian(Linear):
+    ...     def base(self, u, v, kind, spread):
+    ...         return -np.abs(u - v)
+    ...     def outer(self, A):
+    ...         return np.exp(A)
+    ...     def outer_derivative(self, A, order=1):
+    ...         return np.exp(A)
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])
+    >>> GenericGram(Laplacian(), Schema.of(X).table(X), np.ones(2), np.arange(2)).matrix().round(3)
+    array([[1.   , 0.368],
+           [0.368, 1.   ]])
     """
 
     kernel: Kernel

@@ -16,7 +16,41 @@ from .smooth import SmoothGram
 
 @dataclass(frozen=True, eq=False)
 class ProductGram(SmoothGram):
-    """K = outer(sum_j w_j x_j z_j), outer a polynomial."""
+    """K = outer(sum_j w_j x_j z_j), outer a polynomial.
+
+    A kernel's `bind` builds it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel with the outer function and its derivatives.
+    table : TableView
+        Training rows.
+    feature_weight : array of shape (n,)
+        Weights w_j of all features, before the divisor.
+    features : array of int of shape (p,)
+        The live features, sorted.
+    block : Block
+        Columns of the table kept as rows, shared by Grams over fewer features.
+    place : array of int of shape (p,)
+        Position of each live feature in the block.
+    product : array of shape (m, m)
+        Weighted sum over the live columns, before the divisor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.data.table import Schema
+    >>> from marginsieve.kernels import Polynomial
+    >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
+    >>> gram = Polynomial(degree=2).bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> gram.matrix()
+    array([[ 36.,  36.],
+           [ 36., 121.]])
+    >>> gram.without(np.array([1])).matrix()
+    array([[  4.,  16.],
+           [ 16., 100.]])
+    """
 
     @classmethod
     def columns_of(cls, table: TableView, live: IntArray) -> tuple[Matrix, Array | None]:
@@ -71,7 +105,40 @@ class ProductGram(SmoothGram):
 
 @dataclass(frozen=True, eq=False)
 class LinearGram(ProductGram):
-    """K = sum_j w_j x_j z_j: everything about one feature is a product with its column."""
+    """K = sum_j w_j x_j z_j: everything about one feature is a product with its column.
+
+    A kernel's `bind` builds it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The linear kernel.
+    table : TableView
+        Training rows.
+    feature_weight : array of shape (n,)
+        Weights w_j of all features, before the divisor.
+    features : array of int of shape (p,)
+        The live features, sorted.
+    block : Block
+        Columns of the table kept as rows, shared by Grams over fewer features.
+    place : array of int of shape (p,)
+        Position of each live feature in the block.
+    product : array of shape (m, m)
+        Weighted sum over the live columns, before the divisor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.data.table import Schema
+    >>> from marginsieve.kernels import Linear
+    >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
+    >>> gram = Linear().bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> gram.matrix()
+    array([[ 5.,  5.],
+           [ 5., 10.]])
+    >>> gram.drop_one_change(np.array([1.0, -1.0]))
+    array([4., 1.])
+    """
 
     linear: ClassVar[bool] = True
 

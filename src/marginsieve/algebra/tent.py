@@ -16,7 +16,42 @@ from .tents import MISSING, Tents, weighted
 
 @dataclass(frozen=True, eq=False)
 class TentGram(BlockGram):
-    """K = sum_j w_j k_j; `tents` has the training rows in the coordinates of the tents."""
+    """K = sum_j w_j k_j, k_j the tents of the clinical kernel.
+
+    A kernel's `bind` builds it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The clinical kernel.
+    table : TableView
+        Training rows.
+    feature_weight : array of shape (n,)
+        Weights w_j of all features, before the divisor.
+    features : array of int of shape (p,)
+        The live features, sorted.
+    block : Block
+        Columns in the coordinates of their tents, kept as rows and shared by Grams over fewer features.
+    place : array of int of shape (p,)
+        Position of each live feature in the block.
+    product : array of shape (m, m)
+        Weighted sum over the live columns, before the divisor.
+    tents : Tents
+        Training rows in the coordinates of the tents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from marginsieve.data.table import Schema
+    >>> from marginsieve.kernels import Clinical
+    >>> X = pd.DataFrame({"age": [20.0, 40.0, 60.0], "stage": ["a", "b", "b"]})
+    >>> gram = Clinical().bind(Schema.of(X).table(X), np.full(2, 0.5), np.arange(2))
+    >>> gram.matrix()
+    array([[1.  , 0.25, 0.  ],
+           [0.25, 1.  , 0.75],
+           [0.  , 0.75, 1.  ]])
+    """
 
     tents: Tents
 

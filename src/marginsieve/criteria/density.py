@@ -17,20 +17,33 @@ REACH = 3.0  # bandwidths beyond the outermost rows
 
 
 class Density(BaseEstimator):
-    """1 - integral of min(p_+, p_-), by column: the part of the classes' densities that does not overlap.
+    """``1 - integral of min(p_+, p_-)``, by column: the part of the classes' densities that does not overlap.
 
-    Densities are Gaussian kernel estimates with bandwidth 1.06 s m_c^(-1/5), s the deviation inside the classes and m_c
-    the class's number of rows; class sizes do not enter otherwise. Categories have their shares. This is the overlap
-    idea of the paper below in its plainest form; the paper also looks at where a density is interrupted and at columns
-    that repeat each other.
-
-    Alibeigi, Hashemi and Hamzeh, DBFS: an effective density based feature selection scheme for small sample size and
-    high dimensional imbalanced data sets, Data and Knowledge Engineering 81-82 (2012) 67-103.
+    Densities are Gaussian kernel estimates with bandwidth 1.06 s m_c^(-1/5), s the standard deviation inside the
+    classes and m_c the class's number of rows; class sizes do not enter otherwise. Categories have their shares. This
+    is the overlap idea of the paper in its simplest form; the paper also considers where a density is interrupted and
+    columns that repeat each other.
 
     Parameters
     ----------
-    points : int
-        Where the densities are compared, evenly over the column's range and a little beyond.
+    points : int, default=64
+        Number of points, evenly spaced over the column's range and a little beyond, at which the densities are
+        compared.
+
+    References
+    ----------
+    Alibeigi, Hashemi and Hamzeh, DBFS: an effective density based feature selection scheme for small sample size and
+    high dimensional imbalanced data sets, Data and Knowledge Engineering 81-82 (2012) 67-103.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import Density
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=Density(), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)

@@ -27,16 +27,29 @@ class SymmetricalUncertainty(BaseEstimator):
 
     The weight of a column is the sum over the labels of its share in that label's total over all columns.
 
+    Parameters
+    ----------
+    cuts : "equal_frequency" or "mdl", default="equal_frequency"
+        How numbers are cut into levels: into levels of equal weight, or by class entropy with the stopping rule of
+        Fayyad and Irani, which leaves most columns of a wide table uncut and therefore without a weight.
+    bins : int, default=5
+        Number of levels of equal weight.
+
+    References
+    ----------
     Moayedikia, Ong, Boo, Yeoh and Jensen, Feature selection for high dimensional imbalanced class data using harmony
     search, Engineering Applications of Artificial Intelligence 57 (2017) 38-49, eqs. 1-5.
 
-    Parameters
-    ----------
-    cuts : "equal_frequency" or "mdl"
-        How numbers become levels: by equal weight, or by class entropy where that pays for itself (Fayyad and Irani),
-        which leaves most columns of a wide table uncut and therefore without a weight.
-    bins : int
-        Levels of equal weight.
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import SymmetricalUncertainty
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> criterion = SymmetricalUncertainty()
+    >>> selector = SVMSelector(criterion=criterion, search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
@@ -64,14 +77,28 @@ class SymmetricalUncertainty(BaseEstimator):
 class Hellinger(BaseEstimator):
     """sqrt(1 - sum_b sqrt(p_b q_b)) between the two classes' shares p, q over the levels of a column.
 
-    Class sizes do not enter. Cieslak and Chawla, Learning decision trees for unbalanced data, ECML PKDD 2008, 241-256.
+    Class sizes do not enter.
 
     Parameters
     ----------
-    cuts : "equal_frequency" or "mdl"
-        How numbers become levels.
-    bins : int
-        Levels of equal weight.
+    cuts : "equal_frequency" or "mdl", default="equal_frequency"
+        How numbers are cut into levels: into levels of equal weight, or by class entropy (Fayyad and Irani).
+    bins : int, default=5
+        Number of levels of equal weight.
+
+    References
+    ----------
+    Cieslak and Chawla, Learning decision trees for unbalanced data, ECML PKDD 2008, 241-256.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import Hellinger
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=Hellinger(), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
@@ -94,19 +121,32 @@ class Hellinger(BaseEstimator):
 class DecomposedHellinger(BaseEstimator):
     """The mean of the Hellinger distances between the smaller class and each of k parts of the larger one (D-HELL).
 
-    The larger class is split by k-means, so that no part of it rules a column's score by its number alone; the parts
-    count by their weight. The means start where the part of largest spread is cut across its main direction, again and
-    again (no random start). Missing cells count as the column's mean there.
-
-    Yin, Ge, Xiao, Wang and Quan, Feature selection for high-dimensional imbalanced data, Neurocomputing 105 (2013)
-    3-11.
+    The larger class is split by k-means, so that no part of it dominates a column's score by its number of rows alone;
+    the parts count by their weight. The initial centers come from cutting the part with the largest spread across its
+    main direction, again and again (no random start). Missing cells count as the column's mean there.
 
     Parameters
     ----------
-    n_clusters : int
-        Parts of the larger class, fewer where it has fewer rows.
-    bins : int
-        Levels of equal weight.
+    n_clusters : int, default=5
+        Number of parts of the larger class; fewer where it has fewer rows.
+    bins : int, default=5
+        Number of levels of equal weight.
+
+    References
+    ----------
+    Yin, Ge, Xiao, Wang and Quan, Feature selection for high-dimensional imbalanced data, Neurocomputing 105 (2013)
+    3-11.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import DecomposedHellinger
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> criterion = DecomposedHellinger(n_clusters=3)
+    >>> selector = SVMSelector(criterion=criterion, search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS

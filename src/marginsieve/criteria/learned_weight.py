@@ -12,7 +12,20 @@ from ..contracts import Array, Gram, LearnsWeights, ProblemView, Solution
 
 
 class LearnedWeight(BaseEstimator):
-    """mu_f of multiple kernel learning; most are exactly 0, and these rank by c'K_f c, the pull towards a weight."""
+    """mu_f of multiple kernel learning.
+
+    Most weights are exactly 0; features without a weight rank by c'K_f c, the gradient at zero weight.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import LearnedWeight
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector("clinical", "mkl", criterion=LearnedWeight(), n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
 
     requires: ClassVar[tuple[type, ...]] = (LearnsWeights,)
     ties_by = "features without a weight ranked by c'K_f c"

@@ -18,25 +18,40 @@ DIGITS = 12  # losses that agree so far are equal: sums of weights in another or
 
 
 class Loss(BaseEstimator):
-    """The loss of f_j(x) = sum_i c_i K(without j)(x_i, x) + b; a feature whose loss is small can go.
+    """The loss of f_j(x) = sum_i c_i K(without j)(x_i, x) + b; a feature whose loss is small can be dropped.
+
+    ::
 
         zero-one: share of the rows with y f_j <= 0          balanced: mean of the two classes' shares
         cost:     (fp * false positives + fn * false negatives) / rows
 
     Rows count by their sample weight. A loss takes few values, so many features tie: of equal losses the one with the
-    smaller margin change goes first. With more than two classes the losses of the class problems are added.
-
-    Maldonado, Weber and Famili, Feature selection for high-dimensional class-imbalanced data sets using support vector
-    machines, Information Sciences 286 (2014) 228-246.
+    smaller margin change is dropped first. With more than two classes the losses of the class problems are added.
 
     Parameters
     ----------
-    loss : "balanced", "zero-one" or "cost"
-    costs : (float, float)
-        Of a false positive and of a false negative, for loss="cost".
-    held_out : float in [0, 0.5]
-        The share of the training rows (of each class, groups kept together) on which the loss is measured; the machine
-        is then fitted on the others. 0 measures on the rows that the machine was fitted on.
+    loss : "balanced", "zero-one" or "cost", default="balanced"
+        Loss that is compared between features.
+    costs : (float, float), default=(1.0, 1.0)
+        Cost of a false positive and of a false negative, for loss="cost".
+    held_out : float, default=0.0
+        Share of the training rows (of each class, groups kept together), from 0 to 0.5, on which the loss is measured;
+        the machine is then fitted on the others. 0 measures it on the rows of the fit.
+
+    References
+    ----------
+    Maldonado, Weber and Famili, Feature selection for high-dimensional class-imbalanced data sets using support vector
+    machines, Information Sciences 286 (2014) 228-246.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import Loss
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=Loss("balanced"), search="backward", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     requires: ClassVar[tuple[type, ...]] = (HasMargin,)

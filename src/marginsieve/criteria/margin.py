@@ -12,12 +12,28 @@ from ..contracts import Array, Gram, HasMargin, ProblemView, Solution
 
 
 class MarginChange(BaseEstimator):
-    """|W^2 - W^2(without j)|, W^2 = c'Kc; on the linear kernel this is w_j^2 (Guyon et al. 2002).
+    """``|W^2 - W^2(without j)|``, W^2 = c'Kc; on the linear kernel this is w_j^2 (Guyon et al. 2002).
 
     Parameters
     ----------
-    exact : bool
-        To rounding on the Gaussian kernel too, by one kernel matrix for each feature; else within 1e-6 of the median.
+    exact : bool, default=False
+        Compute the change to rounding error on the Gaussian kernel too, by one kernel matrix for each feature;
+        otherwise it is accurate to 1e-6 of the median change.
+
+    References
+    ----------
+    Guyon, Weston, Barnhill and Vapnik, Gene selection for cancer classification using support vector machines, Machine
+    Learning 46 (2002) 389-422.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import MarginChange
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=MarginChange(), search="backward", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     requires: ClassVar[tuple[type, ...]] = (HasMargin,)

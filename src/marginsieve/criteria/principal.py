@@ -16,15 +16,26 @@ from ._columns import as_counts
 
 
 class Principal(BaseEstimator):
-    """sum_k lambda_k |v_kj| over the first principal components of the columns, lambda their variances, v unit vectors.
+    """``sum_k lambda_k |v_kj|`` over the first principal components of the columns, lambda their variances, v unit.
 
-    Labels do not enter; what oversampling adds to the rare class does. Standardise first. Missing cells count as the
+    Labels do not enter; rows that oversampling adds to the rare class do. Standardize first. Missing cells count as the
     column's mean.
 
     Parameters
     ----------
-    explained : float in (0, 1]
-        As many components as explain this share of the variance.
+    explained : float, default=0.95
+        Share of the variance, in (0, 1], that the components used explain.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import Principal
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> criterion = Principal(explained=0.9)
+    >>> selector = SVMSelector(criterion=criterion, search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS

@@ -22,18 +22,30 @@ class ReliefF(BaseEstimator):
     """sum_i [ - mean of d_j(i, hits) + sum_c P(c) / (1 - P(c_i)) mean of d_j(i, misses of class c) ] / m, by column j.
 
     Hits and misses of row i are its nearest rows of each class by the sum of d over the columns (their mean where cells
-    are missing). d is |u - v| / range for numbers and [u != v] for categories; in tables with both, numbers that
-    differ by more than a standard deviation count as 1, as in scikit-rebate. Where a cell is missing, or no neighbor
-    on one side has one, the row counts 0. All classes are taken together. A weight of 2 is a row twice; rows that are
-    equally near share their place.
-
-    Kononenko, Estimating attributes: analysis and extensions of RELIEF, ECML 1994, 171-182; Robnik-Sikonja and
-    Kononenko, Theoretical and empirical analysis of ReliefF and RReliefF, Machine Learning 53 (2003) 23-69.
+    are missing). d is ``|u - v| / range`` for numbers and [u != v] for categories; in tables with both, numbers that
+    differ by more than a standard deviation count as 1, as in scikit-rebate. Where a cell is missing, or no neighbor on
+    one side has one, the row counts 0. All classes enter together, not one against the rest. A weight of 2 is a row
+    twice; rows that are equally near share their place.
 
     Parameters
     ----------
-    n_neighbors : int
-        Neighbors of each class.
+    n_neighbors : int, default=10
+        Number of neighbors of each class.
+
+    References
+    ----------
+    Kononenko, Estimating attributes: analysis and extensions of RELIEF, ECML 1994, 171-182; Robnik-Sikonja and
+    Kononenko, Theoretical and empirical analysis of ReliefF and RReliefF, Machine Learning 53 (2003) 23-69.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import ReliefF
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=ReliefF(n_neighbors=5), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)

@@ -19,9 +19,19 @@ FLOOR = 0.05  # of the median pooled variance, added below
 
 
 class Fisher(BaseEstimator):
-    """|mean_+ - mean_-| / (var_+ + var_-), by column.
+    """``|mean_+ - mean_-| / (var_+ + var_-)``, by column.
 
-    It is not scale-free (a difference above, variances below): standardise first.
+    The score depends on the scale of a column (a difference above, variances below): standardize first.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import Fisher
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=Fisher(), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
@@ -32,10 +42,20 @@ class Fisher(BaseEstimator):
 
 
 class ShrunkenFisher(BaseEstimator):
-    """(mean_+ - mean_-)^2 / (var_+ + var_- + 0.05 of the median pooled variance), the variances shrunk.
+    """``(mean_+ - mean_-)^2 / (var_+ + var_- + 0.05 of the median pooled variance)``, the variances shrunk.
 
-    Each class's variance is drawn towards the pooled one of the column by 5 pseudo-observations, so that a column does
-    not win by a variance that is small by chance.
+    Each class's variance is shrunk towards the pooled variance of the column by 5 pseudo-observations, so that no
+    column ranks high because of a variance that is small by chance.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import ShrunkenFisher
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=ShrunkenFisher(), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
@@ -51,10 +71,24 @@ class ShrunkenFisher(BaseEstimator):
 
 
 class Fast(BaseEstimator):
-    """|AUC - 1/2| of each column alone: the chance that a positive has the larger value (ties count half).
+    """``|AUC - 1/2|`` of each column alone: the chance that a positive has the larger value (ties count half).
 
-    Chen and Wasikowski, FAST: a roc-based feature selection metric for small samples and imbalanced data
-    classification problems, KDD 2008, 124-132, with the exact area instead of one by thresholds.
+    The area is exact, not computed at a few thresholds as in the paper.
+
+    References
+    ----------
+    Chen and Wasikowski, FAST: a roc-based feature selection metric for small samples and imbalanced data classification
+    problems, KDD 2008, 124-132.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import Fast
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=Fast(), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
@@ -65,7 +99,18 @@ class Fast(BaseEstimator):
 
 
 class KolmogorovSmirnov(BaseEstimator):
-    """The largest distance between the two classes' distribution functions, by column."""
+    """The largest distance between the two classes' distribution functions, by column.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import KolmogorovSmirnov
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=KolmogorovSmirnov(), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
 

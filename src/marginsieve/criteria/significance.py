@@ -22,7 +22,20 @@ LOG_10 = float(np.log(10.0))
 
 
 class TTest(BaseEstimator):
-    """|t| of Welch's test: |mean_+ - mean_-| / sqrt(var_+ / m_+ + var_- / m_-); a weight of 2 counts as two samples."""
+    """``|mean_+ - mean_-| / sqrt(var_+ / m_+ + var_- / m_-)``: the size of t of Welch's test, by column.
+
+    A weight of 2 counts as two samples.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import TTest
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=TTest(), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
 
@@ -36,8 +49,18 @@ class ChiSquare(BaseEstimator):
 
     Parameters
     ----------
-    bins : int
-        Numbers with more distinct values than this are cut into so many levels of about equal weight.
+    bins : int, default=4
+        Number of levels of about equal weight into which numbers with more distinct values are cut.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import ChiSquare
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=ChiSquare(bins=4), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
@@ -58,10 +81,20 @@ class ChiSquare(BaseEstimator):
 class FisherExact(BaseEstimator):
     """-log10 p of Fisher's exact test (two-sided) between a column and the class; each category is a level.
 
-    Numbers with two values are taken as they are, any others are split at their median. Sums of weights are rounded.
-    With more than two levels it is the test of Freeman and Halton: the chance of all tables with the same margins that
-    are no likelier than the one seen. Where more than two million beginnings of tables would have to be looked at, the
-    chi-square test stands in for it.
+    Numbers with two values are used as they are, any others are split at their median. Sums of weights are rounded.
+    With more than two levels it is the test of Freeman and Halton: the probability of all tables with the same margins
+    that are no more likely than the observed one. Where more than two million partial tables would have to be
+    enumerated, the chi-square test is used instead.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import FisherExact
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=FisherExact(), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
@@ -75,7 +108,21 @@ class FisherExact(BaseEstimator):
 class MixedTest(BaseEstimator):
     """-log10 p of Welch's t-test for numbers, of Fisher's exact test for categories: a filter for mixed tables.
 
-    Booleans are categories. The tests are those of Paul and Dupont, Kernel methods for mixed feature selection.
+    Booleans are categories.
+
+    References
+    ----------
+    Paul and Dupont, Kernel methods for mixed feature selection.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import MixedTest
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion=MixedTest(), search="top_k", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)

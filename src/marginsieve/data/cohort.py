@@ -20,7 +20,30 @@ LEVELS = ("a", "b", "c")
 
 @dataclass(frozen=True)
 class Truth:
-    """What was planted: column names, and row numbers of the flipped labels."""
+    """The columns of a cohort that carry signal, and the row numbers of the flipped labels.
+
+    Attributes
+    ----------
+    relevant : tuple of str
+        Columns whose mean depends on the class.
+    interactions : tuple of (str, str)
+        Pairs of columns whose product depends on the class.
+    redundant : dict of str to str
+        Noisy copies, with the relevant column that each one copies.
+    categorical : tuple of str
+        Categorical columns whose levels depend on the class.
+    flipped : tuple of int
+        Row numbers of the labels that were flipped.
+    features : frozenset of str
+        Every column that carries signal.
+
+    Examples
+    --------
+    >>> from marginsieve.data import make_cohort
+    >>> truth = make_cohort(60, 10, n_relevant=2, flip=0.05, random_state=0).truth
+    >>> sorted(truth.features), len(truth.flipped)
+    (['g03', 'g07'], 3)
+    """
 
     relevant: tuple[str, ...]
     interactions: tuple[tuple[str, str], ...]
@@ -40,7 +63,24 @@ class Truth:
 
 @dataclass(frozen=True)
 class Cohort:
-    """A table X, its labels y ("case" and "control", some flipped), and the truth."""
+    """A generated table with its labels and the truth about them.
+
+    Attributes
+    ----------
+    X : DataFrame of shape (n_samples, n_features)
+        The table.
+    y : Series of shape (n_samples,)
+        The labels, "case" and "control", some of them flipped.
+    truth : Truth
+        The columns that carry signal and the flipped labels.
+
+    Examples
+    --------
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, random_state=0)
+    >>> cohort.frame(target="outcome").shape
+    (60, 11)
+    """
 
     X: pd.DataFrame
     y: pd.Series
@@ -65,13 +105,49 @@ def make_cohort(
     missing: float = 0.0,
     random_state: Any = 0,
 ) -> Cohort:
-    """Generate a cohort.
+    """Generate a table with labels and a known truth.
 
-    n_features numeric columns are standard normal. Of these, n_relevant are shifted in the cases by `effect` standard
-    deviations times a factor in [0.75, 1.25], up or down; n_interactions pairs have no effect alone, but the sign of
-    their product tells the class for nine samples in ten; n_redundant are noisy copies of relevant ones; the rest is
-    noise. n_categorical further columns have three levels; the levels of n_categorical_relevant of them depend on the
-    class. A share `flip` of the labels is wrong, a share `missing` of the cells is empty. Columns are shuffled.
+    The numeric columns are standard normal; columns are shuffled.
+
+    Parameters
+    ----------
+    n_samples : int, default=120
+        Number of rows.
+    n_features : int, default=500
+        Number of numeric columns; those that carry no signal are noise.
+    n_relevant : int, default=10
+        Numeric columns shifted in the cases by `effect` standard deviations times a factor in [0.75, 1.25], up or down.
+    n_interactions : int, default=0
+        Pairs of numeric columns without an effect alone, the sign of whose product is that of the class for nine
+        samples in ten.
+    n_redundant : int, default=0
+        Numeric columns that are noisy copies of relevant ones.
+    n_categorical : int, default=0
+        Number of further columns with three levels.
+    n_categorical_relevant : int, default=0
+        Categorical columns whose levels depend on the class.
+    prevalence : float, default=0.3
+        Share of cases.
+    effect : float, default=1.0
+        Shift of the relevant columns, in standard deviations.
+    flip : float, default=0.0
+        Share of labels that are wrong.
+    missing : float, default=0.0
+        Share of cells that are empty.
+    random_state : int, Generator or None, default=0
+        Seed of the random numbers.
+
+    Returns
+    -------
+    Cohort
+        The table, its labels and the truth.
+
+    Examples
+    --------
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, prevalence=0.25, random_state=0)
+    >>> cohort.X.shape, int((cohort.y == "case").sum()), sorted(cohort.truth.relevant)
+    ((60, 10), 15, ['g03', 'g07'])
     """
     import pandas as pd
 

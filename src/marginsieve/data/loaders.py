@@ -14,7 +14,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A binary problem: table, labels (the positive class by name, the others "rest"), the positive class's name."""
+    """A binary problem with a name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+    X : DataFrame of shape (n_samples, n_features)
+        The table.
+    y : Series of shape (n_samples,)
+        The labels: the positive class by its name, the others "rest".
+    positive : str
+        Name of the positive class.
+
+    Examples
+    --------
+    >>> from marginsieve.data import NamedTable, make_cohort
+    >>> cohort = make_cohort(40, 10, n_relevant=2, random_state=0)
+    >>> table = NamedTable("TINY", cohort.X, cohort.y, positive="case")
+    >>> table.name, table.X.shape
+    ('TINY', (40, 10))
+    """
 
     name: str
     X: pd.DataFrame
@@ -27,14 +47,14 @@ _loaders: dict[str, Loader] = {}
 
 
 def register_tables(names: Iterable[str], load: Loader) -> None:
-    """Make tables known by name, so that suites can name them.
+    """Register tables by name, so that suites can name them.
 
     Parameters
     ----------
     names : iterable of str
-        The names of the tables; case, spaces and hyphens do not matter when one is asked for.
+        Names of the tables; case, spaces and hyphens are ignored when a table is loaded.
     load : callable
-        Takes a name and returns a `NamedTable`.
+        Function that takes a name and returns a `NamedTable`.
 
     Examples
     --------
@@ -50,7 +70,7 @@ def register_tables(names: Iterable[str], load: Loader) -> None:
 
 
 def load_table(name: str) -> NamedTable:
-    """A registered table.
+    """Load a registered table.
 
     Parameters
     ----------
@@ -60,6 +80,7 @@ def load_table(name: str) -> NamedTable:
     Returns
     -------
     NamedTable
+        The table with its labels.
 
     Examples
     --------

@@ -29,33 +29,55 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
     """A support vector machine on sum_f mu_f K_f, one kernel per column, that learns mu >= 0, sum(mu) = 1.
 
     The weights have an l1 penalty: most are exactly 0. With more than two classes there is one machine for each class
-    against the rest, with weights of its own.
-
-    Lanckriet, De Bie, Cristianini, Jordan and Noble, A statistical framework for genomic data fusion, Bioinformatics 20
-    (2004) 2626-2635; on the clinical kernel: Paul and Dupont, Kernel methods for mixed feature selection.
+    against the rest, each with separate weights.
 
     Parameters
     ----------
-    kernel : "clinical", "linear" or kernel
+    kernel : "clinical", "linear" or Kernel, default="clinical"
         Clinical: numbers and categories together, cells may be missing. Linear: numbers alone.
-    C : float
-        The price of a margin error.
-    class_weight : None, "balanced" or dict
-    standardize : bool
-        Bring every column to mean 0 and variance 1 over the training rows; the clinical kernel needs no such thing.
-    kinds : dict of column name to "real", "ordinal", "nominal" or "boolean"
-        Overrides what the dtypes say.
-    tol : float
-        The relative duality gap at which the solver stops.
-    max_iter : int
-        Machines solved before it stops without having converged.
+    C : float, default=1.0
+        Cost of a margin error.
+    class_weight : None, "balanced" or dict, default=None
+        Weight of each class; "balanced" gives both sides of each binary problem the same total weight.
+    standardize : bool, default=False
+        Scale every column to mean 0 and variance 1 over the training rows; the clinical kernel does not need it.
+    kinds : dict of column name to kind, or None, default=None
+        Kinds of columns ("real", "ordinal", "nominal" or "boolean") where they differ from what the dtypes imply.
+    tol : float, default=1e-3
+        Relative duality gap at which the solver stops.
+    max_iter : int, default=1000
+        Machines solved before the solver stops without having converged.
 
     Attributes
     ----------
-    weights_ : (n,), or (classes, n) where there are more than two: mu; columns that do not vary have none
-    gap_ : the relative duality gap, the largest where there are several machines
-    objective_ : the machine's objective, their sum where there are several
-    n_iter_ : the machines solved
+    classes_ : array of shape (n_classes,)
+        The classes.
+    weights_ : array of shape (n,), or (n_classes, n) with more than two classes
+        The weights mu; columns that do not vary have weight 0.
+    gap_ : float
+        Relative duality gap, the largest where there are several machines.
+    objective_ : float
+        Objective of the machine, the sum where there are several.
+    n_iter_ : int
+        Number of machines solved.
+    n_features_in_ : int
+        Number of columns in `fit`.
+    feature_names_in_ : array of shape (n,)
+        Names of the columns in `fit`, where they have names.
+
+    References
+    ----------
+    Lanckriet, De Bie, Cristianini, Jordan and Noble, A statistical framework for genomic data fusion, Bioinformatics 20
+    (2004) 2626-2635; on the clinical kernel: Paul and Dupont, Kernel methods for mixed feature selection.
+
+    Examples
+    --------
+    >>> from marginsieve import MKLClassifier
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> classifier = MKLClassifier().fit(cohort.X, cohort.y)
+    >>> round(float(classifier.weights_.sum()), 6)
+    1.0
     """
 
     def __init__(
@@ -77,7 +99,31 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLClassifier:
-        """Learn the weights and the machine."""
+        """Learn the weights of the kernels and the machine.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Array, pandas, polars or arrow table.
+        y : array-like of shape (n_samples,)
+            The classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weight of each row; rows of weight 0 are left out.
+
+        Returns
+        -------
+        MKLClassifier
+            The fitted classifier.
+
+        Examples
+        --------
+        >>> from marginsieve import MKLClassifier
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> classifier = MKLClassifier(C=1.0).fit(cohort.X, cohort.y)
+        >>> cohort.X.columns[classifier.weights_.argsort()[-2:]].sort_values().tolist()
+        ['g03', 'g07']
+        """
         machine, kernel = MKL(C=self.C, tol=self.tol, max_iter=self.max_iter), kernel_of(self.kernel)
         machine.check()
         check_class_weight(self.class_weight)
@@ -112,14 +158,52 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """(rows,), positive for classes_[1]; (rows, classes) where there are more than two."""
+        """Decision values.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Positive for classes_[1]; of shape (n_samples, n_classes) with more than two classes.
+
+        Examples
+        --------
+        >>> from marginsieve import MKLClassifier
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> MKLClassifier().fit(cohort.X, cohort.y).decision_function(cohort.X).shape
+        (60,)
+        """
         check_is_fitted(self)
         Z, machine = self._ready.rows(read_new(self, X)), self._ready.problem.machine
         values = np.column_stack([machine.decision(solution, self._gram, Z) for solution in self._solutions])
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> Any:
-        """The class of each row."""
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The predicted classes.
+
+        Examples
+        --------
+        >>> from marginsieve import MKLClassifier
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> MKLClassifier().fit(cohort.X, cohort.y).predict(cohort.X).shape
+        (60,)
+        """
         value = self.decision_function(X)
         return self.classes_[value.argmax(axis=1) if value.ndim == 2 else (value > 0).astype(np.intp)]
 

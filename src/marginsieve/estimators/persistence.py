@@ -68,21 +68,22 @@ def _names() -> dict[type, str]:
 
 
 def save(model: SVMSelector, path: str | File) -> File:
-    """Write a fitted selector to a file, whole or not at all.
+    """Write a fitted selector to a file, atomically.
 
-    It holds what predictions need, the training rows of the selected columns among it. A sampler or a splitter of
-    another library is left out: it is not needed any more.
+    The file holds what predictions need, including the training rows of the selected columns. A sampler, a splitter
+    or a random generator of another library is left out, since predictions do not need it.
 
     Parameters
     ----------
     model : SVMSelector
-        Fitted.
-    path : path
-        Where to write it.
+        A fitted selector.
+    path : str or path
+        File to write.
 
     Returns
     -------
     Path
+        The file.
 
     Examples
     --------
@@ -100,8 +101,9 @@ def save(model: SVMSelector, path: str | File) -> File:
     check_is_fitted(model)
     writer = _Writer()
     params = model.get_params(deep=False)
-    for name in ("sampler", "cv"):
-        if not (isinstance(params[name], (int, str, type(None))) or type(params[name]) in _names()):
+    for name in ("sampler", "cv", "random_state"):
+        plain = isinstance(params[name], (int, np.integer, str, type(None)))
+        if not (plain or type(params[name]) in _names()):
             del params[name]
     fitted = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
     suspects = getattr(model, "suspects_", None)
@@ -140,16 +142,17 @@ def _plain_model(model: Model) -> dict[str, Any]:
 
 
 def load(path: str | File) -> SVMSelector:
-    """Read what `save` wrote; anything else is refused.
+    """Read a selector that `save` wrote; any other file is refused.
 
     Parameters
     ----------
-    path : path
+    path : str or path
         A model file, or a result folder that holds one.
 
     Returns
     -------
     SVMSelector
+        The fitted selector.
 
     Examples
     --------
@@ -239,12 +242,12 @@ class _Writer:
 
     def encode(self, value: Any) -> Any:
         """Plain JSON; a TypeError names what has no place in a file."""
+        if isinstance(value, np.generic):  # some of numpy's scalars are also floats or strings
+            return {"$scalar": self.encode(value.item()), "dtype": value.dtype.str}
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, (int, float)):
             return value if isinstance(value, int) or math.isfinite(value) else {"$float": repr(value)}
-        if isinstance(value, np.generic):
-            return {"$scalar": self.encode(value.item()), "dtype": value.dtype.str}
         if isinstance(value, np.ndarray):
             return self._array(value)
         if is_sparse(value):

@@ -22,10 +22,27 @@ AT_ONCE = 2000  # rows whose distances to all training rows are looked at togeth
 
 @dataclass(frozen=True)
 class Prediction:
-    """A row for each sample (`predicted`, `score`, perhaps `probability`, `far`), and what to know about them.
+    """Predictions for new rows, with remarks about them.
 
-    `score` is above 0 for the positive class; of more than two classes it is that of the predicted one. `far` marks
-    samples that are further from every training sample than any training sample is from its nearest one.
+    Attributes
+    ----------
+    table : DataFrame
+        One row for each sample. `predicted`: the class. `score`: the decision value, above 0 for the positive class;
+        with more than two classes that of the predicted one. `probability`: of the positive class (of the predicted one
+        with more than two), where the model has probabilities. `far`: whether the sample is further from every training
+        sample than any training sample is from its nearest one.
+    notes : tuple of str
+        Remarks, for example about unknown columns or levels.
+
+    Examples
+    --------
+    >>> from marginsieve import predict, recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> model = recipes.fisher(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> prediction = predict(model, cohort.X)
+    >>> prediction.table.columns.tolist(), prediction.notes
+    (['predicted', 'score', 'far'], ())
     """
 
     table: pd.DataFrame
@@ -33,7 +50,29 @@ class Prediction:
 
 
 def predict(model: SVMSelector, frame: Any) -> Prediction:
-    """What a fitted selector says of the rows of a pandas table; only the selected columns have to be there."""
+    """Predict the rows of a pandas table; only the selected columns have to be present.
+
+    Parameters
+    ----------
+    model : SVMSelector
+        A fitted selector.
+    frame : DataFrame
+        New rows. Columns are matched by name.
+
+    Returns
+    -------
+    Prediction
+        A table with one row for each sample, and remarks.
+
+    Examples
+    --------
+    >>> from marginsieve import predict, recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> model = recipes.fisher(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> predict(model, cohort.X[["g03", "g07"]]).table.shape
+    (60, 3)
+    """
     import pandas as pd
 
     names, support = model.columns_.names, model.support_

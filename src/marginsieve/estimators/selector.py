@@ -31,88 +31,103 @@ def _probability_is_on(selector: SVMSelector) -> bool:
 
 
 class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin, BaseEstimator):
-    """Selects features with a support vector machine and classifies with what it selected.
+    """Selects features with a support vector machine and classifies with the selected features.
 
     Parameters
     ----------
-    kernel : str or Kernel
-        The kernel; a string names one with its defaults, as for the other three parts of a method.
+    kernel : str or Kernel, default="linear"
+        The kernel. A string names a kernel with its default parameters, as for the other three parts of a method;
         `marginsieve.recipes` has the named methods.
-    machine : str or Machine
-        What is solved on the kernel.
-    criterion : str, Criterion, filter or None
-        What a feature is worth: of a fitted machine, or of the labels alone. None where the search ranks by what it
-        learns.
-    search : str or Search
-        How subsets are walked over.
-    n_features_to_select : None, int, float, "one-se" or "best"
+    machine : str or Machine, default="c_svc"
+        The machine that is solved on the kernel or on the columns.
+    criterion : str, Criterion, filter or None, default="margin"
+        Score of a feature: of a fitted machine, or of the labels alone. None where the search ranks by what it learns.
+    search : str or Search, default="backward"
+        How subsets of features are searched.
+    n_features_to_select : None, int, float, "one-se" or "best", default=None
         A count, a share of the columns, or a rule on inner cross-validation: the smallest size within one standard
-        error of the best, or the best. None is the number that the method chooses itself where it does, else "one-se".
-    standardize : bool
-        Bring every column to mean 0 and variance 1 over the training rows.
-    prefilter : (criterion, int) or None
-        Search only among this many best columns of a filter, for example ("fisher", 2000).
-    sampler : imbalanced-learn sampler, "smote" or None
-        Oversamples the training rows; held-out rows are never touched.
-    ensemble : int or None
-        Average the ranking over this many stratified subsamples of 80 % of the rows. The rows that they leave out take
-        the place of the inner folds: they choose the number of features and the threshold.
-    keep : list of column names or numbers
+        error of the best, or the best. None is the number of features chosen by the method where it chooses one, else
+        "one-se".
+    standardize : bool, default=False
+        Scale every column to mean 0 and variance 1 over the training rows.
+    prefilter : (filter, int) or None, default=None
+        Search only among this number of best columns of a filter, for example ("fisher", 2000).
+    sampler : imbalanced-learn sampler, "smote" or None, default=None
+        Oversamples the training rows; held-out rows are never changed.
+    ensemble : int or None, default=None
+        Average the ranking over this number of stratified subsamples of 80 % of the rows. The rows that they leave out
+        replace the inner folds: they choose the number of features and the threshold.
+    keep : list of column names or numbers, or None, default=None
         Features that are always selected; they count towards the size.
-    kinds : dict of column name to "real", "ordinal", "nominal" or "boolean"
-        Overrides what the dtypes say.
-    class_weight : None, "balanced" or dict
-    negative_weight : float
-        Multiplies the cost of every sample that is not of the positive class.
-    positive : label or None
-        The class of interest; the rarer one by default. It decides costs and reports, not the order of `classes_`.
-    threshold : "auto", "balanced", "margin", float or (fp, fn)
-        Where the decision value is cut. "balanced": halfway between the medians of the classes' decision values on
-        inner folds that neither the machine nor the selection saw. "margin": at 0. A number: there, on the machine's
-        own scale with the positive class above. A pair of costs: the cheapest cut on the inner folds. "auto":
-        "margin" if a class_weight dict or negative_weight is given or there are more than two classes, else "balanced".
-    probability : bool
+    kinds : dict of column name to kind, or None, default=None
+        Kinds of columns ("real", "ordinal", "nominal" or "boolean") where they differ from what the dtypes imply.
+    class_weight : None, "balanced" or dict, default=None
+        Weight of each class; "balanced" gives both sides of each binary problem the same total weight.
+    negative_weight : float, default=1.0
+        Factor on the cost of every sample that is not of the positive class.
+    positive : label or None, default=None
+        The class of interest; None is the rarer one. It affects costs and reports, not the order of `classes_`.
+    threshold : "auto", "balanced", "margin", float or (float, float), default="auto"
+        Threshold of the decision value. "balanced": halfway between the medians of the classes' decision values on
+        inner folds that neither the machine nor the selection saw. "margin": 0. A number: that value, on the machine's
+        scale with the positive class above. A pair of costs (of a false positive, of a false negative): the threshold
+        with the lowest cost on the inner folds. "auto": "margin" if a class_weight dict or negative_weight is given or
+        there are more than two classes, else "balanced".
+    probability : bool, default=False
         Fit a sigmoid to the inner folds' decision values, for `predict_proba`.
-    max_samples : int or None
-        Train on at most this many rows: all positives and a weighted sample of negatives. Needed above 10,000 rows.
-    similar : float or None
-        Columns whose correlation with a selected one is at least this in size are named with it in `groups_` (for the
-        200 best selected ones), since the choice among them is nearly random; None looks for none.
-    resamples : int
-        Fits on subsamples that tell how often a suspect of a machine with the ramp loss is left out; 0 for none.
-    cv : int or splitter
+    max_samples : int or None, default=None
+        Train on at most this number of rows: all positives and a weighted sample of negatives. Needed above 10,000
+        rows.
+    similar : float or None, default=0.95
+        Columns whose correlation with a selected one is at least this in absolute value are listed with it in `groups_`
+        (for the 200 best selected ones), since the choice among them is nearly random; None skips this.
+    resamples : int, default=50
+        Number of fits on subsamples that estimate how often a suspect of a machine with the ramp loss is left out; 0
+        for none.
+    cv : int or splitter, default=5
         The inner folds.
-    n_jobs : int or None
-        Workers for the inner folds or the members of an ensemble; the result does not depend on it.
-    random_state : int, RandomState or None
+    n_jobs : int or None, default=None
+        Number of workers for the inner folds or the members of an ensemble; the result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of the inner folds, subsamples and searches.
 
     Attributes
     ----------
-    support_ : (n,) array of bool
-        Which features are selected; `n_features_` is their number.
-    ranking_ : (n,) array of int
-        The place of each feature, 1 is the best.
-    scores_ : (n,) array
-        The criterion of each feature when it was last looked at.
+    support_ : array of bool of shape (n,)
+        Which features are selected.
+    n_features_ : int
+        Number of selected features.
+    ranking_ : array of int of shape (n,)
+        Rank of each feature, 1 is the best.
+    scores_ : array of shape (n,)
+        Criterion of each feature at the last step in which it was scored.
     path_ : Path
         The ranking, the sizes that the search went through, and their scores where inner folds were used.
-    classes_ : array
-        The classes; `positive_` is the class of interest.
+    classes_ : array of shape (n_classes,)
+        The classes.
+    positive_ : label
+        The class of interest.
     threshold_ : float
-        Where the decision value is cut, on the machine's own scale.
+        Threshold of the decision value, on the machine's scale.
+    rows_ : array of int
+        Numbers of the rows that the machine was trained on.
     groups_ : list of Group
-        The selected features that stand for near-duplicates.
+        The selected features with near-duplicates among the columns.
     constant_, duplicates_ : list
         Columns that do not vary, and groups of equal columns.
     notes_ : list of str
-        What to know about the fit; also given as warnings.
+        Remarks about the fit; also given as warnings.
     coef_, intercept_ : array
-        Where the machine is linear in the columns, in the units of the columns.
+        Coefficients in the units of the columns, where the machine is linear in the columns.
     objective_, bound_, gap_, status_ : float, float, float, str
-        Of machines that are linear programs.
+        Objective, lower bound, relative gap and status of machines that are linear programs.
     suspects_ : DataFrame
-        Of machines with the ramp loss: the samples that they left out, with the margin of each and how often resampled
+        For machines with the ramp loss: the samples that they left out, with the margin of each and how often resampled
         fits left it out.
+    n_features_in_ : int
+        Number of columns in `fit`.
+    feature_names_in_ : array of shape (n,)
+        Names of the columns in `fit`, where they have names.
 
     Examples
     --------
@@ -177,19 +192,28 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
 
         Parameters
         ----------
-        X : table
-            Array, pandas, polars, arrow, or scipy sparse with the linear kernel.
-        y : (rows,)
+        X : table of shape (n_samples, n_features)
+            Array, pandas, polars or arrow table; or a scipy sparse matrix with the linear kernel.
+        y : array-like of shape (n_samples,)
             The classes.
-        sample_weight : (rows,) or None
-            Rows of weight 0 are left out.
-        groups : (rows,) or None
-            Rows of one group never sit on both sides of an inner fold.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weight of each row; rows of weight 0 are left out.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Group of each row; rows of one group are never on both sides of an inner fold.
 
         Returns
         -------
         SVMSelector
-            Itself.
+            The fitted selector.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.get_feature_names_out()
+        array(['g03', 'g07'], dtype=object)
         """
         encoded = encode(self, X, y, self.kinds, sample_weight, groups)
         self._seed = seed_sequence(self.random_state)
@@ -229,20 +253,33 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
         self.n_features_ = int(self.support_.sum())
 
     def at_sizes(self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None) -> Iterator[SVMSelector]:
-        """For each size a copy of this fitted selector with that many features of the same path, cut at the margin.
+        """For each size, a copy of this fitted selector with that number of features of its path, with threshold 0.
 
-        The search is not run again, the machine is. Copies have no probabilities, no `groups_` and no `suspects_`.
+        The machine is fitted again, the search is not run again. Copies have no probabilities, no `groups_` and no
+        `suspects_`.
 
         Parameters
         ----------
-        X, y, sample_weight :
+        X, y : table and classes
             Those of `fit`.
         sizes : sequence of int
             Numbers of features; features to keep are in every copy.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            That of `fit`.
 
         Returns
         -------
         iterator of SVMSelector
+            A fitted selector for each size.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+        >>> [copy.n_features_ for copy in selector.at_sizes(cohort.X, cohort.y, [1, 5])]
+        [1, 5]
         """
         check_is_fitted(self)
         encoded = encode(clone(self), X, y, self.kinds, sample_weight)
@@ -272,12 +309,22 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
 
         Parameters
         ----------
-        X : table
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
 
         Returns
         -------
-        (rows,) array
-            Positive for classes_[1] and 0 at the cut; (rows, classes) where there are more than two.
+        array of shape (n_samples,)
+            Positive for classes_[1] and 0 at the threshold; of shape (n_samples, n_classes) with more than two classes.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.decision_function(cohort.X).shape
+        (60,)
         """
         check_is_fitted(self)
         return self._decision(read_new(self, X))
@@ -287,11 +334,22 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
 
         Parameters
         ----------
-        X : table
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
 
         Returns
         -------
-        (rows,) array
+        array of shape (n_samples,)
+            The predicted classes.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.predict(cohort.X).shape
+        (60,)
         """
         return self._called(self.decision_function(X))
 
@@ -310,24 +368,46 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
 
         Parameters
         ----------
-        X : table
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
 
         Returns
         -------
-        (rows, classes) array
+        array of shape (n_samples, n_classes)
+            Probability of each class, in the order of `classes_`.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, probability=True, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.predict_proba(cohort.X).shape
+        (60, 2)
         """
         return class_probability(self.decision_function(X), self._sigmoid)
 
     def transform(self, X: Any) -> Any:
-        """The selected columns, in the user's own type and dtypes.
+        """The selected columns, in the type and the dtypes of X.
 
         Parameters
         ----------
-        X : table
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
 
         Returns
         -------
-        table
+        table of shape (n_samples, number of selected features)
+            The selected columns.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.transform(cohort.X).columns.tolist()
+        ['g03', 'g07']
         """
         check_is_fitted(self)
         read_new(self, X)

@@ -45,30 +45,53 @@ def find_suspects(
     Each of `resamples` subsamples of 70 % of the rows gives a machine with an l1 penalty for each C and, where columns
     outnumber rows, three with an l2 penalty; a sample is judged only by machines that did not see it. A sigmoid that
     allows for wrong labels turns their mean decision value into the probability that the label is wrong, given how well
-    the classes can be told apart and how many labels look wrong altogether. Only a sample on the wrong side can be a
+    the classes can be separated and how many labels look wrong altogether. Only a sample on the wrong side can be a
     suspect.
 
     Parameters
     ----------
-    X, y : table and labels
-        Numbers, categories or both; two classes or more (then each class against the rest).
-    C : float or several
-        The price of a margin error. Several are averaged: which one is best depends on the table.
-    resamples : int
-        Subsamples of the rows.
-    clean_rate : float
+    X : table of shape (n_samples, n_features)
+        Numbers, categories or both.
+    y : array-like of shape (n_samples,)
+        The classes, two or more (then each class against the rest).
+    C : float or sequence of float, default=(0.05, 0.2, 1.0)
+        Cost of a margin error. The results of several are averaged: which one is best depends on the table.
+    resamples : int, default=50
+        Number of subsamples of the rows.
+    clean_rate : float, default=0.05
         At most this share of the correctly labelled samples is expected among the suspects, by the probabilities
         themselves: they are right as far as the sigmoid is, and not where columns have very long tails.
-    class_weight, kinds, sample_weight, groups, n_jobs :
-        As in SVMSelector and its `fit`; rows of one group are judged by machines that saw none of them.
-    random_state : int, RandomState or None
+    class_weight : None, "balanced" or dict, default="balanced"
+        Weight of each class, as in SVMSelector.
+    kinds : dict of column name to kind, or None, default=None
+        Kinds of columns, as in SVMSelector.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Weight of each sample; samples of weight 0 are left out.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Group of each row; rows of one group are judged by machines that saw none of them.
+    n_jobs : int or None, default=None
+        Number of workers; the result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of the subsamples.
 
     Returns
     -------
-    DataFrame indexed by sample (the index of a pandas X, else row numbers)
-        `suspicion`: the probability that the label is wrong; `margin`: the mean decision value of the machines that did
-        not see the sample, below 0 on the wrong side; `frequency`: the share of these machines that put it beyond the
-        opposite margin; `suspect`: whether it is one. Samples of weight 0 have no values.
+    DataFrame
+        One row for each sample, indexed by the index of a pandas X, else by row number. `suspicion`: the probability
+        that the label is wrong; `margin`: the mean decision value of the machines that did not see the sample, below 0
+        on the wrong side; `frequency`: the share of these machines that put it beyond the opposite margin; `suspect`:
+        whether it is one. Samples of weight 0 have no values.
+
+    Examples
+    --------
+    >>> from marginsieve import find_suspects
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 5, n_relevant=3, effect=4.0, flip=0.05, random_state=0)
+    >>> judged = find_suspects(cohort.X, cohort.y, resamples=10, random_state=0)
+    >>> judged.columns.tolist()
+    ['suspicion', 'margin', 'frequency', 'suspect']
+    >>> judged.index[judged["suspect"]].tolist() == list(cohort.truth.flipped)
+    True
     """
     selector = ramp_selector(class_weight, kinds)
     encoded = encode(selector, X, y, kinds, sample_weight, groups)

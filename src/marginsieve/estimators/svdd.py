@@ -22,28 +22,49 @@ from .inputs import read_new, read_training
 
 
 class SVDD(OutlierMixin, BaseEstimator):
-    """The smallest soft sphere around the rows, in the space of a kernel; what lies outside is an outlier.
-
-    Tax and Duin, Support vector data description, Machine Learning 54 (2004) 45-66.
+    """The smallest soft sphere around the rows, in the space of a kernel; a row outside is an outlier.
 
     Parameters
     ----------
-    kernel : str or kernel
-    r : float in (0, 1]
-        At most about this share of the rows lies outside.
-    r_out : float, 0 or more
-        At most about this share of the known outliers lies inside.
-    standardize : bool
-        Bring every column to mean 0 and variance 1 over the training rows.
-    tol : float
-        The KKT violation at which the solver stops; rows so near the sphere count as inside.
+    kernel : str or Kernel, default="gaussian"
+        The kernel, by name or as an object.
+    r : float, default=0.1
+        Upper bound, in (0, 1], on the share of the rows outside the sphere (approximately).
+    r_out : float, default=0.1
+        Upper bound on the share of the known outliers inside the sphere (approximately); 0 leaves them out of the fit.
+    standardize : bool, default=False
+        Scale every column to mean 0 and variance 1 over the training rows.
+    tol : float, default=1e-4
+        KKT violation at which the solver stops; rows this close to the sphere count as inside.
 
     Attributes
     ----------
-    radius_ : the sphere's radius
-    offset_ : minus its square; ``decision_function = score_samples - offset_``
-    support_ : numbers of the rows that carry the centre; `dual_coef_` are their weights in it
-    residual_ : the KKT violation at which the solver stopped
+    radius_ : float
+        Radius of the sphere.
+    offset_ : float
+        Minus the squared radius; ``decision_function = score_samples - offset_``.
+    support_ : array of int
+        Numbers of the rows with a nonzero coefficient in the center.
+    dual_coef_ : array
+        Coefficients of these rows in the center.
+    residual_ : float
+        KKT violation at which the solver stopped.
+    n_features_in_ : int
+        Number of columns in `fit`.
+    feature_names_in_ : array of shape (n,)
+        Names of the columns in `fit`, where they have names.
+
+    References
+    ----------
+    Tax and Duin, Support vector data description, Machine Learning 54 (2004) 45-66.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve import SVDD
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> SVDD(r=0.1).fit(X).predict([[0.0, 0.0], [9.0, 9.0]])
+    array([ 1, -1])
     """
 
     def __init__(
@@ -61,7 +82,33 @@ class SVDD(OutlierMixin, BaseEstimator):
         self.tol = tol
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, outliers: Any = None) -> SVDD:  # noqa: ARG002
-        """Describe the rows; `outliers` (rows,) marks those that are known not to belong. y is ignored."""
+        """Fit the sphere around the rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Array, pandas, polars or arrow table.
+        y : None, default=None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weight of each row.
+        outliers : array-like of bool of shape (n_samples,) or None, default=None
+            Marks rows that are known not to belong to the others; they are kept outside the sphere.
+
+        Returns
+        -------
+        SVDD
+            The fitted detector.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from marginsieve import SVDD
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> detector = SVDD().fit(X, outliers=X[:, 0] > 1.5)
+        >>> detector.radius_ > 0
+        True
+        """
         machine = Sphere(r=self.r, r_out=self.r_out, tol=self.tol)
         machine.check()
         kernel = kernel_of(self.kernel)
@@ -98,7 +145,27 @@ class SVDD(OutlierMixin, BaseEstimator):
         return self
 
     def score_samples(self, X: Any) -> Array:
-        """(rows,) minus the squared distance from the centre: higher is more like the training rows."""
+        """Minus the squared distance from the center: higher means more similar to the training rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The scores.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from marginsieve import SVDD
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> near, far = SVDD().fit(X).score_samples([[0.0, 0.0], [9.0, 9.0]])
+        >>> bool(near > far)
+        True
+        """
         check_is_fitted(self)
         Z = read_new(self, X)
         Z = Z if self._scaling is None else self._scaling.apply(Z)
@@ -106,11 +173,49 @@ class SVDD(OutlierMixin, BaseEstimator):
         return np.asarray(self._solution.intercept - self._centre - outside)
 
     def decision_function(self, X: Any) -> Array:
-        """(rows,) R^2 - d^2: negative outside the sphere."""
+        """R^2 - d^2: the squared radius minus the squared distance from the center, negative outside the sphere.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The decision values.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from marginsieve import SVDD
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> SVDD().fit(X).decision_function([[0.0, 0.0], [9.0, 9.0]]) > 0
+        array([ True, False])
+        """
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> IntArray:
-        """(rows,) 1 inside the sphere, -1 outside."""
+        """1 for rows inside the sphere, -1 for rows outside.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        array of int of shape (n_samples,)
+            1 or -1 for each row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from marginsieve import SVDD
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> SVDD().fit(X).predict([[0.0, 0.0], [9.0, 9.0]])
+        array([ 1, -1])
+        """
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,68 +15,136 @@ from ..machines import MACHINES
 from ..problem import is_filter
 from ..searches import SEARCHES
 
+FOR_ALL = "criterion='mixed_test'"  # the filter that takes every kind of column
+
 
 def refuses(kernel: Kernel, machine: Machine, criterion: Criterion | Filter | None, search: Search) -> str | None:
     """Why this combination is not run, or None where it is."""
-    if machine.needs == "columns" and not kernel.linear:
-        use = _named("kernel", KERNELS, lambda one: one.linear)
-        return f"{_name(machine)} has weights for columns, not a kernel such as {_name(kernel)}: use {use}"
-    if machine.additive_only and not kernel.additive:
-        use = _named("kernel", KERNELS, lambda one: one.additive)
-        return f"{_name(machine)} weighs one kernel per feature and {_name(kernel)} is not a sum of such: use {use}"
+    if not _reads(machine, kernel):
+        if machine.needs == "columns":
+            why = f"{_name(machine)} has weights for columns, not a kernel such as {_name(kernel)}"
+        else:
+            why = f"{_name(machine)} weighs one kernel per feature and {_name(kernel)} is not a sum of such"
+        return f"{why}: use {_kernels(machine)}"
     if criterion is not None and not search.ranks_by:
         return (
             f"{_name(search)} ranks by the factors or weights that it learns, not by {_name(criterion)}: "
             "use criterion=None"
         )
-    if sentence := _lacks(search, machine):
-        return sentence
-    return _refuses_ranking(machine, criterion, search) if search.ranks_by else None
+    if _missing(search, machine):
+        ways = [_machines(search, kernel), _learning(machine), _ranking(machine)]
+        return _lacks(search, machine, ways)
+    return _refuses_ranking(kernel, machine, criterion, search) if search.ranks_by else None
 
 
-def _refuses_ranking(machine: Machine, criterion: Criterion | Filter | None, search: Search) -> str | None:
+def _refuses_ranking(
+    kernel: Kernel, machine: Machine, criterion: Criterion | Filter | None, search: Search
+) -> str | None:
     """Why this search cannot rank by this criterion, or None where it can."""
+    by_machine, by_labels = "criterion" in search.ranks_by, "filter" in search.ranks_by
     if criterion is None:
-        return f"{_name(search)} needs a criterion to rank by: use criterion='margin' or another name"
+        ways = [_criteria(machine) if by_machine else "", f"a filter such as {FOR_ALL}" if by_labels else ""]
+        if any(ways):
+            return f"{_name(search)} needs a criterion to rank by: use {_either(ways)}"
+        ways = [_learning(machine), f"search='top_k' with a filter such as {FOR_ALL}"]
+        return f"{_name(search)} needs a criterion to rank by, and none is about {_name(machine)}: use {_either(ways)}"
     if is_filter(criterion):
-        if "filter" in search.ranks_by:
+        if by_labels:
             return None
         return (
             f"{_name(criterion)} scores a column by the labels alone, so its order does not change while features "
             f"drop: use search='top_k' instead of {_name(search)}"
         )
-    if "criterion" not in search.ranks_by:
+    if not by_machine:
         return (
             f"{_name(search)} works on lists that a filter ranked, and {_name(criterion)} is about a machine: use "
-            "criterion='mixed_test'"
+            f"{FOR_ALL}"
         )
-    return _lacks(criterion, machine)
+    if _missing(criterion, machine):
+        learning = _learning(machine)
+        ways = [_machines(criterion, kernel), _criteria(machine), learning and f"{learning} with criterion=None"]
+        return _lacks(criterion, machine, ways)
+    return None
 
 
-def _lacks(part: Any, machine: Machine) -> str | None:
-    """What a search or criterion requires of the machine, where the machine lacks it."""
-    missing = next((one for one in part.requires if not isinstance(machine, one)), None)
-    if missing is None:
-        return None
-    need = (missing.__doc__ or missing.__name__).split(":")[0].splitlines()[0].rstrip(". ")
-    fitting = [_named("machine", MACHINES, lambda one: isinstance(one, missing))]
-    fitting += [_named("criterion", CRITERIA, lambda one: one.requires and not _lacks(one, machine))]
-    fitting += [_named("search", SEARCHES, lambda one: one.requires and not _lacks(one, machine))]
+# -- what fits ------------------------------------------------------------------------------------------------------
+
+
+def _reads(machine: Machine, kernel: Kernel) -> bool:
+    """Whether a machine can work on a kernel."""
+    return kernel.linear if machine.needs == "columns" else kernel.additive or not machine.additive_only
+
+
+def _missing(part: Any, machine: Machine) -> Any:
+    """The first capability that a search or criterion requires of the machine and the machine lacks, or None."""
+    return next((one for one in part.requires if not isinstance(machine, one)), None)
+
+
+def _lacks(part: Any, machine: Machine, ways: Iterable[str]) -> str:
+    """What a search or criterion requires of the machine, in the words of the capability, and the ways out."""
+    missing = _missing(part, machine)
+    text = (missing.__doc__ or f"Has {missing.__name__}").split(":")[0].splitlines()[0].rstrip(". ")
     return (
-        f"{_name(part)} needs a machine that {need[0].lower()}{need[1:]}, and {_name(machine)} does not: use "
-        f"{', or '.join(text for text in fitting if text)}"
+        f"{_name(part)} needs a machine that {text[0].lower()}{text[1:]}, and {_name(machine)} is not one: use "
+        f"{_either(ways) or 'another machine'}"
     )
 
 
-def _named(axis: str, known: Mapping[str, Any], fits: Any) -> str:
-    """The parts of an axis that fit, as one would write them; empty where none does."""
+# -- ways out, as one would write them; empty where there is none ---------------------------------------------------
+
+
+def _kernels(*machines: Machine) -> str:
+    return _named("kernel", KERNELS, lambda one: all(_reads(machine, one) for machine in machines))
+
+
+def _machines(part: Any, kernel: Kernel) -> str:
+    """Machines that have what a search or criterion requires, and another kernel where none of them reads this one."""
+    able = [machine for make in MACHINES.values() if not _missing(part, machine := make())]
+    if any(_reads(machine, kernel) for machine in able):
+        return _named("machine", MACHINES, lambda one: not _missing(part, one) and _reads(one, kernel))
+    machines, kernels = _named("machine", MACHINES, lambda one: not _missing(part, one)), _kernels(*able)
+    return f"{machines} with {kernels}" if machines and kernels else machines
+
+
+def _criteria(machine: Machine) -> str:
+    """Criteria that are about this machine."""
+    return _named("criterion", CRITERIA, lambda one: bool(one.requires) and not _missing(one, machine))
+
+
+def _learning(machine: Machine) -> str:
+    """Searches that rank by what they learn and take this machine."""
+    return _named("search", SEARCHES, lambda one: not one.ranks_by and not _missing(one, machine))
+
+
+def _ranking(machine: Machine) -> str:
+    """Searches that rank by a criterion, and the criteria that are about this machine."""
+    criteria = _criteria(machine)
+    searches = _named("search", SEARCHES, lambda one: "criterion" in one.ranks_by and not _missing(one, machine))
+    return f"{searches} with {criteria}" if searches and criteria else ""
+
+
+def _named(axis: str, known: Mapping[str, Any], fits: Callable[[Any], bool]) -> str:
+    """The parts of an axis that fit: axis='a', 'b' or 'c'."""
     names = [repr(name) for name, make in known.items() if fits(make())]
-    return f"{axis}={' or '.join(names)}" if names else ""
+    head = f"{', '.join(names[:-1])} or " if len(names) > 1 else ""
+    return f"{axis}={head}{names[-1]}" if names else ""
+
+
+def _either(ways: Iterable[str]) -> str:
+    return ", or ".join(way for way in ways if way)
 
 
 def _name(part: Any) -> str:
     """What a part is called; a filter may be a function."""
     return str(getattr(part, "__name__", type(part).__name__))
+
+
+def _shown(part: Any) -> str:
+    """A part with its parameters; a function by its name."""
+    return str(getattr(part, "__name__", repr(part)))
+
+
+# -- tables and classes ---------------------------------------------------------------------------------------------
 
 
 def kinds_taken(kernel: Kernel, machine: Machine | None = None) -> frozenset[str]:
@@ -108,10 +176,10 @@ def refuses_mixed(
     wrong = [(axis, part) for axis, part in parts if part is not None and not _takes_categories(axis, part)]
     if wrong and (columns := _columns(table, lambda kind: kind == "nominal")):
         axis, part = wrong[0]
-        return (
-            f"{axis} is {part!r} and columns hold categories ({listing(columns)}): use it on tables of numbers alone, "
-            "or the filter for both, mixed_test"
-        )
+        ways = "encode them as numbers, or leave the sampler out"
+        if axis != "sampler":
+            ways = "use it on tables of numbers alone, or the filter for both, mixed_test"
+        return f"{axis} is {_shown(part)} and columns hold categories ({listing(columns)}): {ways}"
     if sampler is not None and not table.is_sparse and (lost := np.flatnonzero(np.isnan(table.Z).any(axis=0))).size:
         missing = listing([table.names[j] for j in lost])
         return f"sampler is {sampler!r} and cells are missing in {missing}: impute them, or leave the sampler out"
@@ -136,13 +204,12 @@ def refuses_classes(count: int, negative_weight: float, threshold: Any, search: 
     if search is not None and not search.multiclass:
         return (
             "Only binary classification is supported. The type of the target is multiclass: "
-            f"{_name(search)} shares one budget among the weights of one machine and y has {count} classes; use two, "
-            "or svm_l1"
+            f"{_name(search)} takes two classes and y has {count} classes; use two, or svm_l1"
         )
     if negative_weight != 1.0:
-        return f"negative_weight is {negative_weight!r} and y has {count} classes: use class_weight with so many"
+        return f"negative_weight is {negative_weight!r} and y has {count} classes: use class_weight instead"
     if not isinstance(threshold, str) or threshold not in ("auto", "margin"):
-        return f"threshold is {threshold!r} and y has {count} classes: a cut exists only between two"
+        return f"threshold is {threshold!r} and y has {count} classes: a cut exists only between two; use 'margin'"
     return None
 
 

@@ -18,13 +18,14 @@ from ..errors import InputError, listing
 class Clinical(BaseEstimator):
     """K(x, z) = sum_j w_j k_j(x_j, z_j), every w_j = 1 / n at the start; k_j as in `clinical_kernel`.
 
-    It sees each column in units of its training range, so that standardising would change nothing and is not done.
+    Each column is measured in units of its range over the training rows, so standardizing would change nothing and is
+    not done.
 
     Parameters
     ----------
-    average : bool
-        Divide by the number of live features instead of all: K is the mean over what is left, and C means the same at
-        every size.
+    average : bool, default=False
+        Divide by the number of live features instead of all features: K is the mean over the columns that are left, and
+        C has the same meaning at every size.
 
     Examples
     --------
@@ -60,19 +61,49 @@ class Clinical(BaseEstimator):
 def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:
     """(rows of A, rows of B): the mean over the columns of k_j, with ranges and levels from B, the training rows.
 
+    ::
+
         k_j(a, b) = 1 - |a - b| / range_j    continuous or ordinal, a and b within the range of B
         k_j(a, b) = 1 if a equals b, else 0   nominal and boolean
 
-    A missing cell has k_j = 0 against everything, itself included: nothing is imputed, and what is missing carries
-    signal. A category that B does not have is like nothing in B. Columns with nothing but missing cells in B are named
-    in a warning and left out of the mean. B is A by default. Tables of pandas, polars and arrow say what their columns
-    are (bool, category, string, ordered category); `kinds` says otherwise, for example {"stage": "ordinal"}; columns
-    of an array are called x0, x1, ...
+    A missing cell has k_j = 0 against everything, itself included: nothing is imputed. A category that does not occur
+    in B has k_j = 0 against every row of B. Columns in which every cell of B is missing are named in a warning and left
+    out of the mean.
 
-    With scikit-learn: SVC(kernel="precomputed") on clinical_kernel(train) and clinical_kernel(test, train), or, for an
-    array of numbers, SVC(kernel=clinical_kernel).
+    Parameters
+    ----------
+    A : table of shape (rows of A, n)
+        Rows to compare with those of B.
+    B : table of shape (rows of B, n) or None, default=None
+        Training rows; None is A. The columns must be those of A, in the same order.
+    kinds : dict of column name to kind, or None, default=None
+        Kinds of columns ("real", "ordinal", "nominal" or "boolean") where they differ from what the dtypes of a pandas,
+        polars or arrow table imply (bool, category, string, ordered category), for example {"stage": "ordinal"}. The
+        columns of an array are called x0, x1, ...
 
+    Returns
+    -------
+    array of shape (rows of A, rows of B)
+        The kernel matrix.
+
+    Notes
+    -----
+    With scikit-learn, use SVC(kernel="precomputed") on clinical_kernel(train) and clinical_kernel(test, train), or, for
+    an array of numbers, SVC(kernel=clinical_kernel).
+
+    References
+    ----------
     Daemen and De Moor, Development of a kernel function for clinical data, EMBC 2009, 5913-5917.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from marginsieve.kernels import clinical_kernel
+    >>> train = pd.DataFrame({"age": [20.0, 40.0, 60.0], "stage": ["a", "b", "b"]})
+    >>> clinical_kernel(train)
+    array([[1.  , 0.25, 0.  ],
+           [0.25, 1.  , 0.75],
+           [0.  , 0.75, 1.  ]])
     """
     left, right = _coordinates(A, B, kinds, "the clinical kernel")
     return tents.weighted(left, np.full(len(right), 1.0 / len(right)), right)
@@ -81,14 +112,42 @@ def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = Non
 def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:
     """(rows of A, rows of B): the heterogeneous Euclidean-overlap distance, ranges and levels from B, training rows.
 
+    ::
+
         d(a, b)^2 = sum_j d_j^2,   d_j = 1 - k_j of `clinical_kernel`: |a_j - b_j| / range_j, or 0 if equal and else 1
 
-    A missing cell is at distance 1 from everything, another missing cell included, so that d(a, a) > 0 where cells of
-    a are missing. Values outside the range of B are clipped to it; columns without an observed cell in B are named in
-    a warning and left out.
+    A missing cell is at distance 1 from everything, another missing cell included, so that d(a, a) > 0 where cells of a
+    are missing. Values outside the range of B are clipped to it; columns without an observed cell in B are named in a
+    warning and left out.
 
+    Parameters
+    ----------
+    A : table of shape (rows of A, n)
+        Rows to compare with those of B.
+    B : table of shape (rows of B, n) or None, default=None
+        Training rows; None is A. The columns must be those of A, in the same order.
+    kinds : dict of column name to kind, or None, default=None
+        Kinds of columns ("real", "ordinal", "nominal" or "boolean") where they differ from what the dtypes imply.
+
+    Returns
+    -------
+    array of shape (rows of A, rows of B)
+        The distances.
+
+    References
+    ----------
     Wilson and Martinez, Improved heterogeneous distance functions, Journal of Artificial Intelligence Research 6 (1997)
     1-34.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from marginsieve.kernels import heom_distances
+    >>> train = pd.DataFrame({"age": [20.0, 40.0, 60.0], "stage": ["a", "b", "b"]})
+    >>> heom_distances(train).round(3)
+    array([[0.   , 1.118, 1.414],
+           [1.118, 0.   , 0.5  ],
+           [1.414, 0.5  , 0.   ]])
     """
     left, right = _coordinates(A, B, kinds, "the HEOM distance")
     return np.sqrt(tents.squares(left, right))

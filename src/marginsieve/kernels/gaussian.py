@@ -15,10 +15,10 @@ class Gaussian(BaseEstimator):
 
     Parameters
     ----------
-    width : "auto" or float
-        The root of the weight that every w_j starts from; "auto" is 1 / sqrt(sum of the feature variances), frozen at
-        fit.
-    average : bool
+    width : "auto" or float, default="auto"
+        Square root of the weight that every w_j starts from; "auto" is 1 / sqrt(sum of the feature variances), computed
+        once per fit.
+    average : bool, default=False
         Divide the exponent by the number of live features; "auto" then uses the mean variance.
 
     Examples

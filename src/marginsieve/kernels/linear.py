@@ -14,8 +14,8 @@ class Linear(BaseEstimator):
 
     Parameters
     ----------
-    average : bool
-        Divide by the number of live features, so that C means the same at every size.
+    average : bool, default=False
+        Divide by the number of live features, so that C has the same meaning at every size.
 
     Examples
     --------

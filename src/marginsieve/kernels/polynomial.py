@@ -18,11 +18,12 @@ class Polynomial(BaseEstimator):
 
     Parameters
     ----------
-    degree : int
-    width : "auto" or float
-        The root of the weight that every w_j starts from; "auto" is 1 / sqrt(sum of the feature variances), frozen at
-        fit.
-    average : bool
+    degree : int, default=3
+        Degree of the polynomial.
+    width : "auto" or float, default="auto"
+        Square root of the weight that every w_j starts from; "auto" is 1 / sqrt(sum of the feature variances), computed
+        once per fit.
+    average : bool, default=False
         Divide the sum by the number of live features; "auto" then uses the mean variance.
 
     Examples

@@ -14,18 +14,30 @@ from ..solvers import smo as _smo
 
 
 class CSVC(BaseEstimator):
-    """C-SVC with a cost of its own for each sample.
+    """C-SVC with a separate cost for each sample.
+
+    ::
 
         max_alpha  sum(alpha) - 1/2 c'Kc,   c = alpha * y,   sum(c) = 0,   0 <= alpha_i <= C * cost_i
 
     Parameters
     ----------
-    C : float
-        The price of a margin error.
-    tol : float
-        The KKT violation at which the solver stops, in units of the margin.
-    max_iter : int or None
-        Pair steps after which it stops without having converged; None is max(10^6, 1000 m).
+    C : float, default=1.0
+        Cost of a margin error.
+    tol : float, default=1e-4
+        KKT violation at which the solver stops, in units of the margin.
+    max_iter : int or None, default=None
+        Pair steps after which the solver stops without having converged; None is max(10^6, 1000 m).
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.machines import CSVC
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(machine=CSVC(C=10.0), n_features_to_select=2, standardize=True, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     needs = "gram"

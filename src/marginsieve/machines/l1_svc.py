@@ -15,21 +15,33 @@ from ._leave_one_out import one_by_one
 
 
 class L1SVC(BaseEstimator):
-    """A sparse linear machine with a cost of its own for each sample; the intercept is not penalised.
+    """A sparse linear machine with a separate cost for each sample; the intercept is not penalized.
+
+    ::
 
         min_{w, b}  |w|_1 + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))^2
 
-    `weights` of the solution are w; `coef` are the dual variables c_i = 2 C cost_i y_i max(0, 1 - y_i f_i), so that
-    X'c is the gradient that is compared with the penalty's slope of 1.
+    `weights` of the solution are w; `coef` are the dual variables c_i = 2 C cost_i y_i max(0, 1 - y_i f_i), so that X'c
+    is the gradient that is compared with the penalty's slope of 1.
 
     Parameters
     ----------
-    C : float
-        The price of a margin error.
-    tol : float
-        The KKT violation at which the solver stops, in units of the penalty's slope.
-    max_iter : int
-        Rounds of coordinate sweeps and Newton steps after which it stops without having converged.
+    C : float, default=1.0
+        Cost of a margin error.
+    tol : float, default=1e-4
+        KKT violation at which the solver stops, in units of the penalty's slope.
+    max_iter : int, default=1000
+        Rounds of coordinate sweeps and Newton steps after which the solver stops without having converged.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.machines import L1SVC
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(machine=L1SVC(C=0.1), criterion=None, search="learned", n_features_to_select=2)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     needs = "columns"

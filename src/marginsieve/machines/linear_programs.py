@@ -52,22 +52,30 @@ class LinearProgramMixin:
 
 
 class HingeSVC(LinearProgramMixin, BaseEstimator):
-    """A sparse linear machine with a cost of its own for each sample, as a linear program (SVM-l1).
+    """A sparse linear machine with a separate cost for each sample, as a linear program (SVM-l1).
+
+    ::
 
         min_{w, b}  |w|_1 + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))
 
-    A category has one weight for each level. `coef` of the solution are the dual variables times y: |X'coef| <= 1.
+    A category has one weight for each level. `coef` of the solution are the dual variables times y: ``|X'coef| <= 1``.
 
     Parameters
     ----------
-    C : float
-        The price of a margin error.
+    C : float, default=1.0
+        Cost of a margin error.
 
     Examples
     --------
     >>> from marginsieve import SVMSelector
-    >>> SVMSelector(machine="hinge", criterion=None, search="learned").machine
-    'hinge'
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.machines import HingeSVC
+    >>> from marginsieve.searches import LearnedPath
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> search = LearnedPath(points=10)
+    >>> selector = SVMSelector(machine=HingeSVC(C=1.0), criterion=None, search=search, n_features_to_select=2)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     truncated = False
@@ -85,18 +93,33 @@ class HingeSVC(LinearProgramMixin, BaseEstimator):
 
 
 class RampSVC(LinearProgramMixin, BaseEstimator):
-    """The same with the ramp loss (RL-l1-M): a sample beyond the opposite margin costs 2, however far it lies.
+    """A sparse linear machine with the ramp loss (RL-l1-M): beyond the opposite margin a sample costs 2, no more.
+
+    ::
 
         min_{w, b}  |w|_1 + C sum_i cost_i min(2, max(0, 1 - y_i (w'x_i + b)))
 
-    By the concave-convex procedure from the hinge loss: samples beyond the ramp are left out, the program is solved on
-    the others, until the objective stops falling: a local answer. `slack` of the solution is what each sample lacks to
-    its margin; above 2 it was left out, and its label is suspect.
+    It is solved by the concave-convex procedure, starting from the hinge loss: samples beyond the ramp are left out and
+    the program is solved on the others, until the objective stops falling; this gives a local optimum. `slack` of the
+    solution is what each sample lacks to its margin; a sample above 2 was left out, and its label is suspect.
 
     Parameters
     ----------
-    C : float
-        The price of a margin error.
+    C : float, default=1.0
+        Cost of a margin error.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.machines import RampSVC
+    >>> from marginsieve.searches import LearnedPath
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(
+    ...     machine=RampSVC(C=1.0), criterion=None, search=LearnedPath(points=10), n_features_to_select=2, resamples=0
+    ... )
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     truncated = True
@@ -116,19 +139,34 @@ class RampSVC(LinearProgramMixin, BaseEstimator):
 class ConcaveSVC(LinearProgramMixin, BaseEstimator):
     """Feature selection by a concave penalty (FSV): nearly the number of weights that differ from 0.
 
+    ::
+
         min_{w, b}  sum_k (1 - exp(-beta |w_k|)) + C sum_i cost_i max(0, 1 - y_i (w'x_i + b))
 
-    By successive linearisation from w = 0: each step is the l1 machine with prices beta exp(-beta |w_k|), and the
-    objective never rises, since the linearisation lies above. It ends where it does not fall: a local answer.
+    It is solved by successive linearization from w = 0: each step is the l1 machine with the penalty ``beta exp(-beta
+    |w_k|)`` on weight k. The objective never rises, since the linearization lies above it. The procedure ends where the
+    objective does not fall, at a local optimum.
 
     Parameters
     ----------
-    C : float
-        The price of a margin error.
-    beta : float
-        How soon a weight counts as one.
-    max_iter : int
-        Linear programs, at most.
+    C : float, default=10.0
+        Cost of a margin error.
+    beta : float, default=5.0
+        How fast the penalty saturates with the size of a weight.
+    max_iter : int, default=100
+        Largest number of linear programs.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.machines import ConcaveSVC
+    >>> from marginsieve.searches import LearnedPath
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> search = LearnedPath(points=10)
+    >>> selector = SVMSelector(machine=ConcaveSVC(C=10.0), criterion=None, search=search, n_features_to_select=2)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     def __init__(self, C: float = 10.0, beta: float = 5.0, max_iter: int = 100) -> None:

@@ -17,19 +17,31 @@ from ._leave_one_out import one_by_one
 class MKL(BaseEstimator):
     """C-SVC on K = sum_f mu_f K_f, mu >= 0 and sum(mu) = 1 learned with it; K_f is the kernel of feature f alone.
 
+    ::
+
         min over mu of  max_alpha  sum(alpha) - 1/2 c'K_mu c,   c = alpha * y,   sum(c) = 0,   0 <= alpha_i <= C cost_i
 
-    Most mu are exactly 0. `scale` of the solution is sqrt(mu) by feature of the table; `residual` is the duality gap,
-    of the primal objective. Kernels that are a sum over features only: linear and clinical.
+    Most mu are exactly 0. `scale` of the solution is sqrt(mu) by feature of the table; `residual` is the duality gap
+    relative to the primal objective. It takes kernels that are a sum over features: linear and clinical.
 
     Parameters
     ----------
-    C : float
-        The price of a margin error.
-    tol : float
-        The relative duality gap at which the solver stops.
-    max_iter : int
-        Machines solved before it stops without having converged.
+    C : float, default=1.0
+        Cost of a margin error.
+    tol : float, default=1e-3
+        Relative duality gap at which the solver stops.
+    max_iter : int, default=1000
+        Machines solved before the solver stops without having converged.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.machines import MKL
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector("clinical", MKL(C=1.0), criterion="learned", n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     needs = "gram"

@@ -15,22 +15,37 @@ from ..solvers import smo as _smo
 class Sphere(BaseEstimator):
     """The sphere around the majority class; y = -1 is a target, +1 a known outlier, t = -y and c = t * alpha.
 
+    ::
+
         max_c  sum_i c_i K_ii - c'Kc,   sum(c) = 1,   0 <= alpha_i <= C_i
         C_i = w_i / (r * sum of the targets' w),  w_i / (r_out * sum of the outliers' w) for outliers
 
     f(x) = d2(x) - R2, positive outside the sphere: d2(x) = K(x, x) - 2 sum_i c_i K(x_i, x) + c'Kc. A factor on the cost
-    of a whole class changes nothing: r and r_out are the two classes' prices.
+    of a whole class changes nothing: `r` and `r_out` set the costs of the two classes.
 
     Parameters
     ----------
-    r : float in (0, 1]
-        At most about this share of the targets lies outside.
-    r_out : float, 0 or more
-        At most about this share of the known outliers lies inside; 0 leaves the outliers out of the fit.
-    tol : float
-        The KKT violation at which the solver stops, in units of the mean squared distance from the mean.
-    max_iter : int or None
-        Pair steps after which it stops without having converged; None is max(10^6, 1000 m).
+    r : float, default=0.1
+        Upper bound, in (0, 1], on the share of the targets outside the sphere (approximately).
+    r_out : float, default=0.1
+        Upper bound on the share of the known outliers inside the sphere (approximately); 0 leaves the outliers out of
+        the fit.
+    tol : float, default=1e-4
+        KKT violation at which the solver stops, in units of the mean squared distance from the mean.
+    max_iter : int or None, default=None
+        Pair steps after which the solver stops without having converged; None is max(10^6, 1000 m).
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.machines import Sphere
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(
+    ...     "gaussian", Sphere(r=0.1), criterion="radius", n_features_to_select=2, standardize=True, random_state=0
+    ... )
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     needs = "gram"

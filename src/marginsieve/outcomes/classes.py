@@ -13,7 +13,40 @@ from .scores import balanced_accuracy, ranking_auc
 
 @dataclass(frozen=True)
 class Classes:
-    """So many classes, codes 0, 1, ...; of two one is positive, of more each has a problem against the rest."""
+    """Classes as an outcome, with codes 0, 1, ...: the binary problems, the costs of samples and the score.
+
+    With two classes there is one problem, in which one class is positive; with more, each class has a problem against
+    the rest.
+
+    Parameters
+    ----------
+    count : int
+        Number of classes.
+    positive : int, default=1
+        Code of the positive class of two.
+    class_weight : mapping of code to weight, "balanced" or None, default=None
+        Weight of each class; "balanced" gives both sides of each binary problem the same total weight.
+    negative_weight : float, default=1.0
+        Factor on the cost of every sample on the negative side.
+
+    Attributes
+    ----------
+    binary : bool
+        Whether there are two classes.
+    scored_by : str
+        Name of the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import Classes
+    >>> outcome = Classes(2, positive=1, class_weight="balanced")
+    >>> codes = np.array([0, 0, 0, 1])
+    >>> outcome.labels(codes)
+    array([[-1., -1., -1.,  1.]])
+    >>> outcome.costs(codes, np.ones(4)).round(2)
+    array([[0.67, 0.67, 0.67, 2.  ]])
+    """
 
     count: int
     positive: int = 1

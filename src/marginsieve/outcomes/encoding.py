@@ -16,7 +16,27 @@ from ..errors import InputError, listing
 
 @dataclass(frozen=True)
 class Target:
-    """Class labels (sorted), the code of each row's class, the rows' weights, and their groups as codes."""
+    """Class labels as codes, with the weights and groups of the rows.
+
+    Parameters
+    ----------
+    classes : array of shape (k,)
+        The class labels, sorted.
+    codes : array of int of shape (m,)
+        Code of each row's class: its position in `classes`.
+    weight : array of shape (m,)
+        Weight of each row.
+    groups : array of int of shape (m,) or None, default=None
+        Group of each row, as a code.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import Target
+    >>> target = Target(np.array(["case", "control"]), np.array([0, 1, 1]), np.ones(3))
+    >>> target.take(np.array([0, 2])).codes
+    array([0, 1])
+    """
 
     classes: Any
     codes: IntArray
@@ -30,7 +50,32 @@ class Target:
 
 
 def read_target(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Target:
-    """The target of the rows of X; refuses what is missing, infinite or continuous."""
+    """Encode the labels of the rows of X; missing, infinite and continuous labels are refused.
+
+    Parameters
+    ----------
+    X : table of shape (m, n)
+        The rows; only their number is used.
+    y : array-like of shape (m,)
+        The classes.
+    sample_weight : array-like of shape (m,) or None, default=None
+        Weight of each row; None is 1.
+    groups : array-like of shape (m,) or None, default=None
+        Group of each row.
+
+    Returns
+    -------
+    Target
+        Classes, codes, weights and groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import read_target
+    >>> target = read_target(np.zeros((3, 2)), ["case", "control", "case"])
+    >>> target.classes.tolist(), target.codes.tolist()
+    (['case', 'control'], [0, 1, 0])
+    """
     if isinstance(y, np.ma.MaskedArray):
         raise InputError("y is a masked array and its mask would be ignored: drop the masked rows")
     y = column_or_1d(_plain_labels(y), warn=True)
@@ -57,7 +102,26 @@ def read_target(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -
 
 
 def read_weight(sample_weight: Any, m: int) -> Array:
-    """(m,) the samples' weights, 1 by default, none below 0."""
+    """Check the samples' weights.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (m,), float or None
+        The weights, none below 0; None is 1 for each.
+    m : int
+        Number of samples.
+
+    Returns
+    -------
+    array of shape (m,)
+        The weights.
+
+    Examples
+    --------
+    >>> from marginsieve.outcomes import read_weight
+    >>> read_weight(None, 3)
+    array([1., 1., 1.])
+    """
     if sample_weight is None:
         return np.ones(m)
     weight = _check_sample_weight(sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True)
@@ -77,7 +141,23 @@ def _plain_labels(y: Any) -> Any:
 
 
 def check_classes(target: Target) -> None:
-    """At least two classes must have rows that count."""
+    """Refuse a target in which fewer than two classes, or not all classes, have rows.
+
+    Parameters
+    ----------
+    target : Target
+        Target of the rows that count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import check_classes, read_target
+    >>> check_classes(read_target(np.zeros((2, 1)), ["a", "b"]))
+    >>> check_classes(read_target(np.zeros((2, 1)), ["a", "a"]))
+    Traceback (most recent call last):
+        ...
+    marginsieve.errors.InputError: y holds one class only ('a'): a classifier needs at least two classes
+    """
     classes, counts = target.classes, np.bincount(target.codes, minlength=len(target.classes))
     if (counts > 0).sum() < 2:
         raise InputError(
@@ -88,7 +168,29 @@ def check_classes(target: Target) -> None:
 
 
 def positive_code(target: Target, positive: Any = None) -> int:
-    """The code of the class of interest: the one named, else the rarer of two (the second where they are even)."""
+    """The code of the class of interest.
+
+    Parameters
+    ----------
+    target : Target
+        Classes, codes and weights.
+    positive : label or None, default=None
+        Label of the class; None is the rarer of two classes (the second where they are equally
+        frequent), and the second of more than two.
+
+    Returns
+    -------
+    int
+        Its position in `target.classes`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import positive_code, read_target
+    >>> target = read_target(np.zeros((3, 1)), ["case", "control", "control"])
+    >>> positive_code(target), positive_code(target, "control")
+    (0, 1)
+    """
     if positive is None:
         counts = np.bincount(target.codes, weights=target.weight, minlength=len(target.classes))
         return 0 if len(counts) == 2 and counts[0] < counts[1] else 1

@@ -11,30 +11,121 @@ Splits = list[tuple[IntArray, IntArray]]
 
 
 def stratified_folds(codes: IntArray, groups: IntArray | None, folds: int, random_state: int) -> Splits:
-    """(train, test) row numbers of each fold."""
+    """Folds stratified by class, with the rows of a group in the same fold.
+
+    Parameters
+    ----------
+    codes : array of int of shape (m,)
+        Class of each row.
+    groups : array of int of shape (m,) or None
+        Group of each row.
+    folds : int
+        Number of folds.
+    random_state : int
+        Seed of the shuffling.
+
+    Returns
+    -------
+    list of (array, array)
+        Row numbers of the training part and of the test part of each fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import stratified_folds
+    >>> codes = np.array([0, 0, 1, 1])
+    >>> [np.bincount(codes[test]).tolist() for train, test in stratified_folds(codes, None, 2, 0)]
+    [[1, 1], [1, 1]]
+    """
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     splitter = kind(folds, shuffle=True, random_state=random_state)
     return list(splitter.split(np.zeros(len(codes)), codes, groups))
 
 
 def units_per_class(codes: IntArray, groups: IntArray | None = None, classes: int | None = None) -> list[int]:
-    """How many samples, or groups where there are any, each class has."""
+    """The number of samples, or of groups where there are any, in each class.
+
+    Parameters
+    ----------
+    codes : array of int of shape (m,)
+        Class of each row.
+    groups : array of int of shape (m,) or None, default=None
+        Group of each row.
+    classes : int or None, default=None
+        Number of classes; None counts those that occur in `codes`.
+
+    Returns
+    -------
+    list of int
+        A count for each class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import units_per_class
+    >>> units_per_class(np.array([0, 0, 1, 1]), groups=np.array([0, 0, 1, 2]))
+    [1, 2]
+    """
     units = np.arange(len(codes)) if groups is None else groups
     known = np.unique(codes) if classes is None else range(classes)
     return [len(np.unique(units[codes == code])) for code in known]
 
 
 def unit_name(groups: IntArray | None) -> str:
-    """What is counted: samples, or groups of them."""
+    """The name of what is counted: samples, or groups of them.
+
+    Parameters
+    ----------
+    groups : array of int of shape (m,) or None
+        Group of each row.
+
+    Returns
+    -------
+    str
+        "samples" or "groups".
+
+    Examples
+    --------
+    >>> from marginsieve.outcomes import unit_name
+    >>> unit_name(None)
+    'samples'
+    """
     return "samples" if groups is None else "groups"
 
 
 def left_out(
     codes: IntArray, groups: IntArray | None, share: float, rng: np.random.Generator, at_least: int, leave: int
 ) -> BoolArray:
-    """(m,) which rows are drawn: a share of each class, all rows of a group together.
+    """Draw a share of the rows of each class, all rows of a group together.
 
-    At least so many rows (or groups) of a class are drawn, and at least `leave` stay where they can.
+    Parameters
+    ----------
+    codes : array of int of shape (m,)
+        Class of each row.
+    groups : array of int of shape (m,) or None
+        Group of each row.
+    share : float
+        Share of each class that is drawn.
+    rng : numpy.random.Generator
+        Source of the random numbers.
+    at_least : int
+        Smallest number of rows (or groups) of a class that are drawn.
+    leave : int
+        Smallest number of rows (or groups) of a class that stay, where possible.
+
+    Returns
+    -------
+    array of bool of shape (m,)
+        Which rows are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import left_out
+    >>> codes = np.array([0] * 6 + [1] * 4)
+    >>> drawn = left_out(codes, None, 0.5, np.random.default_rng(0), at_least=1, leave=2)
+    >>> np.bincount(codes[drawn])
+    array([3, 2])
     """
     units = np.arange(len(codes)) if groups is None else groups
     chosen: set[int] = set()

@@ -19,8 +19,37 @@ def svm_rfe(
 ) -> SVMSelector:
     """Recursive elimination by the margin change of a support vector machine.
 
-    Guyon, Weston, Barnhill and Vapnik, Gene selection for cancer classification using support vector machines,
-    Machine Learning 46 (2002) 389-422.
+    Parameters
+    ----------
+    kernel : str or Kernel, default="linear"
+        Kernel of the machine, by name or as an object.
+    C : float, default=1.0
+        Cost of a margin error.
+    step : float or int, default=0.2
+        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Guyon, Weston, Barnhill and Vapnik, Gene selection for cancer classification using support vector machines, Machine
+    Learning 46 (2002) 389-422.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.svm_rfe(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _backward(kernel, CSVC(C=C), MarginChange(), step, {"standardize": standardize, **settings})
 
@@ -38,8 +67,33 @@ def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SV
 
     The kernel is the mean over the columns that are left.
 
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a margin error.
+    step : float or int, default=0.2
+        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Paul and Dupont, Kernel methods for mixed feature selection; kernel of Daemen and De Moor, Development of a kernel
     function for clinical data, EMBC 2009, 5913-5917.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 8, n_relevant=2, n_categorical=2, effect=2.0, missing=0.05, random_state=0)
+    >>> selector = recipes.clinical_rfe(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> set(selector.get_feature_names_out()) == set(cohort.truth.relevant)
+    True
     """
     return _backward(Clinical(average=True), CSVC(C=C), MarginChange(), step, settings)
 
@@ -50,8 +104,38 @@ def mkl_rfe(
 ) -> SVMSelector:
     """Recursive elimination by the weights that multiple kernel learning gives the features' clinical kernels.
 
-    Paul and Dupont, Kernel methods for mixed feature selection; the machine on what is selected is a support vector
-    machine (final="c_svc"), or the learned weights themselves (final=None).
+    Parameters
+    ----------
+    kernel : str, Kernel or None, default=None
+        Kernel of each feature, one that is a sum over features (clinical or linear); None is the clinical kernel,
+        averaged over the columns.
+    C : float, default=1.0
+        Cost of a margin error.
+    step : float or int, default=0.2
+        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
+    final : str, Machine or None, default="c_svc"
+        Machine fitted on the selected features: "c_svc" is a support vector machine with the same `C`, None is the
+        machine with the learned kernel weights.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Paul and Dupont, Kernel methods for mixed feature selection.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 8, n_relevant=2, n_categorical=2, effect=2.0, missing=0.05, random_state=0)
+    >>> selector = recipes.mkl_rfe(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> set(selector.get_feature_names_out()) == set(cohort.truth.relevant)
+    True
     """
     kernel = Clinical(average=True) if kernel is None else kernel_of(kernel)
     last = CSVC(C=C) if isinstance(final, str) and final == "c_svc" else final
@@ -72,8 +156,44 @@ def svm_bfe(
 ) -> SVMSelector:
     """Backward elimination by the loss (balanced, zero-one or with costs) that the machine has without a feature.
 
+    Parameters
+    ----------
+    kernel : str or Kernel, default="linear"
+        Kernel of the machine, by name or as an object.
+    C : float, default=1.0
+        Cost of a margin error.
+    loss : "balanced", "zero-one" or "cost", default="balanced"
+        Loss that is compared between features.
+    costs : (float, float), default=(1.0, 1.0)
+        Cost of a false positive and of a false negative, for loss="cost".
+    held_out : float, default=0.0
+        Share of the training rows, from 0 to 0.5, on which the loss is measured and on which the machine is not fitted;
+        0 measures it on the rows of the fit.
+    step : float or int, default=0.2
+        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Maldonado, Weber and Famili, Feature selection for high-dimensional class-imbalanced data sets using support vector
     machines, Information Sciences 286 (2014) 228-246.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.svm_bfe(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     criterion = Loss(loss=loss, costs=costs, held_out=held_out)
     return _backward(kernel, CSVC(C=C), criterion, step, {"standardize": standardize, **settings})
@@ -91,8 +211,43 @@ def svdd_rfe(
 ) -> SVMSelector:
     """Recursive elimination by the radius or the dual objective of a sphere around the majority class.
 
-    Jeong, Kang, Jeong and Kong, A new feature selection method for one-class classification problems, IEEE
-    Transactions on Systems, Man and Cybernetics C 42 (2012) 1500-1509.
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        Kernel of the machine, by name or as an object.
+    r : float, default=0.1
+        Upper bound, in (0, 1], on the share of the majority class outside the sphere (approximately).
+    r_out : float, default=0.1
+        Upper bound on the share of the other class inside the sphere (approximately); 0 leaves that class out of the
+        fit.
+    criterion : "radius", "dual", "radius_as_printed" or "dual_as_printed", default="radius"
+        Quantity whose change ranks the features. The first two drop first what shrinks the sphere most, the others what
+        changes it least, as published; see `marginsieve.criteria.SphereChange`.
+    step : float or int, default=0.2
+        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Jeong, Kang, Jeong and Kong, A new feature selection method for one-class classification problems, IEEE Transactions
+    on Systems, Man and Cybernetics C 42 (2012) 1500-1509.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.svdd_rfe(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     sphere = Sphere(r=r, r_out=r_out)
     return _backward(kernel, sphere, criterion_of(criterion), step, {"standardize": standardize, **settings})

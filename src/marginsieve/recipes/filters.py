@@ -30,8 +30,37 @@ def fisher(
 ) -> SVMSelector:
     """The best features by the Fisher score, then a support vector machine (or another machine) on them.
 
-    Score as in Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature
-    selection for SVM classification, Applied Soft Computing 67 (2018) 94-105, eq. 3.
+    Parameters
+    ----------
+    kernel : str or Kernel, default="linear"
+        Kernel of the machine, by name or as an object.
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    machine : str, Machine or None, default=None
+        Machine fitted on the selected features; None is a support vector machine with this `C`.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Score as in Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature selection
+    for SVM classification, Applied Soft Computing 67 (2018) 94-105, eq. 3.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.fisher(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _filter(Fisher(), C, {"kernel": kernel, "machine": machine, "standardize": standardize, **settings})
 
@@ -49,9 +78,38 @@ def stable_fisher(
 ) -> SVMSelector:
     """The Fisher score with shrunken variances, its ranking averaged over subsamples, then a support vector machine.
 
+    Parameters
+    ----------
+    kernel : str or Kernel, default="linear"
+        Kernel of the machine, by name or as an object.
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    ensemble : int or None, default=30
+        Number of subsamples over which the ranking is averaged; None ranks once, on all training rows.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     The score with variances shrunk as in Tusher, Tibshirani and Chu, Significance analysis of microarrays, PNAS 98
     (2001) 5116-5121; the average as in Abeel et al., Robust biomarker identification for cancer diagnosis with ensemble
     feature selection methods, Bioinformatics 26 (2010) 392-398.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.stable_fisher(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _filter(
         ShrunkenFisher(), C, {"kernel": kernel, "ensemble": ensemble, "standardize": standardize, **settings}
@@ -64,8 +122,37 @@ def su(
 ) -> SVMSelector:
     """The best features by symmetrical uncertainty with the class, then a support vector machine on them.
 
+    Parameters
+    ----------
+    cuts : "equal_frequency" or "mdl", default="equal_frequency"
+        How numbers are cut into levels: into levels of equal weight, or by class entropy (Fayyad and Irani).
+    bins : int, default=5
+        Number of levels of equal weight.
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Weights as in Moayedikia, Ong, Boo, Yeoh and Jensen, Feature selection for high dimensional imbalanced class data
     using harmony search, Engineering Applications of Artificial Intelligence 57 (2017) 38-49, eqs. 1-5.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.su(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _filter(SymmetricalUncertainty(cuts, bins), C, {"standardize": standardize, **settings})
 
@@ -76,7 +163,36 @@ def hellinger(
 ) -> SVMSelector:
     """The best features by the Hellinger distance between the classes, then a support vector machine on them.
 
+    Parameters
+    ----------
+    cuts : "equal_frequency" or "mdl", default="equal_frequency"
+        How numbers are cut into levels: into levels of equal weight, or by class entropy (Fayyad and Irani).
+    bins : int, default=5
+        Number of levels of equal weight.
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Cieslak and Chawla, Learning decision trees for unbalanced data, ECML PKDD 2008, 241-256.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.hellinger(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _filter(Hellinger(cuts, bins), C, {"standardize": standardize, **settings})
 
@@ -87,8 +203,39 @@ def d_hell(
 ) -> SVMSelector:
     """The larger class split into k parts by k-means, features by their Hellinger distances to the smaller one.
 
+    A support vector machine is fitted on the selected features.
+
+    Parameters
+    ----------
+    n_clusters : int, default=5
+        Number of parts of the larger class; fewer where it has fewer rows.
+    bins : int, default=5
+        Number of levels of equal weight.
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Yin, Ge, Xiao, Wang and Quan, Feature selection for high-dimensional imbalanced data, Neurocomputing 105 (2013)
     3-11.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.d_hell(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _filter(DecomposedHellinger(n_clusters, bins), C, {"standardize": standardize, **settings})
 
@@ -103,7 +250,36 @@ def d_hell(
 def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """The best features by ReliefF: differing to near rows of other classes, not to near rows of the own.
 
+    A support vector machine is fitted on the selected features.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Number of neighbors of each class that a row is compared with.
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Kononenko, Estimating attributes: analysis and extensions of RELIEF, ECML 1994, 171-182.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.relieff(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _filter(ReliefF(n_neighbors), C, {"standardize": standardize, **settings})
 
@@ -112,8 +288,33 @@ def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **s
 def dbfs(C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """The best features by how little the classes' densities overlap, then a support vector machine on them.
 
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     After Alibeigi, Hashemi and Hamzeh, DBFS: an effective density based feature selection scheme for small sample size
     and high dimensional imbalanced data sets, Data and Knowledge Engineering 81-82 (2012) 67-103.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.dbfs(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _filter(Density(), C, {"standardize": standardize, **settings})
 
@@ -122,8 +323,35 @@ def dbfs(C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelect
 def smote_relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """Classes made equally large by SMOTE, then features by ReliefF and a support vector machine.
 
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Number of neighbors of each class that a row is compared with.
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Chawla, Bowyer, Hall and Kegelmeyer, SMOTE: synthetic minority over-sampling technique, Journal of Artificial
     Intelligence Research 16 (2002) 321-357.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.smote_relieff(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _filter(ReliefF(n_neighbors), C, {"sampler": Smote(percent=None), "standardize": standardize, **settings})
 
@@ -132,8 +360,37 @@ def smote_relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = Tru
 def smote_pca(explained: float = 0.95, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """Classes made equally large by SMOTE, then features by their part in the principal components.
 
+    A support vector machine is fitted on the selected features.
+
+    Parameters
+    ----------
+    explained : float, default=0.95
+        Share of the variance, in (0, 1], that the components used explain.
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Chawla, Bowyer, Hall and Kegelmeyer, SMOTE: synthetic minority over-sampling technique, Journal of Artificial
     Intelligence Research 16 (2002) 321-357.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.smote_pca(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.n_features_
+    2
     """
     return _filter(Principal(explained), C, {"sampler": Smote(percent=None), "standardize": standardize, **settings})
 
@@ -156,9 +413,35 @@ def _filter(criterion: Any, C: float, settings: dict[str, Any]) -> SVMSelector:
 def hfs_nb(C: float = 1.0, merge_cv: int = 10, **settings: Any) -> SVMSelector:
     """Numbers ranked by t-test and categories by Fisher's exact test, merged by naive Bayes in inner folds.
 
+    The machine on the selected features is a support vector machine on the clinical kernel.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    merge_cv : int, default=10
+        Number of inner folds in which the two lists are merged; fewer where a class has fewer rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Paul and Dupont, Kernel methods for mixed feature selection, section 2, after Doquire and Verleysen, An hybrid
-    approach to feature selection for mixed categorical and continuous data, KDIR 2011, 394-401. The machine on what is
-    selected is a support vector machine on the clinical kernel.
+    approach to feature selection for mixed categorical and continuous data, KDIR 2011, 394-401.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 8, n_relevant=2, n_categorical=2, effect=2.0, missing=0.05, random_state=0)
+    >>> selector = recipes.hfs_nb(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> set(selector.get_feature_names_out()) == set(cohort.truth.relevant)
+    True
     """
     return _merged(C, Merge("naive_bayes", cv=merge_cv), settings)
 
@@ -167,9 +450,37 @@ def hfs_nb(C: float = 1.0, merge_cv: int = 10, **settings: Any) -> SVMSelector:
 def hfs_5nn(C: float = 1.0, merge_cv: int = 10, n_neighbors: int = 5, **settings: Any) -> SVMSelector:
     """Numbers ranked by t-test and categories by Fisher's exact test, merged by five nearest neighbors (HEOM).
 
+    The machine on the selected features is a support vector machine on the clinical kernel.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine on the selected features.
+    merge_cv : int, default=10
+        Number of inner folds in which the two lists are merged; fewer where a class has fewer rows.
+    n_neighbors : int, default=5
+        Number of neighbors that vote.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Paul and Dupont, Kernel methods for mixed feature selection, section 2, after Doquire and Verleysen, An hybrid
-    approach to feature selection for mixed categorical and continuous data, KDIR 2011, 394-401. The machine on what is
-    selected is a support vector machine on the clinical kernel.
+    approach to feature selection for mixed categorical and continuous data, KDIR 2011, 394-401.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 8, n_relevant=2, n_categorical=2, effect=2.0, missing=0.05, random_state=0)
+    >>> selector = recipes.hfs_5nn(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> set(selector.get_feature_names_out()) == set(cohort.truth.relevant)
+    True
     """
     return _merged(C, Merge("nearest_neighbors", cv=merge_cv, n_neighbors=n_neighbors), settings)
 
@@ -195,8 +506,50 @@ def symon(
 ) -> SVMSelector:
     """Harmony search over subsets of d features, weighed by symmetrical uncertainty, judged on validation rows.
 
+    Parameters
+    ----------
+    d : int, float or pair, default=0.2
+        Number of features of a subset: a count, a share of the columns, or the smallest and the largest of either; with
+        a pair the size is searched too.
+    ripple : int, default=1
+        Features added in each step of tuning, with one less removed, or the other way round.
+    pool : float or None, default=None
+        Search only among the `d` best features by weight and this share of the columns more; None searches all.
+    C : float, default=1.0
+        Cost of a margin error of the support vector machine.
+    kernel : str or Kernel, default="linear"
+        Kernel of the machine that is fitted on the subsets, by name or as an object.
+    machine : str, Machine or None, default=None
+        Machine fitted on the subsets; None is a support vector machine with this `C`.
+    criterion : str, Criterion, filter or None, default=None
+        Weights of the features; None is symmetrical uncertainty with `cuts` and `bins`.
+    cuts : "equal_frequency" or "mdl", default="equal_frequency"
+        How numbers are cut into levels: into levels of equal weight, or by class entropy (Fayyad and Irani).
+    bins : int, default=5
+        Number of levels of equal weight.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector and of the search, Harmony.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Moayedikia, Ong, Boo, Yeoh and Jensen, Feature selection for high dimensional imbalanced class data using harmony
     search, Engineering Applications of Artificial Intelligence 57 (2017) 38-49.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.symon(d=2, improvisations=20, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     known = Harmony().get_params()
     search = {name: settings.pop(name) for name in list(settings) if name in known}

@@ -29,8 +29,42 @@ def l1_cssvm(
 ) -> SVMSelector:
     """The linear support vector machine with an l1 penalty and squared hinge loss; features rank as they enter.
 
+    Parameters
+    ----------
+    kernel : str or Kernel, default="linear"
+        The linear kernel, by name or as an object.
+    C : float, default=1.0
+        Cost of a margin error at the end of the path.
+    points : int, default=40
+        Number of values of C on the path, each a fixed multiple of the one before.
+    final : str, Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
+    stop : "ranking" or "own", default="ranking"
+        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
+        are selected where `n_features_to_select` is None.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature selection for SVM
     classification, Applied Soft Computing 67 (2018) 94-105, eq. 6.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.l1_cssvm(points=10, n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _learned(
         L1SVC(C=C), LearnedPath(points, final, stop), {"kernel": kernel, "standardize": standardize, **settings}
@@ -48,7 +82,39 @@ def svm_l1(
 ) -> SVMSelector:
     """The linear machine with an l1 penalty and hinge loss, a linear program; features rank as they enter.
 
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a margin error at the end of the path.
+    points : int, default=40
+        Number of values of C on the path, each a fixed multiple of the one before.
+    final : str, Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
+    stop : "ranking" or "own", default="ranking"
+        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
+        are selected where `n_features_to_select` is None.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Bradley and Mangasarian, Feature selection via concave minimization and support vector machines, ICML 1998, 82-90.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.svm_l1(points=10, n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _learned(HingeSVC(C=C), LearnedPath(points, final, stop), {"standardize": standardize, **settings})
 
@@ -65,7 +131,41 @@ def fsv(
 ) -> SVMSelector:
     """A concave penalty, nearly the number of weights, by linear programs; features rank as they enter.
 
+    Parameters
+    ----------
+    C : float, default=10.0
+        Cost of a margin error at the end of the path.
+    beta : float, default=5.0
+        How fast the concave penalty saturates with the size of a weight.
+    points : int, default=40
+        Number of values of C on the path, each a fixed multiple of the one before.
+    final : str, Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
+    stop : "ranking" or "own", default="ranking"
+        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
+        are selected where `n_features_to_select` is None.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Bradley and Mangasarian, Feature selection via concave minimization and support vector machines, ICML 1998, 82-90.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.fsv(points=10, n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _learned(
         ConcaveSVC(C=C, beta=beta), LearnedPath(points, final, stop), {"standardize": standardize, **settings}
@@ -83,8 +183,40 @@ def ramp_svm(
 ) -> SVMSelector:
     """An l1 penalty with the ramp loss, which wrong labels far out cannot bend; features rank as they enter.
 
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a margin error at the end of the path.
+    points : int, default=40
+        Number of values of C on the path, each a fixed multiple of the one before.
+    final : str, Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
+    stop : "ranking" or "own", default="ranking"
+        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
+        are selected where `n_features_to_select` is None.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Baldomero-Naranjo, Martinez-Merino and Rodriguez-Chia, A robust SVM-based approach with feature selection and
     outliers detection for classification problems, Expert Systems with Applications 178 (2021) 115017.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.ramp_svm(points=10, n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     return _learned(RampSVC(C=C), LearnedPath(points, final, stop), {"standardize": standardize, **settings})
 
@@ -103,8 +235,48 @@ def fs_svm(
 ) -> SVMSelector:
     """The l1 machine with hinge loss within a budget of features, a mixed-integer program.
 
+    Parameters
+    ----------
+    budget : float, default=10
+        Number of features, or the total that their costs may reach.
+    solver : "daks", "exact" or "fast", default="daks"
+        How the program is solved: by descents, exchanges and swaps ("fast"), by these and then small exact programs
+        ("daks"), or by these and then branch and bound on the whole program ("exact"), which also gives a bound on the
+        objective.
+    C : float, default=1.0
+        Cost of a margin error.
+    feature_costs : mapping, sequence or None, default=None
+        Cost of each column, by name or in the order of the columns; None is a cost of 1 for each, as it is for columns
+        that a mapping does not name.
+    shakes : int, default=10
+        Number of random changes after which the exchanges start again; fewer above 200 samples.
+    time_limit : float or None, default=None
+        Seconds after which the best point so far is used; None is 60 for "fast", 180 for "daks" and 600 for "exact".
+    threshold : "margin", "auto", "balanced", float or (float, float), default="margin"
+        Threshold of the decision value, as in SVMSelector.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Labbe, Martinez-Merino and Rodriguez-Chia, Mixed integer linear programming for feature selection in support vector
     machine, Discrete Applied Mathematics 261 (2019) 276-304.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.fs_svm(budget=2, solver="fast", random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     search = Budget(budget, solver, feature_costs, shakes, time_limit)
     return _budgeted(HingeSVC(C=C), search, {"threshold": threshold, "standardize": standardize, **settings})
@@ -124,8 +296,48 @@ def ramp_fs(
 ) -> SVMSelector:
     """The ramp loss within a budget of features, a mixed-integer program that also names suspect labels (RL-FS-M).
 
+    Parameters
+    ----------
+    budget : float, default=10
+        Number of features, or the total that their costs may reach.
+    solver : "daks", "exact" or "fast", default="daks"
+        How the program is solved: by descents, exchanges and swaps ("fast"), by these and then small exact programs
+        ("daks"), or by these and then branch and bound on the whole program ("exact"), which also gives a bound on the
+        objective.
+    C : float, default=1.0
+        Cost of a margin error.
+    feature_costs : mapping, sequence or None, default=None
+        Cost of each column, by name or in the order of the columns; None is a cost of 1 for each, as it is for columns
+        that a mapping does not name.
+    shakes : int, default=10
+        Number of random changes after which the exchanges start again; fewer above 200 samples.
+    time_limit : float or None, default=None
+        Seconds after which the best point so far is used; None is 60 for "fast", 180 for "daks" and 600 for "exact".
+    threshold : "margin", "auto", "balanced", float or (float, float), default="margin"
+        Threshold of the decision value, as in SVMSelector.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
     Baldomero-Naranjo, Martinez-Merino and Rodriguez-Chia, A robust SVM-based approach with feature selection and
     outliers detection for classification problems, Expert Systems with Applications 178 (2021) 115017.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.ramp_fs(budget=2, solver="fast", random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
     search = Budget(budget, solver, feature_costs, shakes, time_limit)
     return _budgeted(RampSVC(C=C), search, {"threshold": threshold, "standardize": standardize, **settings})

@@ -23,11 +23,42 @@ Function = TypeVar("Function", bound=Callable[..., SVMSelector])
 
 @dataclass(frozen=True)
 class Recipe:
-    """A named method.
+    """A named method: the function that returns its selector, and what is known about it.
 
-    citation: keys of BibTeX entries. takes: "numbers", "categories", "missing", "sparse". cost: seconds of one fit with
-    its inner folds: at least, for a million cells, for a million pairs of rows. default_for: shapes of tables for which
-    a study runs it by itself, with its place.
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    function : callable
+        Function that returns a configured `SVMSelector`.
+    citation : tuple of str
+        Keys of BibTeX entries.
+    family : str
+        "elimination", "filter", "linear", "scaling" or "search".
+    takes : frozenset of str
+        Tables that it takes, of "numbers", "categories", "missing" and "sparse".
+    cost : (float, float, float), default=(3.0, 30.0, 15.0)
+        Seconds of one fit with its inner folds: at least, for a million cells, for a million pairs of rows.
+    measured : bool, default=False
+        Whether the cost was measured.
+    default_for : mapping of str to int, default={}
+        Shapes of tables for which a study runs the recipe by default, with its position.
+
+    Attributes
+    ----------
+    title : str
+        Name with hyphens, as on the command line.
+    does : str
+        First sentence of the function's docstring.
+    source : str
+        Where the method was published.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> recipe = recipes.entry("svm-rfe")
+    >>> recipe.title, recipe.family, sorted(recipe.takes)
+    ('svm-rfe', 'elimination', ['numbers', 'sparse'])
     """
 
     name: str
@@ -67,28 +98,29 @@ def register(
     default_for: Mapping[str, int] | None = None,
     bibtex: str = "",
 ) -> Callable[[Function], Function]:
-    """Make a function that returns a configured `SVMSelector` known as a method.
+    """Register a function that returns a configured `SVMSelector` as a method.
 
     Parameters
     ----------
     *citation : str
         BibTeX keys: in `references.bib`, or in `bibtex`.
     family : str
-        One of FAMILIES.
-    takes : str
-        What tables it takes, of "numbers", "categories", "missing" and "sparse", with spaces between.
-    cost : (float, float, float) or None
+        "elimination", "filter", "linear", "scaling" or "search".
+    takes : str, default="numbers"
+        Tables that it takes, of "numbers", "categories", "missing" and "sparse", separated by spaces.
+    cost : (float, float, float) or None, default=None
         Seconds of one fit with its inner folds: at least, for a million cells, for a million pairs of rows; None where
         that was not measured.
-    default_for : mapping of shape to place, or None
-        Shapes of tables (SHAPES) for which a study runs it by itself.
-    bibtex : str
-        Entries that `references.bib` does not have.
+    default_for : mapping of str to int, or None, default=None
+        Shapes of tables ("numbers", "rare class", "mixed", "mixed, rare class") for which a study runs the recipe by
+        default, with its position.
+    bibtex : str, default=""
+        BibTeX entries that `references.bib` does not have.
 
     Returns
     -------
     callable
-        A decorator that returns the function as it is.
+        A decorator that returns the function unchanged.
 
     Examples
     --------
@@ -124,6 +156,7 @@ def names() -> list[str]:
     Returns
     -------
     list of str
+        The names, in the order of registration.
 
     Examples
     --------
@@ -140,10 +173,12 @@ def entry(name: str) -> Recipe:
     Parameters
     ----------
     name : str
+        Name of the recipe.
 
     Returns
     -------
     Recipe
+        The function with its citation, family, cost and the tables that it takes.
 
     Examples
     --------
@@ -163,15 +198,17 @@ def entry(name: str) -> Recipe:
 
 
 def get(name: str) -> Callable[..., SVMSelector]:
-    """The recipe's function.
+    """The function of a recipe.
 
     Parameters
     ----------
     name : str
+        Name of the recipe; svm-rfe and svm_rfe are the same.
 
     Returns
     -------
     callable
+        Function that returns a configured `SVMSelector`.
 
     Examples
     --------
@@ -183,7 +220,24 @@ def get(name: str) -> Callable[..., SVMSelector]:
 
 
 def defaults(shape: str) -> tuple[str, ...]:
-    """The recipes that a study runs by itself on tables of this shape, the main one first."""
+    """The recipes that a study runs by default on tables of a shape, the main one first.
+
+    Parameters
+    ----------
+    shape : str
+        "numbers", "rare class", "mixed" or "mixed, rare class".
+
+    Returns
+    -------
+    tuple of str
+        Names of recipes.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> recipes.defaults("numbers")
+    ('stable_fisher', 'svm_rfe', 'l1_cssvm')
+    """
     chosen = [recipe for recipe in RECIPES.values() if shape in recipe.default_for]
     return tuple(recipe.name for recipe in sorted(chosen, key=lambda recipe: recipe.default_for[shape]))
 
@@ -197,12 +251,41 @@ def _shipped() -> dict[str, str]:
 
 
 def references() -> dict[str, str]:
-    """BibTeX entries by key."""
+    """The BibTeX entries of all recipes.
+
+    Returns
+    -------
+    dict of str to str
+        Entries by key.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> recipes.references()["guyon2002"].splitlines()[0]
+    '@article{guyon2002,'
+    """
     return {**_shipped(), **_extra}
 
 
 def reference_text(key: str) -> str:
-    """An entry as a line: authors, title, where and when."""
+    """A BibTeX entry as a line of text: authors, title, where and when.
+
+    Parameters
+    ----------
+    key : str
+        Key of the entry.
+
+    Returns
+    -------
+    str
+        The reference.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> recipes.reference_text("guyon2002").split(",")[0]
+    'Guyon'
+    """
     fields = {name: _plain(text) for name, text in _FIELD.findall(references()[key])}
     authors = [name.split(",")[0].strip() for name in re.split(r"\s+and\s+", fields.get("author", ""))]
     listed = ", ".join(authors[:-1]) + (" and " if len(authors) > 1 else "") + authors[-1]

@@ -13,9 +13,31 @@ from .figures import COLOURS, new_figure, save
 
 
 def plot_path(path: Path, file: str | File | None = None) -> Any:
-    """The scores of the path's sizes with one standard error to each side; the cut is marked.
+    """Plot the score against the number of features, with one standard error to each side and the selected size.
 
-    A harmony search without such scores shows every harmony and the best so far.
+    For a harmony search without such scores it shows the fitness of every subset and the best so far. It needs
+    matplotlib (the extra `marginsieve[plot]`).
+
+    Parameters
+    ----------
+    path : Path
+        Path with scores at two sizes or more, as with n_features_to_select="one-se" or "best".
+    file : str, path or None, default=None
+        File to write (.svg, .png or .pdf); None writes none.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> from marginsieve import plot_path, recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.fisher(n_features_to_select="best", random_state=0).fit(cohort.X, cohort.y)
+    >>> plot_path(selector.path_).axes[0].get_xlabel()
+    'number of features'
     """
     steps = sorted((step for step in path.steps if np.isfinite(step.score)), key=lambda step: step.size)
     if len(steps) < 2 and path.trials is not None:

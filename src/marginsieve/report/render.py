@@ -58,7 +58,28 @@ def register_section(title: str) -> Callable[[Section], Section]:
 
 
 def render(result: dict[str, Any]) -> str:
-    """The page of a result.json."""
+    """The report of a study as one HTML page without external resources.
+
+    Parameters
+    ----------
+    result : dict
+        The result of a study: `Study.result`, or the content of result.json.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> import marginsieve
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.report import render
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+    >>> render(study.result)[:15]
+    '<!doctype html>'
+    """
     if result.get("schema") != SCHEMA:
         raise InputError(f"this result has schema {result.get('schema')!r}; this version draws schema {SCHEMA}")
     if lacking := [key for key in NEEDED if key not in result]:

@@ -20,12 +20,22 @@ class Backward(BaseEstimator):
 
     Parameters
     ----------
-    step : float or int
-        What is dropped each time: a share of what is left (in (0, 1), at least one feature) or a count (1, 2, ...).
-    one_by_one_below : int
-        From this many features on, one is dropped each time; 0 is never.
-    final : machine or None
-        What is fitted on the selected features, the machine of the search itself by default.
+    step : float or int, default=0.2
+        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
+    one_by_one_below : int, default=0
+        From this number of features on, one is dropped in each step; 0 never switches.
+    final : Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the search.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.searches import Backward
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(search=Backward(step=1), n_features_to_select=2, standardize=True, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     requires: ClassVar[tuple[type, ...]] = ()

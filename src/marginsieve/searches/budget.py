@@ -30,24 +30,37 @@ DENSE = 50_000_000  # cells of a sparse table that may be unpacked
 
 
 class Budget(BaseEstimator):
-    """min over machines with features of a total cost of at most `budget` of the machine's own objective.
+    """The smallest objective of the machine over all sets of features with a total cost of at most `budget`.
 
-    With machine "ramp" it is RL-FS-M, which leaves out samples whose labels it cannot believe; with "hinge" FS-SVM.
+    With machine "ramp" it is RL-FS-M, which leaves out samples whose labels are likely to be wrong; with "hinge" it is
+    FS-SVM.
 
     Parameters
     ----------
-    budget : float
-        How many features, or what they may cost together.
-    solver : "daks", "exact" or "fast"
-        Descents, exchanges and swaps ("fast"); these, then small exact programs ("daks"); these, then the whole program
-        by branch and bound, with a bound on how far the answer is from the best ("exact").
-    feature_costs : mapping of column to cost, sequence with a cost for each column, or None
-        What the features cost; 1 each by default, and for columns that a mapping does not name.
-    shakes : int
-        Random changes after which exchanges begin anew; fewer above 200 samples ("daks" adds its own).
-    time_limit : float or None
-        Seconds after which the best point so far is taken, 60, 180 and 600 for fast, daks and exact by default. Work is
-        bounded by counts first: only a result with status "limit" was cut, and may differ from run to run.
+    budget : float, default=10
+        Number of features, or the total that their costs may reach.
+    solver : "daks", "exact" or "fast", default="daks"
+        Descents, exchanges and swaps ("fast"); these, then small exact programs ("daks"); these, then branch and bound
+        on the whole program, with a bound on how far the answer is from the optimum ("exact").
+    feature_costs : mapping of column to cost, sequence with a cost for each column, or None, default=None
+        Cost of each feature; 1 by default, and for columns that a mapping does not name.
+    shakes : int, default=10
+        Number of random changes after which the exchanges start again; fewer above 200 samples ("daks" adds further
+        ones).
+    time_limit : float or None, default=None
+        Seconds after which the best point so far is used; None is 60, 180 and 600 for fast, daks and exact. Work is
+        limited by counts first: only a result with status "limit" was cut short, and may differ from run to run.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.searches import Budget
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> search = Budget(budget=2, solver="fast")
+    >>> selector = SVMSelector(machine="hinge", criterion=None, search=search, threshold="margin", random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     requires: ClassVar[tuple[type, ...]] = (FitsBudget,)

@@ -27,50 +27,65 @@ MOST_LITERAL = 200  # features up to which the vectors may be tuned one feature 
 
 
 class Harmony(BaseEstimator):
-    """SYMON: subsets of d features, worth what the machine on them is worth on validation rows.
+    """SYMON: harmony search over subsets of d features; their fitness is the machine's score on validation rows.
 
-    The criterion weighs the features once. Each new vector takes a bit from a random member of the memory or at random,
-    is brought to d features by their weights (ripple-add, ripple-remove), and takes the place of the worst member if it
+    The criterion weighs the features once. Each new vector takes each bit from a random member of the memory or at
+    random, is brought to d features by their weights (ripple-add, ripple-remove), and replaces the worst member if it
     is at least as fit. A share of the training rows is set aside for the fitness: neither weights nor machines see it.
-
-    Moayedikia, Ong, Boo, Yeoh and Jensen, Feature selection for high dimensional imbalanced class data using harmony
-    search, Engineering Applications of Artificial Intelligence 57 (2017) 38-49.
 
     Parameters
     ----------
-    d : int, float or pair
-        Features of a subset: a count, a share of the columns, or the smallest and the largest of either; of a pair the
-        size is searched for too.
-    ripple : int
-        Each step of tuning adds this many features and removes one less, or the other way round. From 2 on the vectors
-        soon are the d best features by weight.
-    pool : float or None
-        Search only among the d best features by weight and this share of the searched columns more (SYMON_k).
-    memory : int
-        Members of the memory (HMS).
-    improvisations : int
-        New vectors that are made (NI); it ends earlier when all members are one and the same.
-    hmcr : float
-        The memory consideration rate.
-    par : (float, float)
-        The smallest and the largest pitch adjustment rate.
-    hmcr_reading : "usual" or "printed"
-        A bit comes from the memory with chance hmcr, or, as the paper's line 6 prints it, with chance 1 - hmcr.
-    par_reading : "falling", "usual" or "printed"
-        A bit from the memory is turned over with chance 1 - PAR(t), PAR rising from its smallest to its largest
-        ("falling"), with chance PAR(t) as harmony search does elsewhere ("usual"), or with chance 1 - PAR(t) where
-        PAR(t) lacks its smallest value, as in the paper's equation 6 ("printed").
-    metric : "g_mean", "auc", "balanced_accuracy" or function(y, values)
-        The fitness; between equals the AUC decides (for "auc" the G-mean), then the mean hinge loss.
-    size_penalty : float
-        Taken off the metric for a subset of all features, proportionally less for fewer.
-    tuning : "batches" or "literal"
-        Features go by weight, and where only some of equal weight are wanted, the best of at most `batches` random
-        choices by the metric ("batches"); or one at a time, those of equal weight first and each tried, as the paper
-        has it ("literal", up to 200 features).
-    batches : int
-    validation : float
-        The share of the training rows (of each class, groups kept together) that is set aside.
+    d : int, float or pair, default=0.2
+        Number of features of a subset: a count, a share of the columns, or the smallest and the largest of either; with
+        a pair the size is searched too.
+    ripple : int, default=1
+        Each step of tuning adds this number of features and removes one less, or the other way round. From 2 on the
+        vectors soon are the d best features by weight.
+    pool : float or None, default=None
+        Search only among the d best features by weight and this share of the searched columns more (SYMON_k); None
+        searches all.
+    memory : int, default=35
+        Number of members of the memory (HMS).
+    improvisations : int, default=200
+        Number of new vectors (NI); the search ends earlier when all members are equal.
+    hmcr : float, default=0.75
+        Memory consideration rate.
+    par : (float, float), default=(0.45, 0.9)
+        Smallest and largest pitch adjustment rate.
+    hmcr_reading : "usual" or "printed", default="usual"
+        A bit comes from the memory with probability hmcr, or, as the paper's line 6 prints it, with probability 1 -
+        hmcr.
+    par_reading : "falling", "usual" or "printed", default="falling"
+        A bit from the memory is flipped with probability 1 - PAR(t), PAR rising from its smallest to its largest value
+        ("falling"), with probability PAR(t) as harmony search does elsewhere ("usual"), or with probability 1 - PAR(t)
+        where PAR(t) lacks its smallest value, as in the paper's equation 6 ("printed").
+    metric : "g_mean", "auc", "balanced_accuracy" or function(y, values), default="g_mean"
+        The fitness; ties are broken by the AUC (for "auc" by the G-mean), then by the mean hinge loss.
+    size_penalty : float, default=0.0
+        Subtracted from the metric for a subset of all features, proportionally less for fewer.
+    tuning : "batches" or "literal", default="batches"
+        Features are added and removed by weight, and where only some of equal weight are needed, the best of at most
+        `batches` random choices by the metric is used ("batches"); or one at a time, those of equal weight first and
+        each tried, as in the paper ("literal", up to 200 features).
+    batches : int, default=8
+        Number of random choices among features of equal weight.
+    validation : float, default=0.3
+        Share of the training rows (of each class, groups kept together) that is set aside.
+
+    References
+    ----------
+    Moayedikia, Ong, Boo, Yeoh and Jensen, Feature selection for high dimensional imbalanced class data using harmony
+    search, Engineering Applications of Artificial Intelligence 57 (2017) 38-49.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.searches import Harmony
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion="su", search=Harmony(d=2, improvisations=20), random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     requires: ClassVar[tuple[type, ...]] = ()
@@ -193,7 +208,7 @@ class Harmony(BaseEstimator):
         fitness: list[tuple[float, ...]] = []
         best: list[int] = []
         memory = np.arange(members)
-        reason, t = f"{self.improvisations} improvisations were vectors", 0
+        reason, t = f"{self.improvisations} improvisations were made", 0
         while t < len(vectors):
             if t < members:
                 new, size = rng.random(n) < 0.5, int(rng.integers(sizes[0], sizes[1] + 1))

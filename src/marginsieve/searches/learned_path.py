@@ -15,7 +15,7 @@ from .backward import check_final, worst_first
 
 
 class LearnedPath(BaseEstimator):
-    """C grows from where the first feature enters to the machine's own; what enters earlier ranks higher.
+    """C grows from where the first feature enters to the machine's C; what enters earlier ranks higher.
 
     Features that enter at the same C rank by the size of their weight there; those that never enter (an l1 machine
     selects about as many features as there are samples, at most) follow by the size of their gradient at the largest C.
@@ -23,14 +23,25 @@ class LearnedPath(BaseEstimator):
 
     Parameters
     ----------
-    points : int
-        Values of C, each a fixed multiple of the one before.
-    final : machine or None
-        What is fitted on the selected features, the learning machine itself by default. An l1 machine goes on choosing
-        among them; CSVC() uses them all.
-    stop : "ranking" or "own"
-        "own": the features that have a weight at the machine's own C rank first, and are as many as are selected where
-        no number is asked for: the machine as it is.
+    points : int, default=40
+        Number of values of C, each a fixed multiple of the one before.
+    final : Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the path. An l1 machine may leave out some of
+        them; CSVC() uses them all.
+    stop : "ranking" or "own", default="ranking"
+        "ranking" ranks all features. With "own" the features with a nonzero weight at the machine's C rank first, and
+        all of them are selected where `n_features_to_select` is None.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.searches import LearnedPath
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> search = LearnedPath(points=10)
+    >>> selector = SVMSelector(machine="l1", criterion=None, search=search, n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     requires: ClassVar[tuple[type, ...]] = (EntersFeatures,)

@@ -21,19 +21,31 @@ JUDGES = ("naive_bayes", "nearest_neighbors")
 class Merge(BaseEstimator):
     """Numbers and categories are ranked apart by the criterion; the heads of the two lists then compete for each place.
 
-    The head with which a classifier does better in inner folds (by balanced accuracy) comes next; of equal ones that
+    The head with which a classifier does better in inner folds (by balanced accuracy) comes next; of equal ones the one
     with the higher score, then the number. When one list is used up, the other follows in its order.
 
     Parameters
     ----------
-    judge : "naive_bayes" or "nearest_neighbors"
+    judge : "naive_bayes" or "nearest_neighbors", default="naive_bayes"
         The classifier: naive Bayes for mixed columns, or nearest neighbors by the HEOM distance.
-    cv : int
-        Inner folds, fewer where a class has fewer rows.
-    n_neighbors : int
-        How many vote.
-    smoothing : float
-        The share of a column's variance that naive Bayes adds to that of each class.
+    cv : int, default=10
+        Number of inner folds; fewer where a class has fewer rows.
+    n_neighbors : int, default=5
+        Number of neighbors that vote, for judge="nearest_neighbors".
+    smoothing : float, default=1e-3
+        Share of a column's variance that naive Bayes adds to that of each class.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.searches import Merge
+    >>> cohort = make_cohort(60, 8, n_relevant=2, n_categorical=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(
+    ...     "clinical", criterion="mixed_test", search=Merge("naive_bayes"), n_features_to_select=2, random_state=0
+    ... )
+    >>> selector.fit(cohort.X, cohort.y).n_features_
+    2
     """
 
     requires: ClassVar[tuple[type, ...]] = ()

@@ -28,50 +28,75 @@ CHOICES = {
 
 
 class PenalizedScaling(BaseEstimator):
-    """KP: scale the features, penalise the scale, drop what it makes small (Maldonado et al. 2011, 2018).
+    """KP: scale the features, penalize the scale, drop features whose factor becomes small.
+
+    ::
 
         min over s >= 0 of  J(s) + C2 * sum(1 - exp(-beta * s / s_start)) * J(s_start) / n
 
-    where J is the machine's optimal objective at the scale s. Every step is accepted on the re-solved objective alone.
+    where J is the machine's optimal objective at the scale s. A move is accepted only if it does not raise this
+    objective after the machine has been solved again.
 
     Parameters
     ----------
-    update : "multiplicative", "quasi-newton" or "gradient"
-        How the factors move: in mu = s^2 with the sum fixed; the 2018 rule; the 2011 rule.
-    direction : "min-max" or "as-printed"
+    update : "multiplicative", "quasi-newton" or "gradient", default="multiplicative"
+        How the factors move: in mu = s^2 with a fixed sum; by the 2018 rule; by the 2011 rule.
+    direction : "min-max" or "as-printed", default="min-max"
         Towards a small J, or towards a large one, as the papers' formulas read. See docs/direction.md.
-    stop : "ranking" or "own"
-        Rank all features; or let the penalty decide first how many stay, with the sum of mu free, and rank these after.
-    penalty : "concave" or "l1"
-    C2 : float
-        The price of a feature; 0 is none.
-    beta : float or None
+    stop : "ranking" or "own", default="ranking"
+        Rank all features; or first let the penalty decide how many stay, with the sum of mu free, and rank these after.
+    penalty : "concave" or "l1", default="concave"
+        The concave penalty of the formula above, or the sum of the factors.
+    C2 : float, default=1.0
+        Weight of the penalty; 0 is no penalty.
+    beta : float or None, default=None
         How fast the concave penalty saturates; None is 1 (5 where `scaled` is False).
-    scaled : bool
-        Measure s in units of its start and C2 in units of J / n; False takes the papers' formula as it is printed.
-    step : float or int
-        What is dropped after each round: a share of what is left or a count; the rules of the papers drop what fell
-        below eps, but never more than this.
-    one_by_one_below : int
-        From this many features on, one is dropped each time.
-    moves : int
-        Moves in a round. One move of "quasi-newton" is a run of iterations until a factor falls below eps.
-    rate : float or None
-        The largest move: of log mu for "multiplicative" (None is 0.1; up to eight times as far where the sum is free
-        and the objective keeps falling), of s / s_start for "gradient" (None is 0.25).
-    eps : float
-        A factor below this share of its start is zero.
-    cap : float
-        Where the sum of mu is free, no factor exceeds this many times its start.
-    tol : float
-        stop="own": converged when the factors move by less than this share of their start, on average.
-    max_iter : int
-        stop="own": most moves.
-    inner : int
-        Iterations of "quasi-newton" with the coefficients kept, at most; many of them follow a bound of J, not J.
-    refit : "learned" or "start"
-        The scale at which the machine is fitted on the selected features: the factors that were learned, or those that
-        the kernel started with.
+    scaled : bool, default=True
+        Measure s in units of its start and C2 in units of J / n; False uses the papers' formula as printed.
+    step : float or int, default=0.2
+        Features dropped after each round: a share of those that are left, or a count. The rules of the papers drop the
+        features whose factor fell below `eps`, but never more than this.
+    one_by_one_below : int, default=10
+        From this number of features on, one is dropped after each round.
+    moves : int, default=3
+        Number of moves in a round. One move of "quasi-newton" is a run of iterations until a factor falls below `eps`.
+    rate : float or None, default=None
+        Size of the largest move: of log mu for "multiplicative" (None is 0.1; up to eight times as far where the sum is
+        free and the objective keeps falling), of s / s_start for "gradient" (None is 0.25).
+    eps : float, default=0.25
+        A factor below this share of its start counts as zero.
+    cap : float, default=4.0
+        Where the sum of mu is free, no factor exceeds this multiple of its start.
+    tol : float, default=1e-3
+        stop="own": the factors have converged when they move by less than this share of their start, on average.
+    max_iter : int, default=200
+        stop="own": largest number of moves.
+    inner : int, default=3
+        Largest number of iterations of "quasi-newton" with the coefficients kept; many of them follow a bound of J, not
+        J.
+    refit : "learned" or "start", default="learned"
+        Scale at which the machine is fitted on the selected features: the learned factors, or those that the kernel
+        started with.
+
+    References
+    ----------
+    Maldonado, Weber and Basak, Simultaneous feature selection and classification using kernel-penalized support vector
+    machines, Information Sciences 181 (2011) 115-128; Maldonado and Lopez, Dealing with high-dimensional
+    class-imbalanced datasets: Embedded feature selection for SVM classification, Applied Soft Computing 67 (2018)
+    94-105.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.searches import PenalizedScaling
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> search = PenalizedScaling(C2=1.0)
+    >>> selector = SVMSelector(
+    ...     "gaussian", criterion=None, search=search, n_features_to_select=2, standardize=True, class_weight="balanced"
+    ... )
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     requires: ClassVar[tuple[type, ...]] = (Scalable,)

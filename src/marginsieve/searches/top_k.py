@@ -19,9 +19,12 @@ class TopK(BaseEstimator):
     Examples
     --------
     >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
     >>> from marginsieve.searches import TopK
-    >>> SVMSelector(criterion="fisher", search=TopK(), n_features_to_select=5).search
-    TopK()
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = SVMSelector(criterion="fisher", search=TopK(), n_features_to_select=2, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
     """
 
     requires: ClassVar[tuple[type, ...]] = ()

@@ -15,10 +15,30 @@ if TYPE_CHECKING:
 
 
 def describe(X: Any, y: Any) -> pd.Series:
-    """Features, samples, shares of the rarest and the most frequent class in per cent, imbalance ratio, GFR.
+    """Size, class shares and class overlap of a table.
 
-    GFR is the generalised Fisher ratio of the numeric columns (Euclidean distances, missing cells left out):
-    ``sum_k n_k |m - m_k| / sum_k sum_i |x_i - m_k|``, m the mean, m_k the mean of class k. Low means overlap.
+    Parameters
+    ----------
+    X : table of shape (n_samples, n_features)
+        The table.
+    y : array-like of shape (n_samples,)
+        The classes.
+
+    Returns
+    -------
+    Series
+        features, samples, minority_percent and majority_percent (the shares of the rarest class and of the others, in
+        per cent), imbalance_ratio, and gfr: the generalised Fisher ratio of the numeric columns (Euclidean distances,
+        missing cells left out), ``sum_k n_k |m - m_k| / sum_k sum_i |x_i - m_k|``, m the mean, m_k the mean of class k.
+        A low gfr means that the classes overlap.
+
+    Examples
+    --------
+    >>> from marginsieve import describe
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, prevalence=0.25, random_state=0)
+    >>> describe(cohort.X, cohort.y)[["features", "samples", "minority_percent", "imbalance_ratio"]].tolist()
+    [10.0, 60.0, 25.0, 3.0]
     """
     import pandas as pd
 

@@ -38,27 +38,29 @@ def run_suite(
     fresh: bool = False,
     progress: UnitProgress | None = None,
 ) -> SuiteResult:
-    """Run what is missing of a suite. The result depends on the suite alone, not on the workers.
+    """Run the missing units of a suite. The result depends on the suite alone, not on the workers.
 
     Parameters
     ----------
     suite : Suite
-    folder : path
-        The same call on the same folder resumes.
-    n_jobs : int
-        Worker processes.
-    cluster : str or None
-        The address of a Dask scheduler, instead of processes here.
-    resume : bool
-        Refuse to start anew.
-    fresh : bool
-        Delete the store first.
-    progress : callable or None
-        Called as progress(done, all, failed).
+        What to run.
+    folder : str or path
+        Folder of the results; the same call on the same folder resumes.
+    n_jobs : int, default=1
+        Number of worker processes.
+    cluster : str or None, default=None
+        Address of a Dask scheduler, to use instead of local processes.
+    resume : bool, default=False
+        Refuse to start a new folder.
+    fresh : bool, default=False
+        Delete stored results first.
+    progress : callable or None, default=None
+        Called as progress(done, total, failed).
 
     Returns
     -------
     SuiteResult
+        Scores, comparisons and stability.
 
     Examples
     --------

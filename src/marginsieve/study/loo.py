@@ -26,10 +26,40 @@ def loo_decision(
 ) -> Array:
     """(m,) each sample's decision value under the machine trained on all others; positive for the second class.
 
-    Each fold starts at the full solution with the sample taken out, which is 10 to 30 times faster than fitting anew.
-    `kernel` is a name, a kernel, or "precomputed" with X the kernel matrix. "balanced" weights are those of each fold.
+    Each fold starts at the full solution with the sample removed, which is 10 to 30 times faster than fitting from
+    scratch. The features are fixed: if they were selected on these samples, the values are not an estimate of
+    performance.
 
-    The features are fixed: if they were selected on these samples, the values are no estimate of performance.
+    Parameters
+    ----------
+    X : table of shape (m, n)
+        The rows, or the kernel matrix of shape (m, m) with kernel="precomputed".
+    y : array-like of shape (m,)
+        Two classes.
+    kernel : str or Kernel, default="linear"
+        The kernel, by name or as an object, or "precomputed".
+    C : float, default=1.0
+        Cost of a margin error.
+    class_weight : None, "balanced" or dict, default=None
+        Weight of each class; "balanced" weights are those of each fold.
+    sample_weight : array-like of shape (m,) or None, default=None
+        Weight of each sample.
+    tol : float, default=1e-3
+        KKT violation at which the solver stops.
+
+    Returns
+    -------
+    array of shape (m,)
+        The decision values.
+
+    Examples
+    --------
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.study import loo_decision
+    >>> cohort = make_cohort(60, 5, n_relevant=2, effect=2.0, random_state=0)
+    >>> decision = loo_decision(cohort.X, cohort.y)
+    >>> bool(((decision > 0) == (cohort.y == "control")).mean() > 0.8)
+    True
     """
     target = read_target(X, y, sample_weight)
     check_classes(target)

@@ -23,7 +23,30 @@ CELLS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True)
 class Scores:
-    """A value and its interval for each metric."""
+    """A value and its interval for each metric.
+
+    Attributes
+    ----------
+    value : dict of str to float
+        Value of each metric.
+    low, high : dict of str to float
+        Ends of the interval of each metric.
+    level : float
+        Level of the intervals.
+    draws : int
+        Number of bootstrap draws.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.study import nested_cv
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> nested = nested_cv(recipes.fisher(n_features_to_select=2), cohort.X, cohort.y, cv=3, n_repeats=2)
+    >>> scores = nested.scores(draws=200)
+    >>> scores.low["auc"] <= scores.value["auc"] <= scores.high["auc"]
+    True
+    """
 
     value: dict[str, float]
     low: dict[str, float]
@@ -44,9 +67,41 @@ def score_predictions(
 ) -> Scores:
     """Metrics averaged over repeats, with percentile intervals from a bootstrap over samples (over groups if given).
 
-    truth (m,) class codes; predicted (R, m) class codes by repeat; decision (R, m), higher for the positive class, or
-    None where there are more than two classes (then accuracy and balanced accuracy are all there is). Classes are drawn
-    separately, so that no draw loses one.
+    Classes are drawn separately, so that every draw has samples of each.
+
+    Parameters
+    ----------
+    truth : array of int of shape (m,)
+        Class codes.
+    predicted : array of int of shape (repeats, m)
+        Predicted class codes.
+    decision : array of shape (repeats, m) or None
+        Decision values, higher for the positive class; None with more than two classes, for which only accuracy and
+        balanced accuracy are computed.
+    positive : int
+        Code of the positive class.
+    groups : array of int of shape (m,) or None, default=None
+        Group of each sample.
+    draws : int, default=2000
+        Number of bootstrap draws.
+    level : float, default=0.95
+        Level of the intervals.
+    seed : int, default=0
+        Seed of the draws.
+
+    Returns
+    -------
+    Scores
+        Value and interval of each metric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.study import score_predictions
+    >>> truth, decision = np.array([0, 0, 1, 1]), np.array([[-1.0, 0.5, 0.4, 2.0]])
+    >>> scores = score_predictions(truth, (decision > 0).astype(int), decision, positive=1, draws=100)
+    >>> scores.value["auc"], scores.value["sensitivity"]
+    (0.75, 1.0)
     """
     metrics = partial(_all_metrics, truth, predicted, decision, positive)
     return _with_intervals(metrics, truth, groups, draws, level, seed)

@@ -60,7 +60,49 @@ class Fold:
 
 @dataclass(frozen=True)
 class Nested:
-    """Out-of-fold predictions of every repeat, and the features selected in every fold."""
+    """Out-of-fold predictions of every repeat, and the features selected in every fold.
+
+    Attributes
+    ----------
+    classes : array of shape (k,)
+        The class labels.
+    positive : int
+        Code of the positive class.
+    truth : array of int of shape (m,)
+        Class code of each sample.
+    groups : array of int of shape (m,) or None
+        Group of each sample.
+    folds : tuple of Fold
+        Predictions and selected features of each outer fold.
+    n_features : int
+        Number of columns of the table.
+    random_state : int
+        Seed of the splits.
+    repeats : int
+        Number of repeats.
+    predicted : array of int of shape (repeats, m)
+        Predicted class codes.
+    decision : array of shape (repeats, m) or None
+        Decision values, higher for the positive class; None with more than two classes.
+    probability : array of shape (repeats, m) or None
+        Probabilities of the positive class, where the estimator has them.
+    frequency : array of shape (n_features,)
+        Share of outer folds in which each feature was selected; nan where the estimator does not report a selection.
+    sizes : array of int of shape (folds,)
+        Number of features selected in each fold; -1 where the estimator does not report a selection.
+    notes : list of str
+        Remarks of the folds, each once.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.study import nested_cv
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> nested = nested_cv(recipes.fisher(n_features_to_select=2), cohort.X, cohort.y, cv=3, n_repeats=2)
+    >>> nested.predicted.shape, nested.sizes.tolist()
+    ((2, 60), [2, 2, 2, 2, 2, 2])
+    """
 
     classes: Any
     positive: int  # code of the positive class
@@ -122,7 +164,30 @@ class Nested:
         return list(dict.fromkeys(note for fold in self.folds for note in fold.notes))
 
     def scores(self, draws: int = DRAWS, level: float = 0.95) -> Scores:
-        """Metrics of the pooled predictions with bootstrap intervals over samples (over groups if there are any)."""
+        """Metrics of the pooled predictions with bootstrap intervals over samples (over groups if there are any).
+
+        Parameters
+        ----------
+        draws : int, default=2000
+            Number of bootstrap draws.
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        Scores
+            Value and interval of each metric.
+
+        Examples
+        --------
+        >>> from marginsieve import recipes
+        >>> from marginsieve.data import make_cohort
+        >>> from marginsieve.study import nested_cv
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> nested = nested_cv(recipes.fisher(n_features_to_select=2), cohort.X, cohort.y, cv=3, n_repeats=2)
+        >>> nested.scores(draws=200).value["auc"] > 0.8
+        True
+        """
         return score_predictions(
             self.truth, self.predicted, self.decision, self.positive, self.groups, draws, level, self.random_state
         )
@@ -166,37 +231,40 @@ def nested_cv(
     Parameters
     ----------
     estimator : classifier
-        Cloned and fitted on each training part; with `decision_function` or `predict_proba`.
-    X, y : table and classes
-    sample_weight : (rows,) or None
+        Cloned and fitted on each training part; it has `decision_function` or `predict_proba`.
+    X : table of shape (n_samples, n_features)
+        The table.
+    y : array-like of shape (n_samples,)
+        The classes.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
         Passed to `fit`.
-    groups : (rows,) or None
-        Rows with equal values never sit on both sides of a split.
-    positive : label or None
-        The class of interest; the rarer one by default.
-    cv : int
-        Outer folds.
-    n_repeats : int
-        How often the folds are drawn anew.
-    random_state : int
-        The result depends on it alone, not on n_jobs.
-    n_jobs : int or None
-        Worker processes.
-    progress : callable or None
+    groups : array-like of shape (n_samples,) or None, default=None
+        Group of each row; rows of one group are never on both sides of a split.
+    positive : label or None, default=None
+        The class of interest; None is the rarer one.
+    cv : int, default=5
+        Number of outer folds.
+    n_repeats : int, default=3
+        Number of times that the folds are drawn.
+    random_state : int, default=0
+        Seed; the result depends on it alone, not on n_jobs.
+    n_jobs : int or None, default=None
+        Number of worker processes.
+    progress : callable or None, default=None
         Called as progress(done, total) as folds finish.
 
     Returns
     -------
     Nested
-        Out-of-fold predictions and what was selected in every fold; `scores()` has metrics with intervals.
+        Out-of-fold predictions and the features selected in every fold; `scores()` has metrics with intervals.
 
     Examples
     --------
     >>> from marginsieve import recipes
     >>> from marginsieve.data import make_cohort
     >>> from marginsieve.study import nested_cv
-    >>> cohort = make_cohort(60, 30, n_relevant=3, effect=2.0, random_state=0)
-    >>> nested = nested_cv(recipes.fisher(n_features_to_select=3), cohort.X, cohort.y, cv=3, n_repeats=1)
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> nested = nested_cv(recipes.fisher(n_features_to_select=2), cohort.X, cohort.y, cv=3, n_repeats=2)
     >>> nested.scores().value["auc"] > 0.8
     True
     """

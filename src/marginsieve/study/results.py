@@ -22,7 +22,32 @@ OWN = 0  # stands for the number of features chosen by the method in tables of s
 
 
 class SuiteResult:
-    """The results of one folder, of the suite that was run there last."""
+    """The results of one folder, of the suite that was run there last.
+
+    Parameters
+    ----------
+    folder : str or path
+        Folder of `run_suite`.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from marginsieve.study import Suite, run_suite
+    >>> suite = Suite.read({
+    ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+    ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+    ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+    ... })
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = run_suite(suite, folder)
+    ...     result.scores("auc").columns.tolist()
+    ['data', 'method', 'size', 'auc', 'passes']
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -40,10 +65,29 @@ class SuiteResult:
             store.close()
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per unit and size: what was run, its own metrics, its time; the errors of failed units.
+        """One row for each unit and size: what was run, its metrics and its time; the errors of failed units.
 
-        `limited`: a limit of seconds or nodes ended the search for the model (`status_` was "limit"); None where nobody
-        knows, of units that failed or were stored before it was asked.
+        Returns
+        -------
+        DataFrame
+            Among the columns, `limited`: whether a limit of seconds or nodes ended the search for the model (`status_`
+            was "limit"); None where that is not known, for units that failed or were stored before it was recorded.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.study import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     result.to_pandas()[["data", "method", "split", "status", "size"]]
+          data  method split status  size
+        0  toy  fisher   0.0   done     2
+        1  toy  fisher   0.1   done     2
         """
         import pandas as pd
 
@@ -62,11 +106,50 @@ class SuiteResult:
         return pd.DataFrame(out)
 
     def to_parquet(self, path: str | Path) -> None:
-        """The table of `to_pandas` as a Parquet file."""
+        """Write the table of `to_pandas` to a Parquet file.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.study import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     result.to_parquet(f"{folder}/units.parquet")
+        """
         self.to_pandas().to_parquet(path, index=False)
 
     def failures(self) -> pd.DataFrame:
-        """Units that failed, with their message."""
+        """Units that failed, with their message.
+
+        Returns
+        -------
+        DataFrame
+            Columns data, method, split and error.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.study import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     len(result.failures())
+        0
+        """
         import pandas as pd
 
         columns = ["data", "method", "split", "error"]
@@ -74,9 +157,34 @@ class SuiteResult:
         return pd.DataFrame([{name: row[name] for name in columns} for row in rows], columns=columns)
 
     def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
-        """By data set, method and size: the metric, pooled over each pass through the table and averaged over passes.
+        """Scores by data set, method and size: pooled over each pass through the table and averaged over passes.
 
-        Splits that do not cover the table (hold-out protocols) are averaged one by one. Size 0 is the method's own.
+        Splits that do not cover the table (hold-out protocols) are averaged one by one.
+
+        Parameters
+        ----------
+        metric : str, default="balanced_accuracy"
+            One of `marginsieve.study.METRICS`.
+
+        Returns
+        -------
+        DataFrame
+            Columns data, method, size (0 where only one size was reported), the metric, and passes.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.study import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     result.scores("auc")[["data", "method", "size", "passes"]]
+          data  method  size  passes
+        0  toy  fisher     0       1
         """
         import pandas as pd
 
@@ -103,7 +211,37 @@ class SuiteResult:
         return pd.DataFrame(records, columns=["data", "method", "size", metric, "passes"])
 
     def compare(self, metric: str = "balanced_accuracy", size: int | None = None, alpha: float = 0.05) -> Comparison:
-        """Methods over data sets: ranks, Friedman, Nemenyi, Holm, Wilcoxon. Sizes are averaged unless one is given."""
+        """Compare methods over data sets: ranks, Friedman, Nemenyi, Holm, Wilcoxon.
+
+        Parameters
+        ----------
+        metric : str, default="balanced_accuracy"
+            One of `marginsieve.study.METRICS`.
+        size : int or None, default=None
+            Number of features; None averages over the sizes.
+        alpha : float, default=0.05
+            Significance level.
+
+        Returns
+        -------
+        Comparison
+            The methods, best average rank first.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.study import Suite, run_suite
+        >>> cohort = {"n_samples": 40, "n_features": 10, "n_relevant": 2}
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": f"toy{k}", "cohort": {**cohort, "random_state": k}} for k in range(3)],
+        ...     "method": [{"name": name, "n_features_to_select": 2} for name in ("fisher", "relieff")],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     sorted(result.compare("auc").methods)
+        ['fisher', 'relieff']
+        """
         scores = self.scores(metric)
         if size is not None:
             scores = scores[scores["size"] == size]
@@ -111,14 +249,65 @@ class SuiteResult:
         return compare(table, alpha)
 
     def plot_stability(self, path: str | Path | None = None, metric: str = "balanced_accuracy") -> Any:
-        """Stability to the right, score upwards, a point per method and size, both averaged over the data sets."""
+        """Plot the score against the stability, a point for each method and size, both averaged over the data sets.
+
+        It needs matplotlib (the extra `marginsieve[plot]`).
+
+        Parameters
+        ----------
+        path : str, path or None, default=None
+            File to write (.svg, .png or .pdf); None writes none.
+        metric : str, default="balanced_accuracy"
+            One of `marginsieve.study.METRICS`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.study import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     result.plot_stability(metric="auc").axes[0].get_ylabel()
+        'ranking AUC'
+        """
         keys = ["data", "method", "size"]
         both = self.scores(metric).merge(self.stability()[[*keys, "stability"]], on=keys)
         means = both.groupby(["method", "size"], sort=False, as_index=False)[[metric, "stability"]].mean()
         return stability_against_score(means.rename(columns={metric: "score"}), path, METRICS[metric])
 
     def stability(self) -> pd.DataFrame:
-        """By data set, method and size: Nogueira's measure with its interval, and Jaccard's, over the splits."""
+        """Stability of the selected features by data set, method and size, over the splits.
+
+        Returns
+        -------
+        DataFrame
+            Columns data, method, size (0 where only one size was reported), stability (Nogueira's measure) with its
+            interval low and high, jaccard, and sets.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.study import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     result.stability()[["data", "method", "size", "sets"]]
+          data  method  size  sets
+        0  toy  fisher     0     2
+        """
         import pandas as pd
 
         rows, data, _ = self._rows()

@@ -40,7 +40,7 @@ CLEAN_RATE = 0.02  # at most this share of the correct labels is expected among 
 
 @dataclass(frozen=True)
 class Study:
-    """What a study found; in a notebook it shows itself.
+    """The result of a study; in a notebook it is displayed as the report.
 
     Parameters
     ----------
@@ -49,19 +49,29 @@ class Study:
 
     Attributes
     ----------
-    features, predictions, suspects : DataFrame
-        Every feature by rank, the main method's out-of-fold predictions, every sample by suspicion.
+    main : Selection
+        The method whose features are presented; it is chosen before anything is run.
+    baseline : Selection
+        All features with the same kind of machine and threshold.
+    model : SVMSelector
+        Selector of the main method, fitted on all rows.
+    features : DataFrame
+        Every feature by rank.
+    predictions : DataFrame
+        Out-of-fold predictions of the main method.
+    suspects : DataFrame or None
+        Every sample, the most suspicious label first; None where labels were not judged.
     result : dict
-        The whole as plain JSON, which the report shows.
+        The whole study as plain JSON: the content of result.json, which the report shows.
 
     Examples
     --------
     >>> import marginsieve
     >>> from marginsieve.data import make_cohort
-    >>> cohort = make_cohort(60, 20, n_relevant=3, effect=2.0, random_state=0)
-    >>> found = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
-    >>> sorted(found.result["scores"])[:2]
-    ['accuracy', 'auc']
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+    >>> study.main.method.title, study.features.shape
+    ('fisher', (10, 8))
     """
 
     run: StudyRun
@@ -102,16 +112,76 @@ class Study:
         return summarize(self.run)
 
     def html(self) -> str:
-        """The report as one page without links to anywhere."""
+        """The report as one HTML page without external resources.
+
+        Returns
+        -------
+        str
+            The page.
+
+        Examples
+        --------
+        >>> import marginsieve
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study.html()[:15]
+        '<!doctype html>'
+        """
         return render(self.result)
 
     def report(self, file: str | Path) -> Path:
-        """Write the report to a file."""
+        """Write the report to a file.
+
+        Parameters
+        ----------
+        file : str or path
+            File to write.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> import marginsieve
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study.report(Path(folder) / "report.html").name
+        'report.html'
+        """
         write_text(Path(file), self.html())
         return Path(file)
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write the whole result folder: report, result.json, tables, model, the paragraph for a paper."""
+        """Write the result folder: report, result.json, tables, model, and the paragraph for a paper.
+
+        Parameters
+        ----------
+        folder : str or path
+            Folder to write to; it is created where it does not exist.
+
+        Returns
+        -------
+        list of Path
+            The files.
+
+        Examples
+        --------
+        >>> import marginsieve
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sorted(file.name for file in study.save(folder))[:3]
+        ['features.csv', 'methods.txt', 'model.marginsieve']
+        """
         check_folder(Path(folder))
         run = self.run
         tables = {"features.csv": run.features, "predictions.csv": run.predictions, "suspects.csv": run.suspects}
@@ -124,23 +194,123 @@ class Study:
         return f"<Study: {self.result['answer']['headline']}>"
 
     def plot_sizes(self, file: str | Path | None = None) -> Any:
-        """Score against the number of features, a line per method (matplotlib, the extra `marginsieve[plot]`)."""
+        """Plot the score against the number of features, a line per method (matplotlib, the extra `marginsieve[plot]`).
+
+        Parameters
+        ----------
+        file : str, path or None, default=None
+            File to write (.svg, .png or .pdf); None writes none.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Examples
+        --------
+        >>> import marginsieve
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study.plot_sizes().axes[0].get_xlabel()
+        'number of features'
+        """
         return charts.sizes(self.result, file)
 
     def plot_roc(self, file: str | Path | None = None) -> Any:
-        """True against false positives, out of fold, of the main method and of all features."""
+        """Plot out-of-fold ROC curves of the main method and of all features.
+
+        Parameters
+        ----------
+        file : str, path or None, default=None
+            File to write (.svg, .png or .pdf); None writes none.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Examples
+        --------
+        >>> import marginsieve
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study.plot_roc().axes[0].get_xlabel()
+        'false positive rate'
+        """
         return charts.roc(self.result, file)
 
     def plot_precision_recall(self, file: str | Path | None = None) -> Any:
-        """Precision against recall, out of fold."""
+        """Plot out-of-fold precision-recall curves of the main method and of all features.
+
+        Parameters
+        ----------
+        file : str, path or None, default=None
+            File to write (.svg, .png or .pdf); None writes none.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Examples
+        --------
+        >>> import marginsieve
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study.plot_precision_recall().axes[0].get_xlabel()
+        'recall'
+        """
         return charts.precision_recall(self.result, file)
 
     def plot_calibration(self, file: str | Path | None = None) -> Any:
-        """Observed shares against predicted probabilities, out of fold."""
+        """Plot observed shares against predicted probabilities, out of fold.
+
+        Parameters
+        ----------
+        file : str, path or None, default=None
+            File to write (.svg, .png or .pdf); None writes none.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Examples
+        --------
+        >>> import marginsieve
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study.plot_calibration().axes[0].get_xlabel()
+        'predicted probability'
+        """
         return charts.calibration(self.result, file)
 
     def plot_features(self, file: str | Path | None = None) -> Any:
-        """How often each selected feature was selected over the outer folds."""
+        """Plot how often each selected feature was selected over the outer folds.
+
+        Parameters
+        ----------
+        file : str, path or None, default=None
+            File to write (.svg, .png or .pdf); None writes none.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Examples
+        --------
+        >>> import marginsieve
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study.plot_features().axes[0].get_xlabel()
+        'share of outer folds that selected it'
+        """
         return charts.frequencies(self.result, file)
 
 
@@ -167,50 +337,65 @@ def study(
     progress: Progress | None = None,
     folder: str | Path | None = None,
 ) -> Study:
-    """Select features of a table, score the whole procedure by nested cross-validation, and say what to believe.
+    """Select features of a table and score the whole procedure by nested cross-validation.
 
     Parameters
     ----------
-    X, y : table and classes
-        pandas, polars, arrow or an array; numbers, categories, empty cells. y has two classes or more.
-    methods : "auto", or names as `marginsieve methods` lists them
-        The first is the one whose features are presented. "auto" chooses by the shape of the table. All features with
-        the same threshold are always run beside them.
-    minutes : float or None
-        How long it may take, by a table of costs: decides beforehand how many methods and repeats are run.
-    positive : label or None
-        The class of interest; the rarer one by default.
-    n_features_to_select : int or None
-        How many features; None lets inner folds (or the method) decide.
-    groups : one value per row, or None
-        Rows with equal values never sit on both sides of a split.
-    ids : column names, or None
-        Columns that tell rows apart and are no features; None finds them, () means there are none.
-    keep, prefilter, ensemble, kernel, max_samples :
-        As in SVMSelector, for every method.
-    cv, n_repeats : int or None
-        Outer folds (5) and how often they are drawn anew (3, or what the minutes allow).
-    suspects : bool
+    X : table of shape (n_samples, n_features)
+        pandas, polars, arrow or an array; numbers, categories, empty cells.
+    y : array-like of shape (n_samples,)
+        The classes, two or more.
+    methods : "auto", str or sequence of str, default="auto"
+        Names of methods as `marginsieve methods` lists them; the first is the one whose features are presented. "auto"
+        chooses by the shape of the table. All features with the same threshold are always run beside them.
+    minutes : float or None, default=None
+        How long the study may take, by a table of costs: decides beforehand how many methods and repeats are run.
+    positive : label or None, default=None
+        The class of interest; None is the rarer one.
+    n_features_to_select : int or None, default=None
+        Number of features; None lets inner folds (or the method) decide.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Group of each row; rows of one group are never on both sides of a split.
+    ids : sequence of column names, or None, default=None
+        Columns that identify rows and are not features; None detects them, () means there are none.
+    keep : sequence of column names, default=()
+        Features that are always selected, by every method.
+    prefilter : (str, int) or None, default=None
+        Search only among this number of best columns of a filter, for every method.
+    ensemble : int or None, default=None
+        Average the ranking over this number of subsamples, for every method.
+    kernel : str or None, default=None
+        Kernel of every method; None leaves the choice to the methods.
+    max_samples : int or None, default=None
+        Train on at most this number of rows.
+    cv : int or None, default=None
+        Number of outer folds; None is 5.
+    n_repeats : int or None, default=None
+        Number of times that the folds are drawn; None is 3, or what the minutes allow.
+    suspects : bool, default=True
         Judge every label by machines that did not see it.
-    random_state, n_jobs :
-        The same random_state gives the same result, whatever the number of workers.
-    progress : callable or None
+    random_state : int, default=0
+        Seed; the result depends on it alone, not on the number of workers.
+    n_jobs : int or None, default=None
+        Number of worker processes.
+    progress : callable or None, default=None
         Called as progress(what, done, total).
-    folder : path or None
-        Finished folds are kept there: the same call goes on where it was interrupted.
+    folder : str, path or None, default=None
+        Folder in which finished folds are kept: the same call continues where it was interrupted.
 
     Returns
     -------
     Study
+        Features, scores, predictions and the report.
 
     Examples
     --------
     >>> import marginsieve
     >>> from marginsieve.data import make_cohort
-    >>> cohort = make_cohort(60, 20, n_relevant=3, effect=2.0, random_state=0)
-    >>> found = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
-    >>> found.features.columns[:2].tolist()
-    ['name', 'rank']
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+    >>> study.features["name"].head(2).sort_values().tolist()
+    ['g03', 'g07']
     """
     keep = [keep] if isinstance(keep, str) else keep
     data = from_arrays(X, y, groups, [ids] if isinstance(ids, str) else ids, keep)

@@ -45,7 +45,36 @@ def as_matrix(sets: Iterable[IntArray | Sequence[int]], n_features: int) -> Arra
 
 
 def nogueira(sets: Iterable[IntArray | Sequence[int]], n_features: int, level: float = 0.95) -> Stability:
-    """1 - mean_f [M/(M-1) p_f (1 - p_f)] / [(kbar/d)(1 - kbar/d)], with its large-sample interval."""
+    """1 - mean_f [M/(M-1) p_f (1 - p_f)] / [(kbar/d)(1 - kbar/d)], with its large-sample interval.
+
+    p_f is the share of the M sets with feature f, kbar their mean size. 1 means always the same set, 0 what is expected
+    of random sets of these sizes.
+
+    Parameters
+    ----------
+    sets : iterable of array of int
+        Feature numbers of each set, two sets or more.
+    n_features : int
+        Number of features d that the sets are chosen from.
+    level : float, default=0.95
+        Level of the interval.
+
+    Returns
+    -------
+    Stability
+        `value`, `low`, `high` and `sets`, the number of sets; `low` and `high` are nan for fewer than 20 sets.
+
+    References
+    ----------
+    Nogueira, Sechidis and Brown, On the stability of feature selection algorithms, Journal of Machine Learning Research
+    18 (2018) 1-54.
+
+    Examples
+    --------
+    >>> from marginsieve.study import nogueira
+    >>> round(float(nogueira([[0, 1], [0, 1], [0, 2]], n_features=5).value), 3)
+    0.444
+    """
     Z = as_matrix(sets, n_features)
     M, d = Z.shape
     k, p = Z.sum(axis=1), Z.mean(axis=0)
@@ -63,7 +92,26 @@ def nogueira(sets: Iterable[IntArray | Sequence[int]], n_features: int, level: f
 
 
 def kuncheva(sets: Iterable[IntArray | Sequence[int]], n_features: int) -> float:
-    """Mean over pairs of ``(|A and B| - k^2/d) / (k - k^2/d)``; sets of one size only."""
+    """Mean over pairs of ``(|A and B| - k^2/d) / (k - k^2/d)``; all sets must have the same size k.
+
+    Parameters
+    ----------
+    sets : iterable of array of int
+        Feature numbers of each set, two sets or more.
+    n_features : int
+        Number of features d that the sets are chosen from.
+
+    Returns
+    -------
+    float
+        Kuncheva's index.
+
+    Examples
+    --------
+    >>> from marginsieve.study import kuncheva
+    >>> round(kuncheva([[0, 1], [0, 1], [0, 2]], n_features=5), 3)
+    0.444
+    """
     Z = as_matrix(sets, n_features)
     sizes = np.unique(Z.sum(axis=1))
     if len(sizes) > 1:
@@ -79,7 +127,26 @@ def kuncheva(sets: Iterable[IntArray | Sequence[int]], n_features: int) -> float
 
 
 def jaccard(sets: Iterable[IntArray | Sequence[int]], n_features: int) -> float:
-    """Mean over pairs of ``|A and B| / |A or B|``; two empty sets count as equal."""
+    """Mean over pairs of ``|A and B| / |A or B|``; two empty sets count as equal.
+
+    Parameters
+    ----------
+    sets : iterable of array of int
+        Feature numbers of each set, two sets or more.
+    n_features : int
+        Number of features d that the sets are chosen from.
+
+    Returns
+    -------
+    float
+        The mean Jaccard index.
+
+    Examples
+    --------
+    >>> from marginsieve.study import jaccard
+    >>> round(jaccard([[0, 1], [0, 1], [0, 2]], n_features=5), 3)
+    0.556
+    """
     Z = as_matrix(sets, n_features)
     common, k = Z @ Z.T, Z.sum(axis=1)
     union = k[:, None] + k[None, :] - common

@@ -24,7 +24,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Methods side by side over the same data sets, best average rank first."""
+    """Methods side by side over the same data sets, best average rank first.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Names of the methods.
+    scores : array of shape (data sets, methods)
+        Scores, higher is better.
+    ranks : array of shape (methods,)
+        Average rank of each method, 1 is the best.
+    chi2 : float
+        Friedman's statistic, corrected for ties.
+    p_value : float
+        Its p-value.
+    f_statistic : float
+        Statistic of Iman and Davenport.
+    f_p_value : float
+        Its p-value.
+    critical_difference : float
+        Nemenyi's critical difference of average ranks.
+    alpha : float
+        Significance level.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from marginsieve.study import compare
+    >>> scores = pd.DataFrame({"a": [0.9, 0.8, 0.85, 0.7], "b": [0.8, 0.7, 0.75, 0.6], "c": [0.7, 0.75, 0.6, 0.65]})
+    >>> comparison = compare(scores)
+    >>> comparison.methods, comparison.ranks
+    (('a', 'b', 'c'), array([1. , 2.5, 2.5]))
+    """
 
     methods: tuple[str, ...]
     scores: Array  # (data sets, methods)
@@ -37,7 +68,25 @@ class Comparison:
     alpha: float
 
     def table(self) -> pd.DataFrame:
-        """By method: mean score with its bootstrap interval over data sets, average rank, Holm's p against the best."""
+        """By method: mean score with its bootstrap interval over data sets, average rank, test against the best.
+
+        Returns
+        -------
+        DataFrame
+            Columns method, mean, low, high, rank, p_against_best (after Holm) and differs_from_best (by more than the
+            critical difference).
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from marginsieve.study import compare
+        >>> scores = pd.DataFrame({"a": [0.9, 0.8, 0.85, 0.7], "b": [0.8, 0.7, 0.75, 0.6], "c": [0.7, 0.75, 0.6, 0.65]})
+        >>> compare(scores).table()[["method", "rank"]]
+          method  rank
+        0      a   1.0
+        1      b   2.5
+        2      c   2.5
+        """
         import pandas as pd
 
         mean, low, high = bootstrap_mean(self.scores)
@@ -54,7 +103,24 @@ class Comparison:
         )
 
     def pairs(self) -> pd.DataFrame:
-        """By pair of methods: difference of mean scores, Nemenyi's p, Wilcoxon's signed-rank p, and that after Holm."""
+        """By pair of methods: difference of mean scores, Nemenyi's p-value, Wilcoxon's signed-rank p-value.
+
+        Returns
+        -------
+        DataFrame
+            Columns first, second, difference, p_nemenyi, p_wilcoxon and p_wilcoxon_holm (adjusted over the pairs).
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from marginsieve.study import compare
+        >>> scores = pd.DataFrame({"a": [0.9, 0.8, 0.85, 0.7], "b": [0.8, 0.7, 0.75, 0.6], "c": [0.7, 0.75, 0.6, 0.65]})
+        >>> compare(scores).pairs()[["first", "second", "difference"]].round(3)
+          first second  difference
+        0     a      b       0.100
+        1     a      c       0.138
+        2     b      c       0.038
+        """
         import pandas as pd
 
         k, n = len(self.methods), len(self.scores)
@@ -74,7 +140,21 @@ class Comparison:
         return frame
 
     def groups(self) -> list[tuple[int, int]]:
-        """Runs of methods, (first, last) by rank, that do not differ by the critical difference; the longest only."""
+        """Runs of methods whose average ranks do not differ by the critical difference; the longest only.
+
+        Returns
+        -------
+        list of (int, int)
+            First and last method of each run, by rank.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from marginsieve.study import compare
+        >>> scores = pd.DataFrame({"a": [0.9, 0.8, 0.85, 0.7], "b": [0.8, 0.7, 0.75, 0.6], "c": [0.7, 0.75, 0.6, 0.65]})
+        >>> compare(scores).groups()
+        [(0, 2)]
+        """
         runs: list[tuple[int, int]] = []
         for first in range(len(self.methods)):
             last = int(np.flatnonzero(self.ranks - self.ranks[first] <= self.critical_difference)[-1])
@@ -83,15 +163,61 @@ class Comparison:
         return runs
 
     def plot(self, path: str | Path | None = None, blocks: str = "data sets") -> Any:
-        """The critical-difference diagram; written to a file if a path (.svg, .png, .pdf) is given.
+        """Plot the critical-difference diagram (matplotlib, the extra `marginsieve[plot]`).
 
-        `blocks` says what the rows of the table were.
+        Parameters
+        ----------
+        path : str, path or None, default=None
+            File to write (.svg, .png or .pdf); None writes none.
+        blocks : str, default="data sets"
+            Name of the rows of the table of scores.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from marginsieve.study import compare
+        >>> scores = pd.DataFrame({"a": [0.9, 0.8, 0.85, 0.7], "b": [0.8, 0.7, 0.75, 0.6], "c": [0.7, 0.75, 0.6, 0.65]})
+        >>> len(compare(scores).plot().axes)
+        1
         """
         return critical_difference_diagram(self, path, blocks)
 
 
 def compare(scores: pd.DataFrame, alpha: float = 0.05) -> Comparison:
-    """Compare the columns of a table (data sets x methods); every cell must be there."""
+    """Compare the columns of a table of scores (data sets x methods).
+
+    Parameters
+    ----------
+    scores : DataFrame of shape (data sets, methods)
+        Scores, higher is better; no cell may be missing. Average over splits and sizes first: repeated scores of the
+        same data set are not independent.
+    alpha : float, default=0.05
+        Significance level.
+
+    Returns
+    -------
+    Comparison
+        Ranks and tests.
+
+    References
+    ----------
+    Demsar, Statistical comparisons of classifiers over multiple data sets, Journal of Machine Learning Research 7
+    (2006) 1-30.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from marginsieve.study import compare
+    >>> scores = pd.DataFrame({"a": [0.9, 0.8, 0.85, 0.7], "b": [0.8, 0.7, 0.75, 0.6], "c": [0.7, 0.75, 0.6, 0.65]})
+    >>> comparison = compare(scores)
+    >>> comparison.methods[0], round(comparison.p_value, 3)
+    ('a', 0.05)
+    """
     values = scores.to_numpy(dtype=float)
     if values.shape[0] < 2 or values.shape[1] < 2:
         raise InputError(f"a comparison needs at least 2 data sets and 2 methods; the table is {values.shape}")

@@ -25,7 +25,30 @@ from .units import Method, Unit, UnitTable
 
 @dataclass(frozen=True)
 class Suite:
-    """What a study runs; `seconds` is the clock's limit for one unit (a backstop: a unit that it cut has failed)."""
+    """Methods, data sets and a protocol: what `run_suite` runs.
+
+    Parameters
+    ----------
+    name : str
+        Name of the suite.
+    protocol : Protocol
+        How the tables are split and what is tuned.
+    data : tuple of mapping
+        The data sets: each a registered name, a cohort to generate, or a file.
+    methods : tuple of Method
+        Recipes with their settings.
+    seed : int, default=0
+        Seed of the splits.
+    seconds : float or None, default=None
+        Time limit for one unit; a unit that exceeds it has failed.
+
+    Examples
+    --------
+    >>> from marginsieve.study import Suite
+    >>> suite = Suite.read({"data": [{"name": "toy", "cohort": {}}], "method": [{"name": "fisher"}]})
+    >>> suite.protocol.name, suite.protocol.folds, suite.seed
+    ('nested', 5, 0)
+    """
 
     name: str
     protocol: Protocol
@@ -36,7 +59,29 @@ class Suite:
 
     @classmethod
     def read(cls, source: str | Path | Mapping[str, Any]) -> Suite:
-        """From a TOML file or a mapping of the same shape: name, protocol, seed, seconds, [[data]], [[method]]."""
+        """Read a suite from a TOML file or a mapping of the same shape.
+
+        Parameters
+        ----------
+        source : str, path or mapping
+            With the keys name, protocol, seed, seconds, data (a list of data sets) and method (a list of methods).
+
+        Returns
+        -------
+        Suite
+            The suite, checked.
+
+        Examples
+        --------
+        >>> from marginsieve.study import Suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 3},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher"}, {"name": "fisher", "label": "fisher-20", "n_features_to_select": 20}],
+        ... })
+        >>> [method.label for method in suite.methods]
+        ['fisher', 'fisher-20']
+        """
         spec = dict(source) if isinstance(source, Mapping) else _toml(Path(source))
         allowed = {"name", "protocol", "seed", "seconds", "data", "method"}
         if unknown := [key for key in spec if key not in allowed]:

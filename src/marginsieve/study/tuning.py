@@ -35,9 +35,29 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
 
 @dataclass(frozen=True)
 class Tuned:
-    """A copy of the selector with the parameters that did best, not fitted; their scores by inner cross-validation.
+    """A selector with the parameters that scored best.
 
-    The scores were looked at to choose: they are no estimate of performance.
+    The parameters were chosen by these scores, so the scores are optimistically biased: they are not an estimate of
+    performance.
+
+    Attributes
+    ----------
+    selector : SVMSelector
+        Copy of the selector with the chosen parameters, not fitted.
+    params : dict
+        The chosen parameters.
+    scores : dict of str to float
+        Scores by inner cross-validation: "machine" is the balanced accuracy on all features, "search" the mean score
+        (AUC for two classes) of the selection over several sizes.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes, tune
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> tuned = tune(recipes.svm_rfe(), cohort.X, cohort.y, {"machine__C": [0.1, 1.0]}, cv=3)
+    >>> list(tuned.params), list(tuned.scores)
+    (['machine__C'], ['machine'])
     """
 
     selector: SVMSelector
@@ -61,7 +81,42 @@ def tune(
 
     First those of the machine, the kernel and the costs, on all features, where points of the grid share kernel
     matrices and warm starts; then those of the search (`search__C2` and the like), by a whole search in each fold.
-    `grid` maps parameters to values; by default C (r for a sphere), the width where the kernel has one, and C2.
+
+    Parameters
+    ----------
+    selector : SVMSelector
+        The selector, not fitted; it is not changed.
+    X : table of shape (n_samples, n_features)
+        The table.
+    y : array-like of shape (n_samples,)
+        The classes.
+    grid : mapping of str to sequence, or None, default=None
+        Values of each parameter, for example {"machine__C": [0.1, 1.0]}; None is a grid over C (r for a sphere), the
+        width where the kernel has one, and C2.
+    cv : int or splitter, default=5
+        The inner folds.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Weight of each row.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Group of each row; rows of one group are never on both sides of a fold.
+    n_jobs : int or None, default=None
+        Number of workers for the searches.
+    random_state : int, RandomState or None, default=0
+        Seed of the folds and searches.
+
+    Returns
+    -------
+    Tuned
+        The selector with the chosen parameters, not fitted.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes, tune
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> tuned = tune(recipes.svm_rfe(n_features_to_select=2), cohort.X, cohort.y, {"machine__C": [0.1, 1.0]}, cv=3)
+    >>> tuned.selector.fit(cohort.X, cohort.y).n_features_
+    2
     """
     copy: SVMSelector = clone(selector)
     parts = {"kernel": kernel_of, "machine": machine_of, "criterion": criterion_of, "search": search_of}

@@ -1,0 +1,169 @@
+"""Docstrings of public names: their parameters are those of the signature, and their examples run."""
+
+import doctest
+import importlib
+import inspect
+import re
+import textwrap
+import warnings
+from ast import literal_eval
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from types import ModuleType
+
+import pytest
+
+MODULES = (
+    "marginsieve",
+    *(
+        f"marginsieve.{name}"
+        for name in (
+            *("recipes", "kernels", "machines", "criteria", "searches", "data", "study", "report"),
+            *("outcomes", "algebra", "estimators"),
+        )
+    ),
+)
+ESTIMATORS = ("SVMSelector", "SVDD", "MKLClassifier")
+OF_ESTIMATORS = ("fit", "predict", "decision_function", "score_samples", "transform", "at_sizes", "predict_proba")
+WITH_METHODS = ("Study", "SuiteResult", "Comparison", "Nested")  # every public method of these
+DIALECT = ("told", "said", "presses for", "like no other", "worth its price", "its own number", "too good by luck")
+
+
+def collect():
+    """Every public callable once: (module, name, object)."""
+    seen, found = set(), []
+
+    def add(module, name, value):
+        if id(value) not in seen:
+            seen.add(id(value))
+            found.append(pytest.param(module, name, value, id=f"{module}.{name}"))
+
+    for module in MODULES:
+        home = importlib.import_module(module)
+        for name in home.__all__:
+            value = getattr(home, name)
+            if not callable(value) or isinstance(
+                value, ModuleType
+            ):  # marginsieve.study is a package that can be called
+                continue
+            add(module, name, value)
+            for method in methods_of(name, value):
+                add(module, f"{name}.{method}", getattr(value, method))
+    return found
+
+
+def methods_of(name, cls):
+    if name in ESTIMATORS:
+        return [method for method in OF_ESTIMATORS if method in vars(cls)]
+    if name in WITH_METHODS:
+        return [key for key, value in vars(cls).items() if inspect.isfunction(value) and not key.startswith("_")]
+    return ["read"] if name == "Suite" else []
+
+
+PUBLIC = collect()
+
+
+def sections(doc):
+    """The sections of a numpydoc docstring by their titles; the text before the first has the title ''."""
+    lines, found, title = inspect.cleandoc(doc).splitlines(), {"": []}, ""
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if re.fullmatch(r"-{3,}", below) and len(below) == len(line):
+            title = line
+            assert title not in found, f"the section {title} is there twice"
+            found[title] = []
+        elif not (title and not found[title] and re.fullmatch(r"-{3,}", line)):
+            found[title].append(line)
+    return {title: "\n".join(text).strip("\n") for title, text in found.items()}
+
+
+def entries(text):
+    """The documented names of a section: name -> (type, description); "X, y : type" documents two."""
+    found = {}
+    for head, description in re.findall(r"(?m)^(\S.*)\n((?:[ ]{4}.*\n?|\n)*)", text + "\n"):
+        names, _, kind = head.partition(" : ")
+        for name in names.split(","):
+            assert name.strip() not in found, f"{name.strip()} is documented twice"
+            found[name.strip().lstrip("*")] = kind.strip(), textwrap.dedent(description).strip()
+    return found
+
+
+def parameters(value):
+    """The parameters of the signature but self; none of an exception."""
+    if isinstance(value, type) and issubclass(value, BaseException):
+        return {}
+    return {name: one for name, one in inspect.signature(value).parameters.items() if name != "self"}
+
+
+@pytest.mark.parametrize(("module", "name", "value"), PUBLIC)
+def test_documented_parameters_are_those_of_the_signature(module, name, value):
+    found = sections(value.__doc__)
+    documented, known = entries(found.get("Parameters", "")), parameters(value)
+    attributes = entries(found.get("Attributes", ""))
+    if is_dataclass(value) and "Parameters" not in found:  # results, which nobody builds by hand: fields are attributes
+        documented = {name: entry for name, entry in attributes.items() if name in known}
+    assert list(documented) == list(known)
+    for parameter, (kind, description) in [*documented.items(), *attributes.items()]:
+        assert description, f"{parameter} is not described"
+        assert kind or parameter == "settings", f"{parameter} has no type"
+
+
+@pytest.mark.parametrize(("module", "name", "value"), PUBLIC)
+def test_documented_defaults_are_those_of_the_signature(module, name, value):
+    documented = entries(sections(value.__doc__).get("Parameters", ""))
+    for parameter, one in parameters(value).items():
+        stated = re.search(r", default=(.+)$", documented.get(parameter, ("", ""))[0])
+        has_default = one.default is not inspect.Parameter.empty
+        if parameter in documented:
+            assert bool(stated) == has_default, f"{parameter}: the default is not that of the signature"
+        if stated and type(one.default).__name__ != "_HAS_DEFAULT_FACTORY_CLASS":
+            assert literal_eval(stated[1]) == one.default, parameter
+
+
+@pytest.mark.parametrize(("module", "name", "value"), PUBLIC)
+def test_every_section_that_is_due_is_there(module, name, value):
+    found = sections(value.__doc__)
+    assert found[""], "there is no summary"
+    assert found.get("Examples"), "there is no example"
+    if isinstance(value, type):
+        assert "Returns" not in found
+    else:
+        annotation = inspect.signature(value).return_annotation
+        assert ("Returns" in found) == (annotation not in (None, "None")), annotation
+    order = [
+        *("", "Parameters", "Returns", "Yields", "Attributes", "Raises", "See Also", "Notes", "References", "Examples")
+    ]
+    assert list(found) == sorted(found, key=order.index)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [one for one in PUBLIC if isinstance(one.values[2], type) and is_dataclass(one.values[2])],
+)
+def test_attributes_of_dataclasses_are_there(module, name, value):
+    properties = {key for key, one in inspect.getmembers(value) if isinstance(one, (property, cached_property))}
+    assert (
+        set(entries(sections(value.__doc__).get("Attributes", ""))) <= {one.name for one in fields(value)} | properties
+    )
+
+
+@pytest.mark.parametrize(("module", "name", "value"), PUBLIC)
+def test_docstrings_are_in_plain_english(module, name, value):
+    text = " ".join(value.__doc__.split()).lower()
+    assert not [word for word in DIALECT if re.search(rf"\b{word}\b", text)]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_run(module):
+    """Each on its own, with nothing imported but what it imports itself; a fit may warn."""
+    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(verbose=False)
+    report = []
+    for one in PUBLIC:
+        home, name, value = one.values
+        if home != module:
+            continue
+        tests = [test for test in finder.find(value, f"{home}.{name}", module=False, globs={}) if test.examples]
+        assert len(tests) == 1, name
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            runner.run(tests[0], out=report.append)
+    assert not report, "".join(report)
