@@ -59,21 +59,18 @@ warnings.filterwarnings("ignore", message="Matplotlib is currently using agg")
 
 def plain_text(_app, _what, _name, _obj, _options, lines):
     """Docstrings are plain text: bars and underscores of formulas are no markup, indented formulas are literal."""
-    out, example, literal = [], False, False
+    out, example, literal, sections = [], False, False, False
     for line in lines:
         text = line.strip()
         example = (example and bool(text)) or text.startswith(">>>")
-        indented = line.startswith("    ")
-        if not example and indented and not literal and out and not out[-1] and not any(_heading(o) for o in out):
-            out += ["::", ""]
+        sections = sections or set(text) == {"-"}
+        if line.startswith("    ") and not (example or literal or sections) and out and not out[-1]:
+            if not out[-2:-1] or not out[-2].endswith("::"):
+                out += ["::", ""]
             literal = True
-        literal = literal and (indented or not text)
+        literal = literal and (line.startswith("    ") or not text)
         out.append(line if example or literal else _escaped(line))
     lines[:] = out
-
-
-def _heading(line):
-    return set(line.strip()) == {"-"}
 
 
 def _escaped(line):

@@ -8,13 +8,14 @@ import pytest
 
 from marginsieve import SVMSelector
 from marginsieve.errors import InputError
-from marginsieve.fitting.compatibility import refuses, refuses_classes, refuses_mixed
+from marginsieve.fitting.compatibility import refuses, refuses_classes
 from marginsieve.fitting.parts import AXES, resolve
-from marginsieve.searches import SEARCHES, Harmony
+from marginsieve.searches import SEARCHES, Budget, Harmony
 
 NAMES = {axis: list(AXES[axis]) for axis in ("kernel", "machine", "criterion", "search")}
 NAMES["criterion"].append(None)
-ROWS = 18
+CHEAP = {"harmony": Harmony(d=3, memory=5, improvisations=5), "budget": Budget(solver="fast")}
+ROWS = 21
 
 
 def parts_of(chosen):
@@ -23,12 +24,12 @@ def parts_of(chosen):
 
 def check_fitted(chosen, classes, X, y):
     """What must hold of a combination that is run."""
-    selector = SVMSelector(**chosen, cv=3, random_state=0)
-    if chosen["search"] == "harmony":
-        selector.set_params(search=Harmony(d=3, memory=5, improvisations=5))
+    selector = SVMSelector(**chosen, cv=3, resamples=0, random_state=0)
+    if chosen["search"] in CHEAP:
+        selector.set_params(search=CHEAP[chosen["search"]])
     selector.fit(X, y)
     assert sorted(selector.ranking_) == list(range(1, 7))
-    few = chosen["search"] == "harmony" and classes == 3  # the best three on six rows
+    few = chosen["search"] == "harmony" and classes == 3  # the best three on seven rows
     if chosen["machine"] != "svdd" and not few:  # a sphere around one of two equal classes need not find it
         assert selector.support_[0]
         assert selector.score(X, y) > 1.0 / classes
@@ -64,3 +65,60 @@ def test_product(search, classes):
             raise
 
 
+# -- the advice -----------------------------------------------------------------------------------------------------
+
+VALUE = r"(?:'\w+'|None)"
+CHANGE = rf"(kernel|machine|criterion|search)=({VALUE}(?:, {VALUE})*(?: or {VALUE})?)"
+
+
+def advice(sentence):
+    """Every change that a sentence offers: dicts of axis to name."""
+    out = []
+    for way in re.split(r", or ", sentence.split(": use ")[1]):
+        changes = {axis: re.findall(VALUE, values) for axis, values in re.findall(CHANGE, way)}
+        assert changes, f"no advice in {way!r}"
+        for values in itertools.product(*changes.values()):
+            named = [None if value == "None" else value.strip("'") for value in values]
+            out.append(dict(zip(changes, named, strict=True)))
+    return out
+
+
+def test_the_advice_leads_to_what_is_run():
+    """A change that a sentence offers is run at once, or the sentences that follow it end in what is run."""
+
+    def refusal(chosen):
+        return refuses(**parts_of(chosen))
+
+    found = set()
+    for names in itertools.product(*NAMES.values()):
+        chosen = dict(zip(NAMES, names, strict=True))
+        sentence = refusal(chosen)
+        if sentence is None or (sentence, chosen["search"]) in found:
+            continue
+        found.add((sentence, chosen["search"]))
+        lacks = "needs a machine that" in sentence or "needs a criterion" in sentence
+        for change in advice(sentence):
+            now, steps = {**chosen, **change}, 1
+            while (after := refusal(now)) is not None:
+                assert steps < 4, f"{chosen}: {sentence} -> {now}: {after}"
+                now, steps = {**now, **advice(after)[0]}, steps + 1
+            assert steps == 1 or not lacks, f"{chosen}: {sentence}: {change} is refused"
+    assert len(found) > 100
+
+
+def test_what_a_search_takes_is_said_of_classes():
+    for name in SEARCHES:
+        search = resolve("search", name)
+        assert refuses_classes(2, 1.0, "auto", search) is None
+        assert (refuses_classes(3, 1.0, "auto", search) is None) == search.multiclass
+    assert refuses_classes(2, 3.0, 0.5) is None
+    assert refuses_classes(3, 3.0, "auto").endswith("y has 3 classes: use class_weight instead")
+    assert refuses_classes(3, 1.0, 0.5).endswith("a cut exists only between two; use 'margin'")
+
+
+@pytest.mark.parametrize("axis", list(AXES))
+def test_unknown_names_are_told_the_known_ones(axis):
+    with pytest.raises(InputError, match=f"{axis} is 'nonsense'; the names are .*{next(iter(AXES[axis]))}"):
+        resolve(axis, "nonsense")
+    with pytest.raises(InputError, match=f"{axis} is 3; it must be a name or an object"):
+        resolve(axis, 3)

@@ -1,21 +1,42 @@
-"""What the docs show runs."""
+"""What the docs show runs, and what they name exists."""
 
+import importlib
+import importlib.util
 import re
 import shlex
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
+import marginsieve
 from marginsieve import recipes
 from marginsieve.cli import app
+from marginsieve.criteria import FILTERS
+from marginsieve.estimators.persistence import FORMAT
+from marginsieve.report.render import SCHEMA
+from marginsieve.study import store
 from marginsieve.study.suite import Suite
 
 ROOT = Path(__file__).parents[1]
+SOURCE = Path(marginsieve.__file__).parent
+PAGES = sorted(
+    path
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md")
+    if not {"_build", "gallery"} & set(path.parts)
+)
+OLD = {"CHANGELOG.md"}  # names what was renamed
+
+
+def text_of(*names):
+    return ROOT.joinpath(*names).read_text(encoding="utf-8")
 
 
 def test_the_suite_in_the_docs_is_one(tmp_path):
-    (block,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "bench.md").read_text(encoding="utf-8"), re.S)
+    (block,) = re.findall(r"```toml\n(.*?)```", text_of("docs", "bench.md"), re.S)
     path = tmp_path / "suite.toml"
     path.write_text(block)
     suite = Suite.read(path)
@@ -29,18 +50,96 @@ def test_the_null_gate_runs_every_recipe():
     assert len(suite.tables()) == 20
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+@pytest.fixture
+def methods_table():
+    spec = importlib.util.spec_from_file_location("methods_table", ROOT / "docs" / "methods_table.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_methods_is_that_of_the_recipes(methods_table):
+    page = text_of("docs", "methods.md")
+    assert page == methods_table.filled(page), "run: python docs/methods_table.py"
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_every_recipe_has_a_row(name):
+    recipe = recipes.RECIPES[name]
+    (row,) = re.findall(rf"^\| `{name}` \| `{recipe.title}` \|.*$", text_of("docs", "methods.md"), re.M)
+    assert recipe.does in row
+
+
+def test_a_recipe_that_is_missing_in_the_page_is_noticed(methods_table):
+    page = text_of("docs", "methods.md")
+
+    @recipes.register("guyon2002", family="elimination")
+    def forgotten(**settings):
+        """A recipe that no page has."""
+        return recipes.svm_rfe(**settings)
+
+    try:
+        assert page != methods_table.filled(page)
+    finally:
+        del recipes.RECIPES["forgotten"]
+
+
+def test_every_filter_is_named():
+    page = text_of("docs", "elimination.md").split("## Filters")[1]
+    assert [name for name in FILTERS if f'`"{name}"`' not in page] == []
+
+
+def test_the_versions_of_files_are_those_that_are_written():
+    page = text_of("docs", "files.md")
+    for name, number in (("model.marginsieve", FORMAT), ("result.json", SCHEMA), ("results.sqlite", store.SCHEMA)):
+        assert re.search(rf"^\| `{re.escape(name)}` \| {number} \|", page, re.M), name
+    assert f"`result.json`, schema {SCHEMA}." in text_of("docs", "result.md")
+    assert f"Schema {store.SCHEMA}:" in text_of("docs", "bench.md")
+
+
+def test_the_design_names_every_folder():
+    page = text_of("docs", "design.md")
+    folders = [path.parent.name for path in SOURCE.glob("*/__init__.py")]
+    assert [name for name in folders if f"`{name}/`" not in page] == []
+
+
+def test_one_version_everywhere():
+    version = tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
+    assert f"\nversion: {version}\n" in text_of("CITATION.cff")
+    assert re.search(r"^## (\S+)", text_of("CHANGELOG.md"), re.M)[1] == version
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", text):
-        assert (ROOT / "docs" / target).exists(), target
+    for target in re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in OLD], ids=lambda path: path.name)
+def test_names_and_files_of_the_package_exist(page):
+    text = page.read_text(encoding="utf-8")
+    for dotted in set(re.findall(r"`(marginsieve(?:\.\w+)+)", text)):
+        if not dotted.endswith(".marginsieve"):
+            assert resolved(dotted) is not None, dotted
+    for name in set(re.findall(r"`((?:\w+/)?\w+\.py)`", text)):
+        places = [ROOT / folder / name for folder in ("", "tests", "docs", "benchmarks", "src/marginsieve")]
+        assert any(place.exists() for place in places) or list(SOURCE.rglob(name)), name
+
+
+def resolved(dotted):
+    """The object that a dotted name means: attributes, or modules where there is no such attribute."""
+    value, path = marginsieve, "marginsieve"
+    for part in dotted.split(".")[1:]:
+        path += f".{part}"
+        value = getattr(value, part, None) or importlib.import_module(path)
+    return value
 
 
 def commands():
     """Every command line of the pages: in blocks of shell, or as code in the text with something after its name."""
     found = set()
-    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"):
-        if "_build" in page.parts or "gallery" in page.parts:
+    for page in PAGES:
+        if page.name in OLD:
             continue
         text = page.read_text(encoding="utf-8")
         for block in re.findall(r"```sh\n(.*?)```", text, re.S):
@@ -59,8 +158,25 @@ def test_every_command_of_the_pages_is_one(line):
 
 @pytest.mark.parametrize("page", ["mixed.md", "index.md"])
 def test_the_python_of_a_page_runs(page, capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.S)
+    blocks = re.findall(r"```python\n(.*?)```", text_of("docs", page), re.S)
     assert blocks
     for block in blocks:
         exec(compile(block, page, "exec"), {})
     assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py")))
+def test_benchmarks_import(name, monkeypatch):
+    if name == "suspects":
+        pytest.importorskip("cleanlab")
+    monkeypatch.syspath_prepend(ROOT)
+    try:
+        assert importlib.import_module(f"benchmarks.{name}").__doc__
+    finally:
+        for loaded in [loaded for loaded in sys.modules if loaded.split(".")[0] == "benchmarks"]:
+            del sys.modules[loaded]
+
+
+def test_the_help_of_a_command_keeps_its_brackets():
+    text = CliRunner().invoke(app, ["bench", "--help"]).output
+    assert "[[data]], [[method]]" in text

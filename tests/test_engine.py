@@ -280,7 +280,7 @@ def test_stores_that_are_none_are_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(("version", "age"), [(2, "a newer"), (0, "an older")])
+@pytest.mark.parametrize(("version", "age"), [(3, "a newer"), (1, "an older"), (0, "an older")])
 def test_stores_of_other_versions_are_left_alone(version, age, tmp_path):
     run_suite(Suite.read({**SPEC, "data": SPEC["data"][:1], "method": SPEC["method"][1:]}), tmp_path)
     connection = sqlite3.connect(tmp_path / FILE)

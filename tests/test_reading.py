@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginsieve import study
+from marginsieve import recipes, study
 from marginsieve.data import make_cohort
 from marginsieve.data.numerals import as_trained, read_numerals, separated
 from marginsieve.data.reading import dialect_of, read_table
 from marginsieve.errors import InputError
 from marginsieve.study.files import write_back
+from marginsieve.study.study_data import from_frame
 
 FRAME = pd.DataFrame(
     {"weight": [60.5, 71.25, 80.0], "größe": [1.6, 1.75, 1.9], "name": ["Zoë", "a;b", "c,d"], "y": ["u", "v", "u"]}
@@ -107,7 +108,7 @@ def test_columns_without_a_name(tmp_path):
 def test_what_is_no_text_is_told(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(bytes(range(256)) * 10)
-    with pytest.raises(InputError, match=r"'t.csv' is no text file"):
+    with pytest.raises(InputError, match=r"'t.csv' is not a text file"):
         read_table(path)
     (tmp_path / "t.xlsx").write_bytes(b"PK")
     with pytest.raises(InputError, match="save it as CSV"):
@@ -213,3 +214,46 @@ def test_an_annotated_file_comes_back_with_what_was_found(tmp_path):
         assert list(back.var_names[back.var["marginsieve_selected"]]) == list(found.model.get_feature_names_out())
         assert back.uns["marginsieve"]["method"] == "fisher"
         assert back.uns["marginsieve"]["auc_value"] == pytest.approx(found.result["scores"]["auc"]["value"])
+
+
+@pytest.mark.parametrize(
+    ("names", "encoding"),
+    [
+        (["年龄", "性别", "y"], "gb18030"),
+        (["年齢", "性別", "y"], "shift_jis"),
+        (["나이", "성별", "y"], "euc_kr"),
+        (["возраст", "пол", "y"], "cp1251"),
+        (["age", "sex\x02", "größe"], "cp1252"),
+    ],
+)
+def test_another_encoding_is_not_taken_for_a_western_one(names, encoding, tmp_path):
+    path = tmp_path / "t.csv"
+    frame = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=names)
+    frame.to_csv(path, index=False, encoding=encoding)
+    with pytest.raises(InputError, match=r"does not look like Windows-1252: name its encoding \(--encoding\)"):
+        read_table(path)
+    assert read_table(path, encoding=encoding).columns.tolist() == names
+
+
+def test_what_was_read_as_windows_1252_is_noted(tmp_path):
+    path = tmp_path / "t.csv"
+    cohort = make_cohort(30, 3, n_relevant=1, random_state=0).frame().rename(columns={"g1": "größe \u2013 “x”"})
+    for encoding, count in (("cp1252", 1), ("utf-8", 0)):
+        cohort.to_csv(path, index=False, encoding=encoding)
+        notes = [f.text for f in from_frame(read_table(path), "outcome").findings if f.kind == "encoding"]
+        assert len(notes) == count
+        assert all("was read as Windows-1252" in note for note in notes)
+    cohort.to_csv(path, index=False, encoding="cp1252")
+    assert not read_table(path, encoding="cp1252").attrs
+
+
+def test_an_anndata_object_is_refused_with_what_to_pass():
+    class AnnData:
+        X, obs, var, shape = np.eye(4), None, None, (4, 4)
+
+        def to_df(self):
+            return pd.DataFrame(self.X)
+
+    for call in (study, recipes.fisher().fit):
+        with pytest.raises(InputError, match=r"AnnData object: pass X\.to_df\(\), or give the command its \.h5ad file"):
+            call(AnnData(), [0, 1, 0, 1])

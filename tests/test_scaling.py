@@ -406,7 +406,9 @@ def test_parameters_without_sense_are_refused(wrong, message, blobs):
 
 def test_a_criterion_is_not_for_penalised_scaling(blobs):
     selector = recipes.kp_cssvm(**FAST).set_params(criterion="margin")
-    with pytest.raises(InputError, match="ranks by the factors or weights that it learns"):
+    with pytest.raises(
+        InputError, match="PenalizedScaling ranks by what it learns, not by MarginChange: use criterion=None"
+    ):
         selector.fit(*blobs)
     with pytest.raises(InputError, match="Backward needs a criterion"):
         recipes.svm_rfe(**FAST).set_params(criterion=None).fit(*blobs)

@@ -23,7 +23,7 @@ from marginsieve.study import choosing
 from marginsieve.study.chance import shuffled
 from marginsieve.study.findings import findings_of, leaks
 from marginsieve.study.metrics import point_metrics, score_difference
-from marginsieve.study.selection import prepare_method
+from marginsieve.study.selection import prepare_method, score_label
 from marginsieve.study.study_data import from_arrays, from_frame, recognised
 
 QUICK = {"cv": 3, "n_repeats": 1, "suspects": False}
@@ -567,9 +567,17 @@ def test_a_recipe_that_a_user_registers_is_cited_to_the_end(monkeypatch, tmp_pat
     assert "{guyon2002," in result["bibtex"]
     found.save(tmp_path)
     assert "[doe2026, guyon2002]" in (tmp_path / "methods.txt").read_text()
+    mixed = make_cohort(60, 6, n_relevant=3, n_categorical=2, missing=0.05, random_state=0)  # needs another kernel
+    assert study(mixed.X, mixed.y, methods="by-halves", **QUICK).result["methods"][0]["kernel"] == "clinical"
     for keys, told in ((("nobody1900",), "references.bib does not have"), ((), "citation is empty")):
         with pytest.raises(InputError, match=told):
             recipes.register(*keys, family="filter")
+
+
+def test_scores_are_told_alike_of_parts_by_name_and_as_they_are():
+    named = SVMSelector(machine="hinge", criterion=None, search="budget")
+    assert score_label(named) == score_label(recipes.fs_svm())
+    assert score_label(named).startswith("1 + the size of the weight")
 
 
 def test_the_paragraph_cites_what_was_run(found):

@@ -211,7 +211,7 @@ def predict(
 
 @app.command()
 def bench(
-    suite: Annotated[Path, typer.Argument(help="A TOML file: [[data]], [[method]], protocol.")],
+    suite: Annotated[Path, typer.Argument(help=r"A TOML file: \[\[data]], \[\[method]], protocol.")],
     out: Annotated[Path, typer.Option(help="The folder of the study; the same folder resumes.")],
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
     cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,

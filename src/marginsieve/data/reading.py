@@ -8,7 +8,7 @@ import gzip
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,9 @@ MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM
 NAMELESS = re.compile(r"^Unnamed: (\d+)$")  # what pandas calls a column without a name
 WITH_COMMA = re.compile(r"(?![+-]?[1-9]\d{0,2}(,\d{3})+$)[+-]?\d+,\d+([eE][+-]?\d+)?")  # 1,234 may be thousands
 WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+NOT_WESTERN = re.compile(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f\x81\x8d\x8f\x90\x9d]")  # not in Windows-1252
+OTHER_SCRIPT = re.compile(rb"(?=[\x80-\xff]{4})([\x80-\xff])\1*(?!\1)[\x80-\xff]")  # four such letters in a row
+ENCODING_NOTE = "marginsieve_encoding"  # in the attrs of a table
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,14 @@ def _text(path: Path, options: ReadOptions) -> pd.DataFrame:
         if encoding is not None:
             raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
         frame = pd.read_csv(path, encoding="cp1252", encoding_errors="replace", **how)  # a stray byte far down
-    return _named(frame, options.whole)
+        dialect = replace(dialect, encoding="cp1252")
+    frame = _named(frame, options.whole)
+    if encoding is None and dialect.encoding == "cp1252":
+        frame.attrs[ENCODING_NOTE] = (
+            f"{path.name!r} is not UTF-8 and was read as Windows-1252: where letters look wrong, name the encoding "
+            "(--encoding)"
+        )
+    return frame
 
 
 def _named(frame: pd.DataFrame, whole: bool) -> pd.DataFrame:
@@ -170,9 +180,14 @@ def dialect_of(
         raise InputError(f"decimal is {decimal!r}; it must be '.' or ','")
     if separator is not None and len(separator) != 1:
         raise InputError(f"separator is {separator!r}; it must be one character")
-    encoding = encoding or _encoding(_peek(path))
+    guessed, encoding = encoding is None, encoding or _encoding(_peek(path))
     if b"\0" in _peek(path) and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         raise InputError(f"{path.name!r} is not a text file; a table must end in {endings()} and be what its name says")
+    if guessed and encoding == "cp1252" and (NOT_WESTERN.search(_peek(path)) or OTHER_SCRIPT.search(_peek(path))):
+        raise InputError(
+            f"{path.name!r} is not UTF-8 and does not look like Windows-1252: name its encoding (--encoding), such as "
+            "gb18030, shift_jis, euc_kr, cp1251 or latin-1"
+        )
     try:
         text = codecs.getincrementaldecoder(encoding)("strict").decode(_peek(path))
     except (LookupError, UnicodeDecodeError) as error:
@@ -194,7 +209,7 @@ def _peek(path: Path) -> bytes:
 
 
 def _encoding(start: bytes) -> str:
-    """By its mark; UTF-8 where the bytes are that, else Windows-1252, which takes any."""
+    """By its mark; UTF-8 where the bytes are that, else Windows-1252."""
     for mark, name in MARKS.items():
         if start.startswith(mark):
             return name

@@ -163,6 +163,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
         return None
     if hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):
         raise InputError("the table is a lazy frame: call .collect() first")
+    if all(hasattr(X, name) for name in ("obs", "var", "to_df")):
+        raise InputError("the table is an AnnData object: pass X.to_df(), or give the command its .h5ad file")
     if hasattr(X, "columns"):
         counts = Counter(column_names(X))
         if twice := [str(name) for name, count in counts.items() if count > 1]:

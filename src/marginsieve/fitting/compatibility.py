@@ -27,10 +27,7 @@ def refuses(kernel: Kernel, machine: Machine, criterion: Criterion | Filter | No
             why = f"{_name(machine)} weighs one kernel per feature and {_name(kernel)} is not a sum of such"
         return f"{why}: use {_kernels(machine)}"
     if criterion is not None and not search.ranks_by:
-        return (
-            f"{_name(search)} ranks by the factors or weights that it learns, not by {_name(criterion)}: "
-            "use criterion=None"
-        )
+        return f"{_name(search)} ranks by what it learns, not by {_name(criterion)}: use criterion=None"
     if _missing(search, machine):
         ways = [_machines(search, kernel), _learning(machine), _ranking(machine)]
         return _lacks(search, machine, ways)
@@ -60,10 +57,13 @@ def _refuses_ranking(
             f"{_name(search)} works on lists that a filter ranked, and {_name(criterion)} is about a machine: use "
             f"{FOR_ALL}"
         )
+    learning = _learning(machine)
+    ways = [_machines(criterion, kernel), _criteria(machine), learning and f"{learning} with criterion=None"]
     if _missing(criterion, machine):
-        learning = _learning(machine)
-        ways = [_machines(criterion, kernel), _criteria(machine), learning and f"{learning} with criterion=None"]
         return _lacks(criterion, machine, ways)
+    if machine.needs == "columns":
+        why = f"{_name(criterion)} scores features on a kernel and {_name(machine)} has weights for columns"
+        return f"{why}: use {_either(ways)}"
     return None
 
 
@@ -99,10 +99,15 @@ def _kernels(*machines: Machine) -> str:
 
 def _machines(part: Any, kernel: Kernel) -> str:
     """Machines that have what a search or criterion requires, and another kernel where none of them reads this one."""
-    able = [machine for make in MACHINES.values() if not _missing(part, machine := make())]
-    if any(_reads(machine, kernel) for machine in able):
-        return _named("machine", MACHINES, lambda one: not _missing(part, one) and _reads(one, kernel))
-    machines, kernels = _named("machine", MACHINES, lambda one: not _missing(part, one)), _kernels(*able)
+
+    def able(machine: Machine) -> bool:
+        on_kernel = machine.needs == "gram" or not hasattr(part, "score")  # criteria score features on a kernel
+        return on_kernel and not _missing(part, machine)
+
+    if direct := _named("machine", MACHINES, lambda one: able(one) and _reads(one, kernel)):
+        return direct
+    kernels = _kernels(*(machine for make in MACHINES.values() if able(machine := make())))
+    machines = _named("machine", MACHINES, able)
     return f"{machines} with {kernels}" if machines and kernels else machines
 
 

@@ -20,6 +20,7 @@ from ..contracts import Array, PricesFeatures
 from ..errors import InputError
 from ..estimators import SVMSelector
 from ..estimators.inputs import refuse_cells
+from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import fit_encoded, plan_of, seed_sequence
 from .choosing import Choice
 from .engine import Run
@@ -141,10 +142,10 @@ def score_label(selector: SVMSelector) -> str:
     """What the features' scores are."""
     if selector.ensemble:
         return "minus the mean of log(rank + 5) over the subsamples"
-    if isinstance(selector.search, PricesFeatures):
+    if isinstance(search_of(selector.search), PricesFeatures):
         return "1 + the size of the weight; where there is none, the gradient at zero weight, below 1"
     part = selector.search if selector.criterion is None else selector.criterion
-    name = part if isinstance(part, str) else type(part).__name__
+    name = part if isinstance(part, str) else getattr(part, "__name__", type(part).__name__)
     return f"{name}, when the feature was last looked at"
 
 
@@ -163,7 +164,7 @@ def prepare_method(
         return replace(method, settings=tuple(settings.items())), _prepared(selector, table)
     except InputError as error:
         refusal = error
-    if "kernel" not in settings and "nominal" not in selector.kernel.kinds:
+    if "kernel" not in settings and "nominal" not in kernel_of(selector.kernel).kinds:
         settings |= {"kernel": "clinical", "standardize": False}
         try:
             prepared = _prepared(_build(recipe, method, settings), table)
@@ -212,7 +213,7 @@ def _build(recipe: Callable[..., SVMSelector], method: Method, settings: dict[st
 
 def _prepared(selector: SVMSelector, table: UnitTable) -> PreparedMethod:
     """The selector with its plan on the whole table; refuses what does not fit, before any fold is run."""
-    refuse_cells(table.encoded.table.Z, table.encoded.schema, selector.kernel.missing)
+    refuse_cells(table.encoded.table.Z, table.encoded.schema, kernel_of(selector.kernel).missing)
     return PreparedMethod(selector, plan_of(selector, table.encoded))
 
 

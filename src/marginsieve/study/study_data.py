@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.numerals import is_text, read_numerals, separated
+from ..data.reading import ENCODING_NOTE
 from ..data.table import Schema, as_frame
 from ..errors import InputError, listing
 from ..estimators import find_suspects
@@ -111,6 +112,8 @@ def from_frame(
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
     findings = [*alarms, *findings_of(X, y, group), *repeats, *unusable, *converted, *_of_ids(names, ids is None)]
+    if ENCODING_NOTE in frame.attrs:
+        findings.append(Finding("encoding", "note", frame.attrs[ENCODING_NOTE]))
     findings.sort(key=lambda finding: finding.level != "alarm")
     return StudyData(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(findings))
 
