@@ -16,7 +16,7 @@ SETTINGS: dict[str, dict[str, object]] = {  # what a recipe needs beyond FAST
     "l1_cssvm": PATH,
     "svm_l1": PATH,
     "fsv": {**PATH, **WEIGHED},
-    "ramp_svm": {**PATH, "resamples": 3},
+    "ramp_svm": {"resamples": 3},
     "fs_svm": BUDGET,
     "ramp_fs": {**BUDGET, "resamples": 3},
     "stable_fisher": {"ensemble": 3},

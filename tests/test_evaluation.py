@@ -86,6 +86,7 @@ def test_shuffled_labels_score_at_chance(name):
     scores = []
     short = {"points": 8} if name in ("l1_cssvm", "svm_l1", "fsv", "ramp_svm") else {}  # values of C
     short |= {"solver": "fast", "budget": 3, "shakes": 0} if name in ("fs_svm", "ramp_fs") else {}
+    short |= {"resamples": 0, "similar": None}  # nothing here reads groups_ and suspects_
     short |= {"improvisations": 15, "memory": 10} if name == "symon" else {}
     for shuffle in range(20):
         nested = nested_cv(recipes.get(name)(**short), X, rng.permutation(y), cv=3, n_repeats=1, random_state=shuffle)
