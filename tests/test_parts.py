@@ -22,6 +22,7 @@ from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
 from marginsieve.searches import Backward, Harmony
+from marginsieve.study import Suite, run_suite
 
 FIXED = {"n_features_to_select": 3, "threshold": "margin", "random_state": 0}
 
@@ -533,6 +534,17 @@ def test_recipes_of_ones_own_are_studied(registered, cohort):
     assert "at-random" in page
 
 
+def test_workers_are_given_recipes_of_ones_own(registered, tmp_path):
+    spec = {
+        "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 8, "n_relevant": 2}}],
+        "method": [{"name": name, "n_features_to_select": 2} for name in registered],
+    }
+    alone = run_suite(Suite.read(spec), tmp_path / "alone").scores("auc")
+    assert alone["auc"].notna().all()
+    pd.testing.assert_frame_equal(run_suite(Suite.read(spec), tmp_path / "two", n_jobs=2).scores("auc"), alone)
+
+
 @pytest.mark.parametrize("place", range(4))
 def test_each_recipe_can_be_the_main_one(place, registered, cohort):
     """By itself, through what is shown of the features, with the labels shuffled, and in two runs the same."""
@@ -568,8 +580,34 @@ def test_recipes_of_ones_own_are_gone_afterwards():
         recipes.register("nobody2025", family="elimination")
 
 
-def test_a_file_says_which_part_it_cannot_hold(cohort, tmp_path):
+def test_a_model_with_a_machine_of_ones_own_is_not_saved_and_a_study_of_it_is(registered, cohort, tmp_path):
     made = SVMSelector(machine=LeastSquares(), criterion="fisher", search="top_k", **FIXED).fit(cohort.X, cohort.y)
-    with pytest.raises(InputError, match="the model holds 'LeastSquares'"):
+    with pytest.raises(InputError, match="the model has a part 'LeastSquares'"):
         marginsieve.save(made, tmp_path / "model.marginsieve")
     assert not list(tmp_path.iterdir())
+    study = marginsieve.study(cohort.X, cohort.y, methods="least-squares-rfe", cv=3, n_repeats=1, suspects=False)
+    with pytest.warns(UserWarning, match="the model is not written: the model has a part 'LeastSquares"):
+        study.save(tmp_path)
+    assert (tmp_path / "report.html").is_file()
+    assert not (tmp_path / "model.marginsieve").exists()
+
+
+def test_a_model_found_by_a_search_of_ones_own_is_saved(cohort, tmp_path):
+    made = SVMSelector(criterion=None, search=RandomOrder(), class_weight="balanced", **FIXED).fit(cohort.X, cohort.y)
+    loaded = marginsieve.load(marginsieve.save(made, tmp_path / "model.marginsieve"))
+    np.testing.assert_array_equal(loaded.decision_function(cohort.X), made.decision_function(cohort.X))
+
+
+@pytest.mark.parametrize("name", ["ramp_svm", "ramp_fs", "fs_svm", "l1_cssvm", "svm_l1"])
+def test_machines_that_read_columns_get_no_kernel_matrix(name, cohort, monkeypatch):
+    def never(*args, **kwargs):
+        raise AssertionError("a kernel matrix was made")
+
+    monkeypatch.setattr(marginsieve.algebra.LinearGram, "build", never)
+    settings = {
+        "ramp_svm": {"resamples": 0},
+        "ramp_fs": {"solver": "fast", "resamples": 0},
+        "fs_svm": {"solver": "fast"},
+    }
+    made = recipes.get(name)(random_state=0, **settings.get(name, {})).fit(cohort.X, cohort.y)
+    assert np.isfinite(made.decision_function(cohort.X)).all()

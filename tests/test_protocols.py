@@ -88,25 +88,25 @@ def test_nested_passes_cover_the_table_once():
 
 def test_label_noise_flips_its_share():
     rng = np.random.default_rng(0)
-    flipped = PROTOCOLS["ramp-loss-labels"].noisy(encoded(np.zeros((100, 1)), Y), rng)
+    flipped = PROTOCOLS["ramp-loss-labels"].training_labels(encoded(np.zeros((100, 1)), Y), rng)
     assert (flipped != Y).sum() == 5
-    three = PROTOCOLS["ramp-loss-labels"].noisy(encoded(np.zeros((90, 1)), np.repeat([0, 1, 2], 30)), rng)
+    three = PROTOCOLS["ramp-loss-labels"].training_labels(encoded(np.zeros((90, 1)), np.repeat([0, 1, 2], 30)), rng)
     assert set(three) == {0, 1, 2}
 
 
 def test_outliers_are_those_furthest_on_their_own_side():
     x = np.r_[np.linspace(-5, -1, 70), np.linspace(1, 4, 30)][:, None]
-    flipped = PROTOCOLS["ramp-loss-outliers"].noisy(encoded(x, Y), np.random.default_rng(0))
+    flipped = PROTOCOLS["ramp-loss-outliers"].training_labels(encoded(x, Y), np.random.default_rng(0))
     changed = np.flatnonzero(flipped != Y)
     assert changed.tolist() == [0, 1, 2, 3, 98, 99]  # 5 % of each class, round(3.5) and round(1.5) to even
     with pytest.raises(InputError, match="needs two classes"):
-        PROTOCOLS["ramp-loss-outliers"].noisy(encoded(x, np.arange(100) % 3), np.random.default_rng(0))
+        PROTOCOLS["ramp-loss-outliers"].training_labels(encoded(x, np.arange(100) % 3), np.random.default_rng(0))
 
 
 def test_outliers_of_a_table_with_categories():
     level = np.where(Y == 1, "a", "b")
     X = pd.DataFrame({"level": level, "n": np.random.default_rng(0).normal(size=len(Y))})
-    flipped = PROTOCOLS["ramp-loss-outliers"].noisy(encoded(X, Y), np.random.default_rng(0))
+    flipped = PROTOCOLS["ramp-loss-outliers"].training_labels(encoded(X, Y), np.random.default_rng(0))
     assert (flipped != Y).sum() == 6
 
 

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path as File
 from typing import Any
 
@@ -42,6 +43,14 @@ ATTRIBUTES = (  # of a fitted selector; the others follow from them
     *("columns_", "classes_", "positive_", "path_", "threshold_", "_sign", "_sigmoid", "_weight", "_seed"),
     *("rows_", "notes_", "constant_", "duplicates_", "groups_", "n_features_in_", "feature_names_in_"),
 )
+UNREAD = (
+    "criterion",
+    "search",
+    "prefilter",
+    "sampler",
+    "cv",
+    "random_state",
+)  # parameters that predictions do not need
 
 
 @cache
@@ -70,8 +79,9 @@ def _names() -> dict[type, str]:
 def save(model: SVMSelector, path: str | File) -> File:
     """Write a fitted selector to a file, atomically.
 
-    The file holds what predictions need, including the training rows of the selected columns. A sampler, a splitter
-    or a random generator of another library is left out, since predictions do not need it.
+    The file holds what predictions need, including the training rows of the selected columns. A criterion, a search, a
+    sampler, a splitter or a random generator of another library is left out, since predictions do not need it; a model
+    with a kernel or a machine of another library cannot be saved.
 
     Parameters
     ----------
@@ -101,9 +111,10 @@ def save(model: SVMSelector, path: str | File) -> File:
     check_is_fitted(model)
     writer = _Writer()
     params = model.get_params(deep=False)
-    for name in ("sampler", "cv", "random_state"):
-        plain = isinstance(params[name], (int, np.integer, str, type(None)))
-        if not (plain or type(params[name]) in _names()):
+    for name in UNREAD:
+        try:
+            _Writer().encode(params[name])
+        except TypeError:
             del params[name]
     fitted = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
     suspects = getattr(model, "suspects_", None)
@@ -112,10 +123,10 @@ def save(model: SVMSelector, path: str | File) -> File:
         fitted["suspects_"] = {"index": suspects.index.tolist(), "columns": columns}
     whole = {"params": params, "fitted": fitted, "model": _plain_model(model.model_)}
     try:
-        text = {"format": FORMAT, "package": _version(), "selector": writer.encode(whole)}
+        text = {"format": FORMAT, "package": version("marginsieve"), "selector": writer.encode(whole)}
     except TypeError as error:
         raise InputError(
-            f"the model holds {error}, which no file is read back with: replace these parameters"
+            f"the model has a part {error}, which is not one of marginsieve's: such a model cannot be saved"
         ) from None
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -226,12 +237,6 @@ def _rebuilt(whole: Mapping[str, Any]) -> SVMSelector:
     selector.rank()
     check_is_fitted(selector)
     return selector
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("marginsieve")
 
 
 class _Writer:

@@ -11,6 +11,7 @@ from ..contracts import Array, BoolArray, Gram
 from ..data.numerals import as_trained, is_text
 from ..data.table import is_missing
 from ..errors import InputError, listing
+from ..fitting.procedure import predicted_codes, signed_decision
 from .inputs import read_new
 from .selector import SVMSelector
 
@@ -89,8 +90,8 @@ def predict(model: SVMSelector, frame: Any) -> Prediction:
         raise InputError("the table has no rows to predict")
     rows = _complete(model, frame)
     Z = read_new(model, rows)
-    value = model._decision(Z)
-    out = pd.DataFrame({"predicted": model._called(value)}, index=frame.index)
+    value = signed_decision(model.model_, Z, model._sign, model.threshold_)
+    out = pd.DataFrame({"predicted": model.classes_[predicted_codes(value)]}, index=frame.index)
     out["score"] = value.max(axis=1) if value.ndim == 2 else model._sign * value
     if model.probability:
         chance = model.predict_proba(rows)

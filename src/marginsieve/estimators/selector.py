@@ -17,7 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 from ..contracts import Array, BoolArray, is_sparse
 from ..data.table import as_frame
 from ..fitting.parts import kernel_of, search_of
-from ..fitting.procedure import Fitted, class_probability, fit_encoded, plan_of, refit_at_sizes, seed_sequence
+from ..fitting.procedure import (
+    Fitted,
+    class_probability,
+    fit_encoded,
+    plan_of,
+    predicted_codes,
+    refit_at_sizes,
+    seed_sequence,
+    signed_decision,
+)
 from ..fitting.resampling import RESAMPLES
 from .formula import FormulaMixin
 from .inputs import encode, read_new
@@ -327,7 +336,7 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
         (60,)
         """
         check_is_fitted(self)
-        return self._decision(read_new(self, X))
+        return signed_decision(self.model_, read_new(self, X), self._sign, self.threshold_)
 
     def predict(self, X: Any) -> Any:
         """The class of each row.
@@ -351,16 +360,7 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
         >>> selector.predict(cohort.X).shape
         (60,)
         """
-        return self._called(self.decision_function(X))
-
-    def _decision(self, Z: Any) -> Array:
-        """Decision values of rows that were read already."""
-        value = self.model_.decision(Z)
-        return value if len(self.classes_) > 2 else np.asarray(self._sign * (value[:, 0] - self.threshold_))
-
-    def _called(self, value: Array) -> Any:
-        """Classes by decision value."""
-        return self.classes_[value.argmax(axis=1) if value.ndim == 2 else (value > 0).astype(np.intp)]
+        return self.classes_[predicted_codes(self.decision_function(X))]
 
     @available_if(_probability_is_on)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

@@ -58,19 +58,23 @@ class Fitted:
 
     def decision(self, Z: Matrix) -> Array:
         """(rows,), above 0 for the second class; (rows, classes) where there are more than two."""
-        value = self.model.decision(Z)
-        if not self.plan.outcome.binary:
-            return value
-        return np.asarray(self.sign * (value[:, 0] - self.threshold))
-
-    def called(self, value: Array) -> IntArray:
-        """(rows,) codes of the classes by such decision values."""
-        return np.asarray(value.argmax(axis=1) if value.ndim == 2 else value > 0, dtype=np.intp)
+        return signed_decision(self.model, Z, self.sign, self.threshold)
 
     def probability(self, value: Array) -> Array:
         """(rows, classes) by such decision values."""
         assert self.sigmoid is not None
         return class_probability(value, self.sigmoid)
+
+
+def signed_decision(model: Model, Z: Matrix, sign: float, threshold: float) -> Array:
+    """(rows,), above 0 for the second of two classes; (rows, classes) where there are more."""
+    value = model.decision(Z)
+    return value if value.shape[1] > 1 else np.asarray(sign * (value[:, 0] - threshold))
+
+
+def predicted_codes(value: Array) -> IntArray:
+    """(rows,) codes of the classes by such decision values."""
+    return np.asarray(value.argmax(axis=1) if value.ndim == 2 else value > 0, dtype=np.intp)
 
 
 def class_probability(value: Array, sigmoid: Array) -> Array:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..outcomes import Target
 from .results import SuiteResult
 from .store import Store, begin, locked
 from .suite import Suite, key_of
-from .units import Task, Unit, UnitTable
+from .units import PlainTable, Task, Unit, UnitTable, fit_and_predict, tune_reported
 
 UnitProgress = Callable[[int, int, int], None]  # done, all, failed
 Run = Callable[[list[Task]], Iterator[dict[str, Any]]]  # rows as they finish, in any order
@@ -90,11 +90,12 @@ def run_suite(
         store.set_meta("suite", {"name": suite.name, "protocol": suite.protocol.name, "scheme": suite.protocol.scheme})
         store.set_meta("current", [unit.key for unit in units])
         done = store.done()
-        pending = [
-            Task(unit, suite.seconds, params.get((unit.table, unit.method.tuned_with)))
-            for unit in units
-            if unit.key not in done and params.get((unit.table, unit.method.tuned_with), {}) is not None
-        ]
+        pending = []
+        for unit in units:
+            tuned = params.get((unit.table, unit.method.tuned_with), {})
+            if unit.key not in done and tuned is not None:
+                work = partial(fit_and_predict, recipe=unit.method.function, params=tuned)
+                pending.append(Task(unit, work, suite.seconds, tuned))
         _run_all(pending, store, run, progress, len(units))
     return SuiteResult(folder)
 
@@ -112,7 +113,11 @@ def _tuned(
             split = replace(unit.split, name="tuning")
             first[where] = replace(unit, key=key_of(unit.key, "tuning"), split=split)
     done = store.done()
-    tasks = [Task(unit, suite.seconds, tuning=True) for unit in first.values() if unit.key not in done]
+    tasks = [
+        Task(unit, partial(tune_reported, recipe=unit.method.function), suite.seconds)
+        for unit in first.values()
+        if unit.key not in done
+    ]
     _run_all(tasks, store, run, progress, len(first))
     rows = {row["key"]: row for row in store.units() if row["split"] == "tuning"}
     return {
@@ -137,7 +142,7 @@ def _run_all(tasks: list[Task], store: Store, run: Run, progress: UnitProgress |
 
 
 @contextmanager
-def workers(tables: Sequence[UnitTable], n_jobs: int | None, cluster: str | None = None) -> Iterator[Run]:
+def workers(tables: Sequence[UnitTable | PlainTable], n_jobs: int | None, cluster: str | None = None) -> Iterator[Run]:
     """A function that takes tasks and yields rows as they finish, in any order."""
     if cluster is not None:
         with _dask(tables, cluster) as run:
@@ -147,11 +152,14 @@ def workers(tables: Sequence[UnitTable], n_jobs: int | None, cluster: str | None
         yield lambda tasks: (task.run(by_name[task.unit.table]) for task in tasks)
     else:
         with tempfile.TemporaryDirectory(prefix="marginsieve-") as folder:
-            paths = {table.name: share_table(table, Path(folder) / f"{k}") for k, table in enumerate(tables)}
-            yield lambda tasks: _local(tasks, paths, n_jobs)
+            shared = {
+                table.name: share_table(table, Path(folder) / f"{k}") if isinstance(table, UnitTable) else table
+                for k, table in enumerate(tables)
+            }
+            yield lambda tasks: _local(tasks, shared, n_jobs)
 
 
-def _local(tasks: list[Task], paths: dict[str, Path], n_jobs: int | None) -> Iterator[dict[str, Any]]:
+def _local(tasks: list[Task], shared: dict[str, Path | PlainTable], n_jobs: int | None) -> Iterator[dict[str, Any]]:
     """joblib's processes. If one dies, the pool is made anew and what was under way is run again."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -161,7 +169,7 @@ def _local(tasks: list[Task], paths: dict[str, Path], n_jobs: int | None) -> Ite
         alone = crashes >= CRASHES
         batch = list(left.values())[:1] if alone else list(left.values())
         try:
-            calls = (delayed(_run_shared)(task, paths[task.unit.table]) for task in batch)
+            calls = (delayed(_run_shared)(task, shared[task.unit.table]) for task in batch)
             for row in Parallel(n_jobs=2 if alone else n_jobs, return_as="generator_unordered")(calls):
                 del left[row["key"]]
                 crashes = 0
@@ -212,12 +220,12 @@ def shared_table(path: Path) -> UnitTable:
     return UnitTable(about["name"], encoded, about["positive"], about["fingerprint"])
 
 
-def _run_shared(task: Task, path: Path) -> dict[str, Any]:
-    return task.run(shared_table(path))
+def _run_shared(task: Task, where: Path | PlainTable) -> dict[str, Any]:
+    return task.run(shared_table(where) if isinstance(where, Path) else where)
 
 
 @contextmanager
-def _dask(tables: Sequence[UnitTable], address: str) -> Iterator[Run]:
+def _dask(tables: Sequence[UnitTable | PlainTable], address: str) -> Iterator[Run]:
     """Dask workers: tables are scattered once; what goes with a worker that dies is made again elsewhere."""
     try:
         from distributed import Client
@@ -234,7 +242,7 @@ def _dask(tables: Sequence[UnitTable], address: str) -> Iterator[Run]:
 class _Cluster:
     """A Dask client with the tables that it has scattered."""
 
-    def __init__(self, client: Any, tables: dict[str, UnitTable]) -> None:
+    def __init__(self, client: Any, tables: dict[str, UnitTable | PlainTable]) -> None:
         self.client, self.tables = client, tables
         self.scattered: dict[str, Any] = {}
 

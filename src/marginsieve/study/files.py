@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,11 @@ def write_study(
             (out / name).unlink(missing_ok=True)  # an earlier run's would not belong to this result
         else:
             write_csv(table, out / name)
-    save(model, out / "model.marginsieve")
+    try:
+        save(model, out / "model.marginsieve")
+    except InputError as error:
+        (out / "model.marginsieve").unlink(missing_ok=True)
+        warnings.warn(f"the model is not written: {error}", UserWarning, stacklevel=3)
     write_text(out / "methods.txt", f"{result['methods_text']}\n\n{result['bibtex']}")
     write_text(out / "report.html", page)
     names = ("result.json", *tables, "model.marginsieve", "methods.txt", "report.html")

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from ..contracts import Array, IntArray
 from ..errors import InputError
 from ..outcomes import Target, check_classes, positive_code, read_target, stratified_folds, unit_name, units_per_class
-from ..solvers.threads import one_thread
+from .engine import workers
 from .metrics import DRAWS, Scores, score_predictions
-from .protocols import Split
-from .units import seeded
+from .protocols import Protocol, Split
+from .units import Method, PlainTable, Task, Unit, seeded
 
 
 @dataclass(frozen=True)
@@ -279,44 +276,38 @@ def nested_cv(
     code = positive_code(Target(target.classes, target.codes, np.ones(len(target.codes))), positive)
     weight = None if sample_weight is None else target.weight
     splits = nested_splits(target, cv, n_repeats, random_state)
-    tasks = [delayed(_run)(estimator, X, y, weight, target, code, split) for split in splits]
+    table = PlainTable("table", X, y, weight, target, code)
+    method, protocol = Method(type(estimator).__name__, ""), Protocol("nested", "folds", folds=cv, repeats=n_repeats)
+    tasks = []
+    for split in splits:
+        unit = Unit(split.name, table.name, method, protocol, split, random_state, split.random_state)
+        tasks.append(Task(unit, partial(_fit_and_predict, estimator=estimator), catch=False))
     done: list[Fold] = []
-    for fold in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks):
-        done.append(fold)
-        if progress is not None:
-            progress(len(done), len(splits))
+    with workers([table], n_jobs) as run:
+        for row in run(tasks):
+            done.append(Fold.of_row(row))
+            if progress is not None:
+                progress(len(done), len(splits))
     return collected(target, code, done, int(X.shape[1]), random_state)
 
 
-def _run(estimator: Any, X: Any, y: Any, weight: Array | None, target: Target, positive: int, split: Split) -> Fold:
-    """A unit on a foreign estimator: it is given the user's own rows."""
-    since = time.perf_counter()
-    estimator, classes, train = seeded(estimator, split.random_state), target.classes, split.train
+def _fit_and_predict(unit: Unit, table: PlainTable, estimator: Any) -> dict[str, Any]:
+    """A unit on an estimator of any kind: it is given the user's own rows."""
+    estimator, classes, train = seeded(estimator, unit.random_state), table.target.classes, unit.split.train
     extra = {
         key: values[train]
-        for key, values in (("sample_weight", weight), ("groups", target.groups))
+        for key, values in (("sample_weight", table.weight), ("groups", table.target.groups))
         if values is not None and has_fit_parameter(estimator, key)
     }
-    with one_thread(), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        estimator.fit(_safe_indexing(X, train), _safe_indexing(y, train), **extra)
-        rows = _safe_indexing(X, split.test)
-        predicted = np.searchsorted(classes, estimator.predict(rows))
-        decision = probability = None
-        if len(classes) == 2:
-            decision = _decision(estimator, rows) * (1.0 if positive == 1 else -1.0)
-            if hasattr(estimator, "predict_proba"):
-                probability = np.asarray(estimator.predict_proba(rows), dtype=float)[:, positive]
-    return Fold(
-        split.name,
-        split.test,
-        predicted.astype(np.intp),
-        decision,
-        _selected(estimator, int(X.shape[1])),
-        time.perf_counter() - since,
-        tuple(dict.fromkeys(str(item.message) for item in caught)),
-        probability,
-    )
+    estimator.fit(_safe_indexing(table.X, train), _safe_indexing(table.y, train), **extra)
+    rows = _safe_indexing(table.X, unit.split.test)
+    entry: dict[str, Any] = {"predicted": np.searchsorted(classes, estimator.predict(rows))}
+    if len(classes) == 2:
+        entry["decision"] = _decision(estimator, rows) * (1.0 if table.positive == 1 else -1.0)
+        if hasattr(estimator, "predict_proba"):
+            entry["probability"] = np.asarray(estimator.predict_proba(rows), dtype=float)[:, table.positive]
+    entry["support"] = _selected(estimator, int(table.X.shape[1]))
+    return {"result": {"test": unit.split.test, "by_size": [entry]}}
 
 
 def _decision(estimator: Any, rows: Any) -> Array:

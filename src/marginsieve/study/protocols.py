@@ -1,4 +1,4 @@
-"""Protocols: how a table is split, what is tuned where, what noise the training parts get, which sizes are reported.
+"""Protocols: how a table is split, what is tuned where, which sizes are reported.
 
 Each is a small frozen object. `tuned` says where hyper-parameters are chosen: "nested" inside each training part,
 "reported" on the very splits that are reported (what the papers do; optimistic), "" not at all.
@@ -16,9 +16,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from ..contracts import IntArray
 from ..errors import InputError, listing
 from ..fitting.part import Encoded
-from ..fitting.procedure import fit_encoded
 from ..outcomes import stratified_folds, unit_name, units_per_class
-from ..recipes import svm_l1
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,6 @@ class Protocol:
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     tuned: str = ""
     inner_folds: int = 10
-    noise: str = ""  # "", "labels" (random labels flipped), "outliers" (those furthest on their side of an SVM flipped)
-    noise_share: float = 0.05
     settings: Mapping[str, Any] = field(default_factory=dict)  # forced on every method
     impute: bool = False  # missing numbers become means of the training part, categories columns where need be
 
@@ -98,10 +94,9 @@ class Protocol:
         counts = (max(1, round(size * n)) if size < 1 else int(size) for size in self.sizes)
         return sorted({count for count in counts if count <= n})
 
-    def noisy(self, part: Encoded, rng: np.random.Generator) -> IntArray:
-        """The codes of a training part with the protocol's noise, the same for all methods; never of a test part."""
-        y = part.target.codes
-        return _flip(y, self.noise_share, rng) if self.noise == "labels" else _outliers(part, self.noise_share)
+    def training_labels(self, part: Encoded, rng: np.random.Generator) -> IntArray:  # noqa: ARG002, others draw
+        """The class codes that methods are given for a training part."""
+        return part.target.codes
 
 
 def _draw(rows: IntArray, y: IntArray, count: int, state: int) -> tuple[IntArray, IntArray]:
@@ -109,30 +104,6 @@ def _draw(rows: IntArray, y: IntArray, count: int, state: int) -> tuple[IntArray
     splitter = StratifiedShuffleSplit(1, test_size=count, random_state=state)
     rest, drawn = next(splitter.split(np.zeros(len(rows)), y[rows]))
     return np.sort(rows[drawn]), np.sort(rows[rest])
-
-
-def _flip(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
-    """Give a share of the samples another class, at random."""
-    out, codes = y.copy(), np.unique(y)
-    for i in rng.permutation(len(y))[: round(share * len(y))]:
-        out[i] = rng.choice(codes[codes != y[i]])
-    return out
-
-
-def _outliers(part: Encoded, share: float) -> IntArray:
-    """Flip, in each of two classes, the share of samples that lie furthest on their own side of an l1 machine."""
-    y = part.target.codes
-    codes = np.unique(y)
-    if len(codes) != 2:
-        raise InputError(f"noise 'outliers' needs two classes; the table has {len(codes)}")
-    machine = fit_encoded(svm_l1(stop="own", points=2, threshold="margin", similar=None), part)
-    depth = machine.decision(part.table.Z) * np.where(y == codes[1], 1.0, -1.0)
-    out = y.copy()
-    for code, other in (codes, codes[::-1]):
-        members = np.flatnonzero(y == code)
-        furthest = members[np.argsort(-depth[members], kind="stable")][: round(share * len(members))]
-        out[furthest] = other
-    return out
 
 
 PROTOCOLS: dict[str, Protocol] = {"nested": Protocol("nested", "folds", folds=5, repeats=3)}
@@ -149,7 +120,7 @@ def protocol_of(spec: str | Mapping[str, Any]) -> Protocol:
     name = fields.pop("name", "nested")
     if name not in PROTOCOLS:
         raise InputError(f"there is no protocol {name!r}; the protocols are {listing(list(PROTOCOLS), most=20)}")
-    known = Protocol.__dataclass_fields__
+    known = PROTOCOLS[name].__dataclass_fields__
     if unknown := [key for key in fields if key not in known]:
         raise InputError(
             f"protocol {name!r} has no field {listing(unknown)}; the fields are {listing(list(known), 20)}"

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from .protocols import Protocol
 from .stability import Stability, nogueira
 from .store import Store, locked
 from .suite import key_of
-from .units import Method, PreparedMethod, Task, Unit, UnitTable, versions
+from .units import Method, PreparedMethod, Task, Unit, UnitTable, run_prepared, versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,7 +238,7 @@ def run_method(
     for split in splits:
         key = key_of(mark, choice.cv, choice.n_repeats, state, split.name)
         unit = Unit(key, table.name, method, protocol, split, state, split.random_state)
-        tasks.append(Task(unit, prepared=outer, catch=False))
+        tasks.append(Task(unit, partial(run_prepared, prepared=outer), catch=False))
     with _finished(folder) as store:
         rows = {} if store is None else {row["key"]: row for row in store.units() if row["status"] == "done"}
         folds = [Fold.of_row(rows[task.unit.key]) for task in tasks if task.unit.key in rows]

@@ -159,7 +159,7 @@ def _method(entry: Mapping[str, Any]) -> Method:
         grid = tuple((str(key), tuple(values)) for key, values in grid.items())
     method = Method(label, recipe, tuple(sorted(settings.items())), grid)
     try:
-        method.build()
+        method.function(**settings)
     except TypeError as error:
         raise InputError(f"method {name!r} does not take these settings: {error}") from error
     return method

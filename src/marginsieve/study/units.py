@@ -15,7 +15,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -32,14 +32,16 @@ from ..fitting.compatibility import kinds_taken
 from ..fitting.held_out import inner_folds
 from ..fitting.part import Encoded
 from ..fitting.parts import kernel_of, machine_of
-from ..fitting.procedure import Fitted, fit_encoded, refit_at_sizes, seed_sequence
+from ..fitting.procedure import Fitted, fit_encoded, predicted_codes, refit_at_sizes, seed_sequence
 from ..fitting.settings import Plan
+from ..outcomes import Target
 from ..solvers.threads import one_thread
 from .metrics import point_metrics
 from .protocols import Protocol, Split
 from .tuning import tune_machine
 
 ALL_FEATURES = "all features"
+Recipe = Callable[..., SVMSelector]
 
 
 class OutOfTime(Exception):
@@ -71,6 +73,18 @@ class UnitTable:
         return tuple(str(label) for label in self.encoded.target.classes)
 
 
+@dataclass(frozen=True, eq=False)
+class PlainTable:
+    """A table as its user gave it, for estimators of any kind."""
+
+    name: str
+    X: Any
+    y: Any
+    weight: Array | None
+    target: Target
+    positive: int
+
+
 @dataclass(frozen=True)
 class Method:
     """A recipe with settings, under a label of its own; `grid` replaces what the protocol tunes."""
@@ -95,9 +109,10 @@ class Method:
         """What methods with the same tuned parameters share: the label but for its brackets, and the grid."""
         return f"{self.label.split('[')[0]} {self.grid}"
 
-    def build(self) -> SVMSelector:
-        """The selector."""
-        return recipes.get(self.recipe)(**dict(self.settings))
+    @property
+    def function(self) -> Recipe:
+        """The recipe. Workers are sent it, since they do not know those that a user registered."""
+        return recipes.get(self.recipe)
 
 
 @dataclass(frozen=True)
@@ -128,26 +143,26 @@ class PreparedMethod:
 
 @dataclass(frozen=True)
 class Task:
-    """A unit on its way to a worker: with the parameters that were tuned for it, or with a prepared method.
+    """A unit on its way to a worker, with what is to be done for it.
 
+    `work` takes the unit and its table and returns fields of the unit's row. `params`: what was tuned for the unit.
     `catch`: an error becomes a row of the store; else it is raised.
     """
 
     unit: Unit
+    work: Callable[[Unit, Any], dict[str, Any]]
     seconds: float | None = None
-    params: Mapping[str, Any] | None = None
-    tuning: bool = False
-    prepared: PreparedMethod | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
     catch: bool = True
 
-    def run(self, table: UnitTable) -> dict[str, Any]:
+    def run(self, table: UnitTable | PlainTable) -> dict[str, Any]:
         """The unit's row for the store."""
         row = self.row()
         since = time.perf_counter()
         try:
             with _limit(self.seconds), one_thread(), warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                row.update(self._work(table), status="done")
+                row.update(self.work(self.unit, table), status="done")
             if row["result"] is not None:
                 texts = [*row["result"].get("notes", ()), *(str(item.message) for item in caught)]
                 row["result"]["notes"] = list(dict.fromkeys(texts))
@@ -174,7 +189,7 @@ class Task:
             "split": unit.split.name,
             "repeat": unit.split.repeat,
             "status": "failed",
-            "params": {**dict(unit.method.settings), **(self.params or {})},
+            "params": {**dict(unit.method.settings), **self.params},
             "metrics": {},
             "result": None,
             "error": None,
@@ -183,13 +198,6 @@ class Task:
             "versions": versions(),
             "finished": None,
         }
-
-    def _work(self, table: UnitTable) -> dict[str, Any]:
-        if self.tuning:
-            return tune_reported(self.unit, table)
-        if self.prepared is not None:
-            return run_prepared(self.unit, table, self.prepared)
-        return fit_and_predict(self.unit, table, dict(self.params or {}))
 
 
 def run_prepared(unit: Unit, table: UnitTable, prepared: PreparedMethod) -> dict[str, Any]:
@@ -202,8 +210,8 @@ def run_prepared(unit: Unit, table: UnitTable, prepared: PreparedMethod) -> dict
     return {"result": _result(fitted, unit.split.test, by_size)}
 
 
-def fit_and_predict(unit: Unit, table: UnitTable, params: dict[str, Any]) -> dict[str, Any]:
-    """A unit of a suite: with what its protocol asks for (noise, imputation, tuning, sizes)."""
+def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mapping[str, Any]) -> dict[str, Any]:
+    """A unit of a suite: with what its protocol asks for (labels, imputation, tuning, sizes)."""
     protocol, split = unit.protocol, unit.split
     train = split.train if split.validation is None else np.sort(np.concatenate([split.train, split.validation]))
     part, rows = table.encoded.take(train), table.encoded.table.Z[split.test]
@@ -211,10 +219,9 @@ def fit_and_predict(unit: Unit, table: UnitTable, params: dict[str, Any]) -> dic
         means = part.table.Z
         rows = filled_with_means(rows, means, part.schema.kind)
         part = _with_cells(part, filled_with_means(means, means, part.schema.kind))
-    if protocol.noise:
-        codes = protocol.noisy(part, np.random.default_rng([unit.seed, *split.name.encode()]))
-        part = replace(part, target=replace(part.target, codes=codes))
-    selector, owner = _selector(unit, table, params), None
+    codes = protocol.training_labels(part, np.random.default_rng([unit.seed, *split.name.encode()]))
+    part = replace(part, target=replace(part.target, codes=codes))
+    selector, owner = _selector(unit, table, recipe, params), None
     if protocol.impute and not _takes_categories(selector):
         (cells, owner), (rows, _) = (one_hot(Z, part.table.Z, part.schema.kind) for Z in (part.table.Z, rows))
         part = _with_cells(part, cells, owner)
@@ -251,9 +258,9 @@ def _with_cells(part: Encoded, Z: Array, owner: IntArray | None = None) -> Encod
     return replace(part, schema=schema, table=replace(part.table, Z=Z, kind=schema.kind, names=schema.names))
 
 
-def _selector(unit: Unit, table: UnitTable, params: Mapping[str, Any]) -> SVMSelector:
+def _selector(unit: Unit, table: UnitTable, recipe: Recipe, params: Mapping[str, Any]) -> SVMSelector:
     """The method with what the protocol forces on it and the parameters that were tuned."""
-    selector = unit.method.build()
+    selector = recipe(**dict(unit.method.settings))
     known = selector.get_params()
     forced = {name: value for name, value in unit.protocol.settings.items() if name in known}
     positive = table.encoded.target.classes[table.positive] if len(table.classes) == 2 else None
@@ -273,9 +280,9 @@ def seeded(estimator: Any, random_state: int) -> Any:
     return copy.set_params(**dict.fromkeys(names, random_state))
 
 
-def tune_reported(unit: Unit, table: UnitTable) -> dict[str, Any]:
+def tune_reported(unit: Unit, table: UnitTable, recipe: Recipe) -> dict[str, Any]:
     """The parameters that do best on the very splits that are reported, on all features."""
-    selector, encoded = _selector(unit, table, {}), table.encoded
+    selector, encoded = _selector(unit, table, recipe, {}), table.encoded
     if unit.protocol.impute:
         Z = encoded.table.Z
         encoded = _with_cells(encoded, filled_with_means(Z, Z, encoded.schema.kind))
@@ -313,7 +320,7 @@ def _entry(
     return {
         "size": len(support),
         "support": (support if owner is None else np.unique(owner[support])).tolist(),
-        "predicted": fitted.called(value).tolist(),
+        "predicted": predicted_codes(value).tolist(),
         "decision": decision,
         **({} if probability is None else {"probability": probability}),
     }
