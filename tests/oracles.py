@@ -55,16 +55,14 @@ class Plain:
 
 
 def kernel_matrix(kernel, table, scale, features=None, Z=None, divide_by=None):
-    """outer(sum_j s_j^2 base_j) entry by entry; an averaging kernel divides by `divide_by` or the number of j."""
+    """outer(sum_j s_j^2 base_j) feature by feature; an averaging kernel divides by `divide_by` or the number of j."""
     plain = kernel if hasattr(kernel, "base") else Plain(kernel)
     own = np.asarray(table.Z)
     rows = own if Z is None else Z
     live = range(own.shape[1]) if features is None else features
     A = np.zeros((len(rows), len(own)))
-    for i in range(len(rows)):
-        for k in range(len(own)):
-            for j in live:
-                A[i, k] += scale[j] ** 2 * plain.base(rows[i, j], own[k, j], table.kind[j], table.spread[j])
+    for j in live:
+        A += scale[j] ** 2 * plain.base(rows[:, j, None], own[None, :, j], table.kind[j], table.spread[j])
     if kernel.average:
         A /= len(live) if divide_by is None else divide_by
     return plain.outer(A)

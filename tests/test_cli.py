@@ -13,7 +13,7 @@ from marginsieve.cli import commands as cli
 from marginsieve.cli import options
 from marginsieve.cli import progress as cli_progress
 from marginsieve.data import make_cohort
-from marginsieve.study import units
+from marginsieve.study import selection
 
 
 @pytest.fixture(scope="module")
@@ -157,22 +157,22 @@ def test_same_seed_same_result_for_every_number_of_jobs(folder, run, tmp_path):
 def test_an_interrupted_study_goes_on_where_it_was(moment, folder, run, tmp_path, monkeypatch):
     words = ("select", folder / "t.csv", "--target", "outcome", "--method", "fisher,svm-rfe", "--folds", 2)
     words = (*words, "--repeats", 2, "--features", 5, "--no-suspects", "--out")
-    whole, cut, genuine, runs = tmp_path / "whole", tmp_path / "cut", units.run_prepared, []
+    whole, cut, genuine, runs = tmp_path / "whole", tmp_path / "cut", selection.run_prepared, []
 
-    def counted(*arguments):
+    def counted(*arguments, **prepared):
         runs.append(1)
         if len(runs) == moment:
             raise KeyboardInterrupt
-        return genuine(*arguments)
+        return genuine(*arguments, **prepared)
 
-    monkeypatch.setattr(units, "run_prepared", counted)
+    monkeypatch.setattr(selection, "run_prepared", counted)
     code, _, err = run(*words, cut)
     assert code == 130
     assert "the same command goes on where it was" in " ".join(err.split())
     assert not (cut / "result.json").exists()
     assert run(*words, cut, "--resume")[0] == 0
     assert len(runs) == 3 * 4 + 1  # two methods and all features, four folds each, and the one that was broken off
-    monkeypatch.setattr(units, "run_prepared", genuine)
+    monkeypatch.setattr(selection, "run_prepared", genuine)
     assert run(*words, whole)[0] == 0
     results = [settled(place) for place in (whole, cut)]
     assert results[0] == results[1]
@@ -274,7 +274,7 @@ def test_an_interrupt_ends_with_130(folder, run, monkeypatch, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(units, "run_prepared", interrupted)
+    monkeypatch.setattr(selection, "run_prepared", interrupted)
     assert run("select", folder / "t.csv", "--target", "outcome", "--out", tmp_path)[0] == 130
 
 

@@ -81,12 +81,12 @@ def test_more_than_two_classes_have_accuracies_only(rng):
 def test_shuffled_labels_score_at_chance(name):
     """Selection, size, threshold: if any of them saw a test row, the mean would leave one half."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 400))
+    X = rng.normal(size=(60, 150))
     y = np.repeat([0, 1], [24, 36])
     scores = []
     short = {"points": 8} if name in ("l1_cssvm", "svm_l1", "fsv", "ramp_svm") else {}  # values of C
     short |= {"solver": "fast", "budget": 3, "shakes": 0} if name in ("fs_svm", "ramp_fs") else {}
-    short |= {"resamples": 0, "similar": None}  # nothing here reads groups_ and suspects_
+    short |= {"resamples": 0, "similar": None, "cv": 3}  # nothing here reads groups_ and suspects_
     short |= {"improvisations": 15, "memory": 10} if name == "symon" else {}
     for shuffle in range(20):
         nested = nested_cv(recipes.get(name)(**short), X, rng.permutation(y), cv=3, n_repeats=1, random_state=shuffle)

@@ -11,6 +11,7 @@ from marginsieve import SVMSelector, recipes
 from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
 from marginsieve.searches import SEARCHES, Backward, TopK
+from marginsieve.searches.backward import drop_count
 
 
 def ranking(X, y, search, **settings):
@@ -55,9 +56,9 @@ def test_paths_are_full_rankings_with_falling_sizes(step, kernel, blobs):
 
 
 def test_a_share_of_what_is_left_is_dropped():
-    drops = [Backward(step=0.2)._count(left) for left in (100, 12, 5, 4)]
+    drops = [drop_count(left, 0.2, 0) for left in (100, 12, 5, 4)]
     assert drops == [20, 2, 1, 1]
-    assert Backward(step=0.2, one_by_one_below=50)._count(50) == 1
+    assert drop_count(50, 0.2, 50) == 1
 
 
 @pytest.mark.parametrize("step", [0, -1, 1.5, True, 0.0])

@@ -17,56 +17,17 @@ if TYPE_CHECKING:
     __version__: str
 
 _homes = {  # public names load when they are used
-    "InputError": "errors",
-    "MKLClassifier": "estimators",
-    "Path": "contracts",
-    "Prediction": "estimators",
-    "SVDD": "estimators",
-    "SVMSelector": "estimators",
-    "SolverError": "errors",
-    "Study": "study",
-    "criteria": "",
-    "data": "",
-    "describe": "study",
-    "find_suspects": "estimators",
-    "kernels": "",
-    "load": "estimators.persistence",
-    "machines": "",
-    "nested_cv": "study",
-    "plot_path": "report.path_plot",
-    "predict": "estimators",
-    "recipes": "",
-    "save": "estimators.persistence",
-    "searches": "",
-    "study": "",
-    "tune": "study",
+    "contracts": ("Path",),
+    "errors": ("InputError", "SolverError"),
+    "estimators": ("MKLClassifier", "Prediction", "SVDD", "SVMSelector", "find_suspects", "predict"),
+    "estimators.persistence": ("load", "save"),
+    "report.path_plot": ("plot_path",),
+    "study": ("Study", "describe", "nested_cv", "tune"),
 }
-__all__ = [
-    "SVDD",
-    "InputError",
-    "MKLClassifier",
-    "Path",
-    "Prediction",
-    "SVMSelector",
-    "SolverError",
-    "Study",
-    "__version__",
-    "criteria",
-    "data",
-    "describe",
-    "find_suspects",
-    "kernels",
-    "load",
-    "machines",
-    "nested_cv",
-    "plot_path",
-    "predict",
-    "recipes",
-    "save",
-    "searches",
-    "study",
-    "tune",
-]
+_home_of = {name: home for home, names in _homes.items() for name in names}
+__all__ = ["SVDD", "InputError", "MKLClassifier", "Path", "Prediction", "SVMSelector", "SolverError", "Study"]
+__all__ += ["describe", "find_suspects", "load", "nested_cv", "plot_path", "predict", "save", "tune"]
+__all__ += ["__version__", "criteria", "data", "kernels", "machines", "recipes", "searches", "study"]
 
 
 def __getattr__(name: str) -> Any:
@@ -74,10 +35,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("marginsieve")
-    if name not in _homes:
+    if name not in __all__:
         raise AttributeError(f"module 'marginsieve' has no attribute {name!r}")
-    home = _homes[name]
-    return getattr(import_module(f".{home}", __name__), name) if home else import_module(f".{name}", __name__)
+    module = import_module(f".{_home_of.get(name, name)}", __name__)
+    return getattr(module, name) if name in _home_of else module
 
 
 def __dir__() -> list[str]:

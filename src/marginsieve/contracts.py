@@ -320,15 +320,12 @@ class SubsetSums(Protocol):
 
     def added(self, places: IntArray) -> tuple[Array, Array]:
         """What some features add to A (rows, m), and to the sums of the rows with themselves (rows,)."""
-        ...
 
     def gram(self, A: Array, places: IntArray) -> Gram:
         """The Gram over the training rows of the features at some places, from their sum A (m, m)."""
-        ...
 
     def kernel(self, gram: Gram, A: Array, squares: Array) -> tuple[Array, Array]:
         """K between the further and the training rows, and of each further row with itself."""
-        ...
 
 
 @runtime_checkable
@@ -349,15 +346,12 @@ class Kernel(Protocol):
 
     def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
         """(n,) the feature weights w_j to start from; rows count by their weight."""
-        ...
 
     def divisor(self, live: int) -> float:
         """What the sum over so many live features is divided by; 1 where it is a plain sum."""
-        ...
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> Gram:
         """The Gram of some features of a table at weights (n,)."""
-        ...
 
 
 # -- machines -------------------------------------------------------------------------------------------------------
@@ -378,11 +372,9 @@ class Machine(Protocol):
 
     def solve(self, view: Any, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum; y (m,) in {-1, +1}, cost (m,)."""
-        ...
 
     def decision(self, solution: Solution, view: Any, Z: Matrix) -> Array:
         """f at the rows of Z (rows, n)."""
-        ...
 
 
 @runtime_checkable
@@ -491,26 +483,17 @@ class Work(Protocol):
 class ProblemView(Work, Protocol):
     """k binary problems over one table that share one scale: what searches and criteria see (`marginsieve.problem`)."""
 
-    @property
-    def table(self) -> TableView: ...
-    @property
-    def y(self) -> Array: ...  # (k, m) in {-1, +1}
-    @property
-    def cost(self) -> Array: ...  # (k, m)
-    @property
-    def sample_weight(self) -> Array: ...  # (m,) what filters count a sample by; costs have it inside
-    @property
-    def feature_weight(self) -> Array: ...  # (n,) of the kernel
-    @property
-    def kernel(self) -> Kernel: ...
-    @property
-    def machine(self) -> Machine: ...
-    @property
-    def criterion(self) -> Criterion | Filter | None: ...
-    @property
-    def keep(self) -> IntArray: ...  # features that are always selected
-    @property
-    def groups(self) -> IntArray | None: ...  # (m,) rows of one group stay together in folds
+    table: TableView
+    y: Array  # (k, m) in {-1, +1}
+    cost: Array  # (k, m)
+    sample_weight: Array  # (m,) what filters count a sample by; costs have it inside
+    feature_weight: Array  # (n,) of the kernel
+    kernel: Kernel
+    machine: Machine
+    criterion: Criterion | Filter | None
+    keep: IntArray  # features that are always selected
+    groups: IntArray | None  # (m,) rows of one group stay together in folds
+
     @property
     def judged(self) -> JudgingRows: ...  # rows by which a machine is judged
     def gram(self, features: IntArray | None = None) -> Gram: ...

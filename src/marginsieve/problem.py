@@ -41,6 +41,13 @@ def is_filter(criterion: Criterion | Filter | None) -> TypeGuard[Filter]:
     return criterion is not None and not hasattr(criterion, "score")
 
 
+def view_of(machine: Machine, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Any:
+    """What a machine reads of some features of a table: a Gram, or columns without any kernel matrix."""
+    if machine.needs == "gram":
+        return kernel.bind(table, feature_weight, live)
+    return ColumnView.of(kernel, table, feature_weight, live)
+
+
 @dataclass
 class Problem:
     """k binary problems over one table that share one scale: y (k, m) in {-1, +1}, cost (k, m)."""
@@ -66,9 +73,7 @@ class Problem:
 
     def view(self, features: IntArray | None = None) -> Any:
         """What the machine reads of the features: a Gram, or columns without any kernel matrix."""
-        if self.machine.needs == "gram":
-            return self.gram(features)
-        return ColumnView.of(self.kernel, self.table, self.feature_weight, self._live(features))
+        return view_of(self.machine, self.kernel, self.table, self.feature_weight, self._live(features))
 
     def _live(self, features: IntArray | None) -> IntArray:
         return np.arange(self.table.shape[1]) if features is None else np.asarray(features, dtype=np.intp)
@@ -76,9 +81,9 @@ class Problem:
     def solve(self, view: Any, warm: Sequence[Solution] | None = None) -> tuple[Solution, ...]:
         """One solution per binary problem."""
         solutions = []
-        for k in range(len(self.y)):
-            start = None if warm is None else warm[k]
-            solution = self.machine.solve(view, self.y[k], self.cost[k], warm=start)
+        starts = [None] * len(self.y) if warm is None else warm
+        for y, cost, start in zip(self.y, self.cost, starts, strict=True):
+            solution = self.machine.solve(view, y, cost, warm=start)
             self.solves += 1
             if not solution.converged:
                 self.unconverged += 1
@@ -106,11 +111,13 @@ class Problem:
         validation = self.validation
         if validation is not None and validation.Z is not None:
             validation = validation._replace(Z=validation.Z[:, features])
-        weight = self.feature_weight[features]
-        table = self.table.columns(features)
-        return self.afresh(
-            **{"table": table, "feature_weight": weight, "keep": keep, "validation": validation, **fields}
-        )
+        fields = {"feature_weight": self.feature_weight[features], **fields}
+        return self.afresh(table=self.table.columns(features), keep=keep, validation=validation, **fields)
+
+    @property
+    def work(self) -> WorkDone:
+        """The counts of this problem's work."""
+        return WorkDone(self.solves, self.unconverged, self.worst_residual)
 
     def count(self, work: Work) -> None:
         """Add the counts of other work to this problem's."""

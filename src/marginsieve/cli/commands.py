@@ -7,25 +7,14 @@ import shlex
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table as Grid
+from typer import Argument, Option
 
-from .console import show_prediction, show_result, show_study, show_suspects
-from .options import (
-    check_csv,
-    check_jobs,
-    features_of,
-    ids_among,
-    ids_of,
-    names_of,
-    prefilter_of,
-    say_absent,
-    say_deleted,
-    say_replaced,
-)
+from . import options
+from .console import say, show_grid, show_prediction, show_result, show_study, show_suspects
 from .progress import shown
 
 if TYPE_CHECKING:
@@ -46,77 +35,65 @@ def _version(shown: bool) -> None:
 
 @app.callback()
 def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Annotated[bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Finds the few features that matter in a hard table and says honestly how well they predict."""
 
 
 @app.command()
 def select(
-    table: Annotated[Path, typer.Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
-    target: Annotated[str, typer.Option(help="The column that holds the class.")],
-    positive: Annotated[str | None, typer.Option(help="The class of interest; the rarer one by default.")] = None,
+    table: Annotated[Path, Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
+    target: Annotated[str, Option(help="The column that holds the class.")],
+    positive: Annotated[str | None, Option(help="The class of interest; the rarer one by default.")] = None,
     method: Annotated[
         str,
-        typer.Option(
+        Option(
             help="One or several of those that `marginsieve methods` lists, separated by commas, the one to present "
             "first; auto chooses by the shape of the table. All features are always run beside them."
         ),
     ] = "auto",
     minutes: Annotated[
-        float | None, typer.Option(help="About how long it may take: decides how many methods and repeats are run.")
+        float | None, Option(help="About how long it may take: decides how many methods and repeats are run.")
     ] = None,
     features: Annotated[
         str,
-        typer.Option(
-            help="How many features (a method with a budget: at most), or auto: inner folds decide, or the method."
-        ),
+        Option(help="How many features (a method with a budget: at most), or auto: inner folds decide, or the method."),
     ] = "auto",
-    groups: Annotated[
-        str | None, typer.Option(help="A column whose equal values stay together, such as a patient.")
-    ] = None,
+    groups: Annotated[str | None, Option(help="A column whose equal values stay together, such as a patient.")] = None,
     ids: Annotated[
         str,
-        typer.Option(help="Columns that tell rows apart, separated by commas; auto finds them, none: there are none."),
+        Option(help="Columns that tell rows apart, separated by commas; auto finds them, none: there are none."),
     ] = "auto",
     keep: Annotated[
         str,
-        typer.Option(
-            help="Columns that are always selected, separated by commas (a name with a comma in double quotes)."
-        ),
+        Option(help="Columns that are always selected, separated by commas (a name with a comma in double quotes)."),
     ] = "",
-    drop: Annotated[str, typer.Option(help="Columns that are not features, separated by commas.")] = "",
+    drop: Annotated[str, Option(help="Columns that are not features, separated by commas.")] = "",
     prefilter: Annotated[
         str,
-        typer.Option(help="Search among the best columns of a filter only, such as fast:2000 or su:500; see the docs."),
+        Option(help="Search among the best columns of a filter only, such as fast:2000 or su:500; see the docs."),
     ] = "",
     ensemble: Annotated[
-        int | None, typer.Option(help="Average the ranking over this many subsamples: slower, more stable.", min=1)
+        int | None, Option(help="Average the ranking over this many subsamples: slower, more stable.", min=1)
     ] = None,
     kernel: Annotated[
-        str | None, typer.Option(help="linear, gaussian, polynomial or clinical, for methods that take one.")
+        str | None, Option(help="linear, gaussian, polynomial or clinical, for methods that take one.")
     ] = None,
-    max_samples: Annotated[
-        int | None, typer.Option(help="Train on at most this many rows; 5,000 above 10,000.")
-    ] = None,
-    folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
+    max_samples: Annotated[int | None, Option(help="Train on at most this many rows; 5,000 above 10,000.")] = None,
+    folds: Annotated[int, Option(help="Outer folds.", min=2)] = 5,
     repeats: Annotated[
-        int | None, typer.Option(help="How often the outer folds are drawn anew; 3, or by --minutes.", min=1)
+        int | None, Option(help="How often the outer folds are drawn anew; 3, or by --minutes.", min=1)
     ] = None,
-    judge: Annotated[bool, typer.Option("--suspects/--no-suspects", help="Judge every label.")] = True,
-    out: Annotated[Path, typer.Option(help="The folder for the results.")] = Path("marginsieve-result"),
-    seed: Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)] = 0,
-    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
-    separator: Annotated[
-        str | None, typer.Option(help="Between the fields of a text file; found out by default.")
-    ] = None,
-    decimal: Annotated[str | None, typer.Option(help="A point or a comma in numbers; found out by default.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of a text file; found out by default.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Refuse to start anew.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print result.json and nothing else.")] = False,
+    judge: Annotated[bool, Option("--suspects/--no-suspects", help="Judge every label.")] = True,
+    out: Annotated[Path, Option(help="The folder for the results.")] = Path("marginsieve-result"),
+    seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
+    jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
+    separator: Annotated[str | None, Option(help="Between the fields of a text file; found out by default.")] = None,
+    decimal: Annotated[str | None, Option(help="A point or a comma in numbers; found out by default.")] = None,
+    encoding: Annotated[str | None, Option(help="Of a text file; found out by default.")] = None,
+    resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
+    fresh: Annotated[bool, Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print result.json and nothing else.")] = False,
 ) -> None:
     """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
     from ..data.reading import read_table
@@ -128,23 +105,23 @@ def select(
     from ..study.store import begin, forget_empty
     from ..study.study_data import from_frame, label_of
 
-    count, filtered, new_folder = features_of(features), prefilter_of(prefilter), not out.exists()
-    check_jobs(jobs)
+    count, filtered, new_folder = options.features_of(features), options.prefilter_of(prefilter), not out.exists()
+    options.check_jobs(jobs)
     try:
         with shown() as progress:
             frame = read_table(
                 table, separator=separator, decimal=decimal, encoding=encoding, target=target, groups=groups
             )
-            kept = tuple(names_of(keep))
-            data = from_frame(frame, target, groups=groups, drop=names_of(drop), ids=ids_of(ids), keep=kept)
+            kept, dropped = tuple(options.names_of(keep)), options.names_of(drop)
+            data = from_frame(frame, target, groups=groups, drop=dropped, ids=options.ids_of(ids), keep=kept)
             label = None if positive is None else label_of(data, positive)
-            options = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs)
+            wanted = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs)
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
             settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge}
             files.check_folder(out)
-            say_deleted(begin(out, resume, fresh))
-            command = say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
-            study = run_study(data, options, settings, progress, out, command)
+            options.say_deleted(begin(out, resume, fresh))
+            command = options.say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
+            study = run_study(data, wanted, settings, progress, out, command)
             progress("writing", 1.0, 1.0)
             study.save(out)
             if table.suffix.lower() == ".h5ad":
@@ -163,8 +140,8 @@ def select(
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder that `marginsieve select` wrote.")],
-    out: Annotated[Path | None, typer.Option(help="Where to write the page; report.html in the folder.")] = None,
+    folder: Annotated[Path, Argument(help="A folder that `marginsieve select` wrote.")],
+    out: Annotated[Path | None, Option(help="Where to write the page; report.html in the folder.")] = None,
 ) -> None:
     """Draw the report of a result folder again, from its result.json alone."""
     from ..report import render
@@ -178,12 +155,10 @@ def report(
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="The model.marginsieve of a result folder.")],
-    table: Annotated[Path, typer.Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The predictions (.csv); predicted.csv, with --json no file.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
+    model: Annotated[Path, Argument(help="The model.marginsieve of a result folder.")],
+    table: Annotated[Path, Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
+    out: Annotated[Path | None, Option(help="The predictions (.csv); predicted.csv, with --json no file.")] = None,
+    as_json: Annotated[bool, Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
 ) -> None:
     """Predict new samples with a saved model; columns are matched by name."""
     from ..data.reading import read_table
@@ -193,12 +168,12 @@ def predict(
 
     path = out or (None if as_json else Path("predicted.csv"))
     if path is not None:
-        check_csv(path, table)
+        options.check_csv(path, table)
     fitted, new = load(model), read_table(table, whole=True)
     prediction = say(fitted, new)
     frame = prediction.table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))
-    for place, name in enumerate(ids_among(new.columns, fitted.columns_.names, frame.columns), 1):
+    for place, name in enumerate(options.ids_among(new.columns, fitted.columns_.names, frame.columns), 1):
         frame.insert(place, name, new[name].to_numpy())
     if path is not None:
         files.write_csv(frame, path)
@@ -211,14 +186,14 @@ def predict(
 
 @app.command()
 def bench(
-    suite: Annotated[Path, typer.Argument(help=r"A TOML file: \[\[data]], \[\[method]], protocol.")],
-    out: Annotated[Path, typer.Option(help="The folder of the study; the same folder resumes.")],
-    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
-    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Refuse to start anew.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Delete what the folder holds and start over.")] = False,
-    metric: Annotated[str, typer.Option(help="The metric to show.")] = "balanced_accuracy",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON and nothing else.")] = False,
+    suite: Annotated[Path, Argument(help=r"A TOML file: \[\[data]], \[\[method]], protocol.")],
+    out: Annotated[Path, Option(help="The folder of the study; the same folder resumes.")],
+    jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
+    cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
+    resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
+    fresh: Annotated[bool, Option("--fresh", help="Delete what the folder holds and start over.")] = False,
+    metric: Annotated[str, Option(help="The metric to show.")] = "balanced_accuracy",
+    as_json: Annotated[bool, Option("--json", help="Print the scores as JSON and nothing else.")] = False,
 ) -> None:
     """Run methods x data sets x a protocol, and compare the methods."""
     from .. import papers  # noqa: F401, registers the papers' tables and protocols
@@ -226,9 +201,9 @@ def bench(
     from ..study.store import begin
     from ..study.suite import Suite
 
-    check_jobs(jobs)
+    options.check_jobs(jobs)
     chosen_suite = Suite.read(suite)
-    say_deleted(begin(out, resume, fresh))
+    options.say_deleted(begin(out, resume, fresh))
     with shown(SELDOM) as progress:
         watch = partial(_counted, progress, chosen_suite.name)
         study = run_suite(chosen_suite, out, n_jobs=jobs, cluster=cluster, progress=watch)
@@ -243,14 +218,14 @@ def bench(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="kp-imbalanced, kp-svm, mixed, symon or ramp-loss.")],
-    out: Annotated[Path | None, typer.Option(help="The folder for studies, tables and plots.")] = None,
-    data: Annotated[Path | None, typer.Option(help="The folder of the papers' data sets.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small data sets and few splits: minutes, not days.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Refuse to start anew.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Delete earlier results and start over.")] = False,
-    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
-    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
+    paper: Annotated[str, Argument(help="kp-imbalanced, kp-svm, mixed, symon or ramp-loss.")],
+    out: Annotated[Path | None, Option(help="The folder for studies, tables and plots.")] = None,
+    data: Annotated[Path | None, Option(help="The folder of the papers' data sets.")] = None,
+    quick: Annotated[bool, Option("--quick", help="Small data sets and few splits: minutes, not days.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
+    fresh: Annotated[bool, Option("--fresh", help="Delete earlier results and start over.")] = False,
+    jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
+    cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
 ) -> None:
     """Make a paper's tables: ours beside the printed figures, with a verdict for each."""
     import os
@@ -258,28 +233,22 @@ def reproduce(
     from ..papers.catalogue import paper_of
     from ..papers.reproduce import reproduce as run
 
-    check_jobs(jobs)
+    options.check_jobs(jobs)
     folder = out or Path(f"reproduction-{paper_of(paper).name}")
     if data is not None:
         os.environ["MARGINSIEVE_DATA"] = str(data)
     with shown(SELDOM) as progress:
+        watch = partial(_counted, progress)
         report = run(
-            paper,
-            folder,
-            quick=quick,
-            n_jobs=jobs,
-            cluster=cluster,
-            resume=resume,
-            fresh=fresh,
-            progress=partial(_counted, progress),
+            paper, folder, quick=quick, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=watch
         )
-    say_absent(paper_of(paper), quick)
-    Console().print(f"report: {report}", markup=False, highlight=False)
+    options.say_absent(paper_of(paper), quick)
+    say(f"report: {report}")
 
 
 @app.command()
 def methods(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """List the methods."""
     from .. import recipes
@@ -288,48 +257,37 @@ def methods(
     if as_json:
         sys.stdout.write(json.dumps([{"name": n, "does": d, "source": s} for n, d, s in entries], indent=2) + "\n")
         return
-    grid = Grid(box=None, pad_edge=False)
-    for heading in ("method", "what it does", "source"):
-        grid.add_column(heading, overflow="fold", no_wrap=heading == "method")
-    for entry in entries:
-        grid.add_row(*entry)
-    Console().print(grid, markup=False)
+    headings = ("method", "what it does", "source")
+    show_grid(headings, entries, left=headings, overflow="fold", no_wrap=("method",))
 
 
 @app.command()
 def suspects(
-    table: Annotated[Path, typer.Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
-    target: Annotated[str, typer.Option(help="The column that holds the class.")],
+    table: Annotated[Path, Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
+    target: Annotated[str, Option(help="The column that holds the class.")],
     groups: Annotated[
-        str | None, typer.Option(help="A column whose equal values are judged together, such as a patient.")
+        str | None, Option(help="A column whose equal values are judged together, such as a patient.")
     ] = None,
-    drop: Annotated[str, typer.Option(help="Columns that are not features, such as ids, separated by commas.")] = "",
+    drop: Annotated[str, Option(help="Columns that are not features, such as ids, separated by commas.")] = "",
     clean_rate: Annotated[
-        float, typer.Option(help="At most this share of the correct labels is expected among the suspects.")
+        float, Option(help="At most this share of the correct labels is expected among the suspects.")
     ] = 0.05,
-    resamples: Annotated[int, typer.Option(help="Subsamples of the rows.", min=1)] = 50,
-    out: Annotated[Path, typer.Option(help="The table of all samples (.csv).")] = Path("suspects.csv"),
-    seed: Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)] = 0,
-    jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the samples as JSON and nothing else.")] = False,
+    resamples: Annotated[int, Option(help="Subsamples of the rows.", min=1)] = 50,
+    out: Annotated[Path, Option(help="The table of all samples (.csv).")] = Path("suspects.csv"),
+    seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
+    jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
+    as_json: Annotated[bool, Option("--json", help="Print the samples as JSON and nothing else.")] = False,
 ) -> None:
     """Name the samples whose label is likely to be wrong, each with its probability."""
     from ..data.reading import read_table
     from ..study import files
     from ..study.study_data import suspects_of
 
-    check_jobs(jobs)
-    check_csv(out, table)
-    judged, findings = suspects_of(
-        read_table(table, target=target, groups=groups),
-        target,
-        groups=groups,
-        drop=names_of(drop),
-        clean_rate=clean_rate,
-        resamples=resamples,
-        random_state=seed,
-        n_jobs=jobs,
-    )
+    options.check_jobs(jobs)
+    options.check_csv(out, table)
+    frame, dropped = read_table(table, target=target, groups=groups), options.names_of(drop)
+    settings = {"clean_rate": clean_rate, "resamples": resamples, "random_state": seed, "n_jobs": jobs}
+    judged, findings = suspects_of(frame, target, groups=groups, drop=dropped, **settings)
     judged.insert(0, "row", range(1, len(judged) + 1))
     files.write_csv(judged, out)
     if as_json:
@@ -340,31 +298,21 @@ def suspects(
 
 @app.command()
 def cohort(
-    path: Annotated[
-        Path, typer.Argument(help="Where to write the table (.csv); the truth goes beside it (.truth.json).")
-    ],
-    samples: Annotated[int, typer.Option(help="Rows.")] = 120,
-    features: Annotated[int, typer.Option(help="Numeric columns.")] = 2000,
-    relevant: Annotated[int, typer.Option(help="Columns that differ between the classes.")] = 10,
-    redundant: Annotated[int, typer.Option(help="Noisy copies of relevant columns.")] = 5,
-    prevalence: Annotated[float, typer.Option(help="Share of cases.")] = 0.25,
-    effect: Annotated[float, typer.Option(help="Difference of a relevant column, in standard deviations.")] = 1.5,
-    flip: Annotated[float, typer.Option(help="Share of wrong labels.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same table.", min=0)] = 0,
+    path: Annotated[Path, Argument(help="Where to write the table (.csv); the truth goes beside it (.truth.json).")],
+    samples: Annotated[int, Option(help="Rows.")] = 120,
+    features: Annotated[int, Option(help="Numeric columns.")] = 2000,
+    relevant: Annotated[int, Option(help="Columns that differ between the classes.")] = 10,
+    redundant: Annotated[int, Option(help="Noisy copies of relevant columns.")] = 5,
+    prevalence: Annotated[float, Option(help="Share of cases.")] = 0.25,
+    effect: Annotated[float, Option(help="Difference of a relevant column, in standard deviations.")] = 1.5,
+    flip: Annotated[float, Option(help="Share of wrong labels.")] = 0.0,
+    seed: Annotated[int, Option(help="The same seed gives the same table.", min=0)] = 0,
 ) -> None:
     """Generate a table with a known truth to try things on; its target is the column `outcome`."""
     from ..data import make_cohort
 
-    table = make_cohort(
-        samples,
-        features,
-        n_relevant=relevant,
-        n_redundant=redundant,
-        prevalence=prevalence,
-        effect=effect,
-        flip=flip,
-        random_state=seed,
-    )
+    planted: dict[str, Any] = {"n_relevant": relevant, "n_redundant": redundant, "effect": effect, "flip": flip}
+    table = make_cohort(samples, features, prevalence=prevalence, random_state=seed, **planted)
     path.parent.mkdir(parents=True, exist_ok=True)
     table.frame().round(5).to_csv(path, index=False)
     truth = path.with_suffix(".truth.json")

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from ..errors import InputError
+from .console import say
 
 if TYPE_CHECKING:
     from ..papers.paper import Paper
@@ -26,18 +25,19 @@ def features_of(text: str) -> int | None:
 def prefilter_of(text: str) -> tuple[str, int] | None:
     from ..fitting.settings import read_prefilter
 
+    if not text:
+        return None
     name, _, count = text.partition(":")
-    if text and not count.isdecimal():
+    if not count.isdecimal():
         raise InputError(f"--prefilter is {text!r}; it must be a filter and a count, like fast:2000")
-    prefilter = (name.strip(), int(count)) if text else None
-    if prefilter is not None:
-        read_prefilter(prefilter)
+    prefilter = name.strip(), int(count)
+    read_prefilter(prefilter)
     return prefilter
 
 
 def say_deleted(paths: list[Path]) -> None:
     for path in paths:
-        Console(stderr=True).print(f"deleted {path}", markup=False, highlight=False)
+        say(f"deleted {path}", stderr=True)
 
 
 def say_replaced(out: Path, command: str) -> str:
@@ -46,8 +46,7 @@ def say_replaced(out: Path, command: str) -> str:
 
     earlier = read_result(out).get("how", {}).get("command") if (out / "result.json").exists() else None
     if earlier and earlier.removesuffix(" --fresh") != command.removesuffix(" --fresh"):
-        text = f"note: {out} holds the result of another command, which will be replaced ({earlier})"
-        Console(stderr=True).print(text, markup=False, highlight=False)
+        say(f"note: {out} holds the result of another command, which will be replaced ({earlier})", stderr=True)
     return command
 
 
@@ -59,7 +58,7 @@ def say_absent(paper: Paper, quick: bool) -> None:
     if absent := sorted(set(needed) - set(present(needed))):
         text = f"note: {len(absent)} of {len(needed)} data sets are not here and were not run ({', '.join(absent)}): "
         text += "docs/data.md says where they come from, --data or MARGINSIEVE_DATA names their folder"
-        Console(stderr=True).print(text, markup=False, highlight=False)
+        say(text, stderr=True)
 
 
 def check_jobs(jobs: int) -> None:

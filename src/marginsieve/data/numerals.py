@@ -73,11 +73,9 @@ def separated(column: pd.Series) -> str | None:
     cells = column.dropna().astype(str).str.strip()
     cells = cells[~cells.str.lower().isin(UNKNOWN)].str.strip("€$£¥% ")
     some = cells[cells.str.fullmatch(SEPARATED)]
-    return (
-        str(some.iloc[0])
-        if len(some) and cells.str.fullmatch(rf"(?:{SEPARATED.pattern})|{PLAIN.pattern}").all()
-        else None
-    )
+    if some.empty or not cells.str.fullmatch(rf"(?:{SEPARATED.pattern})|{PLAIN.pattern}").all():
+        return None
+    return str(some.iloc[0])
 
 
 def _values(column: pd.Series) -> pd.Series:

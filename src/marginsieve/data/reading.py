@@ -180,16 +180,17 @@ def dialect_of(
         raise InputError(f"decimal is {decimal!r}; it must be '.' or ','")
     if separator is not None and len(separator) != 1:
         raise InputError(f"separator is {separator!r}; it must be one character")
-    guessed, encoding = encoding is None, encoding or _encoding(_peek(path))
-    if b"\0" in _peek(path) and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
+    start = _peek(path)
+    guessed, encoding = encoding is None, encoding or _encoding(start)
+    if b"\0" in start and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         raise InputError(f"{path.name!r} is not a text file; a table must end in {endings()} and be what its name says")
-    if guessed and encoding == "cp1252" and (NOT_WESTERN.search(_peek(path)) or OTHER_SCRIPT.search(_peek(path))):
+    if guessed and encoding == "cp1252" and (NOT_WESTERN.search(start) or OTHER_SCRIPT.search(start)):
         raise InputError(
             f"{path.name!r} is not UTF-8 and does not look like Windows-1252: name its encoding (--encoding), such as "
             "gb18030, shift_jis, euc_kr, cp1251 or latin-1"
         )
     try:
-        text = codecs.getincrementaldecoder(encoding)("strict").decode(_peek(path))
+        text = codecs.getincrementaldecoder(encoding)("strict").decode(start)
     except (LookupError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name!r} could not be read as text with encoding {encoding!r}: {error}") from error
     lines = text.splitlines()
@@ -201,11 +202,8 @@ def dialect_of(
 
 
 def _peek(path: Path) -> bytes:
-    if path.suffix.lower() == ".gz":
-        with gzip.open(path) as packed:
-            return bytes(packed.read(PEEK))
-    with path.open("rb") as handle:
-        return handle.read(PEEK)
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
+        return bytes(handle.read(PEEK))
 
 
 def _encoding(start: bytes) -> str:

@@ -38,12 +38,17 @@ class Table:
         return bool(is_sparse(self.Z))
 
     @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """(n,) the lowest and the highest value of each column over the training rows."""
+        if self.is_sparse:
+            return self.Z.min(axis=0).toarray().ravel(), self.Z.max(axis=0).toarray().ravel()
+        with np.errstate(all="ignore"):
+            return np.fmin.reduce(self.Z, axis=0), np.fmax.reduce(self.Z, axis=0)
+
+    @cached_property
     def spread(self) -> Array:
         """(n,) range of each column over the training rows."""
-        if self.is_sparse:
-            return np.asarray((self.Z.max(axis=0) - self.Z.min(axis=0)).toarray(), dtype=float).ravel()
-        with np.errstate(all="ignore"):
-            low, high = np.fmin.reduce(self.Z, axis=0), np.fmax.reduce(self.Z, axis=0)
+        low, high = self.bounds
         return np.asarray(high - low, dtype=float)
 
     @cached_property
@@ -63,11 +68,7 @@ class Table:
 
     def columns(self, index: IntArray) -> Table:
         """The table of some features."""
-        return Table(
-            Z=self.Z[:, index],
-            kind=tuple(self.kind[j] for j in index),
-            names=tuple(self.names[j] for j in index),
-        )
+        return Table(self.Z[:, index], tuple(self.kind[j] for j in index), tuple(self.names[j] for j in index))
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,12 @@ class Schema:
         frame = as_frame(X)
         if frame is None:
             Z = np.array(X, dtype=np.float64, order="F")
-            for j, levels in self.levels.items():
-                Z[:, j] = self._places(*_distinct(Z[:, j]), j, levels)
-            return Z
-        Z = np.empty(frame.shape, dtype=np.float64, order="F")
-        numeric = [j for j in range(len(self.names)) if j not in self.levels]
-        _fill_numbers(frame, numeric, self.names, Z)
+        else:
+            Z = np.empty(frame.shape, dtype=np.float64, order="F")
+            _fill_numbers(frame, [j for j in range(len(self.names)) if j not in self.levels], self.names, Z)
         for j, levels in self.levels.items():
-            Z[:, j] = self._places(*_categories(frame[:, j]), j, levels)
+            values, which = _distinct(Z[:, j]) if frame is None else _categories(frame[:, j])
+            Z[:, j] = self._places(values, which, j, levels)
         return Z
 
     def _places(self, values: list[Any], which: IntArray, j: int, levels: tuple[Any, ...]) -> Array:
@@ -310,11 +309,7 @@ def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = Fa
             "mkl-rfe, hfs-nb, hfs-5nn; kernel='clinical')",
         ),
         (np.isinf(dense), "infinite (inf)", "replace them, for example by the largest sensible value"),
-        (
-            np.abs(dense) >= LARGEST,
-            f"{LARGEST:g} or larger in size",
-            "rescale these columns: their squares overflow",
-        ),
+        (np.abs(dense) >= LARGEST, f"{LARGEST:g} or larger in size", "rescale these columns: their squares overflow"),
     ):
         if missing_allowed and what.startswith("missing"):
             continue

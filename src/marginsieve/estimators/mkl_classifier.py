@@ -18,7 +18,9 @@ from ..fitting.compatibility import refuses, refuses_table
 from ..fitting.notes import distinct_levels
 from ..fitting.parts import kernel_of
 from ..fitting.preparation import prepare
+from ..fitting.procedure import predicted_codes
 from ..fitting.settings import Plan, check_class_weight, weight_by_code
+from ..fitting.training import Model
 from ..machines import MKL
 from ..outcomes import Classes, check_classes
 from ..searches import TopK
@@ -139,16 +141,17 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         check_classes(encoded.target.take(used))
         outcome = Classes(len(self.classes_), class_weight=weight_by_code(self.class_weight, self.classes_))
         plan = Plan(kernel, machine, None, TopK(), outcome, standardize=bool(self.standardize))
-        self._ready = prepare(plan, part, np.random.default_rng(0))
-        self._gram = self._ready.problem.gram()
-        self._solutions = self._ready.problem.solve(self._gram)
-        weights = np.zeros((len(self._solutions), table.shape[1]))
-        weights[:, self._ready.usable] = [machine.learned_weights(one, self._gram) for one in self._solutions]
+        ready = prepare(plan, part, np.random.default_rng(0))
+        gram = ready.problem.gram()
+        solutions = ready.problem.solve(gram)
+        self._model = Model(machine, ready.usable, ready.scaling, gram, solutions)
+        weights = np.zeros((len(solutions), table.shape[1]))
+        weights[:, ready.usable] = [machine.learned_weights(one, gram) for one in solutions]
         self.weights_ = weights[0] if len(weights) == 1 else weights
-        self.gap_ = max(solution.residual for solution in self._solutions)
-        self.n_iter_ = sum(solution.iterations for solution in self._solutions)
-        self.objective_ = sum(solution.objective for solution in self._solutions)
-        if not all(solution.converged for solution in self._solutions):
+        self.gap_ = max(solution.residual for solution in solutions)
+        self.n_iter_ = sum(solution.iterations for solution in solutions)
+        self.objective_ = sum(solution.objective for solution in solutions)
+        if not all(solution.converged for solution in solutions):
             warnings.warn(
                 f"the weights were learned to a relative duality gap of {self.gap_:.2g}, above tol={self.tol:g}: raise "
                 "max_iter, lower C, or use standardize=True on a linear kernel",
@@ -179,8 +182,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         (60,)
         """
         check_is_fitted(self)
-        Z, machine = self._ready.rows(read_new(self, X)), self._ready.problem.machine
-        values = np.column_stack([machine.decision(solution, self._gram, Z) for solution in self._solutions])
+        values = self._model.decision(read_new(self, X))
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> Any:
@@ -205,7 +207,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         (60,)
         """
         value = self.decision_function(X)
-        return self.classes_[value.argmax(axis=1) if value.ndim == 2 else (value > 0).astype(np.intp)]
+        return self.classes_[predicted_codes(value)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,19 +21,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..algebra import ColumnView
 from ..contracts import Path, Solution, Step, StopInfo, Trials, is_sparse
-from ..criteria import CRITERIA, FILTERS
 from ..data.atomic import write_atomic
 from ..data.table import Schema, Table
 from ..errors import InputError, listing
 from ..fitting.near_duplicates import Group
+from ..fitting.parts import AXES
 from ..fitting.preparation import Scaling
 from ..fitting.smote import Smote
 from ..fitting.training import Model
-from ..kernels import KERNELS
-from ..machines import MACHINES
-from ..searches import SEARCHES
+from ..problem import view_of
 from .selector import SVMSelector
 
 FORMAT = 1
@@ -43,32 +40,18 @@ ATTRIBUTES = (  # of a fitted selector; the others follow from them
     *("columns_", "classes_", "positive_", "path_", "threshold_", "_sign", "_sigmoid", "_weight", "_seed"),
     *("rows_", "notes_", "constant_", "duplicates_", "groups_", "n_features_in_", "feature_names_in_"),
 )
-UNREAD = (
-    "criterion",
-    "search",
-    "prefilter",
-    "sampler",
-    "cv",
-    "random_state",
-)  # parameters that predictions do not need
+# parameters that predictions do not need
+UNREAD = ("criterion", "search", "prefilter", "sampler", "cv", "random_state")
 
 
 @cache
 def _known() -> dict[str, Any]:
     """Classes that a file may hold, by public name."""
-    rooms: dict[str, Mapping[str, Any]] = {
-        "kernels": KERNELS,
-        "machines": MACHINES,
-        "criteria": {**CRITERIA, **FILTERS},
-        "searches": SEARCHES,
-    }
-    known: dict[str, Any] = {}
-    for room, parts in rooms.items():
-        for make in parts.values():
-            if isinstance(make, type):
-                known[f"{room}.{make.__name__}"] = make
+    rooms = {"kernel": "kernels", "machine": "machines", "criterion": "criteria", "search": "searches"}
+    makers = [(room, make) for axis, room in rooms.items() for make in AXES[axis].values()]
+    parts = {f"{room}.{make.__name__}": make for room, make in makers if isinstance(make, type)}
     others = (Schema, Table, Scaling, Solution, Step, StopInfo, Path, Trials, Group, Smote)
-    return {**known, **{one.__name__: one for one in others}}
+    return {**parts, **{one.__name__: one for one in others}}
 
 
 @cache
@@ -226,13 +209,8 @@ def _rebuilt(whole: Mapping[str, Any]) -> SVMSelector:
     if suspects is not None:
         selector.suspects_ = pd.DataFrame(suspects["columns"], index=suspects["index"])
     model = whole["model"]
-    kernel, table, machine = model["kernel"], model["table"], model["machine"]
-    live = np.arange(table.shape[1])
-    bind: Callable[..., Any] = kernel.bind
-    if machine.needs == "columns":
-        view: Any = ColumnView.of(kernel, table, model["feature_weight"], live)
-    else:
-        view = bind(table, model["feature_weight"], live)
+    machine, table = model["machine"], model["table"]
+    view = view_of(machine, model["kernel"], table, model["feature_weight"], np.arange(table.shape[1]))
     selector.model_ = Model(machine, model["features"], model["scaling"], view, tuple(model["solutions"]))
     selector.rank()
     check_is_fitted(selector)

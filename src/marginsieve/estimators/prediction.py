@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from ..contracts import Array, BoolArray, Gram
 from ..data.numerals import as_trained, is_text
@@ -130,10 +131,9 @@ def _far(model: SVMSelector, Z: Any) -> BoolArray:
     among[np.diag_indices_from(among)] = np.inf
     limit = float(among.min(axis=1).max())
     nearest = np.empty(part.shape[0])
-    for start in range(0, part.shape[0], AT_ONCE):
-        some = part[start : start + AT_ONCE]
-        away: Array = gram.diagonal(some)[:, None] + diagonal[None, :] - 2.0 * gram.matrix(some)
-        nearest[start : start + AT_ONCE] = away.min(axis=1)
+    for some in gen_batches(part.shape[0], AT_ONCE):
+        away: Array = gram.diagonal(part[some])[:, None] + diagonal[None, :] - 2.0 * gram.matrix(part[some])
+        nearest[some] = away.min(axis=1)
     return np.asarray(nearest > limit + 1e-9 * max(float(diagonal.max()), 1e-300))
 
 

@@ -28,9 +28,9 @@ from ..fitting.procedure import (
     signed_decision,
 )
 from ..fitting.resampling import RESAMPLES
-from .formula import FormulaMixin
+from .formula import formula
 from .inputs import encode, read_new
-from .optimality import OptimalityMixin
+from .optimality import optimality
 
 
 def _probability_is_on(selector: SVMSelector) -> bool:
@@ -39,7 +39,7 @@ def _probability_is_on(selector: SVMSelector) -> bool:
     return True
 
 
-class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin, BaseEstimator):
+class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     """Selects features with a support vector machine and classifies with the selected features.
 
     Parameters
@@ -225,25 +225,24 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
         array(['g03', 'g07'], dtype=object)
         """
         encoded = encode(self, X, y, self.kinds, sample_weight, groups)
-        self._seed = seed_sequence(self.random_state)
-        fitted = fit_encoded(self, encoded, self._seed)
-        self.adopt(fitted, self._seed)
+        seed = seed_sequence(self.random_state)
+        self.adopt(fit_encoded(self, encoded, seed), seed)
         for note in self.notes_:
             warnings.warn(note, UserWarning, stacklevel=2)
         return self
 
     def adopt(self, fitted: Fitted, seed: np.random.SeedSequence) -> None:
         """Take over what a fit left that was run elsewhere, as studies do."""
-        n, path = len(fitted.schema.names), fitted.path
         self._seed = seed
         if not hasattr(self, "n_features_in_"):
-            self.n_features_in_, self.feature_names_in_ = n, np.array(fitted.schema.names, dtype=object)
+            self.feature_names_in_ = np.array(fitted.schema.names, dtype=object)
+            self.n_features_in_ = len(self.feature_names_in_)
         if fitted.unconverged:
             warnings.warn(fitted.unconverged, ConvergenceWarning, stacklevel=3)
         self.columns_, self.classes_, self.model_ = fitted.schema, fitted.classes, fitted.model
         self.positive_ = fitted.classes[fitted.plan.outcome.positive]
         self._sign, self.threshold_, self._weight = fitted.sign, fitted.threshold, fitted.feature_weight
-        self.path_ = path
+        self.path_ = fitted.path
         self.rank()
         self.rows_, self.notes_ = fitted.rows, list(fitted.notes)
         self.constant_, self.duplicates_ = list(fitted.constant), list(fitted.duplicates)
@@ -313,6 +312,31 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
             copy.adopt(one, self._seed)
             yield copy
 
+    @property
+    def coef_(self) -> Array:
+        return formula(self, "coef_")[0]
+
+    @property
+    def intercept_(self) -> Array:
+        return formula(self, "intercept_")[1]
+
+    @property
+    def objective_(self) -> float:
+        return optimality(self, "objective_")[0]
+
+    @property
+    def bound_(self) -> float:
+        return optimality(self, "bound_")[1]
+
+    @property
+    def gap_(self) -> float:
+        objective, bound, _ = optimality(self, "gap_")
+        return (objective - bound) / max(objective, 1e-300)
+
+    @property
+    def status_(self) -> str:
+        return optimality(self, "status_")[2]
+
     def decision_function(self, X: Any) -> Array:
         """Decision values.
 
@@ -360,7 +384,8 @@ class SVMSelector(FormulaMixin, OptimalityMixin, ClassifierMixin, SelectorMixin,
         >>> selector.predict(cohort.X).shape
         (60,)
         """
-        return self.classes_[predicted_codes(self.decision_function(X))]
+        value = self.decision_function(X)
+        return self.classes_[predicted_codes(value)]
 
     @available_if(_probability_is_on)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

@@ -96,13 +96,7 @@ def find_suspects(
     selector = ramp_selector(class_weight, kinds)
     encoded = encode(selector, X, y, kinds, sample_weight, groups)
     return judge_labels(
-        selector,
-        encoded,
-        C=C,
-        resamples=resamples,
-        clean_rate=clean_rate,
-        n_jobs=n_jobs,
-        random_state=random_state,
+        selector, encoded, C=C, resamples=resamples, clean_rate=clean_rate, n_jobs=n_jobs, random_state=random_state
     )
 
 

@@ -68,12 +68,7 @@ class SVDD(OutlierMixin, BaseEstimator):
     """
 
     def __init__(
-        self,
-        kernel: Any = "gaussian",
-        r: float = 0.1,
-        r_out: float = 0.1,
-        standardize: bool = False,
-        tol: float = 1e-4,
+        self, kernel: Any = "gaussian", r: float = 0.1, r_out: float = 0.1, standardize: bool = False, tol: float = 1e-4
     ) -> None:
         self.kernel = kernel
         self.r = r

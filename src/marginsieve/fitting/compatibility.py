@@ -144,11 +144,6 @@ def _name(part: Any) -> str:
     return str(getattr(part, "__name__", type(part).__name__))
 
 
-def _shown(part: Any) -> str:
-    """A part with its parameters; a function by its name."""
-    return str(getattr(part, "__name__", repr(part)))
-
-
 # -- tables and classes ---------------------------------------------------------------------------------------------
 
 
@@ -184,7 +179,8 @@ def refuses_mixed(
         ways = "encode them as numbers, or leave the sampler out"
         if axis != "sampler":
             ways = "use it on tables of numbers alone, or the filter for both, mixed_test"
-        return f"{axis} is {_shown(part)} and columns hold categories ({listing(columns)}): {ways}"
+        shown = getattr(part, "__name__", repr(part))  # a filter may be a function
+        return f"{axis} is {shown} and columns hold categories ({listing(columns)}): {ways}"
     if sampler is not None and not table.is_sparse and (lost := np.flatnonzero(np.isnan(table.Z).any(axis=0))).size:
         missing = listing([table.names[j] for j in lost])
         return f"sampler is {sampler!r} and cells are missing in {missing}: impute them, or leave the sampler out"
@@ -216,8 +212,3 @@ def refuses_classes(count: int, negative_weight: float, threshold: Any, search: 
     if not isinstance(threshold, str) or threshold not in ("auto", "margin"):
         return f"threshold is {threshold!r} and y has {count} classes: a cut exists only between two; use 'margin'"
     return None
-
-
-def first(sentences: Iterable[str | None]) -> str | None:
-    """The first sentence that there is."""
-    return next((sentence for sentence in sentences if sentence), None)

@@ -13,25 +13,33 @@ from joblib import Parallel, delayed
 
 from ..contracts import Array, IntArray, Path
 from ..outcomes import left_out
+from ..problem import WorkDone
 from ..solvers.threads import one_thread
 from .part import Part
 from .settings import Plan
 from .training import Searched, decisions, search_once
 
 LEFT_OUT = 0.2  # share of each class that a member does not see
+OVERLAP = LEFT_OUT / (1.0 - LEFT_OUT)  # rows that a member judges for each row that it sees
 RANK_OFFSET = 5.0  # added to a rank, the best of which is 0, before its logarithm is taken
 
 
 @dataclass(frozen=True)
 class Member:
-    """One subsample: the features' ranks (n,), decision values (S, rows, k) of the rows left out, and work done."""
+    """A search on some rows: the features' ranks (n,), decision values (S, rows, k) of rows left out, and work done."""
 
     rank: Array
     rows: IntArray
     values: Array
-    solves: int
-    unconverged: int
-    worst_residual: float
+    work: WorkDone
+
+    @classmethod
+    def of(cls, plan: Plan, searched: Searched, sizes: tuple[int, ...], part: Part, rows: IntArray) -> Member:
+        """The search judged on the rows of a part that it did not see; without sizes there are no decision values."""
+        values = decisions(plan, searched, sizes, part.table.Z[rows]) if sizes else np.empty((0, len(rows), 0))
+        rank = np.empty(part.table.shape[1])
+        rank[searched.path.order] = np.arange(len(rank))
+        return cls(rank, rows, values, searched.problem.work)
 
 
 def run_search(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
@@ -53,22 +61,15 @@ def _member(plan: Plan, part: Part, sizes: tuple[int, ...], seed: np.random.Seed
     out = left_out(part.y, part.groups, LEFT_OUT, rng, at_least=1, leave=2)
     with one_thread():
         searched = search_once(plan, part.take(np.flatnonzero(~out)), rng)
-        searched = replace(
-            searched, path=replace(searched.path, weights=(), stop=None, solutions=())
-        )  # as the final machine is fitted
-        rows = np.flatnonzero(out)
-        values = decisions(plan, searched, sizes, part.table.Z[rows]) if len(sizes) else np.empty((0, len(rows), 0))
-    rank = np.empty(part.table.shape[1])
-    rank[searched.path.order] = np.arange(len(rank))
-    problem = searched.problem
-    return Member(rank, rows, values, problem.solves, problem.unconverged, problem.worst_residual)
+        path = replace(searched.path, weights=(), stop=None, solutions=())  # as the final machine is fitted
+        return Member.of(plan, replace(searched, path=path), sizes, part, np.flatnonzero(out))
 
 
 def agreed(plan: Plan, whole: Searched, ensemble: list[Member]) -> Searched:
     """The search of the whole part with the order on which the members agree; features to keep come first."""
     mean = np.mean([np.log(member.rank + RANK_OFFSET) for member in ensemble], axis=0)
     for member in ensemble:
-        whole.problem.count(member)
+        whole.problem.count(member.work)
     every = np.arange(len(mean))
     constant = ~np.isin(every, whole.ready.usable)
     kept = np.isin(every, plan.keep) & ~constant
@@ -78,8 +79,8 @@ def agreed(plan: Plan, whole: Searched, ensemble: list[Member]) -> Searched:
         weight = problem.feature_weight.copy()
         weight[ahead] = plan.kernel.start(problem.table.columns(ahead), problem.sample_weight)
         whole = whole.with_weights(weight)
-    reason = f"ranking averaged over {len(ensemble)} subsamples"
-    if whole.path.stop is None:
-        reason = f"{whole.path.stop_reason}; {reason}"
-    path: Path = replace(whole.path, order=order, scores=-mean, stop_reason=reason, weights=(), stop=None, solutions=())
-    return replace(whole, path=replace(path, trials=None))
+    was, reason = whole.path, f"ranking averaged over {len(ensemble)} subsamples"
+    if was.stop is None:
+        reason = f"{was.stop_reason}; {reason}"
+    path = Path(order, -mean, was.steps, reason, n_selected=was.n_selected, scored_by=was.scored_by)
+    return replace(whole, path=path)

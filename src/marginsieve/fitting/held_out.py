@@ -12,11 +12,12 @@ from joblib import Parallel, delayed
 from ..contracts import Array, IntArray
 from ..errors import InputError
 from ..outcomes import stratified_folds, unit_name, units_per_class
+from ..outcomes.folds import Splits
+from ..problem import WorkDone
 from ..solvers.threads import one_thread
-from .ensemble import LEFT_OUT, Member, run_search
+from .ensemble import Member, run_search
 from .part import Part
 from .settings import Plan
-from .training import decisions
 
 MOST_SIZES = 60  # sizes on the grid of the inner folds
 
@@ -32,21 +33,16 @@ class HeldOut:
     values: Array
     rows: IntArray
     fold: IntArray
-    solves: int = 0
-    unconverged: int = 0
-    worst_residual: float = 0.0
-    overlap: float = 0.0  # rows tested for each row trained on, where folds overlap
+    work: tuple[WorkDone, ...]
+    overlap: float  # rows tested for each row trained on, where folds overlap
 
     @classmethod
-    def out_of_bag(cls, members: Sequence[Member], sizes: tuple[int, ...]) -> HeldOut:
-        """From the rows that the members of an ensemble left out; the work is counted elsewhere."""
-        return cls(
-            sizes,
-            np.concatenate([member.values for member in members], axis=1),
-            np.concatenate([member.rows for member in members]),
-            np.concatenate([np.full(len(member.rows), k) for k, member in enumerate(members)]),
-            overlap=LEFT_OUT / (1.0 - LEFT_OUT),
-        )
+    def of(cls, sizes: tuple[int, ...], members: Sequence[Member], overlap: float = 0.0) -> HeldOut:
+        """From the rows that each of these searches did not see."""
+        values = np.concatenate([member.values for member in members], axis=1)
+        rows = np.concatenate([member.rows for member in members])
+        fold = np.repeat(np.arange(len(members)), [len(member.rows) for member in members])
+        return cls(sizes, values, rows, fold, tuple(member.work for member in members), overlap)
 
     def weight(self, weight: Array) -> Array:
         """(rows,) the rows' weights, shared among the times that a row is held out."""
@@ -75,12 +71,9 @@ def size_grid(steps: Sequence[int], most: int, smallest: int) -> tuple[int, ...]
     """The sizes of a path if they are few, else about sixty up to `most`, each a fixed share of the one before."""
     grid = [size for size in sorted(set(steps)) if smallest <= size <= most]
     if not 1 < len(grid) <= MOST_SIZES:
-        grid = [size for size in _geometric(most) if size >= smallest]
+        geometric = {round(size) for size in np.geomspace(1, most, min(most, MOST_SIZES))}
+        grid = [size for size in sorted(geometric) if size >= smallest]
     return tuple(grid) or (most,)
-
-
-def _geometric(n: int) -> list[int]:
-    return sorted({round(size) for size in np.geomspace(1, n, min(n, MOST_SIZES))})
 
 
 def hold_out(
@@ -92,42 +85,20 @@ def hold_out(
     n_jobs: int | None,
 ) -> HeldOut:
     """Run search and machine in each fold's training rows; decision values of its other rows at each size."""
-    seeds = seed.spawn(len(folds))
-    tasks = (
-        delayed(_one_fold)(plan, part, train, test, sizes, child)
-        for (train, test), child in zip(folds, seeds, strict=True)
-    )
-    done = Parallel(n_jobs=n_jobs)(tasks)
-    return HeldOut(
-        sizes,
-        np.concatenate([values for values, _ in done], axis=1),
-        np.concatenate([test for _, test in folds]),
-        np.concatenate([np.full(len(test), k) for k, (_, test) in enumerate(folds)]),
-        solves=sum(count[0] for _, count in done),
-        unconverged=sum(count[1] for _, count in done),
-        worst_residual=max(count[2] for _, count in done),
-    )
+    seeds = zip(folds, seed.spawn(len(folds)), strict=True)
+    tasks = (delayed(_one_fold)(plan, part, train, test, sizes, child) for (train, test), child in seeds)
+    return HeldOut.of(sizes, Parallel(n_jobs=n_jobs)(tasks))
 
 
 def _one_fold(
-    plan: Plan,
-    part: Part,
-    train: IntArray,
-    test: IntArray,
-    sizes: tuple[int, ...],
-    seed: np.random.SeedSequence,
-) -> tuple[Array, tuple[int, int, float]]:
-    """Decision values by size, and how many solves there were, how many did not converge, and by how much."""
+    plan: Plan, part: Part, train: IntArray, test: IntArray, sizes: tuple[int, ...], seed: np.random.SeedSequence
+) -> Member:
     with one_thread():
         searched = run_search(plan, part.take(train), np.random.default_rng(seed))
-        values = decisions(plan, searched, sizes, part.table.Z[test])
-    problem = searched.problem
-    return values, (problem.solves, problem.unconverged, problem.worst_residual)
+        return Member.of(plan, searched, sizes, part, test)
 
 
-def inner_folds(
-    cv: Any, part: Part, names: Sequence[Any], rng: np.random.Generator
-) -> tuple[list[tuple[IntArray, IntArray]], str | None]:
+def inner_folds(cv: Any, part: Part, names: Sequence[Any], rng: np.random.Generator) -> tuple[Splits, str | None]:
     """The splits of a part, stratified (and by group where there are groups), and a remark where fewer were made.
 
     A whole number `cv` is lowered to what the rarest class can fill.
@@ -140,8 +111,8 @@ def inner_folds(
     k = min(int(cv), count)
     remark = None
     if k < cv:
-        what = unit_name(part.groups)
-        remark = f"class {rarest!r} has {count} {what}, fewer than cv={cv}: {k} inner folds were made"
+        what = f"{count} {unit_name(part.groups)}"
+        remark = f"class {rarest!r} has {what}, fewer than cv={cv}: {k} inner folds were made"
     return stratified_folds(part.y, part.groups, k, int(rng.integers(2**31))), remark
 
 
@@ -157,7 +128,7 @@ def rarest_class(part: Part, names: Sequence[Any]) -> tuple[int, Any]:
     return counts[rarest], names[rarest]
 
 
-def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> list[tuple[IntArray, IntArray]]:
+def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> Splits:
     """The folds of a splitter or of a list of (train, test) rows; each training side must hold every class."""
     try:
         splits = cv.split(np.zeros(len(part.y)), part.y, part.groups) if hasattr(cv, "split") else cv

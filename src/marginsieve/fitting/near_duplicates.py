@@ -56,21 +56,18 @@ def near_duplicates(
 
 def _correlations(Z: Matrix, weight: Array, chosen: IntArray) -> Array:
     """(k, n): weighted correlations of some columns with all; 0 where a column does not vary."""
-    total = weight.sum()
-    selected = Z[:, chosen]
-    selected = _filled(selected.toarray() if is_sparse(selected) else selected)
-    U = selected - weight @ selected / total
+    U = _centered(Z[:, chosen], weight)
     U = U * weight[:, None] / np.sqrt(np.maximum(weight @ (U * U), 1e-300))
     r = np.zeros((len(chosen), Z.shape[1]))
     for part in parts(Z.shape[1]):
-        block = Z[:, part]
-        block = _filled(block.toarray() if is_sparse(block) else block)
-        block = block - weight @ block / total
+        block = _centered(Z[:, part], weight)
         length = np.sqrt(weight @ (block * block))
         r[:, part] = (U.T @ block) / np.where(length > 0, length, np.inf)
     return np.clip(r, -1.0, 1.0)
 
 
-def _filled(block: Array) -> Array:
-    """Missing cells at the mean of their column."""
-    return filled_with_means(block, block) if np.isnan(block).any() else block
+def _centered(block: Matrix, weight: Array) -> Array:
+    """Columns minus their weighted means, missing cells at the mean of their column."""
+    dense = block.toarray() if is_sparse(block) else block
+    dense = filled_with_means(dense, dense) if np.isnan(dense).any() else dense
+    return np.asarray(dense - weight @ dense / weight.sum())

@@ -11,6 +11,7 @@ from ..contracts import Array, IntArray
 from ..data.table import Schema, Table
 from ..errors import InputError
 from ..outcomes import Target
+from ..outcomes.folds import Splits
 
 MOST_ROWS = 10_000
 
@@ -96,12 +97,8 @@ def sampled(encoded: Encoded, max_samples: int | None, rng: np.random.Generator)
 
 
 def with_rest(
-    folds: list[tuple[IntArray, IntArray]],
-    sample: IntArray,
-    m: int,
-    rng: np.random.Generator,
-    groups: IntArray | None = None,
-) -> list[tuple[IntArray, IntArray]]:
+    folds: Splits, sample: IntArray, m: int, rng: np.random.Generator, groups: IntArray | None = None
+) -> Splits:
     """Folds of the sampled rows in the numbering of all rows; rows left out of the sample join the test sides.
 
     A row whose group was sampled joins the fold that tests its group, so that no group is on both sides.

@@ -74,13 +74,8 @@ class Prepared:
 
 def varying(Z: Matrix) -> BoolArray:
     """(n,) whether a column takes values that differ by more than rounding."""
-    table = Table(Z, (), ())
-    if is_sparse(Z):
-        size = np.asarray(abs(Z).max(axis=0).toarray()).ravel()
-    else:
-        with np.errstate(all="ignore"):
-            size = np.maximum(np.abs(np.fmin.reduce(Z, axis=0)), np.abs(np.fmax.reduce(Z, axis=0)))
-    return np.asarray(table.spread > 1e-12 * size)
+    low, high = Table(Z, (), ()).bounds
+    return np.asarray(high - low > 1e-12 * np.maximum(np.abs(low), np.abs(high)))
 
 
 def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:

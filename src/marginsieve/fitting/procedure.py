@@ -13,7 +13,7 @@ from ..contracts import Array, BoolArray, IntArray, Matrix, Path
 from ..data.table import Schema, equal_columns
 from ..outcomes import check_classes
 from . import notes, resampling
-from .ensemble import agreed, members
+from .ensemble import OVERLAP, agreed, members
 from .held_out import HeldOut, choose_size, hold_out, inner_folds, rarest_class, size_grid
 from .near_duplicates import Group, near_duplicates
 from .part import Encoded, Part, choose_rows, with_rest
@@ -169,9 +169,8 @@ def _decided(
     path, classes = searched.path, encoded.target.classes.tolist()
     stop, part = path.stop, rows.part
     if stop is not None and stop.emptied and settings.n_features_to_select is None:
-        expected = stop.costs_may_empty and isinstance(
-            settings.class_weight, Mapping
-        )  # one class may be all that counts
+        # with a cost for each class, one of them may be all that counts
+        expected = stop.costs_may_empty and isinstance(settings.class_weight, Mapping)
         remarks += [] if expected else [str(stop)]
     if plan.ensemble and not (stop is not None and stop.fixed):
         stop = None
@@ -189,14 +188,15 @@ def _decided(
             rarest_class(rows.chosen, classes)
         ensemble = members(plan, rows.chosen, sizes, rng, settings.n_jobs)
         searched, part = agreed(plan, searched, ensemble), rows.chosen
-        path, held = searched.path, HeldOut.out_of_bag(ensemble, sizes) if sizes else None
+        path, held = searched.path, HeldOut.of(sizes, ensemble, OVERLAP) if sizes else None
     elif sizes:
         folds, remark = inner_folds(settings.cv, rows.chosen, classes, rng)
         remarks += [remark] if remark else []
         folds = with_rest(folds, rows.sample, len(part.y), rng, part.groups)
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
         held = hold_out(plan, rows.training, sizes, folds, seed, settings.n_jobs)
-        searched.problem.count(held)
+        for work in held.work:
+            searched.problem.count(work)
     if held is not None:
         score, error = held.scores(part.y, part.weight, plan)
         path = path.scored(sizes, score, error, plan.outcome.scored_by)

@@ -57,8 +57,8 @@ def resampled(
         total[:, rows] += values
         beyond[:, rows] += flagged
         seen[:, rows] += fits[:, None]
-    with np.errstate(invalid="ignore"):
-        return Resampled(total / np.where(seen > 0, seen, np.nan), beyond / np.where(seen > 0, seen, np.nan))
+    seen = np.where(seen > 0, seen, np.nan)
+    return Resampled(total / seen, beyond / seen)
 
 
 def _once(

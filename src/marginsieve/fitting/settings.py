@@ -14,7 +14,7 @@ from ..data.table import Schema
 from ..errors import InputError, listing, positive_number, whole_number
 from ..outcomes import Classes, Target, positive_code
 from ..problem import is_filter
-from .compatibility import first, refuses, refuses_classes, refuses_mixed, refuses_table
+from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
 from .part import Part
 from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
 
@@ -64,11 +64,10 @@ class Plan:
 
     def for_rows(self, settings: Settings, part: Part) -> Plan:
         """The same plan on some of the rows: where no class was named, the rarer one of these rows is positive."""
-        classes = np.arange(self.outcome.count)
         if settings.positive is not None:
             return self
-        positive = positive_code(Target(classes, part.y, part.weight))
-        return replace(self, outcome=replace(self.outcome, positive=positive))
+        rows = Target(np.arange(self.outcome.count), part.y, part.weight)
+        return replace(self, outcome=replace(self.outcome, positive=positive_code(rows)))
 
 
 def make_plan(settings: Settings, schema: Schema, target: Target, part: Part) -> Plan:
@@ -83,37 +82,22 @@ def make_plan(settings: Settings, schema: Schema, target: Target, part: Part) ->
         search = search.for_size(size)
     prefilter = None if settings.prefilter is None else read_prefilter(settings.prefilter)
     sampler = sampler_of(settings.sampler)
-    sentence = first(
-        (
-            refuses(kernel, machine, criterion, search),
-            refuses_table(kernel, part.table, machine),
-            refuses_mixed(part.table, criterion, prefilter, sampler),
-            refuses_classes(count, settings.negative_weight, settings.threshold, search),
-        )
-    )
-    if sentence:
-        raise InputError(sentence)
+    for sentence in (
+        refuses(kernel, machine, criterion, search),
+        refuses_table(kernel, part.table, machine),
+        refuses_mixed(part.table, criterion, prefilter, sampler),
+        refuses_classes(count, settings.negative_weight, settings.threshold, search),
+    ):
+        if sentence:
+            raise InputError(sentence)
     if sampler is not None and len(np.unique(part.weight)) > 1:
         raise InputError("sample_weight and sampler were both given: synthetic rows have no weight; leave one out")
-    rows = Target(target.classes, part.y, part.weight)
-    outcome = Classes(
-        count,
-        positive_code(rows, settings.positive),
-        weight_by_code(settings.class_weight, target.classes),
-        settings.negative_weight,
-    )
-    return Plan(
-        kernel,
-        machine,
-        criterion,
-        search,
-        outcome,
-        standardize=bool(settings.standardize),
-        prefilter=prefilter,
-        sampler=sampler,
-        ensemble=settings.ensemble,
-        keep=keep_places(settings.keep, schema.names),
-    )
+    positive = positive_code(Target(target.classes, part.y, part.weight), settings.positive)
+    class_weight = weight_by_code(settings.class_weight, target.classes)
+    outcome = Classes(count, positive, class_weight, settings.negative_weight)
+    keep, standardize = keep_places(settings.keep, schema.names), bool(settings.standardize)
+    parts = kernel, machine, criterion, search
+    return Plan(*parts, outcome, standardize, prefilter, sampler, settings.ensemble, keep)
 
 
 def check_settings(settings: Settings) -> None:
@@ -140,20 +124,16 @@ def check_class_weight(weight: Any) -> None:
 
 def read_prefilter(prefilter: Any) -> tuple[Filter, int]:
     """The filter and how many columns it leaves; refuses what is no filter or no count."""
-    wrong = (
-        f'prefilter is {prefilter!r}; it must be a pair like ("fast", 2000): a filter '
-        f"({listing(list(FILTERS), most=20)}) and a count"
-    )
-    if not isinstance(prefilter, (tuple, list)) or len(prefilter) != 2:
-        raise InputError(wrong)
-    name, count = prefilter
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-        raise InputError(wrong)
-    if name is None or (isinstance(name, str) and name.replace("-", "_") not in FILTERS):
-        raise InputError(wrong)
-    score: Any = criterion_of(name)
+    pair = isinstance(prefilter, (tuple, list)) and len(prefilter) == 2
+    name, count = prefilter if pair else (None, 0)
+    whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool) and count >= 1
+    known = not isinstance(name, str) or name.replace("-", "_") in FILTERS
+    score = criterion_of(name) if whole and known else None
     if not is_filter(score):
-        raise InputError(wrong)
+        raise InputError(
+            f'prefilter is {prefilter!r}; it must be a pair like ("fast", 2000): a filter '
+            f"({listing(list(FILTERS), most=20)}) and a count"
+        )
     return score, int(count)
 
 

@@ -128,7 +128,8 @@ def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
         inner, path = _prefiltered(plan, inner, rng)
     else:
         path = plan.search.run(inner.problem, rng)
-    path = _over_all(path, inner.usable, part.table.shape[1])
+    n = part.table.shape[1]
+    path = _placed(path, inner.usable, np.setdiff1d(np.arange(n), inner.usable), n)
     if judge is None:
         return Searched(inner, path)
     # columns that vary, but not among the rows that were searched, rank before those that never do
@@ -140,16 +141,10 @@ def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     return Searched(ready.with_weights(weight), path)
 
 
-def _over_all(path: Path, usable: IntArray, n: int) -> Path:
-    """The path in the table's own numbering, features that do not vary at its end without a score."""
-    if len(usable) == n:
-        return path
-    rest = np.setdiff1d(np.arange(n), usable)
-    return _placed(path, usable, rest, n)
-
-
 def _placed(path: Path, inside: IntArray, rest: IntArray, n: int) -> Path:
     """A path over some of n features in the numbering of all, the rest after it without a score."""
+    if len(inside) == n:
+        return path
     scores = np.full(n, np.nan)
     scores[inside] = path.scores
     order = np.concatenate([inside[path.order], rest]).astype(np.intp)

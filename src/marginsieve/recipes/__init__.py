@@ -19,40 +19,9 @@ from .linear_machines import fs_svm, fsv, l1_cssvm, ramp_fs, ramp_svm, svm_l1
 from .registry import RECIPES, Recipe, defaults, entry, get, names, reference_text, references, register
 from .scaling import kp_cssvm, kp_svdd, kp_svm
 
-__all__ = [
-    "RECIPES",
-    "Recipe",
-    "clinical_rfe",
-    "d_hell",
-    "dbfs",
-    "defaults",
-    "entry",
-    "fisher",
-    "fs_svm",
-    "fsv",
-    "get",
-    "hellinger",
-    "hfs_5nn",
-    "hfs_nb",
-    "kp_cssvm",
-    "kp_svdd",
-    "kp_svm",
-    "l1_cssvm",
-    "mkl_rfe",
-    "names",
-    "ramp_fs",
-    "ramp_svm",
-    "reference_text",
-    "references",
-    "register",
-    "relieff",
-    "smote_pca",
-    "smote_relieff",
-    "stable_fisher",
-    "su",
-    "svdd_rfe",
-    "svm_bfe",
-    "svm_l1",
-    "svm_rfe",
-    "symon",
-]
+__all__ = ["RECIPES", "Recipe", "defaults", "entry", "get", "names", "reference_text", "references", "register"]
+__all__ += ["clinical_rfe", "mkl_rfe", "svdd_rfe", "svm_bfe", "svm_rfe"]
+__all__ += ["d_hell", "dbfs", "fisher", "hellinger", "hfs_5nn", "hfs_nb"]
+__all__ += ["relieff", "smote_pca", "smote_relieff", "stable_fisher", "su", "symon"]
+__all__ += ["fs_svm", "fsv", "l1_cssvm", "ramp_fs", "ramp_svm", "svm_l1"]
+__all__ += ["kp_cssvm", "kp_svdd", "kp_svm"]

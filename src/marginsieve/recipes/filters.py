@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..criteria import (
-    DecomposedHellinger,
-    Density,
-    Fisher,
-    Hellinger,
-    MixedTest,
-    Principal,
-    ReliefF,
-    ShrunkenFisher,
-    SymmetricalUncertainty,
-)
+from .. import criteria
 from ..estimators import SVMSelector
 from ..fitting.parts import criterion_of, kernel_of, machine_of
 from ..fitting.smote import Smote
@@ -62,7 +52,7 @@ def fisher(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(Fisher(), C, {"kernel": kernel, "machine": machine, "standardize": standardize, **settings})
+    return _filter(criteria.Fisher(), C, kernel, machine, standardize=standardize, **settings)
 
 
 @register(
@@ -111,9 +101,7 @@ def stable_fisher(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(
-        ShrunkenFisher(), C, {"kernel": kernel, "ensemble": ensemble, "standardize": standardize, **settings}
-    )
+    return _filter(criteria.ShrunkenFisher(), C, kernel, ensemble=ensemble, standardize=standardize, **settings)
 
 
 @register("moayedikia2017", family="filter", takes="numbers categories missing sparse", cost=(0.2, 0.7, 1.0))
@@ -154,7 +142,7 @@ def su(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(SymmetricalUncertainty(cuts, bins), C, {"standardize": standardize, **settings})
+    return _filter(criteria.SymmetricalUncertainty(cuts, bins), C, standardize=standardize, **settings)
 
 
 @register("cieslak2008", family="filter", takes="numbers sparse")
@@ -194,7 +182,7 @@ def hellinger(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(Hellinger(cuts, bins), C, {"standardize": standardize, **settings})
+    return _filter(criteria.Hellinger(cuts, bins), C, standardize=standardize, **settings)
 
 
 @register("yin2013", family="filter", takes="numbers sparse", cost=(0.3, 0.9, 1.3), default_for={"rare class": 3})
@@ -237,7 +225,7 @@ def d_hell(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(DecomposedHellinger(n_clusters, bins), C, {"standardize": standardize, **settings})
+    return _filter(criteria.DecomposedHellinger(n_clusters, bins), C, standardize=standardize, **settings)
 
 
 @register(
@@ -281,7 +269,7 @@ def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **s
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(ReliefF(n_neighbors), C, {"standardize": standardize, **settings})
+    return _filter(criteria.ReliefF(n_neighbors), C, standardize=standardize, **settings)
 
 
 @register("alibeigi2012", family="filter", takes="numbers sparse")
@@ -316,7 +304,7 @@ def dbfs(C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelect
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(Density(), C, {"standardize": standardize, **settings})
+    return _filter(criteria.Density(), C, standardize=standardize, **settings)
 
 
 @register("chawla2002", "kononenko1994", family="filter", takes="numbers sparse")
@@ -353,7 +341,8 @@ def smote_relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = Tru
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(ReliefF(n_neighbors), C, {"sampler": Smote(percent=None), "standardize": standardize, **settings})
+    settings = {"sampler": Smote(percent=None), **settings}
+    return _filter(criteria.ReliefF(n_neighbors), C, standardize=standardize, **settings)
 
 
 @register("chawla2002", family="filter", takes="numbers sparse")
@@ -392,14 +381,14 @@ def smote_pca(explained: float = 0.95, C: float = 1.0, standardize: bool = True,
     >>> selector.n_features_
     2
     """
-    return _filter(Principal(explained), C, {"sampler": Smote(percent=None), "standardize": standardize, **settings})
+    settings = {"sampler": Smote(percent=None), **settings}
+    return _filter(criteria.Principal(explained), C, standardize=standardize, **settings)
 
 
-def _filter(criterion: Any, C: float, settings: dict[str, Any]) -> SVMSelector:
+def _filter(criterion: Any, C: float, kernel: Any = "linear", machine: Any = None, **settings: Any) -> SVMSelector:
     """The best features by a filter, then a support vector machine, or another machine where one is given."""
-    kernel, machine = kernel_of(settings.pop("kernel", "linear")), settings.pop("machine", None)
-    machine = CSVC(C=C) if machine is None else machine_of(machine)
-    return SVMSelector(kernel=kernel, machine=machine, criterion=criterion, search=TopK(), **settings)
+    last = CSVC(C=C) if machine is None else machine_of(machine)
+    return SVMSelector(kernel=kernel_of(kernel), machine=last, criterion=criterion, search=TopK(), **settings)
 
 
 @register(
@@ -487,7 +476,7 @@ def hfs_5nn(C: float = 1.0, merge_cv: int = 10, n_neighbors: int = 5, **settings
 
 def _merged(C: float, search: Merge, settings: dict[str, Any]) -> SVMSelector:
     kernel = Clinical(average=True)
-    return SVMSelector(kernel=kernel, machine=CSVC(C=C), criterion=MixedTest(), search=search, **settings)
+    return SVMSelector(kernel=kernel, machine=CSVC(C=C), criterion=criteria.MixedTest(), search=search, **settings)
 
 
 @register("moayedikia2017", family="search", takes="numbers categories missing sparse")
@@ -556,7 +545,7 @@ def symon(
     return SVMSelector(
         kernel=kernel_of(kernel),
         machine=CSVC(C=C) if machine is None else machine_of(machine),
-        criterion=SymmetricalUncertainty(cuts, bins) if criterion is None else criterion_of(criterion),
+        criterion=criteria.SymmetricalUncertainty(cuts, bins) if criterion is None else criterion_of(criterion),
         search=Harmony(d, ripple, pool, **search),
         standardize=standardize,
         **settings,

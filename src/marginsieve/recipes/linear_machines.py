@@ -66,9 +66,7 @@ def l1_cssvm(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _learned(
-        L1SVC(C=C), LearnedPath(points, final, stop), {"kernel": kernel, "standardize": standardize, **settings}
-    )
+    return _learned(L1SVC(C=C), points, final, stop, kernel=kernel, standardize=standardize, **settings)
 
 
 @register("bradley1998", family="linear", takes="numbers categories sparse", cost=(2.0, 5.2, 2.9))
@@ -116,7 +114,7 @@ def svm_l1(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _learned(HingeSVC(C=C), LearnedPath(points, final, stop), {"standardize": standardize, **settings})
+    return _learned(HingeSVC(C=C), points, final, stop, standardize=standardize, **settings)
 
 
 @register("bradley1998", family="linear", takes="numbers categories sparse")
@@ -167,9 +165,7 @@ def fsv(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _learned(
-        ConcaveSVC(C=C, beta=beta), LearnedPath(points, final, stop), {"standardize": standardize, **settings}
-    )
+    return _learned(ConcaveSVC(C=C, beta=beta), points, final, stop, standardize=standardize, **settings)
 
 
 @register("baldomero2021", family="linear", takes="numbers categories sparse")
@@ -218,7 +214,7 @@ def ramp_svm(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _learned(RampSVC(C=C), LearnedPath(points, final, stop), {"standardize": standardize, **settings})
+    return _learned(RampSVC(C=C), points, final, stop, standardize=standardize, **settings)
 
 
 @register("labbe2019", family="linear", takes="numbers categories sparse")
@@ -279,7 +275,7 @@ def fs_svm(
     array(['g03', 'g07'], dtype=object)
     """
     search = Budget(budget, solver, feature_costs, shakes, time_limit)
-    return _budgeted(HingeSVC(C=C), search, {"threshold": threshold, "standardize": standardize, **settings})
+    return _linear(HingeSVC(C=C), search, threshold=threshold, standardize=standardize, **settings)
 
 
 @register("baldomero2021", family="linear", takes="numbers categories sparse")
@@ -340,15 +336,13 @@ def ramp_fs(
     array(['g03', 'g07'], dtype=object)
     """
     search = Budget(budget, solver, feature_costs, shakes, time_limit)
-    return _budgeted(RampSVC(C=C), search, {"threshold": threshold, "standardize": standardize, **settings})
+    return _linear(RampSVC(C=C), search, threshold=threshold, standardize=standardize, **settings)
 
 
-def _budgeted(machine: Any, search: Budget, settings: dict[str, Any]) -> SVMSelector:
-    kernel = kernel_of(settings.pop("kernel", "linear"))
-    return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=search, **settings)
+def _learned(machine: Any, points: int, final: Any, stop: str, **settings: Any) -> SVMSelector:
+    final = None if final is None else machine_of(final)
+    return _linear(machine, LearnedPath(points, final, stop), **settings)
 
 
-def _learned(machine: Any, search: LearnedPath, settings: dict[str, Any]) -> SVMSelector:
-    search = LearnedPath(search.points, None if search.final is None else machine_of(search.final), search.stop)
-    kernel = kernel_of(settings.pop("kernel", "linear"))
-    return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=search, **settings)
+def _linear(machine: Any, search: Any, kernel: Any = "linear", **settings: Any) -> SVMSelector:
+    return SVMSelector(kernel=kernel_of(kernel), machine=machine, criterion=None, search=search, **settings)

@@ -189,10 +189,8 @@ def entry(name: str) -> Recipe:
     plain = name.strip().lower().replace("-", "_")
     if plain not in RECIPES:
         close = difflib.get_close_matches(plain, RECIPES, n=1)
-        known = [recipe.title for recipe in RECIPES.values()]
-        hint = (
-            f"did you mean {close[0].replace('_', '-')!r}?" if close else f"the methods are {listing(known, most=50)}"
-        )
+        titles = [RECIPES[one].title for one in close or RECIPES]
+        hint = f"did you mean {titles[0]!r}?" if close else f"the methods are {listing(titles, most=50)}"
         raise InputError(f"there is no method {name!r}; {hint}")
     return RECIPES[plain]
 

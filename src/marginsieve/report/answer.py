@@ -27,10 +27,8 @@ def _headline(result: dict[str, Any], found: bool) -> str:
     target, chance = table["target"], 1 / len(table["classes"])
     span = f"balanced accuracy {score['value']:.2f} (95 % interval {score['low']:.2f} to {score['high']:.2f})"
     if not found:
-        test = result["chance"]
-        also = (
-            f"; shuffled labels do as well in {test['p']:.0%} of {test['shuffles']} tries" if test["shuffles"] else ""
-        )
+        p, tries = result["chance"]["p"], result["chance"]["shuffles"]
+        also = f"; shuffled labels do as well in {p:.0%} of {tries} tries" if tries else ""
         return f"No evidence that these features predict {target}: {span}, where chance gives {chance:.2f}{also}."
     count = result["n_features"]
     what = f"{count:,} of {table['features']:,} features"
@@ -73,7 +71,6 @@ def _list(result: dict[str, Any]) -> str:
 
 def _price(result: dict[str, Any]) -> str:
     """What the short list costs or gains against all features."""
-    baseline = result["methods"][-1]
     if result["n_features"] == _usable(result):
         return ""
     change = result["methods"][0]["difference"]["balanced_accuracy"]
@@ -86,7 +83,7 @@ def _price(result: dict[str, Any]) -> str:
         verdict = "The short list predicts as well as all features"
     else:
         verdict = "The data cannot tell whether the short list is better or worse than all features"
-    level = baseline["scores"]["balanced_accuracy"]["value"]
+    level = result["methods"][-1]["scores"]["balanced_accuracy"]["value"]
     span = f"; difference {span}" if any(round(one, 2) for one in change.values()) else ""
     return f"{verdict} (balanced accuracy {level:.2f} with all{span})."
 
@@ -101,11 +98,8 @@ def _stability(result: dict[str, Any]) -> str:
     if _only_length(result):
         every = "The one feature" if len(listed) == 1 else f"All {len(listed):,} features"
         return f"{every} of the list came up in every outer fold; what varies is how many others did ({scale})."
-    if value >= STABLE:
-        word = "The list is stable"
-    elif value >= UNSTABLE:
-        word = "The list is moderately stable"
-    else:
+    word = "The list is stable" if value >= STABLE else "The list is moderately stable"
+    if value < UNSTABLE:
         word = "The list is unstable: other samples would have given another"
     if len(listed) == 1:
         return f"{word} ({scale}); its one feature was selected in {listed[0]['frequency']:.0%} of the outer folds."
@@ -146,10 +140,9 @@ def _doubts(result: dict[str, Any], found: bool) -> list[str]:
     stability = result["stability"]
     if found and stability is not None and stability["value"] < UNSTABLE and not _only_length(result):
         doubts.append("the list changes much from fold to fold: read it as one of many that predict equally well")
-    table = result["table"]
-    width = result["scores"]["balanced_accuracy"]["high"] - result["scores"]["balanced_accuracy"]["low"]
-    if width > 0.2:
-        doubts.append(f"{table['rows']} samples leave the score open by {width:.2f}")
+    score = result["scores"]["balanced_accuracy"]
+    if (width := score["high"] - score["low"]) > 0.2:
+        doubts.append(f"{result['table']['rows']} samples leave the score open by {width:.2f}")
     sizes = result["n_features_over_folds"]
     if found and result["methods"][0]["size_rule"] != "given" and result["n_features"] > sizes["largest"]:
         doubts.append(
@@ -158,11 +151,10 @@ def _doubts(result: dict[str, Any], found: bool) -> list[str]:
         )
     if found and len(result["methods"]) > 2:
         best = max(result["methods"], key=lambda method: method["scores"]["balanced_accuracy"]["value"])
-        ours = result["methods"][0]["scores"]["balanced_accuracy"]["value"]
-        if not best["baseline"] and best["scores"]["balanced_accuracy"]["value"] > ours + CLOSE:
+        level = best["scores"]["balanced_accuracy"]["value"]
+        if not best["baseline"] and level > score["value"] + CLOSE:
             doubts.append(
-                f"{best['title']} scored higher ({best['scores']['balanced_accuracy']['value']:.2f}); the method "
-                "presented was fixed beforehand, since the best of several is optimistically biased"
+                f"{best['title']} scored higher ({level:.2f}); the method presented was fixed beforehand, since the "
+                "best of several is optimistically biased"
             )
-    doubts += result["notes"]
-    return doubts
+    return [*doubts, *result["notes"]]

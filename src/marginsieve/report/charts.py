@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..outcomes.scores import METRICS
-from .figures import COLOURS, new_figure, save
+from .figures import COLOURS, finish, new_figure, save
 
 MOST = 40  # features with a bar
 
@@ -27,11 +27,7 @@ def sizes(result: dict[str, Any], file: str | Path | None = None) -> Any:
         span = [[score["value"] - score["low"]], [score["high"] - score["value"]]]
         axes.errorbar([method["n_features"]], [score["value"]], span, color=colour, fmt="o", label=method["title"])
     axes.set_xscale("log")
-    axes.set_xlabel("number of features")
-    axes.set_ylabel(METRICS[metric])
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    return save(figure, file)
+    return finish(figure, axes, "number of features", METRICS[metric], file)
 
 
 def roc(result: dict[str, Any], file: str | Path | None = None) -> Any:
@@ -52,19 +48,15 @@ def calibration(result: dict[str, Any], file: str | Path | None = None) -> Any:
     observed = [b["observed"] for b in bins]
     span = [[b["observed"] - b["low"] for b in bins], [b["high"] - b["observed"] for b in bins]]
     axes.errorbar([b["predicted"] for b in bins], observed, span, color=COLOURS[0], marker="o")
-    axes.set_xlabel("predicted probability")
-    axes.set_ylabel("observed share")
-    axes.grid(alpha=0.3)
-    return save(figure, file)
+    return finish(figure, axes, "predicted probability", "observed share", file, legend=False)
 
 
 def frequencies(result: dict[str, Any], file: str | Path | None = None) -> Any:
     """A bar per selected feature: the share of outer folds that selected it."""
     chosen = result["features"][:MOST][::-1]
     figure, axes = new_figure(6.5, 1.0 + 0.24 * len(chosen))
-    axes.barh(
-        [feature["name"] for feature in chosen], [feature["frequency"] or 0.0 for feature in chosen], color=COLOURS[0]
-    )
+    shares = [feature["frequency"] or 0.0 for feature in chosen]
+    axes.barh([feature["name"] for feature in chosen], shares, color=COLOURS[0])
     axes.set_xlim(0, 1)
     axes.set_xlabel("share of outer folds that selected it")
     return save(figure, file)
@@ -78,11 +70,7 @@ def _lines(result: dict[str, Any], what: str, x: str, y: str, file: str | Path |
         axes.plot(curve["x"], curve["y"], label=label, ls="-" if name == "main" else "--")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.02)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    return save(figure, file)
+    return finish(figure, axes, x, y, file)
 
 
 def _curves(result: dict[str, Any]) -> dict[str, Any]:

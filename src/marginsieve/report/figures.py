@@ -20,6 +20,16 @@ def new_figure(width: float, height: float) -> tuple[Any, Any]:
     return figure, figure.subplots()
 
 
+def finish(figure: Any, axes: Any, x: str, y: str, path: str | Path | None, legend: bool = True) -> Any:
+    """Label the axes, draw the grid and the legend; write the figure if there is a path; return it."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(alpha=0.3)
+    if legend:
+        axes.legend(fontsize=8)
+    return save(figure, path)
+
+
 def save(figure: Any, path: str | Path | None) -> Any:
     """Write the figure if there is a path; return it."""
     if path is not None:

@@ -117,20 +117,19 @@ def render_in_notebook(result: dict[str, Any]) -> str:
 def _environment() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    loader = PackageLoader(__package__)
     environment = Environment(
-        loader=PackageLoader(__package__),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["num"] = _number
-    environment.filters["span"] = lambda score: f"{score['low']:.2f} to {score['high']:.2f}"
-    environment.filters["fine"] = lambda score: f"{score['low']:.3f} to {score['high']:.3f}"
-    environment.filters["signed"] = lambda value: f"{value:+.2f}"
-    environment.filters["percent"] = lambda value: f"{value:.0%}"
-    environment.filters["thousands"] = lambda value: f"{value:,}"
-    environment.filters["duration"] = _duration
+    environment.filters |= {
+        "num": _number,
+        "span": lambda score: f"{score['low']:.2f} to {score['high']:.2f}",
+        "fine": lambda score: f"{score['low']:.3f} to {score['high']:.3f}",
+        "signed": "{:+.2f}".format,
+        "percent": "{:.0%}".format,
+        "thousands": "{:,}".format,
+        "duration": _duration,
+    }
     return environment
 
 
@@ -175,11 +174,9 @@ def sizes_chart(result: dict[str, Any]) -> Markup:
     """Scores of the inner folds by size with a standard error, the cut, and the nested score with its interval."""
     metric = "auc" if "auc" in result["scores"] else "balanced_accuracy"
     methods = result["methods"]
-    values = [p["score"] - p["error"] for m in methods for p in m["curve"]] + [
-        m["scores"][metric]["low"] for m in methods
-    ]
-    floor = max(0.0, min(0.5, min(values) // 0.1 / 10)) if values else 0.0
-    top = max([result["table"]["features"], 2])
+    lowest = min(m["scores"][metric]["low"] for m in methods)
+    lowest = min([lowest, *(p["score"] - p["error"] for m in methods for p in m["curve"])])
+    floor, top = max(0.0, min(0.5, lowest // 0.1 / 10)), max(result["table"]["features"], 2)
     chart = svg.Chart(
         "Score against the number of features", (1, top), (floor, 1.0), "number of features", METRICS[metric], True
     )
@@ -188,9 +185,7 @@ def sizes_chart(result: dict[str, Any]) -> Markup:
         points, score = method["curve"], method["scores"][metric]
         if len(points) > 1:
             sizes, level = [p["size"] for p in points], [p["score"] for p in points]
-            error = [p["error"] for p in points]
-            low = [v - e for v, e in zip(level, error, strict=True)]
-            high = [v + e for v, e in zip(level, error, strict=True)]
+            low, high = ([p["score"] + sign * p["error"] for p in points] for sign in (-1, 1))
             chart.band(sizes, low, high, style)
             chart.line(sizes, level, style, f"{method['title']}: inner folds")
             for p in points[:: max(1, len(points) // 20)]:
@@ -206,17 +201,20 @@ def sizes_chart(result: dict[str, Any]) -> Markup:
     return chart.svg()
 
 
+def _shares_chart(title: str, x: str, y: str) -> svg.Chart:
+    return svg.Chart(title, (0, 1), (0, 1), x, y, width=420, height=340)
+
+
 def _two_lines(result: dict[str, Any], what: str, x: str, y: str) -> Markup | None:
     """A curve of the main method and of all features."""
     if result["curves"]["main"] is None:
         return None
-    chart = svg.Chart(f"{y} against {x}", (0, 1), (0, 1), x, y, width=420, height=340)
+    chart = _shares_chart(f"{y} against {x}", x, y)
     chance = result["curves"]["main"][what].get("chance")
     chart.line([0, 1], [0, 1] if chance is None else [chance, chance], "chance", "chance")
     for name, style, title in (("all", "all", "all features"), ("main", "s0", result["methods"][0]["title"])):
-        curve = result["curves"][name]
-        if curve is not None:
-            chart.line(curve[what]["x"], curve[what]["y"], style, title)
+        curve = result["curves"][name][what]
+        chart.line(curve["x"], curve["y"], style, title)
     return chart.svg()
 
 
@@ -225,15 +223,8 @@ def _calibration_chart(result: dict[str, Any]) -> Markup | None:
     curve = result["curves"]["main"]
     if curve is None or curve["calibration"] is None:
         return None
-    chart = svg.Chart(
-        "Observed share against predicted probability",
-        (0, 1),
-        (0, 1),
-        "predicted probability",
-        "observed share",
-        width=420,
-        height=340,
-    )
+    title = "Observed share against predicted probability"
+    chart = _shares_chart(title, "predicted probability", "observed share")
     chart.line([0, 1], [0, 1], "chance", "perfect calibration")
     bins = curve["calibration"]
     chart.line([b["predicted"] for b in bins], [b["observed"] for b in bins], "s0")

@@ -18,17 +18,14 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
 
     def cite(*keys: str) -> str:
         cited.update(dict.fromkeys(keys))
-        return "".join(f" [{', '.join(keys)}]" if keys else "")
+        return f" [{', '.join(keys)}]" if keys else ""
 
     main, others = result["methods"][0], [method for method in result["methods"][1:] if not method["baseline"]]
     table, protocol = result["table"], result["protocol"]
     counts = ", ".join(f"{label}: {count}" for label, count in table["classes"].items())
-    clinical = main["kernel"] == "clinical"
-    prepared = (
-        f"Mixed columns and missing cells were compared by the clinical kernel{cite('daemen2009')}"
-        if clinical
-        else "Columns were standardised"
-    )
+    prepared = "Columns were standardised"
+    if main["kernel"] == "clinical":
+        prepared = f"Mixed columns and missing cells were compared by the clinical kernel{cite('daemen2009')}"
     grouped = ", keeping the rows of a group together" if result["settings"]["groups"] else ""
     size = f"The number of features was {SIZE_RULES[main['size_rule']]}"
     times = f"{protocol['repeats']} times repeated " if protocol["repeats"] > 1 else ""
@@ -44,11 +41,9 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
         f"nested cross-validation{grouped}{cite('varma2006')}: no test sample was seen by scaling, selection, choice "
         f"of size, threshold or machine. Intervals are {protocol['interval']} ({protocol['draws']:,} draws).",
     ]
-    if others:
-        named = ", ".join(f"{method['title']}{cite(*method['citation'])}" for method in others)
-        sentences.append(f"The same splits were used for {named}, and for all features without a selection.")
-    else:
-        sentences.append("The same splits were used for all features without a selection.")
+    named = ", ".join(f"{method['title']}{cite(*method['citation'])}" for method in others)
+    beside = f"{named}, and for " if named else ""
+    sentences.append(f"The same splits were used for {beside}all features without a selection.")
     sentences.append(f"Stability is that of Nogueira et al.{cite('nogueira2018')} over the outer folds.")
     if not result["chance"]["evident"]:
         sentences.append("The scores gave no evidence that the features predict it.")

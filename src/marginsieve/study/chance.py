@@ -22,7 +22,6 @@ from ..fitting.settings import Plan
 from ..fitting.training import search_once
 from .choosing import SHUFFLED_ROWS, Choice, is_cheap
 from .findings import FEW, fewest_units
-from .metrics import Scores
 from .selection import Selection, StudyOptions
 from .units import Method, PreparedMethod, UnitTable
 
@@ -55,15 +54,12 @@ def above_chance(
     if not all(scores.low[name] > level for name, level in levels.items()):
         return Chance(False)
     fewest = fewest_units(selection.nested.truth, selection.nested.groups)
-    if fewest >= FEW and all(_errors(scores, name, level) >= FAR for name, level in levels.items()):
+    # the interval is about four standard errors wide
+    error = {name: max((scores.high[name] - scores.low[name]) / 3.92, 1e-12) for name in levels}
+    if fewest >= FEW and all((scores.value[name] - level) / error[name] >= FAR for name, level in levels.items()):
         return Chance(True)
     p = shuffled(methods, table, choice, options)
     return Chance(p <= LEVEL, p, SHUFFLES)
-
-
-def _errors(scores: Scores, name: str, level: float) -> float:
-    """How many standard errors a score lies above a level; the interval is about four of them wide."""
-    return (scores.value[name] - level) / max((scores.high[name] - scores.low[name]) / 3.92, 1e-12)
 
 
 def shuffled(

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import recipes
-from ..errors import InputError
+from ..errors import InputError, many
+from ..fitting.part import MOST_ROWS
 from .units import ALL_FEATURES, Method
 
 FOLDS, REPEATS = 5, 3
@@ -90,7 +91,6 @@ def choose(
     cv: int | None = None,
     n_repeats: int | None = None,
     max_samples: int | None = None,
-    most_rows: int = 10_000,
     suspects: bool = True,
     kernel: str | None = None,
     n_jobs: int | None = None,
@@ -110,7 +110,7 @@ def choose(
         if not names:
             raise InputError("methods is empty; it must be 'auto' or names that `marginsieve methods` lists")
         why.append(f"{'method' if len(names) == 1 else 'methods'} as asked for")
-    if max_samples is None and m > most_rows:
+    if max_samples is None and m > MOST_ROWS:
         max_samples = ROWS
         why.append(f"{m} rows: each fit is on every row of the rare class and a weighted sample, {ROWS} rows in all")
     cv = FOLDS if cv is None else cv
@@ -121,41 +121,22 @@ def choose(
     judging = seconds_of(SUSPECTS_COST, used, n) if suspects else 0.0
     shuffling = shuffling_of(every[0], used, n)
     workers = _workers(n_jobs)
-    chosen, count = every, REPEATS if n_repeats is None else n_repeats
-    if minutes is not None:
-        chosen, count, reason = _within(
-            60.0 * minutes * workers - judging - shuffling, every, cost, cv, n_repeats, shorten=methods == "auto"
-        )
-        why.append(reason)
-    total = judging + shuffling + sum(cost[method.label] for method in chosen) * (cv * count + 1)
-    return Choice(
-        tuple(chosen), cv, count, max_samples, suspects, tuple(why), cost, judging, shuffling, total / workers
-    )
+    chosen, count = list(every), REPEATS if n_repeats is None else n_repeats
 
+    def fitting(repeats: int) -> float:
+        return sum(cost[method.label] for method in chosen) * (cv * repeats + 1)
 
-def _within(
-    seconds: float,
-    methods: list[Method],
-    cost: dict[str, float],
-    folds: int,
-    repeats: int | None,
-    shorten: bool,
-) -> tuple[list[Method], int, str]:
-    """The methods (never without the first and the baseline) and the repeats that fit into so many seconds."""
-    chosen, least = list(methods), repeats or 1
-
-    def total(some: Sequence[Method], times: int) -> float:
-        return sum(cost[method.label] for method in some) * (folds * times + 1)
-
-    while shorten and len(chosen) > 2 and total(chosen, least) > seconds:
-        chosen.pop(-2)
-    count = least
-    while repeats is None and count < MOST_REPEATS and total(chosen, count + 1) <= seconds:
-        count += 1
-    over = "; that may take longer than asked for" if total(chosen, count) > seconds else ""
-    times = "1 repeat" if count == 1 else f"{count} repeats"
-    text = f"{len(chosen) - 1} of {len(methods) - 1} methods and {times} by the budget of minutes{over}"
-    return chosen, count, text
+    if minutes is not None:  # never without the first method and the baseline
+        seconds, count = 60.0 * minutes * workers - judging - shuffling, n_repeats or 1
+        while methods == "auto" and len(chosen) > 2 and fitting(count) > seconds:
+            chosen.pop(-2)
+        while n_repeats is None and count < MOST_REPEATS and fitting(count + 1) <= seconds:
+            count += 1
+        over = "; that may take longer than asked for" if fitting(count) > seconds else ""
+        what = f"{len(chosen) - 1} of {len(every) - 1} methods and {many(count, 'repeat')}"
+        why.append(f"{what} by the budget of minutes{over}")
+    seconds = (judging + shuffling + fitting(count)) / workers
+    return Choice(tuple(chosen), cv, count, max_samples, suspects, tuple(why), cost, judging, shuffling, seconds)
 
 
 def _workers(n_jobs: int | None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import confusion_matrix
 
 from ..contracts import Array, BoolArray
 from .nested import Nested
@@ -29,12 +30,9 @@ def curves(nested: Nested) -> dict[str, Any] | None:
 
 def confusion(nested: Nested) -> dict[str, Any]:
     """Mean counts over the repeats: a row per true class, a column per predicted one."""
-    k = len(nested.classes)
-    table = np.zeros((k, k))
-    for predicted in nested.predicted:
-        np.add.at(table, (nested.truth, predicted), 1.0)
     labels = [str(label) for label in nested.classes]
-    return {"classes": labels, "counts": (table / nested.repeats).tolist()}
+    tables = [confusion_matrix(nested.truth, row, labels=np.arange(len(labels))) for row in nested.predicted]
+    return {"classes": labels, "counts": np.mean(tables, axis=0).tolist()}
 
 
 def _steps(decision: Array, positive: BoolArray) -> tuple[Array, Array]:
@@ -55,12 +53,8 @@ def _roc(decision: Array, positive: BoolArray) -> dict[str, list[float]]:
         curves.append(np.interp(grid, misses / misses[-1], hits / hits[-1]))
     mean = np.mean(curves, axis=0)
     # at no false positives at all: what is found before the first one
-    mean[0] = float(np.mean([_before_first(row, positive) for row in decision]))
+    mean[0] = float(np.mean([np.mean(row[positive] > row[~positive].max()) for row in decision]))
     return {"x": grid.tolist(), "y": mean.tolist()}
-
-
-def _before_first(decision: Array, positive: BoolArray) -> float:
-    return float(np.mean(decision[positive] > decision[~positive].max()))
 
 
 def _precision_recall(decision: Array, positive: BoolArray) -> dict[str, Any]:

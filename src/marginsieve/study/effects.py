@@ -29,34 +29,21 @@ def evidence(column: pd.Series, kind: str, codes: IntArray, classes: list[str], 
 def _of_numbers(value: Array, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
     known = np.isfinite(value)
     parts = [np.sort(value[known & (codes == code)]) for code in range(len(classes))]
-    shown = {
-        "type": "numbers",
-        "classes": [
-            {
-                "class": classes[code],
-                "count": len(part),
-                "quartiles": [] if not len(part) else np.quantile(part, [0, 0.25, 0.5, 0.75, 1]).tolist(),
-                "points": part[np.unique(np.linspace(0, len(part) - 1, POINTS).round().astype(int))].tolist()
-                if len(part)
-                else [],
-            }
-            for code, part in enumerate(parts)
-        ],
-    }
+    shown = []
+    for name, part in zip(classes, parts, strict=True):
+        entry: dict[str, Any] = {"class": name, "count": len(part), "quartiles": [], "points": []}
+        if len(part):
+            entry["quartiles"] = np.quantile(part, [0, 0.25, 0.5, 0.75, 1]).tolist()
+            entry["points"] = part[np.unique(np.linspace(0, len(part) - 1, POINTS).round().astype(int))].tolist()
+        shown.append(entry)
     if len(classes) == 2:
-        g = hedges_g(parts[positive], parts[1 - positive])
-        side = "higher" if g > 0 else "lower"
-        return {
-            "effect": {"name": "Hedges' g", "value": g},
-            "direction": f"{side} in {classes[positive]}",
-            "plot": shown,
-        }
-    effect = {"name": "eta squared", "value": eta_squared(parts)}
-    return {
-        "effect": effect,
-        "direction": _apart({name: part.mean() for name, part in zip(classes, parts, strict=True) if len(part)}),
-        "plot": shown,
-    }
+        name, size = "Hedges' g", hedges_g(parts[positive], parts[1 - positive])
+        direction = f"{'higher' if size > 0 else 'lower'} in {classes[positive]}"
+    else:
+        name, size = "eta squared", eta_squared(parts)
+        direction = _apart({name: part.mean() for name, part in zip(classes, parts, strict=True) if len(part)})
+    effect, plot = {"name": name, "value": size}, {"type": "numbers", "classes": shown}
+    return {"effect": effect, "direction": direction, "plot": plot}
 
 
 def _apart(means: dict[str, float]) -> str:

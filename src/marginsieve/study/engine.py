@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -12,14 +11,12 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 
-from ..data.table import Schema, Table
 from ..errors import InputError
-from ..fitting.part import Encoded
-from ..outcomes import Target
 from .results import SuiteResult
-from .store import Store, begin, locked
+from .store import Store, begin, opened
 from .suite import Suite, key_of
 from .units import PlainTable, Task, Unit, UnitTable, fit_and_predict, tune_reported
 
@@ -78,9 +75,7 @@ def run_suite(
     """
     folder = Path(folder)
     begin(folder, resume, fresh)
-    with locked(folder), ExitStack() as stack:
-        store = Store(folder)
-        stack.callback(store.close)
+    with opened(folder) as store, ExitStack() as stack:
         tables = suite.tables()
         for table in tables:
             store.add_table(table)
@@ -127,15 +122,13 @@ def _tuned(
 
 
 def _run_all(tasks: list[Task], store: Store, run: Run, progress: UnitProgress | None, total: int) -> None:
-    done, failed = total - len(tasks), 0
-    if progress is not None:
-        progress(done, total, failed)
+    done, failed, show = total - len(tasks), 0, progress or (lambda *_: None)
+    show(done, total, failed)
     for row in run(tasks):
         store.add([row])
         done += 1
         failed += row["status"] == "failed"
-        if progress is not None:
-            progress(done, total, failed)
+        show(done, total, failed)
 
 
 # -- workers -----------------------------------------------------------------------------------------------------
@@ -161,7 +154,6 @@ def workers(tables: Sequence[UnitTable | PlainTable], n_jobs: int | None, cluste
 
 def _local(tasks: list[Task], shared: dict[str, Path | PlainTable], n_jobs: int | None) -> Iterator[dict[str, Any]]:
     """joblib's processes. If one dies, the pool is made anew and what was under way is run again."""
-    from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     left, crashes = {task.unit.key: task for task in tasks}, 0
@@ -169,16 +161,15 @@ def _local(tasks: list[Task], shared: dict[str, Path | PlainTable], n_jobs: int 
         alone = crashes >= CRASHES
         batch = list(left.values())[:1] if alone else list(left.values())
         try:
-            calls = (delayed(_run_shared)(task, shared[task.unit.table]) for task in batch)
-            for row in Parallel(n_jobs=2 if alone else n_jobs, return_as="generator_unordered")(calls):
+            calls = (joblib.delayed(_run_shared)(task, shared[task.unit.table]) for task in batch)
+            for row in joblib.Parallel(n_jobs=2 if alone else n_jobs, return_as="generator_unordered")(calls):
                 del left[row["key"]]
                 crashes = 0
                 yield row
         except TerminatedWorkerError:
             crashes += 1
             if alone:
-                task = left.pop(batch[0].unit.key)
-                yield _died(task)
+                yield _died(left.pop(batch[0].unit.key))
 
 
 def _died(task: Task) -> dict[str, Any]:
@@ -187,37 +178,16 @@ def _died(task: Task) -> dict[str, Any]:
 
 def share_table(table: UnitTable, path: Path) -> Path:
     """Write a table so that workers map it into memory instead of copying it."""
-    path.mkdir()
-    encoded, target = table.encoded, table.encoded.target
-    np.save(path / "Z.npy", np.asarray(encoded.table.Z, dtype=np.float64, order="F"))
-    np.save(path / "codes.npy", target.codes)
-    if target.groups is not None:
-        np.save(path / "groups.npy", target.groups)
-    about = {
-        "name": table.name,
-        "classes": target.classes.tolist(),
-        "dtype": target.classes.dtype.str,
-        "positive": table.positive,
-        "fingerprint": table.fingerprint,
-        "names": encoded.schema.names,
-        "kind": encoded.schema.kind,
-    }
-    (path / "about.json").write_text(json.dumps(about), encoding="utf-8")
+    cells = replace(table.encoded.table, Z=np.asarray(table.encoded.table.Z, dtype=np.float64, order="F"))
+    joblib.dump(replace(table, encoded=replace(table.encoded, table=cells)), path)
     return path
 
 
 @lru_cache(maxsize=8)
 def shared_table(path: Path) -> UnitTable:
     """What `share_table` wrote; its cells stay in the file."""
-    about = json.loads((path / "about.json").read_text(encoding="utf-8"))
-    names, kind = tuple(about["names"]), tuple(about["kind"])
-    Z = np.load(path / "Z.npy", mmap_mode="r")
-    codes = np.load(path / "codes.npy")
-    groups = np.load(path / "groups.npy") if (path / "groups.npy").exists() else None
-    classes = np.array(about["classes"], dtype=about["dtype"])
-    target = Target(classes, codes, np.ones(len(codes)), groups)
-    encoded = Encoded(Schema(names, kind, {}), Table(Z, kind, names), target)
-    return UnitTable(about["name"], encoded, about["positive"], about["fingerprint"])
+    table: UnitTable = joblib.load(path, mmap_mode="r")
+    return table
 
 
 def _run_shared(task: Task, where: Path | PlainTable) -> dict[str, Any]:
@@ -236,50 +206,41 @@ def _dask(tables: Sequence[UnitTable | PlainTable], address: str) -> Iterator[Ru
     except OSError as error:
         raise InputError(f"there is no Dask scheduler at {address!r}: {error}") from error
     with client:
-        yield _Cluster(client, {table.name: table for table in tables}).run
+        yield partial(_on_cluster, client, {table.name: table for table in tables}, {})
 
 
-class _Cluster:
-    """A Dask client with the tables that it has scattered."""
+def _on_cluster(
+    client: Any, tables: dict[str, UnitTable | PlainTable], scattered: dict[str, Any], tasks: list[Task]
+) -> Iterator[dict[str, Any]]:
+    """Rows as they finish; a few units per worker are under way at a time. `scattered`: tables on the cluster."""
+    from distributed import CancelledError, as_completed
+    from distributed.scheduler import KilledWorker
 
-    def __init__(self, client: Any, tables: dict[str, UnitTable | PlainTable]) -> None:
-        self.client, self.tables = client, tables
-        self.scattered: dict[str, Any] = {}
+    waiting = deque((task, 0) for task in tasks)
+    under_way: dict[Any, tuple[Any, Task, int]] = {}
+    running = as_completed()
 
-    def _table(self, name: str) -> Any:
-        """The table on the cluster; scattered again if its copies went with their workers."""
-        if name not in self.scattered or self.scattered[name].status != "finished":
-            self.scattered[name] = self.client.scatter(self.tables[name], broadcast=True, hash=False)
-        return self.scattered[name]
+    def submit() -> None:
+        if waiting:
+            task, tries = waiting.popleft()
+            name, key = task.unit.table, f"{task.unit.key}-{tries}"
+            if name not in scattered or scattered[name].status != "finished":  # its copies went with their workers
+                scattered[name] = client.scatter(tables[name], broadcast=True, hash=False)
+            future = client.submit(Task.run, task, scattered[name], key=key, retries=2)
+            under_way[key] = future, task, tries
+            running.add(future)
 
-    def run(self, tasks: list[Task]) -> Iterator[dict[str, Any]]:
-        """Rows as they finish; a few units per worker are under way at a time."""
-        from distributed import CancelledError, as_completed
-        from distributed.scheduler import KilledWorker
-
-        waiting = deque((task, 0) for task in tasks)
-        under_way: dict[Any, tuple[Any, Task, int]] = {}
-        running = as_completed()
-
-        def submit() -> None:
-            if waiting:
-                task, tries = waiting.popleft()
-                key = f"{task.unit.key}-{tries}"
-                future = self.client.submit(Task.run, task, self._table(task.unit.table), key=key, retries=2)
-                under_way[key] = future, task, tries
-                running.add(future)
-
-        for _ in range(4 * max(1, sum(self.client.nthreads().values()))):
-            submit()
-        for future in running:
-            _, task, tries = under_way.pop(future.key)
-            try:
-                yield future.result()
-            except KilledWorker:
+    for _ in range(4 * max(1, sum(client.nthreads().values()))):
+        submit()
+    for future in running:
+        _, task, tries = under_way.pop(future.key)
+        try:
+            yield future.result()
+        except KilledWorker:
+            yield _died(task)
+        except CancelledError:  # the result, or the table, was on a worker that died
+            if tries < CRASHES:
+                waiting.appendleft((task, tries + 1))
+            else:
                 yield _died(task)
-            except CancelledError:  # the result, or the table, was on a worker that died
-                if tries < CRASHES:
-                    waiting.appendleft((task, tries + 1))
-                else:
-                    yield _died(task)
-            submit()
+        submit()

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 
 WRITTEN = (
-    "result.json",
-    "report.html",
-    "features.csv",
-    "predictions.csv",
-    "suspects.csv",
-    "model.marginsieve",
+    *("result.json", "report.html", "features.csv", "predictions.csv", "suspects.csv", "model.marginsieve"),
     "methods.txt",
 )
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -123,11 +118,7 @@ def write_back(path: Path, folder: Path, features: pd.DataFrame, result: Mapping
         "method": result["method"],
         "version": result["version"],
         "command": result["how"]["command"] or "",
-        **{
-            f"{name}_{side}": score[side]
-            for name, score in result["scores"].items()
-            for side in ("value", "low", "high")
-        },
+        **{f"{name}_{side}": value for name, score in result["scores"].items() for side, value in score.items()},
     }
     written = folder / path.name
     if written.resolve() == path.resolve():

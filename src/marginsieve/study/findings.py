@@ -31,16 +31,13 @@ class Finding:
     text: str
     columns: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "level": self.level, "text": self.text, "columns": list(self.columns)}
-
 
 def findings_of(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]:
     """What there is to say of the columns and rows that are used."""
     import pandas as pd
 
     codes = np.asarray(pd.factorize(y)[0], dtype=np.intp)
-    return [*_few(y, groups), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
+    return [*_few(codes, groups), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
 
 
 def leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
@@ -116,10 +113,8 @@ def fewest_units(codes: IntArray, groups: Any = None) -> int:
     return min(units_per_class(codes, None if groups is None else np.unique(groups, return_inverse=True)[1]))
 
 
-def _few(y: Any, groups: Any) -> list[Finding]:
-    import pandas as pd
-
-    fewest = fewest_units(np.asarray(pd.factorize(y)[0], dtype=np.intp), groups)
+def _few(codes: IntArray, groups: Any) -> list[Finding]:
+    fewest = fewest_units(codes, groups)
     if fewest >= FEW:
         return []
     what = "samples" if groups is None else "groups"
@@ -158,12 +153,8 @@ def _gaps(X: pd.DataFrame) -> list[Finding]:
     return [Finding("gaps", "note", text, tuple(map(str, some.index[:20])))]
 
 
-def number_share(cells: Any) -> float:
-    """Which share of a column of text is numbers."""
-    return float(_are_numbers(cells).mean())
-
-
-def _are_numbers(cells: Any) -> Any:
+def are_numbers(cells: Any) -> Any:
+    """Which cells of a column of text are numbers."""
     import pandas as pd
 
     return pd.to_numeric(cells, errors="coerce").notna()
@@ -174,7 +165,7 @@ def _text(X: pd.DataFrame) -> list[Finding]:
     findings = []
     for name in [name for name, dtype in X.dtypes.items() if is_text(dtype)]:
         cells = X[name].dropna().astype(str)
-        numbers = _are_numbers(cells)
+        numbers = are_numbers(cells)
         if MIXED <= numbers.mean() < 1:
             text = f"{name!r} holds numbers but also {cells[~numbers].iloc[0]!r}: it is read as categories, in no order"
             findings.append(Finding("text", "alarm", text, (str(name),)))

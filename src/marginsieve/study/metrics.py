@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
 from ..outcomes.scores import METRICS, average_precision, ranking_auc
 
-__all__ = ["METRICS", "Scores", "point_metrics", "score_difference", "score_predictions"]
+__all__ = ["METRICS", "Scores", "point_metrics", "score_difference", "score_predictions", "split_metrics"]
 
 DRAWS = 2000
 CELLS_AT_ONCE = 4_000_000
@@ -155,6 +156,14 @@ def point_metrics(truth: IntArray, predicted: IntArray, decision: Array | None, 
     return {name: float(value[0]) for name, value in values.items()}
 
 
+def split_metrics(truth: IntArray, classes: int, predicted: Any, decision: Any, positive: int) -> dict[str, float]:
+    """The metrics of one pass over these rows; none where a class is not among them."""
+    if len(np.unique(truth)) < classes:
+        return {}
+    decision = None if decision is None else np.asarray(decision)[None, :]
+    return point_metrics(truth, np.asarray(predicted)[None, :], decision, positive)
+
+
 def _draw(truth: IntArray, groups: IntArray | None, count: int, rng: np.random.Generator) -> Array:
     """(count, m) how often each sample is drawn; whole groups at a time where there are groups."""
     if groups is not None:
@@ -188,10 +197,7 @@ def _all_metrics(
 
 
 def _over_repeats(
-    values: Array | BoolArray,
-    weights: Array,
-    positive: BoolArray,
-    metric: Callable[[Array, BoolArray, Array], Array],
+    values: Array | BoolArray, weights: Array, positive: BoolArray, metric: Callable[[Array, BoolArray, Array], Array]
 ) -> Array:
     return np.asarray(np.mean([metric(np.asarray(row, dtype=float), positive, weights) for row in values], axis=0))
 

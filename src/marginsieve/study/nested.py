@@ -41,18 +41,11 @@ class Fold:
     def of_row(cls, row: dict[str, Any]) -> Fold:
         """The row that a unit left in the store."""
         result = row["result"]
-        entry = result["by_size"][0]
-        values: Any = lambda key, kind: None if entry.get(key) is None else np.asarray(entry[key], dtype=kind)  # noqa: E731
-        return cls(
-            row["split"],
-            np.asarray(result["test"], dtype=np.intp),
-            values("predicted", np.intp),
-            values("decision", float),
-            values("support", np.intp),
-            row["seconds"],
-            tuple(result["notes"]),
-            values("probability", float),
-        )
+        kinds = {"predicted": np.intp, "decision": float, "support": np.intp, "probability": float}
+        entry: dict[str, Any] = dict.fromkeys(kinds) | result["by_size"][0]
+        values: Any = {key: None if entry[key] is None else np.asarray(entry[key], kind) for key, kind in kinds.items()}
+        test, notes = np.asarray(result["test"], dtype=np.intp), tuple(result["notes"])
+        return cls(name=row["split"], test=test, seconds=row["seconds"], notes=notes, **values)
 
 
 @dataclass(frozen=True)
@@ -116,26 +109,23 @@ class Nested:
     @cached_property
     def predicted(self) -> IntArray:
         """(repeats, m) class codes."""
-        out = np.empty((self.repeats, len(self.truth)), dtype=np.intp)
-        for fold in self.folds:
-            out[fold.repeat, fold.test] = fold.predicted
-        return out
+        return np.asarray(self._spread("predicted", np.intp), dtype=np.intp)
 
     @cached_property
     def decision(self) -> Array | None:
         """(repeats, m) decision values, higher for the positive class."""
-        return self._spread([fold.decision for fold in self.folds])
+        return self._spread("decision")
 
     @cached_property
     def probability(self) -> Array | None:
         """(repeats, m) probabilities of the positive class, where the estimator tells."""
-        return self._spread([fold.probability for fold in self.folds])
+        return self._spread("probability")
 
-    def _spread(self, values: Sequence[Array | None]) -> Array | None:
+    def _spread(self, name: str, dtype: Any = np.float64) -> Array | None:
         """(repeats, m) from what the folds say of their test rows; None where one says nothing."""
-        out = np.empty((self.repeats, len(self.truth)))
-        for fold, value in zip(self.folds, values, strict=True):
-            if value is None:
+        out: Array = np.empty((self.repeats, len(self.truth)), dtype=dtype)
+        for fold in self.folds:
+            if (value := getattr(fold, name)) is None:
                 return None
             out[fold.repeat, fold.test] = value
         return out

@@ -57,15 +57,19 @@ class Protocol:
             return [Split(f"{i}", 0, np.delete(everything, i), everything[[i]]) for i in range(m)]
         states = np.random.SeedSequence(seed).generate_state(self.repeats + 1)
         if self.scheme == "folds":
-            self._enough(y, groups)
-            return [split for r in range(self.repeats) for split in self._folds(y, groups, r, int(states[r] // 2))]
+            if (fewest := min(units_per_class(y, groups))) < self.folds:
+                raise InputError(
+                    f"protocol {self.name!r} makes {self.folds} folds and the rarest class has {fewest} "
+                    f"{unit_name(groups)}: use fewer folds"
+                )
+            return [
+                Split(f"{r}.{k}", r, train, test)
+                for r in range(self.repeats)
+                for k, (train, test) in enumerate(stratified_folds(y, groups, self.folds, int(states[r] // 2)))
+            ]
         if groups is not None:
             raise InputError(f"protocol {self.name!r} draws rows, not groups: use 'nested' for grouped tables")
         return self._shares(y, states)
-
-    def _folds(self, y: IntArray, groups: IntArray | None, repeat: int, state: int) -> list[Split]:
-        parts = stratified_folds(y, groups, self.folds, state)
-        return [Split(f"{repeat}.{k}", repeat, train, test) for k, (train, test) in enumerate(parts)]
 
     def _shares(self, y: IntArray, states: Any) -> list[Split]:
         rows = np.arange(len(y))
@@ -80,14 +84,6 @@ class Protocol:
                 validation, rest = _draw(rest, y, round(self.validation_share * m), state + 1)
             out.append(Split(f"{r}", r, rest, test, validation))
         return out
-
-    def _enough(self, y: IntArray, groups: IntArray | None) -> None:
-        fewest = min(units_per_class(y, groups))
-        if fewest < self.folds:
-            raise InputError(
-                f"protocol {self.name!r} makes {self.folds} folds and the rarest class has {fewest} "
-                f"{unit_name(groups)}: use fewer folds"
-            )
 
     def sizes_for(self, n: int) -> list[int]:
         """The sizes to report on a table of n columns: shares become counts, larger ones than n are left out."""

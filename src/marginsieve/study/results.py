@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
-from .metrics import METRICS, point_metrics
-from .plots import stability_against_score
+from ..report.figures import COLOURS, finish, new_figure
+from .metrics import METRICS, split_metrics
 from .stability import jaccard, nogueira
 from .statistics import Comparison, compare
 from .store import FILE, Store
@@ -18,6 +20,8 @@ from .store import FILE, Store
 if TYPE_CHECKING:
     import pandas as pd
 
+UNIT_COLUMNS = ("data", "method", "split", "repeat", "status", "error", "seconds", "peak_mb", "finished")
+MARKS = "osD^vP*X"
 OWN = 0  # stands for the number of features chosen by the method in tables of sizes
 
 
@@ -55,14 +59,10 @@ class SuiteResult:
             raise InputError(f"there is no study in {self.folder}")
 
     def _rows(self) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]], dict[str, Any]]:
-        store = Store(self.folder)
-        try:
-            about = store.meta("suite") or {}
+        with closing(Store(self.folder)) as store:
             current = set(store.meta("current") or [])
             rows = [row for row in store.units() if row["key"] in current]
-            return rows, store.data(), about
-        finally:
-            store.close()
+            return rows, store.data(), store.meta("suite") or {}
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each unit and size: what was run, its metrics and its time; the errors of failed units.
@@ -93,14 +93,10 @@ class SuiteResult:
 
         out = []
         for row in self._rows()[0]:
-            base = {
-                key: row[key]
-                for key in ("data", "method", "split", "repeat", "status", "error", "seconds", "peak_mb", "finished")
-            }
-            base["params"] = str(row["params"])
-            base["limited"] = row["result"].get("limited") if row["result"] else None
-            sizes = row["result"]["by_size"] if row["result"] else [{}]
-            for entry in sizes:
+            result = row["result"] or {}
+            base = {key: row[key] for key in UNIT_COLUMNS}
+            base |= {"params": str(row["params"]), "limited": result.get("limited")}
+            for entry in result.get("by_size", [{}]):
                 metrics = row["metrics"].get(str(entry.get("size")), {})
                 out.append({**base, "size": entry.get("size"), **{name: metrics.get(name) for name in METRICS}})
         return pd.DataFrame(out)
@@ -193,21 +189,13 @@ class SuiteResult:
         rows, data, about = self._rows()
         pooled = about.get("scheme") in ("folds", "loo")
         passes: dict[tuple[str, str, int, Any], list[tuple[Any, Any]]] = defaultdict(list)
-        for row in rows:
-            if row["status"] != "done":
-                continue
-            by_size = row["result"]["by_size"]
-            for entry in by_size:
-                size = entry["size"] if len(by_size) > 1 else OWN
-                group = row["repeat"] if pooled else row["split"]
-                passes[row["data"], row["method"], size, group].append((row["result"]["test"], entry))
+        for row, size, entry in _by_size(rows):
+            group = row["repeat"] if pooled else row["split"]
+            passes[row["data"], row["method"], size, group].append((row["result"]["test"], entry))
         values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
         for (name, method, size, _), parts in passes.items():
             values[name, method, size].append(_pooled(parts, data[name], metric))
-        records = [
-            {"data": name, "method": method, "size": size, metric: float(np.nanmean(each)), "passes": len(each)}
-            for (name, method, size), each in values.items()
-        ]
+        records = [(*where, float(np.nanmean(each)), len(each)) for where, each in values.items()]
         return pd.DataFrame(records, columns=["data", "method", "size", metric, "passes"])
 
     def compare(self, metric: str = "balanced_accuracy", size: int | None = None, alpha: float = 0.05) -> Comparison:
@@ -282,7 +270,14 @@ class SuiteResult:
         keys = ["data", "method", "size"]
         both = self.scores(metric).merge(self.stability()[[*keys, "stability"]], on=keys)
         means = both.groupby(["method", "size"], sort=False, as_index=False)[[metric, "stability"]].mean()
-        return stability_against_score(means.rename(columns={metric: "score"}), path, METRICS[metric])
+        figure, axes = new_figure(6.5, 4.5)
+        for j, (method, part) in enumerate(means.groupby("method", sort=False)):
+            part = part.sort_values("size")
+            style = {"color": COLOURS[j % len(COLOURS)], "marker": MARKS[j % len(MARKS)]}
+            axes.plot(part["stability"], part[metric], lw=1, label=str(method), **style)
+            for size, x, y in zip(part["size"], part["stability"], part[metric], strict=True):
+                axes.annotate(f"{size:g}", (x, y), fontsize=7, xytext=(3, 3), textcoords="offset points")
+        return finish(figure, axes, "stability of the selected sets (Nogueira)", METRICS[metric], path)
 
     def stability(self) -> pd.DataFrame:
         """Stability of the selected features by data set, method and size, over the splits.
@@ -312,40 +307,32 @@ class SuiteResult:
 
         rows, data, _ = self._rows()
         sets: dict[tuple[str, str, int], list[list[int]]] = defaultdict(list)
-        for row in rows:
-            if row["status"] == "done":
-                by_size = row["result"]["by_size"]
-                for entry in by_size:
-                    size = entry["size"] if len(by_size) > 1 else OWN
-                    sets[row["data"], row["method"], size].append(entry["support"])
+        for row, size, entry in _by_size(rows):
+            sets[row["data"], row["method"], size].append(entry["support"])
         out = []
-        for (name, method, size), chosen in sets.items():
-            if len(chosen) < 2:
-                continue
-            n = data[name]["features"]
-            measure = nogueira(chosen, n)
-            out.append(
-                {
-                    "data": name,
-                    "method": method,
-                    "size": size,
-                    "stability": measure.value,
-                    "low": measure.low,
-                    "high": measure.high,
-                    "jaccard": jaccard(chosen, n),
-                    "sets": measure.sets,
-                }
-            )
+        for where, chosen in sets.items():
+            if len(chosen) > 1:
+                n = data[where[0]]["features"]
+                measure = nogueira(chosen, n)
+                out.append((*where, measure.value, measure.low, measure.high, jaccard(chosen, n), measure.sets))
         return pd.DataFrame(out, columns=["data", "method", "size", "stability", "low", "high", "jaccard", "sets"])
+
+
+def _by_size(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int, dict[str, Any]]]:
+    """(row, size, what it left at that size) of the units that ended well."""
+    for row in rows:
+        if row["status"] == "done":
+            by_size = row["result"]["by_size"]
+            for entry in by_size:
+                yield row, entry["size"] if len(by_size) > 1 else OWN, entry
 
 
 def _pooled(parts: list[tuple[Any, Any]], data: dict[str, Any], metric: str) -> float:
     test = np.concatenate([np.asarray(rows, dtype=np.intp) for rows, _ in parts])
     truth = np.asarray(data["truth"], dtype=np.intp)[test]
-    if len(np.unique(truth)) < len(data["classes"]):
-        return float("nan")
-    predicted = np.concatenate([entry["predicted"] for _, entry in parts])[None, :]
-    decision = None
-    if parts[0][1]["decision"] is not None:
-        decision = np.concatenate([entry["decision"] for _, entry in parts])[None, :]
-    return point_metrics(truth, predicted, decision, data["positive"]).get(metric, float("nan"))
+    predicted, decision = (
+        None if parts[0][1][key] is None else np.concatenate([entry[key] for _, entry in parts])
+        for key in ("predicted", "decision")
+    )
+    metrics = split_metrics(truth, len(data["classes"]), predicted, decision, data["positive"])
+    return metrics.get(metric, float("nan"))

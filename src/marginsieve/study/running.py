@@ -16,7 +16,6 @@ from ..contracts import Progress
 from ..errors import InputError, SolverError, many, positive_number, whole_number
 from ..estimators import SVMSelector, find_suspects
 from ..estimators.suspects import judge_labels, ramp_selector
-from ..fitting.part import MOST_ROWS
 from ..outcomes import Target, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
@@ -89,17 +88,17 @@ class Study:
     @property
     def model(self) -> SVMSelector:
         """The main method's selector, fitted on all rows."""
-        return self.run.model
+        return self.run.main.selector
 
     @property
     def features(self) -> pd.DataFrame:
         """Every feature by rank."""
         return self.run.features
 
-    @property
+    @cached_property
     def predictions(self) -> pd.DataFrame:
         """The main method's out-of-fold predictions."""
-        return self.run.predictions
+        return self.main.predictions(self.run.data.labels)
 
     @property
     def suspects(self) -> pd.DataFrame | None:
@@ -183,9 +182,8 @@ class Study:
         ['features.csv', 'methods.txt', 'model.marginsieve']
         """
         check_folder(Path(folder))
-        run = self.run
-        tables = {"features.csv": run.features, "predictions.csv": run.predictions, "suspects.csv": run.suspects}
-        return write_study(Path(folder), self.result, self.html(), tables, run.model)
+        tables = {"features.csv": self.features, "predictions.csv": self.predictions, "suspects.csv": self.suspects}
+        return write_study(Path(folder), self.result, self.html(), tables, self.model)
 
     def _repr_html_(self) -> str:
         return render_in_notebook(self.result)
@@ -425,7 +423,6 @@ def run_study(
         mixed=data.mixed or data.gaps,
         prevalence=float(counts.min() / counts.sum()),
         classes=len(target.classes),
-        most_rows=MOST_ROWS,
         n_jobs=options.n_jobs,
         **settings,
     )
@@ -449,8 +446,7 @@ def run_study(
             judged, remarks = _judged(data, table, options)
             failures += remarks
     seconds = time.perf_counter() - since
-    finished = StudyRun(data, choice, options, tuple(done), chance, judged, tuple(failures), seconds, command)
-    return Study(finished)
+    return Study(StudyRun(data, choice, options, tuple(done), chance, judged, tuple(failures), seconds, command))
 
 
 def _check(settings: dict[str, Any], options: StudyOptions) -> None:
@@ -487,8 +483,7 @@ def _judged(data: StudyData, table: UnitTable, options: StudyOptions) -> tuple[p
     if len(data.X) > MOST_JUDGED:
         text = f"labels were not judged: {len(data.X)} rows, more than the {MOST_JUDGED} that this is done for"
         return None, [Finding("suspects", "note", text)]
-    settings: dict[str, Any] = {"n_jobs": options.n_jobs, "random_state": options.random_state}
-    settings["clean_rate"] = CLEAN_RATE
+    settings: Any = {"n_jobs": options.n_jobs, "random_state": options.random_state, "clean_rate": CLEAN_RATE}
     try:
         if data.gaps:
             return find_suspects(data.filled(), data.y, groups=data.groups, **settings), []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from .metrics import Scores
 from .nested import Fold, Nested, collected, nested_splits
 from .protocols import Protocol
 from .stability import Stability, nogueira
-from .store import Store, locked
+from .store import opened
 from .suite import key_of
 from .units import Method, PreparedMethod, Task, Unit, UnitTable, run_prepared, versions
 
@@ -123,19 +123,17 @@ class Selection:
         """Out-of-fold predictions, one row per sample and repeat; `labels` is what the rows are called."""
         import pandas as pd
 
-        nested, m = self.nested, len(self.nested.truth)
-        empty = np.full(m, np.nan)
-        frames = []
-        for repeat in range(nested.repeats):
-            frame = pd.DataFrame({"row": np.arange(1, m + 1), "repeat": repeat + 1})
-            if labels is not None:
-                frame.insert(1, "label", np.asarray(labels))
-            frame["truth"] = nested.classes[nested.truth]
-            frame["predicted"] = nested.classes[nested.predicted[repeat]]
-            frame["decision"] = empty if nested.decision is None else nested.decision[repeat]
-            frame["probability"] = empty if nested.probability is None else nested.probability[repeat]
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        nested = self.nested
+        shape = repeats, m = nested.predicted.shape
+        frame = pd.DataFrame({"row": np.tile(np.arange(1, m + 1), repeats)})
+        if labels is not None:
+            frame["label"] = np.tile(np.asarray(labels), repeats)
+        frame["repeat"] = np.repeat(np.arange(1, repeats + 1), m)
+        frame["truth"] = np.tile(nested.classes[nested.truth], repeats)
+        frame["predicted"] = nested.classes[nested.predicted.ravel()]
+        for name, values in (("decision", nested.decision), ("probability", nested.probability)):
+            frame[name] = (np.full(shape, np.nan) if values is None else values).ravel()
+        return frame
 
 
 def score_label(selector: SVMSelector) -> str:
@@ -190,7 +188,7 @@ def _settings(
     if not method.baseline:
         budgeted = size is not None and "budget" in parameters
         settings["budget" if budgeted else "n_features_to_select"] = size  # the count is the budget
-        settings |= {"prefilter": options.prefilter}
+        settings["prefilter"] = options.prefilter
         settings |= {} if options.ensemble is None else {"ensemble": options.ensemble}
     settings |= dict(method.settings)
     ensemble = parameters.get("ensemble")
@@ -239,7 +237,7 @@ def run_method(
         key = key_of(mark, choice.cv, choice.n_repeats, state, split.name)
         unit = Unit(key, table.name, method, protocol, split, state, split.random_state)
         tasks.append(Task(unit, partial(run_prepared, prepared=outer), catch=False))
-    with _finished(folder) as store:
+    with nullcontext() if folder is None else opened(folder) as store:
         rows = {} if store is None else {row["key"]: row for row in store.units() if row["status"] == "done"}
         folds = [Fold.of_row(rows[task.unit.key]) for task in tasks if task.unit.key in rows]
         for row in run([task for task in tasks if task.unit.key not in rows]):
@@ -261,17 +259,3 @@ def fit_prepared(prepared: PreparedMethod, table: UnitTable, n_jobs: int | None)
         selector.adopt(fit_encoded(selector, table.encoded, plan=prepared.plan), seed_sequence(selector.random_state))
     selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
     return selector
-
-
-@contextmanager
-def _finished(folder: Path | None) -> Iterator[Store | None]:
-    """The folder's store of finished folds."""
-    if folder is None:
-        yield None
-        return
-    with locked(folder):
-        store = Store(folder)
-        try:
-            yield store
-        finally:
-            store.close()

@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,22 +23,12 @@ from .units import UnitTable
 SCHEMA = 2
 FILE = "results.sqlite"
 COLUMNS = (
-    "key",
-    "data",
-    "method",
-    "split",
-    "repeat",
-    "status",
-    "params",
-    "metrics",
-    "result",
-    "error",
-    "seconds",
-    "peak_mb",
-    "versions",
-    "finished",
+    *("key", "data", "method", "split", "repeat", "status", "params", "metrics", "result", "error", "seconds"),
+    *("peak_mb", "versions", "finished"),
 )
-JSON_COLUMNS = ("params", "metrics", "result", "versions")
+TYPES = {"repeat": "INTEGER", "seconds": "REAL", "peak_mb": "REAL"}  # of columns that are not text
+TABLE_COLUMNS = ("name", "rows", "features", "classes", "positive", "truth", "names")
+JSON_COLUMNS = ("params", "metrics", "result", "versions", "classes", "truth", "names")
 
 
 class Store:
@@ -49,7 +39,7 @@ class Store:
         new = not self.path.exists()
         if new:
             folder.mkdir(parents=True, exist_ok=True)
-        self.connection = sqlite3.connect(self.path, isolation_level=None, timeout=30)
+        self.connection = sqlite3.connect(self.path, isolation_level="IMMEDIATE", timeout=30)
         try:
             if not new:
                 self._check()
@@ -65,8 +55,9 @@ class Store:
             raise
 
     def _create(self) -> None:
-        fields = ", ".join(f"{name} {_type(name)}" for name in COLUMNS)
-        with self._transaction():
+        fields = ", ".join(f"{name} {TYPES.get(name, 'TEXT')}" for name in COLUMNS)
+        with self.connection:
+            self.connection.execute("BEGIN IMMEDIATE")  # creating a table does not begin a transaction
             self.connection.execute(f"CREATE TABLE units ({fields}, PRIMARY KEY (key)) WITHOUT ROWID")
             self.connection.execute(
                 "CREATE TABLE data (name TEXT PRIMARY KEY, rows INTEGER, features INTEGER, classes TEXT, "
@@ -96,16 +87,6 @@ class Store:
             f"{self.path} cannot be read as a study ({why}); nothing was changed: move it away or use --fresh"
         )
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
-
     def add(self, rows: Iterable[dict[str, Any]]) -> None:
         """Write finished units, all or none of them."""
         marks = ", ".join("?" * len(COLUMNS))
@@ -113,24 +94,21 @@ class Store:
             tuple(json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in COLUMNS) for row in rows
         ]
         try:
-            with self._transaction():
+            with self.connection:
                 self.connection.executemany(f"INSERT OR REPLACE INTO units VALUES ({marks})", values)
         except sqlite3.OperationalError as error:
             raise OSError(f"{self.path} could not be written ({error}); what was finished before is safe") from error
 
     def add_table(self, table: UnitTable) -> None:
         """Describe a table: class codes of its rows (truth) and names of its features."""
-        rows, features = table.encoded.table.shape
-        values = (table.name, rows, features, json.dumps(table.classes), table.positive)
-        truth, names = json.dumps(table.y.tolist()), json.dumps(table.encoded.schema.names)
-        with self._transaction():
-            self.connection.execute(
-                "INSERT OR REPLACE INTO data VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*values, truth, names),
-            )
+        classes, truth = json.dumps(table.classes), json.dumps(table.y.tolist())
+        names = json.dumps(table.encoded.schema.names)
+        values = (table.name, *table.encoded.table.shape, classes, table.positive, truth, names)
+        with self.connection:
+            self.connection.execute("INSERT OR REPLACE INTO data VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
     def set_meta(self, key: str, value: Any) -> None:
-        with self._transaction():
+        with self.connection:
             self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
     def meta(self, key: str) -> Any:
@@ -143,31 +121,28 @@ class Store:
 
     def units(self) -> Iterator[dict[str, Any]]:
         """Every unit, in the order of data, method and split."""
-        query = f"SELECT {', '.join(COLUMNS)} FROM units ORDER BY data, method, repeat, split, key"
-        for row in self.connection.execute(query):
-            yield {
-                name: json.loads(value) if name in JSON_COLUMNS and value is not None else value
-                for name, value in zip(COLUMNS, row, strict=True)
-            }
+        return self._rows(COLUMNS, "units ORDER BY data, method, repeat, split, key")
 
     def data(self) -> dict[str, dict[str, Any]]:
         """The data sets by name."""
-        names = ("name", "rows", "features", "classes", "positive", "truth", "names")
-        rows = self.connection.execute(f"SELECT {', '.join(names)} FROM data")
-        out = {}
-        for row in rows:
-            entry = dict(zip(names, row, strict=True))
-            for key in ("classes", "truth", "names"):
-                entry[key] = json.loads(entry[key])
-            out[entry["name"]] = entry
-        return out
+        return {row["name"]: row for row in self._rows(TABLE_COLUMNS, "data")}
+
+    def _rows(self, columns: tuple[str, ...], source: str) -> Iterator[dict[str, Any]]:
+        for row in self.connection.execute(f"SELECT {', '.join(columns)} FROM {source}"):
+            yield {
+                name: json.loads(value) if name in JSON_COLUMNS and value is not None else value
+                for name, value in zip(columns, row, strict=True)
+            }
 
     def close(self) -> None:
         self.connection.close()
 
 
-def _type(name: str) -> str:
-    return {"repeat": "INTEGER", "seconds": "REAL", "peak_mb": "REAL"}.get(name, "TEXT")
+@contextmanager
+def opened(folder: Path) -> Iterator[Store]:
+    """The store of a folder on which no other run is at work."""
+    with locked(folder), closing(Store(folder)) as store:
+        yield store
 
 
 def begin(folder: Path, resume: bool, fresh: bool) -> list[Path]:
@@ -196,11 +171,8 @@ def is_store(folder: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-        try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             return bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'units'").fetchall())
-        finally:
-            connection.close()
     except sqlite3.Error:
         return False
 
@@ -209,10 +181,8 @@ def forget_empty(folder: Path, made: bool) -> None:
     """Take away what a run that failed at once leaves behind: a store without a unit, the lock, a folder it made."""
     try:
         if is_store(folder):
-            with locked(folder):
-                store = Store(folder)
-                used = next(iter(store.units()), None) is not None
-                store.close()
+            with opened(folder) as store:
+                used = next(store.units(), None) is not None
             for path in [] if used else [*_files(folder), folder / "lock"]:
                 path.unlink(missing_ok=True)
         if made and folder.is_dir() and not any(folder.iterdir()):
@@ -225,8 +195,7 @@ def forget_empty(folder: Path, made: bool) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Only one run works on a folder. The lock is the system's own: it goes when the process does, however it ends."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "lock"
-    with path.open("a+", encoding="utf-8") as handle:
+    with (folder / "lock").open("a+", encoding="utf-8") as handle:
         if not _try_lock(handle):
             handle.seek(0)
             owner = handle.read().strip() or "unknown"

@@ -17,8 +17,8 @@ from ..data.table import Schema, as_frame
 from ..errors import InputError, listing
 from ..estimators import find_suspects
 from ..fitting.part import Encoded
-from ..outcomes import Target, positive_code, read_target
-from .findings import MIXED, Finding, findings_of, leaks, number_share
+from ..outcomes import positive_code, read_target
+from .findings import MIXED, Finding, are_numbers, findings_of, leaks
 from .suite import fingerprint
 from .units import UnitTable
 
@@ -63,8 +63,7 @@ class StudyData:
     def table(self, positive: Any = None) -> UnitTable:
         """The table as units see it: encoded once, the target read once."""
         target = read_target(self.X, self.y, None, self.groups)
-        plain = Target(target.classes, target.codes, np.ones(len(target.codes)))
-        schema, code = Schema.of(self.X), positive_code(plain, positive)
+        schema, code = Schema.of(self.X), positive_code(target, positive)
         encoded = Encoded(schema, schema.table(self.X), target)
         return UnitTable("table", encoded, code, fingerprint(self.X, target, 0))
 
@@ -91,7 +90,10 @@ def from_frame(
     keep: Sequence[str] = (),
 ) -> StudyData:
     """A table with its target; `ids` names the columns that tell rows apart, None finds them, except among `keep`."""
-    labels = None if _numbered(frame) else frame.index.to_flat_index().to_series(index=range(len(frame)))
+    import pandas as pd
+
+    numbered = isinstance(frame.index, pd.RangeIndex)
+    labels = None if numbered else frame.index.to_flat_index().to_series(index=range(len(frame)))
     frame = _tidied(frame.reset_index(drop=True))
     _check_names(frame, target, groups, drop, ids or (), keep)
     y = frame[target]
@@ -227,16 +229,19 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
         frame = table.to_pandas()
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
-    while target in frame.columns:
-        target += "_"
+    target = _unused(target, frame)
     frame = frame.assign(**{target: _as_column("y", y, len(frame))})
     if groups is None:
         return from_frame(frame, target, ids=ids, keep=keep)
-    group_name = "groups"
-    while group_name in frame.columns:
-        group_name += "_"
+    group_name = _unused("groups", frame)
     frame[group_name] = _as_column("groups", groups, len(frame))
     return from_frame(frame, target, groups=group_name, ids=ids, keep=keep)
+
+
+def _unused(name: str, frame: pd.DataFrame) -> str:
+    while name in frame.columns:
+        name += "_"
+    return name
 
 
 def _as_column(name: str, given: Any, m: int) -> Any:
@@ -250,12 +255,6 @@ def _as_column(name: str, given: Any, m: int) -> Any:
     if len(values) != m:
         raise InputError(f"X has {m} rows and {name} {len(values)}; they must be as many")
     return values
-
-
-def _numbered(frame: pd.DataFrame) -> bool:
-    import pandas as pd
-
-    return isinstance(frame.index, pd.RangeIndex)
 
 
 def _tidied(frame: pd.DataFrame) -> pd.DataFrame:
@@ -292,10 +291,8 @@ def recognised(X: pd.DataFrame) -> list[str]:
     values = counts.to_numpy(dtype=float, na_value=np.nan)
     steps = np.diff(values, axis=0)
     even = ((steps == steps[:1]) & (steps != 0)).all(axis=0)
-    counting = dict(zip(map(str, counts.columns), even.tolist(), strict=True))
-    return [
-        str(name) for name, dtype in X.dtypes.items() if _tells_rows(X, name, dtype, counting.get(str(name), False))
-    ]
+    counting = set(counts.columns[even])
+    return [str(name) for name, dtype in X.dtypes.items() if _tells_rows(X, name, dtype, name in counting)]
 
 
 def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bool:
@@ -313,7 +310,7 @@ def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bo
 
 def _numeric(column: pd.Series) -> bool:
     """Whether text is mostly numbers."""
-    known = number_share(column.astype(str)) >= MIXED
+    known = bool(are_numbers(column.astype(str)).mean() >= MIXED)
     return known or read_numerals(column) is not None or separated(column) is not None
 
 
@@ -331,13 +328,12 @@ def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
 
 def _of_groups(X: pd.DataFrame) -> list[Finding]:
     """Columns that are called an id and repeat: rows of one patient on both sides of a split would leak."""
-    findings = [
-        str(name)
+    text = "{} looks like an id whose rows belong together: name it as groups, or the scores are optimistically biased"
+    return [
+        Finding("groups", "alarm", text.format(repr(str(name))), (str(name),))
         for name, dtype in X.dtypes.items()
         if dtype.kind != "f" and called_id(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
     ]
-    text = "{} looks like an id whose rows belong together: name it as groups, or the scores are optimistically biased"
-    return [Finding("groups", "alarm", text.format(repr(name)), (name,)) for name in findings]
 
 
 def label_of(data: StudyData, positive: str) -> Any:

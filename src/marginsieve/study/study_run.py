@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..estimators import SVMSelector
 from .chance import Chance
 from .choosing import Choice
 from .findings import Finding
@@ -44,20 +43,10 @@ class StudyRun:
         """All features with the same kind of machine and threshold."""
         return self.selections[-1]
 
-    @property
-    def model(self) -> SVMSelector:
-        """The main method's selector, fitted on all rows."""
-        return self.main.selector
-
     @cached_property
     def features(self) -> pd.DataFrame:
         """Every feature by rank."""
         return self.main.features()
-
-    @cached_property
-    def predictions(self) -> pd.DataFrame:
-        """The main method's out-of-fold predictions."""
-        return self.main.predictions(self.data.labels)
 
     @cached_property
     def suspects(self) -> pd.DataFrame | None:

@@ -106,17 +106,16 @@ class Suite:
         """The data sets, loaded; a 'shuffle' count makes so many copies with permuted labels."""
         out = []
         for entry in self.data:
-            name, frame, y, positive, groups = _load(dict(entry))
+            name, frame, *rest = _load(dict(entry))
             shuffles = int(entry.get("shuffle", 0))
-            base = table_of(name, frame, y, positive, groups)
+            base = table_of(name, frame, *rest)
             if not shuffles:
                 out.append(base)
             for k in range(shuffles):
-                rng = np.random.default_rng([self.seed, k, _number(base.name)])
+                rng = np.random.default_rng([self.seed, k, _number(name)])
                 target = replace(base.encoded.target, codes=rng.permutation(base.y))
-                encoded = replace(base.encoded, target=target)
-                mark = fingerprint(frame, target, base.positive)
-                out.append(UnitTable(f"{base.name}~{k}", encoded, base.positive, mark))
+                encoded, mark = replace(base.encoded, target=target), fingerprint(frame, target, base.positive)
+                out.append(UnitTable(f"{name}~{k}", encoded, base.positive, mark))
         names = [table.name for table in out]
         if len(set(names)) < len(names):
             raise InputError(f"two data sets of the suite have the same name: {listing(names)}")
@@ -154,8 +153,7 @@ def _method(entry: Mapping[str, Any]) -> Method:
     name = str(settings.pop("name"))
     recipe = recipes.get(name).__name__
     label = str(settings.pop("label", recipe.replace("_", "-")))
-    grid = settings.pop("grid", None)
-    if grid is not None:
+    if (grid := settings.pop("grid", None)) is not None:
         grid = tuple((str(key), tuple(values)) for key, values in grid.items())
     method = Method(label, recipe, tuple(sorted(settings.items())), grid)
     try:
@@ -195,11 +193,6 @@ def table_of(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> Un
     return UnitTable(name, Encoded(schema, schema.table(X), target), code, fingerprint(X, target, code))
 
 
-def floats_alone(X: Any) -> bool:
-    """Whether a pandas table is a plain matrix of floats."""
-    return all(isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in X.dtypes.unique())
-
-
 def fingerprint(X: Any, target: Target, positive: int) -> str:
     """A hash of a table's content: other values under the same name are other units."""
     import pandas as pd
@@ -207,7 +200,7 @@ def fingerprint(X: Any, target: Target, positive: int) -> str:
     digest = hashlib.blake2b(digest_size=16)
     names = [str(name) for name in X.columns]
     digest.update(json.dumps([names, [str(label) for label in target.classes], positive]).encode())
-    if floats_alone(X):
+    if all(isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in X.dtypes.unique()):  # a plain matrix
         digest.update(np.ascontiguousarray(X.to_numpy()).tobytes())
     else:
         digest.update(pd.util.hash_pandas_object(X, index=False).to_numpy().tobytes())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -45,7 +47,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "table": _table(study),
         "protocol": _protocol(study),
         "scores": methods[0]["scores"],
-        "chance": {"evident": study.chance.evident, "p": study.chance.p, "shuffles": study.chance.shuffles},
+        "chance": asdict(study.chance),
         "stability": methods[0]["stability"],
         "n_features": selector.n_features_,
         "n_features_over_folds": methods[0]["n_features_over_folds"],
@@ -60,14 +62,14 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "curves": {"main": curves(nested), "all": curves(study.baseline.nested)},
         "confusion": confusion(nested),
         "suspects": _suspects(study),
-        "findings": [finding.to_dict() for finding in (*data.findings, *study.failures)],
+        "findings": [asdict(finding) for finding in (*data.findings, *study.failures)],
         "notes": main.notes,
         "seconds": round(study.seconds, 3),
         "how": {
             "command": study.command,
             "random_state": nested.random_state,
             "python": platform.python_version(),
-            "versions": {**{name: version(name) for name in LIBRARIES}},
+            "versions": {name: version(name) for name in LIBRARIES},
         },
     }
     result["suspects"]["trusted"] = study.chance.evident
@@ -87,7 +89,7 @@ def _table(study: StudyRun) -> dict[str, Any]:
         "features": data.X.shape[1],
         "classes": {str(label): int(count) for label, count in zip(nested.classes, counts, strict=True)},
         "positive": str(nested.classes[nested.positive]),
-        "kinds": _counted(selector.columns_.kind),
+        "kinds": dict(sorted(Counter(selector.columns_.kind).items())),
         "missing_cells": float(data.X.isna().to_numpy().mean()),
         "id_columns": list(data.ids),
         "dropped_columns": list(data.left_out),
@@ -113,8 +115,7 @@ def _protocol(study: StudyRun) -> dict[str, Any]:
 def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
     selector, nested, stable = selection.selector, selection.nested, selection.stability
     recipe = recipes.entry(selection.method.recipe)
-    baseline = selection.method.baseline
-    path = selector.path_
+    baseline, kernel, path = selection.method.baseline, selector.kernel, selector.path_
     steps = sorted((step for step in path.steps if np.isfinite(step.score)), key=lambda step: step.size)
     return {
         "name": selection.method.recipe,
@@ -131,16 +132,14 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
             "smallest": int(nested.sizes.min()),
             "largest": int(nested.sizes.max()),
         },
-        "stability": None
-        if stable is None
-        else {"value": stable.value, "low": stable.low, "high": stable.high, "sets": stable.sets},
+        "stability": None if stable is None else asdict(stable),
         "size_rule": _size_rule(selector),
         "curve": [] if baseline else [{"size": s.size, "score": s.score, "error": s.score_error} for s in steps],
         "scored_by": path.scored_by,
         "score_is": score_label(selector),
         "stop_reason": path.stop_reason,
         "chosen_by_method": None if path.stop is None else path.stop.to_dict(),
-        "kernel": _name(selector.kernel),
+        "kernel": (kernel if isinstance(kernel, str) else type(kernel).__name__).lower(),
         "left_out": _left_out(selector),
         "notes": selection.notes,
         "seconds": round(selection.seconds, 3),
@@ -162,10 +161,6 @@ def _left_out(selector: Any) -> list[dict[str, Any]] | None:
     return [{"sample": int(row) + 1, **values} for row, values in selector.suspects_.to_dict("index").items()]
 
 
-def _name(part: Any) -> str:
-    return (part if isinstance(part, str) else type(part).__name__).lower()
-
-
 def _scores(scores: Scores) -> dict[str, dict[str, float]]:
     return {
         name: {"value": scores.value[name], "low": scores.low[name], "high": scores.high[name]}
@@ -180,29 +175,22 @@ def _features(study: StudyRun) -> list[dict[str, Any]]:
     others = [s for s in study.selections[1:] if not s.method.baseline]
     chosen = {s.method.title: set(s.selector.get_feature_names_out()) for s in others}
     codes, labels = study.main.nested.truth, [str(label) for label in study.main.nested.classes]
-    groups = {
-        name: k for k, group in enumerate(study.model.groups_, 1) for name in (group.representative, *group.members)
-    }
-    out: list[dict[str, Any]] = []
-    for entry in frame.drop(columns=["selected", "like"]).to_dict("records"):
-        values: dict[str, Any] = {
-            **{str(key): value for key, value in entry.items()},
-            "group": groups.get(entry["name"]),
-        }
-        values["also_by"] = [name for name, some in chosen.items() if entry["name"] in some]
-        if len(out) < DETAILED:
-            column = study.data.X[entry["name"]]
-            values |= evidence(column, entry["kind"], codes, labels, study.main.nested.positive)
-        out.append(values)
+    alike = enumerate(study.main.selector.groups_, 1)
+    groups = {name: k for k, group in alike for name in (group.representative, *group.members)}
+    out: list[dict[Any, Any]] = frame.drop(columns=["selected", "like"]).to_dict("records")
+    for place, entry in enumerate(out):
+        name = entry["name"]
+        entry |= {"group": groups.get(name), "also_by": [title for title, some in chosen.items() if name in some]}
+        if place < DETAILED:
+            entry |= evidence(study.data.X[name], entry["kind"], codes, labels, study.main.nested.positive)
     return out
 
 
 def _formula(selection: Selection) -> dict[str, Any] | None:
     """What goes with the features' coefficients to score a new sample by hand."""
-    formula = selection.formula
-    return (
-        None if formula is None else {"intercept": formula.intercept, "slope": formula.slope, "offset": formula.offset}
-    )
+    if (formula := selection.formula) is None:
+        return None
+    return {"intercept": formula.intercept, "slope": formula.slope, "offset": formula.offset}
 
 
 def _suspects(study: StudyRun) -> dict[str, Any]:
@@ -215,11 +203,6 @@ def _suspects(study: StudyRun) -> dict[str, Any]:
     rows = values.drop(columns="suspect").rename(columns={"row": "sample"}).to_dict("records")
     count = sum(row["suspicion"] >= LIKELY for row in rows)
     return {"judged": len(frame), "count": count, "named_by": "sample" if "label" in frame else "row", "rows": rows}
-
-
-def _counted(kinds: tuple[str, ...]) -> dict[str, int]:
-    names, counts = np.unique(np.array(kinds, dtype=object).astype(str), return_counts=True)
-    return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
 
 def _plain(value: Any) -> Any:

@@ -23,13 +23,11 @@ from ..fitting.procedure import plan_of
 from ..fitting.settings import Plan
 from ..outcomes.scores import balanced_accuracy, ranking_auc
 
-GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
-    "machine": {
-        "machine__C": tuple(2.0**k for k in range(-7, 8, 2)),
-        "machine__r": (0.01, 0.05, 0.1, 0.2, 0.5),
-        "kernel__width": tuple(2.0**k for k in range(-7, 0)),
-    },
-    "search": {"search__C2": (0.0, 0.5, 1.0, 2.0, 4.0)},
+GRID: dict[str, tuple[Any, ...]] = {
+    "machine__C": tuple(2.0**k for k in range(-7, 8, 2)),
+    "machine__r": (0.01, 0.05, 0.1, 0.2, 0.5),
+    "kernel__width": tuple(2.0**k for k in range(-7, 0)),
+    "search__C2": (0.0, 0.5, 1.0, 2.0, 4.0),
 }
 
 
@@ -123,16 +121,16 @@ def tune(
     copy.set_params(**{axis: part_of(getattr(copy, axis)) for axis, part_of in parts.items()})
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
     encoded = sampled(encode(copy, X, y, copy.kinds, sample_weight, groups), copy.max_samples, rng)
-    known = copy.get_params()
     if grid is None:
-        grid = {name: values for kind in GRIDS.values() for name, values in kind.items() if name in known}
+        known = copy.get_params()
+        grid = {name: values for name, values in GRID.items() if name in known}
     _refuse(copy, grid)
     part, _ = encoded.part()
     folds, _ = inner_folds(cv, part, encoded.target.classes.tolist(), rng)
     params: dict[str, Any] = {}
     scores: dict[str, float] = {}
-    first = {name: tuple(values) for name, values in grid.items() if not name.startswith("search__")}
     second = {name: tuple(values) for name, values in grid.items() if name.startswith("search__")}
+    first = {name: tuple(values) for name, values in grid.items() if name not in second}
     if first:
         params, scores["machine"] = tune_machine(copy, encoded, first, folds)
         copy.set_params(**params)
@@ -163,7 +161,7 @@ def tune_machine(
     rows = np.concatenate([test for _, test in splits])
     for train, test in splits:
         ready = prepare(plan, part.take(train), np.random.default_rng(0))
-        values.append(np.array(list(_along_grid(points, plans, ready, ready.rows(part.table.Z[test])))))
+        values.append(np.array([*_along_grid(points, plans, ready, ready.rows(part.table.Z[test]))]))
     decision, truth, weight = np.concatenate(values, axis=1), part.y[rows], part.weight[rows]
     called = plan.outcome.called
     score = np.array([balanced_accuracy(called(value) == truth, truth, weight) for value in decision])

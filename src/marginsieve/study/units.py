@@ -22,6 +22,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from .. import recipes
 from ..contracts import Array, IntArray
@@ -36,7 +37,7 @@ from ..fitting.procedure import Fitted, fit_encoded, predicted_codes, refit_at_s
 from ..fitting.settings import Plan
 from ..outcomes import Target
 from ..solvers.threads import one_thread
-from .metrics import point_metrics
+from .metrics import split_metrics
 from .protocols import Protocol, Split
 from .tuning import tune_machine
 
@@ -174,10 +175,8 @@ class Task:
             where = traceback.extract_tb(error.__traceback__)[-1]
             message = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
             row.update(status="failed", error=message)
-        row["seconds"] = time.perf_counter() - since
-        row["peak_mb"] = peak_memory()
-        row["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
-        return row
+        finished = datetime.now(UTC).isoformat(timespec="seconds")
+        return row | {"seconds": time.perf_counter() - since, "peak_mb": peak_memory(), "finished": finished}
 
     def row(self) -> dict[str, Any]:
         """The row of a unit that has not been run."""
@@ -191,12 +190,8 @@ class Task:
             "status": "failed",
             "params": {**dict(unit.method.settings), **self.params},
             "metrics": {},
-            "result": None,
-            "error": None,
-            "seconds": None,
-            "peak_mb": None,
             "versions": versions(),
-            "finished": None,
+            **dict.fromkeys(("result", "error", "seconds", "peak_mb", "finished")),
         }
 
 
@@ -206,8 +201,8 @@ def run_prepared(unit: Unit, table: UnitTable, prepared: PreparedMethod) -> dict
     selector = seeded(prepared.selector, unit.random_state)
     plan = prepared.plan.for_rows(selector, part.part()[0])
     fitted = fit_encoded(selector, part, plan=plan)
-    by_size = [_entry(fitted, table, unit.split.test, None)]
-    return {"result": _result(fitted, unit.split.test, by_size)}
+    test = unit.split.test
+    return {"result": _result(fitted, test, [_entry(fitted, table, table.encoded.table.Z[test])])}
 
 
 def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,7 +217,7 @@ def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mappin
     codes = protocol.training_labels(part, np.random.default_rng([unit.seed, *split.name.encode()]))
     part = replace(part, target=replace(part.target, codes=codes))
     selector, owner = _selector(unit, table, recipe, params), None
-    if protocol.impute and not _takes_categories(selector):
+    if protocol.impute and "nominal" not in kinds_taken(kernel_of(selector.kernel), machine_of(selector.machine)):
         (cells, owner), (rows, _) = (one_hot(Z, part.table.Z, part.schema.kind) for Z in (part.table.Z, rows))
         part = _with_cells(part, cells, owner)
     refuse_cells(part.table.Z, part.schema, kernel_of(selector.kernel).missing)
@@ -236,8 +231,11 @@ def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mappin
     seed = seed_sequence(selector.random_state)
     fitted = fit_encoded(selector, part, seed)
     at_sizes = refit_at_sizes(selector, part, fitted, sizes, seed) if sizes else [fitted]
-    by_size = [_entry(one, table, split.test, owner, rows) for one in at_sizes]
-    metrics = {str(entry["size"]): _metrics(entry, table, split.test) for entry in by_size}
+    by_size = [_entry(one, table, rows, owner) for one in at_sizes]
+    truth, k, positive = table.y[split.test], len(table.classes), table.positive
+    metrics = {  # of this split alone, where its test part has every class; pooled ones are made when reading
+        str(one["size"]): split_metrics(truth, k, one["predicted"], one["decision"], positive) for one in by_size
+    }
     return {
         "params": {**dict(unit.method.settings), **chosen},
         "metrics": metrics,
@@ -271,12 +269,9 @@ def _selector(unit: Unit, table: UnitTable, recipe: Recipe, params: Mapping[str,
 
 def seeded(estimator: Any, random_state: int) -> Any:
     """A copy with a seed wherever it or a part of it takes one and has none; its own is set in any case."""
-    from sklearn.base import clone
-
     copy = clone(estimator)
-    params = copy.get_params(deep=True)
-    unset = [name for name in params if name.endswith("__random_state") and params[name] is None]
-    names = [*(["random_state"] if "random_state" in params else []), *unset]
+    seeds = {name: seed for name, seed in copy.get_params().items() if name.split("__")[-1] == "random_state"}
+    names = [name for name, seed in seeds.items() if seed is None or name == "random_state"]
     return copy.set_params(**dict.fromkeys(names, random_state))
 
 
@@ -300,15 +295,9 @@ def _tune_nested(selector: SVMSelector, encoded: Encoded, unit: Unit) -> dict[st
     return tune_machine(selector, encoded, unit.grid, folds)[0]
 
 
-def _takes_categories(selector: SVMSelector) -> bool:
-    return "nominal" in kinds_taken(kernel_of(selector.kernel), machine_of(selector.machine))
-
-
-def _entry(
-    fitted: Fitted, table: UnitTable, test: IntArray, owner: IntArray | None, rows: Any = None
-) -> dict[str, Any]:
+def _entry(fitted: Fitted, table: UnitTable, rows: Any, owner: IntArray | None = None) -> dict[str, Any]:
     """What a fit predicts for test rows; `owner`: the table's column that each of the fit's columns was made of."""
-    value = fitted.decision(table.encoded.table.Z[test] if rows is None else rows)
+    value = fitted.decision(rows)
     decision = probability = None
     if len(table.classes) == 2:
         decision = ((1.0 if table.positive == 1 else -1.0) * value).tolist()
@@ -324,15 +313,6 @@ def _entry(
         "decision": decision,
         **({} if probability is None else {"probability": probability}),
     }
-
-
-def _metrics(entry: dict[str, Any], table: UnitTable, test: IntArray) -> dict[str, float]:
-    """Metrics of this split alone, where its test part has every class; pooled ones are made when reading."""
-    truth = table.y[test]
-    if len(np.unique(truth)) < len(table.classes):
-        return {}
-    decision = None if entry["decision"] is None else np.asarray(entry["decision"])[None, :]
-    return point_metrics(truth, np.asarray(entry["predicted"])[None, :], decision, table.positive)
 
 
 @cache
@@ -361,11 +341,8 @@ def _limit(seconds: float | None) -> Iterator[None]:
         with _alarm(seconds):
             yield
         return
-    thread = ctypes.c_ulong(threading.get_ident())
-    raise_there: Callable[[], Any] = lambda: ctypes.pythonapi.PyThreadState_SetAsyncExc(  # noqa: E731
-        thread, ctypes.py_object(OutOfTime)
-    )
-    timer = threading.Timer(seconds, raise_there)
+    thread, error = ctypes.c_ulong(threading.get_ident()), ctypes.py_object(OutOfTime)
+    timer = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (thread, error))
     timer.start()
     try:
         yield
