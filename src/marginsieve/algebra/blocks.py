@@ -15,7 +15,6 @@ from scipy import sparse
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
 from .line import Line
-from .products import removed
 
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
 CELLS_AT_ONCE = 4_000_000  # of a kernel matrix against new rows
@@ -60,17 +59,21 @@ class BlockGram(Gram):
     def rows_of(self, Z: Matrix) -> Matrix:
         """New rows (rows, n) as a block (p, rows) of the live features."""
 
-    @abstractmethod
     def inner_of(self, product: Array) -> Array:
         """A from a product of the training rows."""
+        return self.divided(product)
 
-    @abstractmethod
-    def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
-        """(rows, m): sum_j weights_j base_j between rows (the training rows by default) and the training rows."""
+    def inner(self, Z: Matrix) -> Array:
+        """(rows, m): A between new rows Z (rows, n) and the training rows."""
+        return self.summed(self.rows_of(Z), self.weight, self.columns)
 
     @abstractmethod
     def outer(self, A: Array) -> Array:
         """K from A."""
+
+    @abstractmethod
+    def diagonal_at(self, Z: Matrix) -> Array:
+        """(rows,): K(x, x) of new rows Z (rows, n)."""
 
     # -- building ---------------------------------------------------------------------------------------------
 
@@ -91,7 +94,7 @@ class BlockGram(Gram):
     def without(self, features: IntArray) -> Self:
         """The Gram with these features dropped: downdated where that is exact enough and cheaper, else rebuilt."""
         gone = np.searchsorted(self.features, features)
-        live, place = removed(self.features, gone), removed(self.place, gone)
+        live, place = np.delete(self.features, gone), np.delete(self.place, gone)
         if 2 * len(live) > len(self.block.features):
             product, trace = self.downdated(self.place[gone])
             if trace > CANCELLATION * self.block.trace:
@@ -159,7 +162,11 @@ class BlockGram(Gram):
 
     def matrix(self, Z: Matrix | None = None) -> Array:
         """(m, m), or (rows, m) against new rows Z (rows, n)."""
-        return self.own_matrix if Z is None else np.asarray(self.outer(self.inner(self.weight, Z)))
+        return self.own_matrix if Z is None else np.asarray(self.outer(self.inner(Z)))
+
+    def diagonal(self, Z: Matrix | None = None) -> Array:
+        """(rows,): K(x, x)."""
+        return self.own_matrix.diagonal().copy() if Z is None else self.diagonal_at(Z)
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
         """(rows,): K(rows, training) @ c."""
@@ -175,12 +182,7 @@ class BlockGram(Gram):
         d = direction if self.divisor == 1.0 else direction * np.sqrt(self.divisor)
         second = self.summed(self.columns, d * d)  # no weight is negative: each product at half the cost
         first = self.summed(self.columns, (s + d) ** 2) - self.product - second
-        return Line(self, d, first, second)
-
-    @property
-    def total(self) -> Array:
-        """(m, m): the weighted sum over the live columns."""
-        return self.product
+        return Line(self, d, self.product, first, second)
 
     def matrix_of(self, total: Array) -> Array:
         """K from such a sum."""

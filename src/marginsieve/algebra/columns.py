@@ -15,7 +15,6 @@ from scipy import sparse
 
 from ..contracts import Array, IntArray, Kernel, Matrix, TableView, is_sparse
 from .blocks import table_columns
-from .products import removed
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class ColumnView:
 
     def without(self, features: IntArray) -> Self:
         """The view with these features dropped."""
-        return replace(self, features=removed(self.features, np.searchsorted(self.features, features)))
+        return replace(self, features=np.delete(self.features, np.searchsorted(self.features, features)))
 
     @cached_property
     def weight(self) -> Array:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ..contracts import Array, IntArray, Matrix, TableView
 from .blocks import new_rows, table_columns
-from .products import as_distance, weighted
+from .products import as_distance
 from .smooth import SmoothGram
 
 
@@ -47,22 +48,14 @@ class DistanceGram(SmoothGram):
            [0.607, 1.   ]])
     """
 
+    distance: ClassVar[bool] = True
+
     @classmethod
     def columns_of(cls, table: TableView, live: IntArray) -> tuple[Matrix, Array | None]:
         """The live columns, centred."""
         columns = table_columns(table, live)
         centre = columns.mean(axis=1)
         return np.subtract(columns, centre[:, None], out=None if len(live) == table.shape[1] else columns), centre
-
-    @staticmethod
-    def summed(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
-        """sum_j weights_j left_j right_j', of which distances are made."""
-        return weighted(left, weights, right)
-
-    @property
-    def distance(self) -> bool:
-        """A is minus half a squared distance."""
-        return True
 
     def base(self, u: Array, v: Array) -> Array:
         """-(u - v)^2 / 2."""
@@ -78,19 +71,14 @@ class DistanceGram(SmoothGram):
         A = self.divided(product)
         return as_distance(A, A.diagonal(), A.diagonal())
 
-    def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
-        """(rows, m): -1/2 sum_j weights_j (x_j - z_j)^2."""
-        training = self.columns
-        other = training if Z is None else self.rows_of(Z)
-        A = weighted(other, weights, training)
-        if Z is None:
-            return as_distance(A, A.diagonal(), A.diagonal())
-        return as_distance(A, *(np.einsum("j,jm,jm->m", weights, block, block) for block in (other, training)))
+    def inner(self, Z: Matrix) -> Array:
+        """(rows, m): -1/2 sum_j w_j (x_j - z_j)^2 between new rows and the training rows."""
+        blocks, weight = (self.rows_of(Z), self.columns), self.weight
+        squares = (np.einsum("j,jm,jm->m", weight, block, block) for block in blocks)
+        return as_distance(self.summed(blocks[0], weight, blocks[1]), *squares)
 
-    def diagonal(self, Z: Matrix | None = None) -> Array:
-        """(rows,): K(x, x)."""
-        if Z is None:
-            return self.own_matrix.diagonal().copy()
+    def diagonal_at(self, Z: Matrix) -> Array:
+        """(rows,): K(x, x) of new rows Z (rows, n)."""
         return np.asarray(self.outer(np.zeros(Z.shape[0])))
 
     def drop_one_diagonal_change(self, d: Array) -> Array:  # noqa: ARG002

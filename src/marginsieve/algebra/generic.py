@@ -12,7 +12,7 @@ import numpy as np
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
 from ..data.table import column_of
 from .line import Line
-from .products import parts, removed, used
+from .products import parts, used
 
 
 class Elementwise(Protocol):
@@ -82,7 +82,7 @@ class GenericGram(Gram):
 
     def without(self, features: IntArray) -> Self:
         """The Gram with these features dropped."""
-        return replace(self, features=removed(self.features, np.searchsorted(self.features, features)))
+        return replace(self, features=np.delete(self.features, np.searchsorted(self.features, features)))
 
     def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Self:
         """The same features, or some of them, at other weights (n,)."""
@@ -178,7 +178,7 @@ class GenericGram(Gram):
         s = np.sqrt(self.feature_weight[self.features])
         second = self.inner(d * d / self.divisor)
         first = self.inner((s + d) ** 2 / self.divisor) - self.own_inner - second
-        return Line(self, d, first, second)
+        return Line(self, d, self.own_inner, first, second)
 
     def feature_quadratic(self, c: Array) -> Array:
         """(p,): c'K_j c with K_j = base_j alone; additive kernels only."""
@@ -193,11 +193,6 @@ class GenericGram(Gram):
     def _with_itself(self, z: Array, j: int) -> Array:
         """base_j of values with themselves."""
         return np.asarray(self.elementwise.base(z, z, self.table.kind[j], float(self.table.spread[j])))
-
-    @property
-    def total(self) -> Array:
-        """(m, m): A of the training rows."""
-        return self.own_inner
 
     def matrix_of(self, total: Array) -> Array:
         """K from A."""

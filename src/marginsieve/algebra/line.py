@@ -11,14 +11,12 @@ from ..contracts import Array, Gram, IntArray
 
 
 class OnLine(Protocol):
-    """What a Gram tells a line through it: `total` (m, m), the sum over features that its matrix is made of."""
+    """What a line asks of the Gram that it goes through."""
 
     @property
     def features(self) -> IntArray: ...
     @property
     def feature_weight(self) -> Array: ...
-    @property
-    def total(self) -> Array: ...
     def matrix_of(self, total: Array) -> Array: ...
     def moved(self, feature_weight: Array, total: Array) -> Gram: ...
 
@@ -29,6 +27,7 @@ class Line:
 
     gram: OnLine
     direction: Array  # (p,) in units of the square roots of the feature weights
+    total: Array  # (m, m) the sum over features that the Gram's matrix is made of
     first: Array
     second: Array
 
@@ -43,4 +42,4 @@ class Line:
         return self.gram.moved(scale**2, self._at(length))
 
     def _at(self, length: float) -> Array:
-        return np.asarray(self.gram.total + length * self.first + length**2 * self.second)
+        return np.asarray(self.total + length * self.first + length**2 * self.second)

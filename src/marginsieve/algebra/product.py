@@ -10,7 +10,7 @@ import numpy as np
 
 from ..contracts import Array, IntArray, Matrix, TableView, is_sparse
 from .blocks import new_rows, table_columns
-from .products import parts, weighted
+from .products import parts
 from .smooth import SmoothGram
 
 
@@ -57,16 +57,6 @@ class ProductGram(SmoothGram):
         """The live columns as they are."""
         return table_columns(table, live), None
 
-    @staticmethod
-    def summed(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
-        """sum_j weights_j left_j right_j'."""
-        return weighted(left, weights, right)
-
-    @property
-    def distance(self) -> bool:
-        """A is a product."""
-        return False
-
     def base(self, u: Array, v: Array) -> Array:
         """u v."""
         return u * v
@@ -75,19 +65,8 @@ class ProductGram(SmoothGram):
         """New rows (rows, n) as a block (p, rows) of the live features."""
         return new_rows(Z, self.features)
 
-    def inner_of(self, product: Array) -> Array:
-        """A from a product of the training rows."""
-        return self.divided(product)
-
-    def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
-        """(rows, m): sum_j weights_j x_j z_j."""
-        training = self.columns
-        return weighted(training if Z is None else self.rows_of(Z), weights, training)
-
-    def diagonal(self, Z: Matrix | None = None) -> Array:
-        """(rows,): K(x, x)."""
-        if Z is None:
-            return self.own_matrix.diagonal().copy()
+    def diagonal_at(self, Z: Matrix) -> Array:
+        """(rows,): K(x, x) of new rows Z (rows, n)."""
         part = Z[:, self.features]
         square = part.multiply(part) if is_sparse(part) else part * part
         return np.asarray(self.outer(square @ self.weight))

@@ -88,12 +88,3 @@ def used(c: Array) -> IntArray:
     """The samples with a coefficient; the first where none has one."""
     on = np.flatnonzero(c)
     return on if len(on) else np.zeros(1, dtype=np.intp)
-
-
-def removed(values: IntArray, gone: IntArray) -> IntArray:
-    """The values without those at some places."""
-    if len(gone) == 1:
-        return np.concatenate((values[: gone[0]], values[gone[0] + 1 :]))
-    stays = np.ones(len(values), dtype=bool)
-    stays[gone] = False
-    return values[stays]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..contracts import Array, IntArray, Matrix
 from ..data.table import column_of
 from . import series
 from .blocks import BlockGram
-from .products import less, quadratic_rows, used
+from .products import less, quadratic_rows, used, weighted
 
 FEW = 4  # columns up to which a downdate is a compiled loop instead of a matrix product
 MOST_ON = 0.8  # share of non-zero coefficients above which picking their samples out costs more than it saves
@@ -31,12 +31,14 @@ class SmoothKernel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SmoothGram(BlockGram):
-    """K = outer(A) with A from products of columns; `distance` says that A is minus half a squared distance."""
+    """K = outer(A) with A from products of columns."""
 
-    @property
-    @abstractmethod
-    def distance(self) -> bool:
-        """Whether A is minus half a squared distance, and outer is exp."""
+    distance: ClassVar[bool] = False  # A is minus half a squared distance, and outer is exp
+
+    @staticmethod
+    def summed(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+        """sum_j weights_j left_j right_j'."""
+        return weighted(left, weights, right)
 
     @abstractmethod
     def base(self, u: Array, v: Array) -> Array:
@@ -61,7 +63,7 @@ class SmoothGram(BlockGram):
     def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
         """K(without j) @ c by the series; where it does not converge, by one kernel matrix for each feature."""
         on = used(c)
-        A = self.own_inner[:, on] if Z is None else self.inner(self.weight, Z)[:, on]
+        A = self.own_inner[:, on] if Z is None else self.inner(Z)[:, on]
         others = None if Z is None else self.rows_of(Z)
         for part, values, sure in series.products(self._live_on(A, on), others, c[on]):
             unsure = np.flatnonzero(~sure)

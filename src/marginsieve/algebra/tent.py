@@ -79,24 +79,13 @@ class TentGram(BlockGram):
         """New rows (rows, n) as a block (p, rows) in the coordinates of the live features."""
         return self.tents.of_rows(Z, self.features)
 
-    def inner_of(self, product: Array) -> Array:
-        """A from a sum over the training rows."""
-        return self.divided(product)
-
-    def inner(self, weights: Array, Z: Matrix | None = None) -> Array:
-        """(rows, m): sum_j weights_j k_j."""
-        training = self.columns
-        return weighted(training if Z is None else self.rows_of(Z), weights, training)
-
     def outer(self, A: Array) -> Array:
         """A itself."""
         return A
 
-    def diagonal(self, Z: Matrix | None = None) -> Array:
-        """(rows,): K(x, x), the weights of what is observed."""
-        if Z is None:
-            return self.own_matrix.diagonal().copy()
-        return np.asarray(self.weight @ (self.rows_of(Z) < MISSING))
+    def diagonal_at(self, Z: Matrix) -> Array:
+        """(rows,): K(x, x) of new rows Z (rows, n), the weights of what is observed."""
+        return self.squares_of(self.rows_of(Z), self.weight)
 
     def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
         """K(without j) @ c: the whole less one column's part."""

@@ -5,10 +5,25 @@ Shapes: z (p, m) holds columns as rows, what comes back is a level number for ea
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ..contracts import Array, IntArray
+from ..contracts import Array, IntArray, TableView
 from ..solvers.jit import jit
+from ._columns import by_class_and_kind
+
+
+def by_level(
+    table: TableView, y: Array, weight: Array, of: Callable[[Array], Array], bins: int, cuts: str = "equal_frequency"
+) -> Array:
+    """(k, n): a score of counts (p, levels, 2) by class problem and column, of numbers after they are cut."""
+
+    def numbers(z: Array, label: Array, weight: Array) -> Array:
+        levels = mdl(z, (label > 0).astype(np.intp), weight) if cuts == "mdl" else equal_frequency(z, weight, bins)
+        return of(counts(levels, label, weight))
+
+    return by_class_and_kind(table, y, weight, numbers, lambda counted: float(of(counted[None])[0]))
 
 
 def equal_frequency(z: Array, weight: Array, bins: int) -> IntArray:

@@ -5,7 +5,6 @@ With more than two classes the scores of the one-vs-rest problems are added. Mis
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -13,16 +12,32 @@ from sklearn.base import BaseEstimator
 
 from ..contracts import KINDS, NUMBERS, Array, TableView
 from ..errors import InputError, listing, whole_number
-from . import _levels
 from ._clusters import coordinates, split
-from ._columns import Score, as_counts, by_class_and_kind
+from ._columns import as_counts
+from ._levels import by_level
 
 DIGITS = 12  # scores that agree so far are equal: logarithms in another order differ behind that
 CUTS = ("equal_frequency", "mdl")
 ROUNDS = 100  # of moving rows between pseudo-classes
 
 
-class SymmetricalUncertainty(BaseEstimator):
+class CutsNumbersMixin:
+    """A filter of levels: numbers are cut, categories have their own."""
+
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+
+    def __init__(self, cuts: str = "equal_frequency", bins: int = 5) -> None:
+        self.cuts = cuts
+        self.bins = bins
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        if self.cuts not in CUTS:
+            raise InputError(f"criterion: cuts is {self.cuts!r}; it must be one of {listing(CUTS)}")
+        whole_number("criterion", "bins", self.bins, 2)
+
+
+class SymmetricalUncertainty(CutsNumbersMixin, BaseEstimator):
     """2 (H(f) + H(c) - H(f, c)) / (H(f) + H(c)) between a column's levels and a class label, H the entropy in bits.
 
     The weight of a column is the sum over the labels of its share in that label's total over all columns.
@@ -52,16 +67,6 @@ class SymmetricalUncertainty(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
-
-    def __init__(self, cuts: str = "equal_frequency", bins: int = 5) -> None:
-        self.cuts = cuts
-        self.bins = bins
-
-    def check(self) -> None:
-        """Refuse parameters that make no sense."""
-        _check(self.cuts, self.bins)
-
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
         value = self.by_class(table, y, weight)
@@ -70,11 +75,10 @@ class SymmetricalUncertainty(BaseEstimator):
 
     def by_class(self, table: TableView, y: Array, weight: Array) -> Array:
         """(k, n): the symmetrical uncertainty with each label of the problem, in [0, 1]."""
-        numbers = _of_levels(_uncertainty, self.cuts, self.bins)
-        return by_class_and_kind(table, y, weight, numbers, lambda counts: float(_uncertainty(counts[None])[0]))
+        return by_level(table, y, weight, _uncertainty, self.bins, self.cuts)
 
 
-class Hellinger(BaseEstimator):
+class Hellinger(CutsNumbersMixin, BaseEstimator):
     """sqrt(1 - sum_b sqrt(p_b q_b)) between the two classes' shares p, q over the levels of a column.
 
     Class sizes do not enter.
@@ -101,21 +105,9 @@ class Hellinger(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
-
-    def __init__(self, cuts: str = "equal_frequency", bins: int = 5) -> None:
-        self.cuts = cuts
-        self.bins = bins
-
-    def check(self) -> None:
-        """Refuse parameters that make no sense."""
-        _check(self.cuts, self.bins)
-
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        numbers = _of_levels(_distance, self.cuts, self.bins)
-        distances = by_class_and_kind(table, y, weight, numbers, lambda counts: float(_distance(counts[None])[0]))
-        return np.asarray(distances.sum(axis=0))
+        return np.asarray(by_level(table, y, weight, _distance, self.bins, self.cuts).sum(axis=0))
 
 
 class DecomposedHellinger(BaseEstimator):
@@ -158,7 +150,7 @@ class DecomposedHellinger(BaseEstimator):
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         whole_number("criterion", "n_clusters", self.n_clusters)
-        _check(CUTS[0], self.bins)
+        whole_number("criterion", "bins", self.bins, 2)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -174,25 +166,6 @@ class DecomposedHellinger(BaseEstimator):
                 share = float(counts[part == k].sum() / counts[larger].sum())
                 total += share * hellinger(table.rows(rows), label[None, rows], weight[rows])
         return np.round(total, DIGITS)
-
-
-def _check(cuts: str, bins: int) -> None:
-    if cuts not in CUTS:
-        raise InputError(f"criterion: cuts is {cuts!r}; it must be one of {listing(CUTS)}")
-    whole_number("criterion", "bins", bins, 2)
-
-
-def _of_levels(of: Callable[[Array], Array], cuts: str, bins: int) -> Score:
-    """A score of blocks of numbers from one of counts (p, levels, 2)."""
-
-    def score(z: Array, label: Array, weight: Array) -> Array:
-        if cuts == "mdl":
-            levels = _levels.mdl(z, (label > 0).astype(np.intp), weight)
-        else:
-            levels = _levels.equal_frequency(z, weight, bins)
-        return of(_levels.counts(levels, label, weight))
-
-    return score
 
 
 def _bits(counts: Array) -> Array:

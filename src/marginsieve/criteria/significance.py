@@ -5,7 +5,6 @@ With more than two classes the scores of the one-vs-rest problems are added. Mis
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -14,9 +13,9 @@ from sklearn.base import BaseEstimator
 
 from ..contracts import CATEGORICAL, KINDS, NUMBERS, Array, TableView
 from ..errors import whole_number
-from . import _levels
-from ._columns import Score, by_block, by_class_and_kind, moments
+from ._columns import by_block, by_class_and_kind, moments
 from ._exact_test import log_p
+from ._levels import by_level
 
 LOG_10 = float(np.log(10.0))
 
@@ -74,8 +73,7 @@ class ChiSquare(BaseEstimator):
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        numbers = lambda z, label, weight: _chi_square(_counts(z, label, weight, self.bins))  # noqa: E731
-        return _of_both(table, y, weight, numbers, lambda counts: float(_chi_square(counts[None])[0]))
+        return np.asarray(by_level(table, y, weight, _chi_square, self.bins).sum(axis=0))
 
 
 class FisherExact(BaseEstimator):
@@ -101,8 +99,8 @@ class FisherExact(BaseEstimator):
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        numbers = lambda z, label, weight: np.array([_exact(t) for t in _counts(z, label, weight, 2)])  # noqa: E731
-        return _of_both(table, y, weight, numbers, _exact)
+        exact = by_level(table, y, weight, lambda counts: np.array([_exact(one) for one in counts]), 2)
+        return np.asarray(exact.sum(axis=0))
 
 
 class MixedTest(BaseEstimator):
@@ -130,14 +128,7 @@ class MixedTest(BaseEstimator):
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
         numbers = lambda z, label, weight: _t_significance(*_welch(z, label, weight))  # noqa: E731
-        return _of_both(table, y, weight, numbers, _exact, *CATEGORICAL)
-
-
-def _of_both(
-    table: TableView, y: Array, weight: Array, numbers: Score, categories: Callable[[Array], float], *kinds: str
-) -> Array:
-    """(n,): one test for columns of some kinds, another for the rest, added over the class problems."""
-    return np.asarray(by_class_and_kind(table, y, weight, numbers, categories, kinds or ("nominal",)).sum(axis=0))
+        return np.asarray(by_class_and_kind(table, y, weight, numbers, _exact, CATEGORICAL).sum(axis=0))
 
 
 def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
@@ -167,11 +158,6 @@ def _t_significance(t: Array, freedom: Array) -> Array:
         far = np.where(np.isfinite(far), far, special.log_ndtr(-np.abs(t)) + np.log(2.0))  # so many that t is normal
         p = special.betainc(a, 0.5, x)
         return np.asarray(-np.where(p > 1e-290, np.log(np.maximum(p, 1e-300)), far) / LOG_10)
-
-
-def _counts(z: Array, label: Array, weight: Array, bins: int) -> Array:
-    """(p, levels, 2): the weight of the positives and of the negatives in each level of each row of z (p, m)."""
-    return _levels.counts(_levels.equal_frequency(z, weight, bins), label, weight)
 
 
 def _chi_square(counts: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,9 +13,10 @@ from ..algebra import TentGram, tents
 from ..contracts import KINDS, Array, IntArray, TableView, is_sparse
 from ..data.table import Schema, as_frame, column_names
 from ..errors import InputError, listing
+from ._shared import KernelMixin
 
 
-class Clinical(BaseEstimator):
+class Clinical(KernelMixin, BaseEstimator):
     """K(x, z) = sum_j w_j k_j(x_j, z_j), every w_j = 1 / n at the start; k_j as in `clinical_kernel`.
 
     Each column is measured in units of its range over the training rows, so standardizing would change nothing and is
@@ -34,11 +35,9 @@ class Clinical(BaseEstimator):
     Clinical()
     """
 
-    kinds = frozenset(KINDS)
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
     missing = True
-    sparse = False
     additive = True
-    linear = False
     unit_free = True
 
     def __init__(self, average: bool = False) -> None:
@@ -48,10 +47,6 @@ class Clinical(BaseEstimator):
         """(n,) the feature weights to start from."""
         n = table.shape[1]
         return np.full(n, 1.0 if self.average else 1.0 / np.sqrt(n)) ** 2
-
-    def divisor(self, live: int) -> float:
-        """The number of live features where the kernel averages, else 1."""
-        return float(max(live, 1)) if self.average else 1.0
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> TentGram:
         """The Gram of some features of a table at weights (n,)."""

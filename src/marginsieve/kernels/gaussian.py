@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra import DistanceGram
-from ..contracts import NUMBERS, Array, IntArray, TableView
-from ._width import starting_weight
+from ..contracts import Array, IntArray, TableView
+from ._shared import KernelMixin, starting_weight
 
 
-class Gaussian(BaseEstimator):
+class Gaussian(KernelMixin, BaseEstimator):
     """K(x, z) = exp(-sum_j w_j (x_j - z_j)^2 / 2).
 
     Parameters
@@ -29,13 +29,6 @@ class Gaussian(BaseEstimator):
     Gaussian(width=0.1)
     """
 
-    kinds = NUMBERS
-    missing = False
-    sparse = False
-    additive = False
-    linear = False
-    unit_free = False
-
     def __init__(self, width: float | str = "auto", average: bool = False) -> None:
         self.width = width
         self.average = average
@@ -43,10 +36,6 @@ class Gaussian(BaseEstimator):
     def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
         """(n,) the feature weights to start from; rows count by their weight."""
         return starting_weight(table, self.width, self.average, sample_weight)
-
-    def divisor(self, live: int) -> float:
-        """The number of live features where the kernel averages, else 1."""
-        return float(max(live, 1)) if self.average else 1.0
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> DistanceGram:
         """The Gram of some features of a table at weights (n,)."""

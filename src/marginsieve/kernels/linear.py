@@ -6,10 +6,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra import LinearGram
-from ..contracts import NUMBERS, Array, IntArray, TableView
+from ..contracts import Array, IntArray, TableView
+from ._shared import KernelMixin
 
 
-class Linear(BaseEstimator):
+class Linear(KernelMixin, BaseEstimator):
     """K(x, z) = sum_j w_j x_j z_j, every w_j = 1 at the start.
 
     Parameters
@@ -25,12 +26,9 @@ class Linear(BaseEstimator):
     Linear(average=True)
     """
 
-    kinds = NUMBERS
-    missing = False
     sparse = True
     additive = True
     linear = True
-    unit_free = False
 
     def __init__(self, average: bool = False) -> None:
         self.average = average
@@ -38,10 +36,6 @@ class Linear(BaseEstimator):
     def start(self, table: TableView, sample_weight: Array | None = None) -> Array:  # noqa: ARG002
         """(n,) the feature weights to start from."""
         return np.ones(table.shape[1])
-
-    def divisor(self, live: int) -> float:
-        """The number of live features where the kernel averages, else 1."""
-        return float(max(live, 1)) if self.average else 1.0
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> LinearGram:
         """The Gram of some features of a table at weights (n,)."""

@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra import ProductGram
-from ..contracts import NUMBERS, Array, IntArray, TableView
+from ..contracts import Array, IntArray, TableView
 from ..errors import whole_number
-from ._width import starting_weight
+from ._shared import KernelMixin, starting_weight
 
 
-class Polynomial(BaseEstimator):
+class Polynomial(KernelMixin, BaseEstimator):
     """K(x, z) = (sum_j w_j x_j z_j + 1)^degree.
 
     Parameters
@@ -34,13 +34,6 @@ class Polynomial(BaseEstimator):
     Polynomial(degree=2)
     """
 
-    kinds = NUMBERS
-    missing = False
-    sparse = False
-    additive = False
-    linear = False
-    unit_free = False
-
     def __init__(self, degree: int = 3, width: float | str = "auto", average: bool = False) -> None:
         self.degree = degree
         self.width = width
@@ -53,10 +46,6 @@ class Polynomial(BaseEstimator):
     def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
         """(n,) the feature weights to start from; rows count by their weight."""
         return starting_weight(table, self.width, self.average, sample_weight)
-
-    def divisor(self, live: int) -> float:
-        """The number of live features where the kernel averages, else 1."""
-        return float(max(live, 1)) if self.average else 1.0
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> ProductGram:
         """The Gram of some features of a table at weights (n,)."""

@@ -63,12 +63,7 @@ class CSVC(BaseEstimator):
         return self.loo_on(gram.matrix(), solution, y, cost)
 
     def loo_on(
-        self,
-        K: Array,
-        solution: Solution,
-        y: Array,
-        cost: Array,
-        cost_without: Callable[[int], Array] | None = None,
+        self, K: Array, solution: Solution, y: Array, cost: Array, cost_without: Callable[[int], Array] | None = None
     ) -> Array:
         """The same on a kernel matrix, by warm starts.
 
@@ -77,12 +72,11 @@ class CSVC(BaseEstimator):
         leaves a one-class problem behind: its value is -y, the vote of the other class. `cost_without(i)` gives the
         costs that hold when sample i is gone, where they depend on class counts.
         """
-        m = len(y)
-        full = K @ solution.coef + solution.intercept
-        out, share = full.copy(), np.abs(solution.coef) / np.maximum(self.C * cost, 1e-300)
+        out = K @ solution.coef + solution.intercept
+        share = np.abs(solution.coef) / np.maximum(self.C * cost, 1e-300)
         has_free = bool(np.any((share > _smo.AT_BOUND) & (share < 1 - _smo.AT_BOUND)))
         alone = {label: int((y == label).sum()) == 1 for label in (-1.0, 1.0)}
-        for i in range(m):
+        for i in range(len(y)):
             if alone[float(y[i])]:
                 out[i] = -y[i]
                 continue

@@ -11,10 +11,10 @@ from ..algebra import ColumnView
 from ..contracts import Array, Matrix, Solution
 from ..errors import InputError, positive_number, whole_number
 from ..solvers import squared_hinge as _l1
-from ._leave_one_out import one_by_one
+from ._leave_one_out import OneByOneMixin
 
 
-class L1SVC(BaseEstimator):
+class L1SVC(OneByOneMixin, BaseEstimator):
     """A sparse linear machine with a separate cost for each sample; the intercept is not penalized.
 
     ::
@@ -55,8 +55,7 @@ class L1SVC(BaseEstimator):
 
     def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
-        factor, columns = np.sqrt(view.weight), view.by_rows
-        start = None
+        factor, columns, start = np.sqrt(view.weight), view.by_rows, None
         if warm is None and not np.isfinite(columns.sum()):
             raise InputError("the table holds values that are not finite or too large: use standardize=True")
         if warm is not None and warm.weights is not None:
@@ -69,10 +68,6 @@ class L1SVC(BaseEstimator):
     def decision(self, solution: Solution, view: ColumnView, Z: Matrix) -> Array:
         """f at the rows of Z."""
         return np.asarray(Z[:, view.features] @ solution.weights + solution.intercept)
-
-    def loo(self, solution: Solution, view: ColumnView, y: Array, cost: Array) -> Array:
-        """Each sample's decision value under the machine trained without it."""
-        return one_by_one(self, solution, view, y, cost)
 
     def first(self, view: ColumnView, y: Array, cost: Array) -> float:
         """The C above which some weight differs from 0."""

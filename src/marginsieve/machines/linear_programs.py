@@ -13,14 +13,14 @@ from ..contracts import Array, Matrix, Solution
 from ..errors import positive_number, whole_number
 from ..solvers import hinge_program as _hinge
 from ..solvers import ramp_descent as _ramp
-from ._leave_one_out import one_by_one
+from ._leave_one_out import OneByOneMixin
 
 HIGHEST = 1e9  # a C at which no weight enters is taken to be too high for any
 GUESSED: dict[str, Any] = {"bound": float("nan"), "status": "heuristic"}  # a local answer has no bound
 FALL = 1e-9  # of the objective: what counts as a fall
 
 
-class LinearProgramMixin:
+class LinearProgramMixin(OneByOneMixin):
     """What machines solved by linear programs share: they read columns; a category has a weight for each level."""
 
     needs = "columns"
@@ -32,10 +32,6 @@ class LinearProgramMixin:
     def decision(self, solution: Solution, view: ColumnView, Z: Matrix) -> Array:
         """f at the rows of Z."""
         return np.asarray(view.rows(Z) @ solution.expanded + solution.intercept)
-
-    def loo(self, solution: Solution, view: ColumnView, y: Array, cost: Array) -> Array:
-        """Each sample's decision value under the machine trained without it."""
-        return one_by_one(self, solution, view, y, cost)  # type: ignore[arg-type]
 
     def first(self, view: ColumnView, y: Array, cost: Array) -> float:
         """The C above which some weight differs from 0."""

@@ -11,10 +11,10 @@ from ..contracts import Array, Gram, Matrix, Solution
 from ..errors import InputError, positive_number, whole_number
 from ..solvers import kernel_weights as _mkl
 from ..solvers import smo as _smo
-from ._leave_one_out import one_by_one
+from ._leave_one_out import OneByOneMixin
 
 
-class MKL(BaseEstimator):
+class MKL(OneByOneMixin, BaseEstimator):
     """C-SVC on K = sum_f mu_f K_f, mu >= 0 and sum(mu) = 1 learned with it; K_f is the kernel of feature f alone.
 
     ::
@@ -80,10 +80,6 @@ class MKL(BaseEstimator):
         """(p,) mu of the gram's features."""
         assert solution.scale is not None
         return np.asarray(solution.scale[gram.features] ** 2)
-
-    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
-        """Each sample's decision value under the machine trained without it."""
-        return one_by_one(self, solution, gram, y, cost)
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""

@@ -71,15 +71,13 @@ class Sphere(BaseEstimator):
 
         The only target leaves nothing to describe: its value is +1, outside.
         """
-        K, out = gram.matrix(), np.empty(len(y))
+        K, out = gram.matrix(), np.ones(len(y))
         for i in range(len(y)):
             rest = cost.copy()
             rest[i] = 0.0
-            if not rest[y < 0].any():
-                out[i] = 1.0
-                continue
-            fold = self._solve(K, y, rest, solution.coef / -2.0)
-            out[i] = K[i] @ fold.coef + K[i, i] + fold.intercept
+            if rest[y < 0].any():
+                fold = self._solve(K, y, rest, solution.coef / -2.0)
+                out[i] = K[i] @ fold.coef + K[i, i] + fold.intercept
         return out
 
     def on_sphere(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:

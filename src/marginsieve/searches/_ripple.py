@@ -9,6 +9,8 @@ heaviest |S| + q of S and the q r heaviest of U.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,25 +19,22 @@ from ..contracts import Array, BoolArray, IntArray
 Fitness = Callable[[BoolArray], tuple[float, ...]]
 
 
+@dataclass(frozen=True)
 class Ripple:
     """Tuning of bit vectors (n,) by weights (n,); kept features are always in."""
 
-    def __init__(
-        self,
-        weight: Array,
-        kept: BoolArray,
-        factor: int,
-        batches: int,
-        fitness: Fitness,
-        rng: np.random.Generator,
-    ) -> None:
-        self.level = np.unique(weight, return_inverse=True)[1].astype(np.float64)  # equal weights share one
-        self.level[kept] += len(weight)
-        self.kept = kept
-        self.factor = factor
-        self.batches = batches
-        self.fitness = fitness
-        self.rng = rng
+    weight: Array
+    kept: BoolArray
+    factor: int
+    batches: int
+    fitness: Fitness
+    rng: np.random.Generator
+
+    @cached_property
+    def level(self) -> Array:
+        """(n,) the weights by rank, equal ones alike; kept features above all others."""
+        rank = np.unique(self.weight, return_inverse=True)[1].astype(np.float64)
+        return np.where(self.kept, rank + len(rank), rank)
 
     def tuned(self, bits: BoolArray, size: int) -> BoolArray:
         """So many features; where only some of equal weight are wanted, the fittest of a few random choices."""

@@ -63,9 +63,9 @@ class Backward(BaseEstimator):
             solutions = problem.solve(gram, warm=solutions)
             value = problem.score(gram, solutions)
             steps.append(step_of(left, solutions, since))
-            count = min(self._count(left), left - 1) if left > 1 else 1
-            ties = problem.ties(gram, solutions)
-            worst = worst_first(value, count, _kept(gram.features, problem.keep), ties)
+            count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))
+            kept = np.isin(gram.features, problem.keep) if len(problem.keep) else None
+            worst = worst_first(value, count, kept, problem.ties(gram, solutions))
             gone = gram.features[worst]
             scores[gone] = value[worst]
             order[left - count : left] = gone[::-1]
@@ -73,9 +73,6 @@ class Backward(BaseEstimator):
             if left == 0:
                 return Path(order, scores, tuple(steps), with_ties("all features were eliminated", problem))
             gram = gram.without(np.sort(gone) if count > 1 else gone)
-
-    def _count(self, left: int) -> int:
-        return drop_count(left, self.step, self.one_by_one_below)
 
 
 def drop_count(left: int, step: float | int, one_by_one_below: int) -> int:
@@ -98,10 +95,6 @@ def check_final(final: Any) -> None:
         raise InputError(f"search: final is {final!r}; it must be None or a machine such as CSVC()")
     if isinstance(final, Checked):
         final.check()
-
-
-def _kept(features: IntArray, keep: IntArray) -> BoolArray | None:
-    return np.isin(features, keep) if len(keep) else None
 
 
 def worst_first(value: Array, count: int, kept: BoolArray | None, ties: Array | None = None) -> IntArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from ..algebra import ColumnView
 from ..contracts import Array, FitsBudget, IntArray, Path, ProblemView, Solution, Step, StopInfo, is_sparse
@@ -29,6 +29,7 @@ BY_SAMPLE = 1000  # samples up to which each has a constant of its own
 DENSE = 50_000_000  # cells of a sparse table that may be unpacked
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class Budget(BaseEstimator):
     """The smallest objective of the machine over all sets of features with a total cost of at most `budget`.
 
@@ -67,19 +68,11 @@ class Budget(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset()
     multiclass = False  # a budget is shared by the weights of one machine
 
-    def __init__(
-        self,
-        budget: float = 10,
-        solver: str = "daks",
-        feature_costs: Mapping[str, float] | Sequence[float] | None = None,
-        shakes: int = 10,
-        time_limit: float | None = None,
-    ) -> None:
-        self.budget = budget
-        self.solver = solver
-        self.feature_costs = feature_costs
-        self.shakes = shakes
-        self.time_limit = time_limit
+    budget: float = 10
+    solver: str = "daks"
+    feature_costs: Mapping[str, float] | Sequence[float] | None = None
+    shakes: int = 10
+    time_limit: float | None = None
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
@@ -113,8 +106,7 @@ class Budget(BaseEstimator):
         for name, cost in costs.items():
             if isinstance(cost, bool) or not isinstance(cost, (int, float, np.number)) or not 0 <= cost < np.inf:
                 raise InputError(f"search: feature_costs of {name!r} is {cost!r}; it must be a number of 0 or more")
-        search: Budget = clone(self).set_params(feature_costs={name: float(cost) for name, cost in costs.items()})
-        return search
+        return replace(self, feature_costs={name: float(cost) for name, cost in costs.items()})
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
         """The chosen features by the size of their weight, then the others by their gradient at zero weight."""

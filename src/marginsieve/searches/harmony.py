@@ -5,11 +5,12 @@ from __future__ import annotations
 import numbers
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from ..contracts import BoolArray, IntArray, Path, ProblemView, StopInfo, Trials
 from ..errors import InputError, listing, positive_number, whole_number
@@ -26,6 +27,7 @@ TUNINGS = ("batches", "literal")
 MOST_LITERAL = 200  # features up to which the vectors may be tuned one feature at a time
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class Harmony(BaseEstimator):
     """SYMON: harmony search over subsets of d features; their fitness is the machine's score on validation rows.
 
@@ -92,37 +94,20 @@ class Harmony(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True
 
-    def __init__(
-        self,
-        d: Any = 0.2,
-        ripple: int = 1,
-        pool: float | None = None,
-        memory: int = 35,
-        improvisations: int = 200,
-        hmcr: float = 0.75,
-        par: tuple[float, float] = (0.45, 0.9),
-        hmcr_reading: str = "usual",
-        par_reading: str = "falling",
-        metric: Any = "g_mean",
-        size_penalty: float = 0.0,
-        tuning: str = "batches",
-        batches: int = 8,
-        validation: float = 0.3,
-    ) -> None:
-        self.d = d
-        self.ripple = ripple
-        self.pool = pool
-        self.memory = memory
-        self.improvisations = improvisations
-        self.hmcr = hmcr
-        self.par = par
-        self.hmcr_reading = hmcr_reading
-        self.par_reading = par_reading
-        self.metric = metric
-        self.size_penalty = size_penalty
-        self.tuning = tuning
-        self.batches = batches
-        self.validation = validation
+    d: Any = 0.2
+    ripple: int = 1
+    pool: float | None = None
+    memory: int = 35
+    improvisations: int = 200
+    hmcr: float = 0.75
+    par: tuple[float, float] = (0.45, 0.9)
+    hmcr_reading: str = "usual"
+    par_reading: str = "falling"
+    metric: Any = "g_mean"
+    size_penalty: float = 0.0
+    tuning: str = "batches"
+    batches: int = 8
+    validation: float = 0.3
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
@@ -154,13 +139,11 @@ class Harmony(BaseEstimator):
 
     def for_columns(self, names: Sequence[str]) -> Harmony:
         """The same with counts in the place of shares of all the table's columns."""
-        search: Harmony = clone(self).set_params(d=self._sizes(len(names)))
-        return search
+        return replace(self, d=self._sizes(len(names)))
 
     def for_size(self, count: int) -> Harmony:
         """The same for subsets of this size."""
-        search: Harmony = clone(self).set_params(d=count)
-        return search
+        return replace(self, d=count)
 
     @property
     def held_out_share(self) -> float:

@@ -62,8 +62,9 @@ class LearnedPath(BaseEstimator):
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Of n values of C, what enters at the k-th scores n - k + 1, what never enters its gradient, below 1."""
-        view, machine = problem.view(), entering(problem)
-        prices = self._prices(problem)
+        view, machine = problem.view(), problem.machine
+        assert isinstance(machine, EntersFeatures)
+        prices = self._prices(problem, machine)
         entered, size = np.zeros(len(view.features)), np.zeros(len(view.features))
         steps: dict[int, Step] = {}
         solutions: tuple[Solution, ...] | None = None
@@ -72,7 +73,7 @@ class LearnedPath(BaseEstimator):
             at = problem.with_machine(clone(machine).set_params(C=float(price)))
             solutions = at.solve(view, solutions)
             problem.count(at)
-            weight = _size(solutions)
+            weight = np.sum([np.abs(one.weights) for one in solutions if one.weights is not None], axis=0)
             new = (weight > 0) & (entered == 0)
             entered[new], size[new] = len(prices) - k, weight[new]
             live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left
@@ -88,25 +89,16 @@ class LearnedPath(BaseEstimator):
         kept = np.isin(np.arange(len(score)), problem.keep)
         order: IntArray = worst_first(score, len(score), kept, np.where(entered > 0, size, gradient))[::-1]
         walked = tuple(steps[count] for count in sorted(steps, reverse=True))
-        return Path(order, score, walked, self._reason(entered), stop=stop)
+        count = int(np.count_nonzero(entered))
+        reason = f"{count} of {len(entered)} features entered up to the largest C; the others follow by their gradient"
+        return Path(order, score, walked, reason, stop=stop)
 
-    def _prices(self, problem: ProblemView) -> Array:
+    def _prices(self, problem: ProblemView, machine: EntersFeatures) -> Array:
         """The values of C; the one at which the first feature enters has nothing to rank and is not looked at."""
-        view, machine = problem.view(), entering(problem)
-        first = machine.C
+        view, first = problem.view(), machine.C
         if self.points > 2:  # of two points only the machine's own is looked at
             first = min(machine.first(view, y, cost) for y, cost in zip(problem.y, problem.cost, strict=True))
         return np.geomspace(first, machine.C, self.points)[1:] if first < machine.C else np.array([machine.C])
-
-    def _reason(self, entered: Array) -> str:
-        count = int(np.count_nonzero(entered))
-        return f"{count} of {len(entered)} features entered up to the largest C; the others follow by their gradient"
-
-
-def entering(problem: ProblemView) -> EntersFeatures:
-    """The machine, which chooses features itself."""
-    assert isinstance(problem.machine, EntersFeatures)
-    return problem.machine
 
 
 def _stop(size: int, emptied: bool) -> StopInfo:
@@ -114,8 +106,3 @@ def _stop(size: int, emptied: bool) -> StopInfo:
     if emptied:
         return StopInfo(size, f"no feature has a weight at this C ({size} kept): raise C", emptied=True)
     return StopInfo(size, f"{size} features have a weight at the machine's C")
-
-
-def _size(solutions: tuple[Solution, ...]) -> Array:
-    """(p,): the weights' sizes, summed over the class problems."""
-    return np.asarray(np.sum([np.abs(s.weights) for s in solutions if s.weights is not None], axis=0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ CHOICES = {
 }
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class PenalizedScaling(BaseEstimator):
     """KP: scale the features, penalize the scale, drop features whose factor becomes small.
 
@@ -103,43 +104,23 @@ class PenalizedScaling(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset()
     multiclass = True
 
-    def __init__(
-        self,
-        update: str = "multiplicative",
-        direction: str = "min-max",
-        stop: str = "ranking",
-        penalty: str = "concave",
-        C2: float = 1.0,
-        beta: float | None = None,
-        scaled: bool = True,
-        step: float | int = 0.2,
-        one_by_one_below: int = 10,
-        moves: int = 3,
-        rate: float | None = None,
-        eps: float = 0.25,
-        cap: float = 4.0,
-        tol: float = 1e-3,
-        max_iter: int = 200,
-        inner: int = 3,
-        refit: str = "learned",
-    ) -> None:
-        self.update = update
-        self.direction = direction
-        self.stop = stop
-        self.penalty = penalty
-        self.C2 = C2
-        self.beta = beta
-        self.scaled = scaled
-        self.step = step
-        self.one_by_one_below = one_by_one_below
-        self.moves = moves
-        self.rate = rate
-        self.eps = eps
-        self.cap = cap
-        self.tol = tol
-        self.max_iter = max_iter
-        self.inner = inner
-        self.refit = refit
+    update: str = "multiplicative"
+    direction: str = "min-max"
+    stop: str = "ranking"
+    penalty: str = "concave"
+    C2: float = 1.0
+    beta: float | None = None
+    scaled: bool = True
+    step: float | int = 0.2
+    one_by_one_below: int = 10
+    moves: int = 3
+    rate: float | None = None
+    eps: float = 0.25
+    cap: float = 4.0
+    tol: float = 1e-3
+    max_iter: int = 200
+    inner: int = 3
+    refit: str = "learned"
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Later dropped features rank higher; within one drop, those with the larger last factor."""

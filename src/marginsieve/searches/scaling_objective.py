@@ -88,7 +88,10 @@ class Objective:
 
     def at(self, before: ScaledPoint, e: Array, stay: IntArray | None = None) -> ScaledPoint:
         """The machine solved at other factors of the same features, or of some of them (places in `before.live`)."""
-        gram = self._gram(before, e, stay)
+        features = before.live if stay is None else before.live[stay]
+        weight = self.problem.feature_weight.copy()
+        weight[features] = (e * self._root(len(features))) ** 2
+        gram = before.gram.rescaled(weight, None if stay is None else features)
         solutions = self.problem.solve(gram, before.solutions)
         J = _total(solutions)
         return ScaledPoint(gram, e, solutions, J, self._value(J, e, gram.features))
@@ -127,12 +130,6 @@ class Objective:
         V = self.contrast[live]
         spread = 2.0 * point.e * V / max(float(point.e**2 @ V), TINY)
         return np.asarray(J / max(point.J, TINY) - spread + self.penalty.slope(point.e, live))
-
-    def _gram(self, before: ScaledPoint, e: Array, stay: IntArray | None) -> Gram:
-        features = before.live if stay is None else before.live[stay]
-        weight = self.problem.feature_weight.copy()
-        weight[features] = (e * self._root(len(features))) ** 2
-        return before.gram.rescaled(weight, None if stay is None else features)
 
     def _root(self, live: int) -> float:
         """What turns the root of a weight in the kernel into that of a feature weight, before the divisor."""

@@ -17,8 +17,7 @@ class DampedBFGS:
     its inverse is the two-loop recursion over the pairs (p_k, r_k). k updates take 4 k n numbers.
     """
 
-    def __init__(self, eta: float = ETA) -> None:
-        self.eta = eta
+    def __init__(self) -> None:
         self._pairs: list[tuple[Array, Array, float]] = []  # p, r, 1 / p'r
         self._parts: list[tuple[Array, Array]] = []  # a, b
 
@@ -48,7 +47,7 @@ class DampedBFGS:
         curve, seen = float(p @ Bp), float(p @ q)
         if curve <= 0.0:
             return
-        theta = 1.0 if seen >= self.eta * curve else (1.0 - self.eta) * curve / (curve - seen)
+        theta = 1.0 if seen >= ETA * curve else (1.0 - ETA) * curve / (curve - seen)
         r = theta * q + (1.0 - theta) * Bp
         slope = float(p @ r)
         self._pairs.append((p, r, 1.0 / slope))

@@ -56,8 +56,6 @@ class Proved:
     bound: float
     gap: float
     status: str  # "optimal" or "limit"
-    nodes: int
-    bounds: Bounds
     clock: bool
 
 
@@ -92,28 +90,21 @@ class _Relaxed:
         self.d, self.m, self.y, self.X = d, m, y, X
         yX = y[:, None] * X
         slope = np.where(bounds.fixed, 1.0, 0.5 * bounds.M)
-        cover: Any = sparse.hstack(
-            [sparse.csr_array(part) for part in (yX, -yX, y[:, None])] + [sparse.diags_array(slope)]
-        )
-        ones = np.ones(d)
-        cutoff = np.concatenate([ones, ones, [0.0], top])
-        norm = np.concatenate([ones, ones, [0.0], np.zeros(m)])
-        rows: list[Any] = [cover, cutoff[None], norm[None]]
-        lower: list[Any] = [np.ones(m), [-np.inf], [-np.inf]]
-        upper: list[Any] = [np.full(m, np.inf), [UB * (1 + 1e-6) + 1e-9], [bounds.norm]]
+        blocks: list[Any] = [sparse.csr_array(part) for part in (yX, -yX, y[:, None])]
+        cover = sparse.hstack([*blocks, sparse.diags_array(slope)], format="csr")
+        rows, upper = [self.vector(1.0, 1.0, t=top), self.vector(1.0, 1.0)], [UB * (1 + 1e-6) + 1e-9, bounds.norm]
         if len(np.unique(bounds.U)) > 1:  # links and budget, projected on w
             share = (ramp.cost / np.maximum(bounds.U, GONE))[ramp.owner]
-            rows.append(np.concatenate([share, share, [0.0], np.zeros(m)])[None])
-            lower.append([-np.inf])
-            upper.append([ramp.budget])
+            rows.append(self.vector(share, share))
+            upper.append(ramp.budget)
         U = bounds.U[ramp.owner]
         self.program = Program(
             np.zeros(2 * d + 1 + m),
             np.concatenate([np.zeros(2 * d), [bounds.low], np.zeros(m)]),
             np.concatenate([U, U, [bounds.high], np.full(m, ramp.top)]),
-            sparse.vstack([sparse.csr_array(row) for row in rows]),
-            np.concatenate(lower),
-            np.concatenate(upper),
+            sparse.vstack([cover, sparse.csr_array(np.array(rows))]),
+            np.concatenate([np.ones(m), np.full(len(rows), -np.inf)]),
+            np.concatenate([np.full(m, np.inf), upper]),
             primal=d > m,
         )
 
@@ -125,9 +116,9 @@ class _Relaxed:
             return answer.status, np.inf
         return "optimal", -answer.value + SAFETY * max(1.0, abs(answer.value))
 
-    def vector(self, p: Array | float = 0.0, q: Array | float = 0.0, b: float = 0.0) -> Array:
-        out = np.zeros(2 * self.d + 1 + self.m)
-        out[: self.d], out[self.d : 2 * self.d], out[2 * self.d] = p, q, b
+    def vector(self, p: Array | float = 0.0, q: Array | float = 0.0, b: float = 0.0, t: Array | float = 0.0) -> Array:
+        d, out = self.d, np.empty(2 * self.d + 1 + self.m)
+        out[:d], out[d : 2 * d], out[2 * d], out[2 * d + 1 :] = p, q, b, t
         return out
 
     def slack(self, i: int) -> float:
@@ -182,12 +173,8 @@ def _features(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
         if clock.out():
             break
         columns = (ramp.owner == j).astype(float)
-        if columns.sum() > 1:
-            U[j] = min(U[j], relaxed.largest(relaxed.vector(columns, columns))[1])
-        else:
-            U[j] = min(
-                U[j], max(relaxed.largest(relaxed.vector(p=columns))[1], relaxed.largest(relaxed.vector(q=columns))[1])
-            )
+        sides = ((columns, columns),) if columns.sum() > 1 else ((columns, 0.0), (0.0, columns))
+        U[j] = min(U[j], max(relaxed.largest(relaxed.vector(p, q))[1] for p, q in sides))
     return replace(bounds, U=np.where(U <= GONE, 0.0, U))
 
 
@@ -238,7 +225,7 @@ def solve(
     bounds = tightened(ramp, first_bounds(ramp, start.F), start.F, rounds, by_sample, clock.part(0.5))
     if bounds.norm <= GONE or not (bounds.U > GONE).any():
         best = better([ramp.flat(), start])
-        return _proved(ramp, bounds, best, ramp.flat().F, min(bounds.norm, GONE * len(bounds.U)), limits)
+        return _proved(ramp, best, ramp.flat().F, min(bounds.norm, GONE * len(bounds.U)), limits.gap)
     whole = Whole(ramp, bounds)
     answer = whole.solve(start, replace(limits, seconds=clock.left()))
     if answer.status in ("infeasible", "unbounded"):
@@ -252,24 +239,15 @@ def solve(
         if ramp.fits(features):
             best = better([start, on(ramp, features, marked), on(ramp, features)])
     small = GONE * int((bounds.U <= GONE).sum())
-    return _proved(ramp, bounds, best, answer.bound, small, limits, answer)
+    return _proved(ramp, best, answer.bound, small, limits.gap, answer.clock)
 
 
-def _proved(
-    ramp: Ramp,
-    bounds: Bounds,
-    best: RampPoint,
-    below: float,
-    small: float,
-    limits: Limits,
-    answer: Answer | None = None,
-) -> Proved:
+def _proved(ramp: Ramp, best: RampPoint, below: float, small: float, least_gap: float, clock: bool = False) -> Proved:
     """No point without the features that are gone is below `below`; their weights, `small` in all, change little."""
     change = small * float(ramp.data.top @ np.abs(ramp.data.X).max(axis=1, initial=0.0))
     bound = max(0.0, min(below - change, best.F))
     gap = (best.F - bound) / max(best.F, 1e-300)
-    nodes, clock = (0, False) if answer is None else (answer.nodes, answer.clock)
-    return Proved(best, bound, gap, "optimal" if gap <= limits.gap else "limit", nodes, bounds, clock)
+    return Proved(best, bound, gap, "optimal" if gap <= least_gap else "limit", clock)
 
 
 class Whole:
@@ -295,8 +273,9 @@ class Whole:
         U = bounds.U[ramp.owner]
         integer = np.zeros(self.sizes[-1], dtype=bool)
         integer[self.sizes[3] : self.sizes[5 if whole_features else 4]] = True
+        self.cost = np.concatenate([np.ones(2 * d), [0.0], top, 2.0 * top[self.free], np.zeros(n)])
         self.program = Program(
-            np.concatenate([np.ones(2 * d), [0.0], top, 2.0 * top[self.free], np.zeros(n)]),
+            self.cost,
             np.concatenate([np.zeros(2 * d), [bounds.low], np.zeros(m + k + n)]),
             np.concatenate([U, U, [bounds.high], np.full(m, ramp.top), np.ones(k), (bounds.U > GONE).astype(float)]),
             sparse.block_array(parts),
@@ -327,14 +306,10 @@ class Whole:
 
     def better_with(self, features: IntArray, value: float) -> None:
         """Only points below a value that have one of these features."""
-        d, n = self.ramp.data.X.shape[1], len(self.ramp.cost)
-        top = self.ramp.data.top
-        worth = np.concatenate([np.ones(2 * d), [0.0], top, 2.0 * top[self.free], np.zeros(n)])
         one = np.zeros(self.sizes[-1])
         one[self.sizes[4] + features] = 1.0
-        self.program.add_rows(
-            sparse.csr_array(np.vstack([worth, one])), np.array([-np.inf, 1.0]), np.array([value, np.inf])
-        )
+        rows = sparse.csr_array(np.vstack([self.cost, one]))
+        self.program.add_rows(rows, np.array([-np.inf, 1.0]), np.array([value, np.inf]))
 
     def chosen(self, x: Array) -> tuple[IntArray, BoolArray]:
         """The features and the samples left out of an answer."""

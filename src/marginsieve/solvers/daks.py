@@ -4,7 +4,7 @@ Every sample is out (its z is 1), in (0) or doubtful (z is to be found), every f
 Phase 1 is a good point and the other points at which swaps ended on the way. Phase 2 solves the program without a whole
 budget for the doubtful samples, ranks the features by weight and then by pull, and solves the program on a kernel:
 the features of the points seen, which local optima share in part and an exact program recombines, and the best ranked.
-Phase 3 adds the next features of the ranking, bucket by bucket, and asks for a better point that uses one of them.
+Phase 3 adds the next features of the ranking, a bucket, and asks for a better point that uses one of them.
 After each answer the samples' states follow it, and a descent and swaps polish it. Before each pass random changes find
 further points: where a program is dear, a pass may be all that there is time for.
 
@@ -14,7 +14,6 @@ tightened on the small program itself, which is why it is solved in a second whe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +30,6 @@ IN, OUT, DOUBTFUL = 0, 1, 2
 PASSES = 5  # of phases 2 and 3
 IDLE = 3  # of them without a better point: it ends
 GROWING = 1  # passes with a ranking and a phase 3
-BUCKETS = 1  # of phase 3 in a pass
 SHAKES = 60  # random changes before a pass, at most
 WORK = 17_000  # linear programs after which they end, fewer the more samples there are
 SAMPLES = 400  # half as many at so many
@@ -39,9 +37,7 @@ GOOD = 1.3  # points up to so many times the best one propose features for the k
 LARGEST = 30  # features in a kernel that the points seen propose
 RANKED = 10  # and that the ranking does
 RELAXED = 60  # features of the program without a whole budget
-GROWTH = 1.35  # of a bucket after an easy one
-EASY = 10  # nodes: a program that ends within them was easy
-FORGOTTEN = 2  # answers without a feature after which it leaves the kernel; with the same z, after which that is fixed
+AGREEING = 2  # answers with the same z after which that is fixed
 CELLS = 4e5  # nodes times cells of the program's matrix
 STRICT = 1e-6  # of the objective: what a better point must be better by
 
@@ -50,12 +46,12 @@ def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Gen
     """A point that is no worse than the start; `seen` are the points met on the way to it."""
     programs = WORK / (1.0 + len(ramp.data.y) / SAMPLES)
     search, idle = _Kernels(ramp, start, list(seen), clock), 0
-    for _ in range(PASSES):
+    for k in range(PASSES):
         if clock.out() or idle == IDLE:
             break
         before = search.best
         search.best = shaken(ramp, search.best, SHAKES, rng, clock, search.seen, programs)
-        search.one_pass()
+        search.one_pass(k < GROWING)
         if search.best is not before:
             search.best = swapped(ramp, search.best, clock)
         idle = idle + 1 if search.best is before else 0
@@ -69,7 +65,6 @@ class _Kernels:
         self.ramp, self.best, self.seen, self.clock = ramp, start, seen, clock
         self.state = self._states(start)
         self.answers: list[RampPoint] = []
-        self.easy, self.passes = False, 0
 
     def _states(self, point: RampPoint) -> IntArray:
         """Out where a sample is left out, doubtful where it lies on the wrong side, else in."""
@@ -77,18 +72,15 @@ class _Kernels:
         near = (outside >= 1.0) & (outside <= 2.0) & self.ramp.ramp
         return np.where(point.marked, OUT, np.where(near, DOUBTFUL, IN))
 
-    def one_pass(self) -> None:
-        """Phase 2, whose kernel the ranking fills in the first passes, and phase 3, which goes on with it."""
-        self.passes += 1
+    def one_pass(self, growing: bool) -> None:
+        """Phase 2, whose kernel the ranking fills where it is `growing`, and phase 3, which goes on with it."""
         self.state = np.where(self.state == DOUBTFUL, DOUBTFUL, self._states(self.best))
-        order = self._ranked() if self.passes <= GROWING else np.empty(0, dtype=np.intp)
+        order = self._ranked() if growing else np.empty(0, dtype=np.intp)
         kernel = np.union1d(self._proposed(), order[:RANKED]).astype(np.intp)
         self._solve(kernel, None)
-        for bucket in self._buckets(order, kernel):
-            if self.clock.out():
-                return
-            self._solve(kernel, bucket)
-            kernel = self._without_forgotten(np.union1d(kernel, np.intersect1d(bucket, self.best.features)))
+        bucket = order[~np.isin(order, kernel)][: max(len(kernel), 1)]
+        if len(bucket) and not self.clock.out():
+            self._solve(kernel, np.sort(bucket))
 
     def _proposed(self) -> IntArray:
         """The features of the points seen, the best points' first, the best one's in any case."""
@@ -98,14 +90,6 @@ class _Kernels:
                 break
             chosen |= dict.fromkeys(point.features.tolist())
         return np.array(sorted(chosen), dtype=np.intp)
-
-    def _buckets(self, order: IntArray, kernel: IntArray) -> Iterator[IntArray]:
-        rest, size = order[~np.isin(order, kernel)], max(len(kernel), 1)
-        for _ in range(BUCKETS):
-            if len(rest):
-                yield np.sort(rest[:size])
-            rest = rest[size:]
-            size = int(np.ceil(GROWTH * size)) if self.easy else size
 
     def _ranked(self) -> IntArray:
         """The features that could enter: those with a weight in the program without a budget first, then by pull."""
@@ -178,7 +162,6 @@ class _Kernels:
         except SolverError:
             return None  # a program that cannot be solved proposes nothing
         self.clock.cut = self.clock.cut or answer.clock
-        self.easy = answer.nodes <= EASY and answer.status in ("optimal", "infeasible")
         return None if answer.x is None else program.chosen(answer.x)
 
     def _inside(self, features: IntArray, rows: IntArray) -> RampPoint:
@@ -197,7 +180,7 @@ class _Kernels:
         if not ramp.fits(features):
             return
         point = better([on(ramp, features, marked), on(ramp, features, self.best.marked)])
-        self.answers = [*self.answers, point][-FORGOTTEN:]
+        self.answers = [*self.answers, point][-AGREEING:]
         if self.best.F - FALL * max(1.0, self.best.F) > point.F:
             self.best = swapped(ramp, point, self.clock)
             self.seen.append(self.best)
@@ -210,17 +193,10 @@ class _Kernels:
         state = self.state.copy()
         state[(self.state == IN) & (outside >= 1.0)] = DOUBTFUL
         state[(self.state == OUT) & (outside <= 1.0)] = DOUBTFUL
-        if len(self.answers) == FORGOTTEN:
+        if len(self.answers) == AGREEING:
             out: Array = np.array([answer.marked for answer in self.answers])
             state[(self.state == DOUBTFUL) & out.all(axis=0)] = OUT
             state[(self.state == DOUBTFUL) & ~out.any(axis=0)] = IN
         state[(state == IN) & self.best.marked] = DOUBTFUL  # the best point is a point of the next program
         state[(state == OUT) & ~self.best.marked] = DOUBTFUL
         return state
-
-    def _without_forgotten(self, kernel: IntArray) -> IntArray:
-        """The kernel without the features that none of the last answers had; the best point's stay."""
-        if len(self.answers) < FORGOTTEN:
-            return kernel.astype(np.intp)
-        seen = np.concatenate([answer.features for answer in self.answers] + [self.best.features])
-        return kernel[np.isin(kernel, seen)].astype(np.intp)

@@ -6,7 +6,6 @@ min  cost'x    subject to  row_lower <= A x <= row_upper,  lower <= x <= upper, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,9 @@ from scipy import sparse
 from ..contracts import Array, BoolArray, IntArray, is_sparse
 from ..errors import SolverError
 
-INFINITY = float("inf")
+STATES = {"kOptimal": "optimal", "kUnbounded": "unbounded"}  # HiGHS's ways to end, in our words
+STATES |= dict.fromkeys(("kInfeasible", "kUnboundedOrInfeasible"), "infeasible")
+STATES |= dict.fromkeys(("kIterationLimit", "kTimeLimit", "kSolutionLimit", "kObjectiveBound", "kInterrupt"), "limit")
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,6 @@ class Answer:
     value: float
     bound: float  # no feasible point is below
     row_dual: Array | None
-    iterations: int
-    nodes: int
     clock: bool
 
 
@@ -69,16 +68,13 @@ class Program:
         else:
             self._set("presolve", "off")  # small programs, solved again and again from the last basis
             self._set("simplex_strategy", 4 if primal else 1)
-        begins, places, values = _by_row(A)
         lp: Any = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = len(cost), len(row_lower)
         lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
         lp.row_lower_, lp.row_upper_ = row_lower, row_upper
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         matrix = lp.a_matrix_
-        matrix.start_ = begins
-        matrix.index_ = places
-        matrix.value_ = values
+        matrix.format_ = highspy.MatrixFormat.kRowwise
+        matrix.start_, matrix.index_, matrix.value_ = _by_row(A)
         if self.whole:
             kind = highspy.HighsVarType
             lp.integrality_ = [kind.kInteger if one else kind.kContinuous for one in np.asarray(integer)]
@@ -129,15 +125,13 @@ class Program:
         solution = self._h.getSolution()
         feasible = state == "optimal" or (state == "limit" and info.primal_solution_status == 2)  # 2: feasible
         has_point = bool(solution.value_valid) and feasible
-        value = float(info.objective_function_value) if has_point else INFINITY
+        value = float(info.objective_function_value) if has_point else np.inf
         return Answer(
             state,
             np.array(solution.col_value) if has_point else None,
             value,
-            float(info.mip_dual_bound) if self.whole else (value if state == "optimal" else -INFINITY),
+            float(info.mip_dual_bound) if self.whole else (value if state == "optimal" else -np.inf),
             np.array(solution.row_dual) if has_point and solution.dual_valid else None,
-            max(int(info.simplex_iteration_count), 0),
-            max(int(info.mip_node_count), 0) if self.whole else 0,
             status == self._highspy.HighsModelStatus.kTimeLimit,
         )
 
@@ -169,9 +163,8 @@ class Program:
         return False
 
     def _state_of(self, status: Any) -> str:
-        names = _names()
-        if status in names:
-            return names[status]
+        if status.name in STATES:
+            return STATES[status.name]
         raise SolverError(
             f"HiGHS ended with {self._h.modelStatusToString(status)!r} on a program of {self._h.getNumCol()} columns "
             f"and {self.rows} rows: rescale the table (standardize=True), or lower C"
@@ -179,7 +172,7 @@ class Program:
 
     def _limit(self, limits: Limits) -> None:
         whole = 2**31 - 1
-        self._set("time_limit", INFINITY if limits.seconds is None else self._h.getRunTime() + limits.seconds)
+        self._set("time_limit", np.inf if limits.seconds is None else self._h.getRunTime() + limits.seconds)
         if not self.whole:
             self._set("simplex_iteration_limit", whole if limits.iterations is None else limits.iterations)
             return
@@ -195,16 +188,6 @@ class Program:
     def _check(self, status: Any, what: str) -> None:
         if status == self._highspy.HighsStatus.kError:
             raise SolverError(f"HiGHS could not {what}")
-
-
-@cache
-def _names() -> dict[Any, str]:
-    """HiGHS's ways to end, in our words."""
-    from highspy import HighsModelStatus as Kinds
-
-    cut = (Kinds.kIterationLimit, Kinds.kTimeLimit, Kinds.kSolutionLimit, Kinds.kObjectiveBound, Kinds.kInterrupt)
-    infeasible = dict.fromkeys((Kinds.kInfeasible, Kinds.kUnboundedOrInfeasible), "infeasible")
-    return {Kinds.kOptimal: "optimal", Kinds.kUnbounded: "unbounded", **infeasible, **dict.fromkeys(cut, "limit")}
 
 
 def _by_row(A: Any) -> tuple[Any, Any, Array]:

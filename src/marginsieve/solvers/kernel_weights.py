@@ -156,11 +156,13 @@ class _Search:
 
     def along(self, here: WeightedPoint, some: IntArray, d: Array, promised: float) -> tuple[WeightedPoint, float]:
         """The best point met along d and its distance: a model that is too stiff is followed further than it says."""
-        best, length, longest = here, 1.0, _longest(here.mu[some], d)
+        best, length, down = here, 1.0, d < 0
+        longest = float(np.min(here.mu[some][down] / -d[down])) if down.any() else 1.0  # to the edge of the simplex
         while self.machines < self.limit:
             mu = here.mu.copy()
             mu[some] += length * d
-            there = self.at(_cleaned(mu), best.c)
+            mu[mu < ZERO] = 0.0
+            there = self.at(mu / mu.sum(), best.c)
             if there.J >= best.J:
                 break
             best = there
@@ -201,12 +203,6 @@ def solve(base: Base, y: Array, top: Array, mu: Array | None, c: Array, tol: flo
     return _Search(base, y, top, tol, limit).run(mu, c)
 
 
-def _longest(mu: Array, d: Array) -> float:
-    """How many times d fits between mu and the edge of the simplex."""
-    down = d < 0
-    return float(np.min(mu[down] / -d[down])) if down.any() else 1.0
-
-
 def _first(base: Base, y: Array, top: Array) -> Array:
     """Equal weights for the features in which the two classes' means are furthest apart."""
     side = np.where(y > 0, top, 0.0), np.where(y < 0, top, 0.0)
@@ -215,11 +211,6 @@ def _first(base: Base, y: Array, top: Array) -> Array:
     mu = np.zeros(base.p)
     mu[best] = 1.0 / len(best)
     return mu
-
-
-def _cleaned(mu: Array) -> Array:
-    mu = np.where(mu < ZERO, 0.0, mu)
-    return np.asarray(mu / mu.sum())
 
 
 def hinge(f: Array, y: Array, top: Array) -> float:

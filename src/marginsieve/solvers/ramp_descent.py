@@ -57,10 +57,9 @@ class Ramp:
         return len(self.owner) == len(self.cost) and bool((self.owner == np.arange(len(self.owner))).all())
 
     def columns(self, features: Sequence[int] | IntArray) -> IntArray:
-        one_each = self._own
-        return (
-            np.sort(np.asarray(features, dtype=np.intp)) if one_each else np.flatnonzero(np.isin(self.owner, features))
-        )
+        if self._own:
+            return np.sort(np.asarray(features, dtype=np.intp))
+        return np.flatnonzero(np.isin(self.owner, features))
 
     def program(self, columns: IntArray) -> HingeProgram:
         return HingeProgram(self.data, columns, np.ones(len(self.owner)))
@@ -199,13 +198,10 @@ def eliminated(ramp: Ramp, weight: Array) -> list[int]:
     """Features left when a third of the surplus, those with the smallest weights, goes at a time."""
     left = np.flatnonzero(weight)
     while len(left) and not ramp.fits(left):
-        surplus = 1
-        while surplus < len(left) and not ramp.fits(
-            left[np.argsort(-weight[left], kind="stable")][: len(left) - surplus]
-        ):
+        order, surplus = left[np.argsort(-weight[left], kind="stable")], 1
+        while surplus < len(left) and not ramp.fits(order[: len(left) - surplus]):
             surplus += 1
-        stay = np.argsort(-weight[left], kind="stable")[: len(left) - max(1, (surplus + 2) // 3)]
-        left = np.sort(left[stay])
+        left = np.sort(order[: len(left) - (surplus + 2) // 3])
         if not len(left):
             break
         fit = ramp.program(ramp.columns(left)).solve()
@@ -329,9 +325,8 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampP
     room = not len(here.features) or ramp.fits([*here.features, int(np.argmin(ramp.cost))])
     if room and (there := _swap(ramp, here, target, clock)) is not None:
         return there
-    program = ramp.program(ramp.columns(here.features)) if len(here.features) else None
+    program = ramp.program(ramp.columns(here.features))
     for k in here.features[np.argsort(weight[here.features], kind="stable")]:
-        assert program is not None
         silent, rest = ramp.columns([k]), here.features[here.features != k]
         program.silence(silent)
         less = descend(ramp, program, here.marked)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
@@ -14,7 +13,6 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    with _controller().limit(limits=1, user_api="blas"):
-        yield
+def one_thread() -> AbstractContextManager[object]:
+    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limit

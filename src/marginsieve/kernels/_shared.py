@@ -1,13 +1,31 @@
-"""The weights that the Gaussian and the polynomial kernel start from."""
+"""What the kernels share: what they declare of themselves unless they say otherwise, and where their weights start."""
 
 from __future__ import annotations
 
 import numbers
+from typing import ClassVar
 
 import numpy as np
 
-from ..contracts import Array, TableView
+from ..contracts import NUMBERS, Array, TableView
 from ..errors import InputError
+
+
+class KernelMixin:
+    """A kernel of dense tables of numbers that is no sum over features; `average` divides by the live features."""
+
+    kinds: ClassVar[frozenset[str]] = NUMBERS
+    missing = False
+    sparse = False
+    additive = False
+    linear = False
+    unit_free = False
+
+    average: bool
+
+    def divisor(self, live: int) -> float:
+        """The number of live features where the kernel averages, else 1."""
+        return float(max(live, 1)) if self.average else 1.0
 
 
 def starting_weight(table: TableView, width: float | str, average: bool, weight: Array | None = None) -> Array:
