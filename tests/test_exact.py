@@ -45,7 +45,7 @@ def test_it_is_brute_force(seed, C):
 )
 def test_bounds_cut_off_no_optimum(seed, C, budget, n):
     """The paper's constants, those tightened sample by sample and class by class, and safe ones agree."""
-    ramp = instance(seed, 20, n, C, float(budget))
+    ramp = instance(seed, 16, n, C, float(budget))
     start = begun(ramp)
     X = ramp.data.X
     far = np.array([2.0 + start.F * np.abs(X - x).max() for x in X])  # valid without any argument about classes

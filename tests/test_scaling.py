@@ -178,8 +178,8 @@ def test_a_step_of_length_zero_changes_nothing():
 
 @pytest.mark.parametrize("update", UPDATES)
 def test_memory_grows_with_the_table_not_with_its_square(update):
-    """n = 20,000: an n x n array would be 3.2 GB; the search may take three copies of the table and O(m^2)."""
-    X, y = wide(60, 20_000)
+    """n = 8,000: an n x n array would be 0.5 GB; the search may take three copies of the table and O(m^2)."""
+    X, y = wide(60, 8_000)
     problem = problem_of(X, y, Gaussian(), CSVC())
     search = PenalizedScaling(update=update)
     tracemalloc.start()
