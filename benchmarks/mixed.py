@@ -47,7 +47,7 @@ def criterion():
         return [c @ base(z[:, None], z[None, :], kind[j], spread[j]) @ c for j, z in enumerate(Z.T)]
 
     a, b = side_by_side(lambda: gram.drop_one_change(c), loop)
-    return Result("clinical criterion, 200 x 4,355", "plain loop over features", a, b, 300)
+    return Result("clinical criterion, 200 x 4,355", "plain loop over features", a, b, 150)
 
 
 def multiple_kernels():

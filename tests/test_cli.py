@@ -219,7 +219,7 @@ def mistakes(folder):
         (("select", table, *target, "--keep", "g99"), "keep names 'g99'"),
         (("select", table, *target, "--keep", "outcome"), "which is the target"),
         (("select", table, *target, "--jobs", "0"), "--jobs is 0"),
-        (("select", table, *target, "--out", table), "cannot be written to"),
+        (("select", table, *target, "--out", table), "is a file; name a folder"),
         (("select", table, *target, "--drop", "outcome"), "is the target"),
         (("select", table, *target, "--folds", "50"), "it takes 20 outer folds, not 50"),
         (("select", table, "--target", "g01"), "looks continuous"),

@@ -20,7 +20,8 @@ from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
 from marginsieve.study import SuiteResult
 from marginsieve.study.engine import run_suite, share_table, shared_table
-from marginsieve.study.store import FILE, Store, locked
+from marginsieve.study.folders import claim, locked
+from marginsieve.study.store import FILE, Store
 from marginsieve.study.suite import Suite
 from marginsieve.study.units import Method
 
@@ -234,7 +235,7 @@ def sabotaged(label, flag=""):
         ("raises", "RuntimeError: no such luck", 1),
         ("raises", "RuntimeError: no such luck", 2),
         ("hangs", "cut by the clock after 1 s", 2),
-        ("nan", "not all finite", 1),
+        ("nan", "is not a finite number", 1),
     ],
 )
 def test_a_broken_method_is_listed_and_the_others_go_on(label, message, jobs, tmp_path):
@@ -264,12 +265,22 @@ def test_a_unit_that_always_kills_its_worker_fails_alone(tmp_path):
 
 
 def test_two_runs_on_one_folder(tmp_path):
+    claim(tmp_path, "suite", [])
     with locked(tmp_path), pytest.raises(InputError, match=r"another run is at work on .* \(process \d+\)"):
         run_suite(Suite.read(SPEC), tmp_path)
 
 
 def test_stores_that_are_none_are_left_alone(tmp_path):
     path = tmp_path / FILE
+    path.write_bytes(b"of someone else")
+    for fresh in (False, True):
+        with pytest.raises(
+            InputError, match=r"holds 'results.sqlite', which marginsieve did not write: name a new folder"
+        ):
+            run_suite(Suite.read(SPEC), tmp_path, fresh=fresh)
+    assert path.read_bytes() == b"of someone else"
+    path.unlink()
+    claim(tmp_path, "suite", [])
     for bytes_ in (b"not a database at all, but quite long" * 100, b"SQLite format 3\0" + b"\1" * 5000):
         path.write_bytes(bytes_)
         with pytest.raises(InputError, match=r"cannot be read as a study .*--fresh"):
@@ -286,7 +297,7 @@ def test_stores_that_are_none_are_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(("version", "age"), [(3, "a newer"), (1, "an older"), (0, "an older")])
+@pytest.mark.parametrize(("version", "age"), [(4, "a newer"), (2, "an older"), (0, "an older")])
 def test_stores_of_other_versions_are_left_alone(version, age, tmp_path):
     run_suite(Suite.read({**SPEC, "data": SPEC["data"][:1], "method": SPEC["method"][1:]}), tmp_path)
     connection = sqlite3.connect(tmp_path / FILE)

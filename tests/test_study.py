@@ -375,7 +375,7 @@ def test_sentences_fit_small_lists(tmp_path):
     assert not (tmp_path / "suspects.csv").exists()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "report.html").write_text("of someone else")
-    with pytest.raises(InputError, match=r"holds 'report.html' of something else"):
+    with pytest.raises(InputError, match=r"holds 'report.html', which marginsieve did not write"):
         two.save(tmp_path / "other")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, TypeGuard
+from functools import cached_property
+from typing import Any, NamedTuple, Self, TypeGuard, cast
 
 import numpy as np
 
@@ -130,14 +131,19 @@ class Problem:
         criterion = self.criterion
         if is_filter(criterion):
             return np.asarray(criterion(self.table, self.y, self.sample_weight))
-        assert isinstance(criterion, Criterion)
         assert gram is not None
-        return np.asarray(criterion.score(self, gram, solutions))
+        return np.asarray(cast(Criterion, criterion).score(self, gram, solutions))
 
     def ties(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array | None:
         """What orders live features of equal score, where the criterion says so."""
-        criterion = self.criterion
-        return criterion.ties(self, gram, solutions) if isinstance(criterion, BreaksTies) and gram is not None else None
+        if self._breaker is None or gram is None:
+            return None
+        return self._breaker.ties(self, gram, solutions)
+
+    @cached_property
+    def _breaker(self) -> BreaksTies | None:
+        """The criterion where it breaks ties; asked once, since a search asks at each step."""
+        return self.criterion if isinstance(self.criterion, BreaksTies) else None
 
     @property
     def judged(self) -> JudgingRows:

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
 from .line import Line
+from .products import removed
 
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
 CELLS_AT_ONCE = 4_000_000  # of a kernel matrix against new rows
@@ -94,7 +95,7 @@ class BlockGram(Gram):
     def without(self, features: IntArray) -> Self:
         """The Gram with these features dropped: downdated where that is exact enough and cheaper, else rebuilt."""
         gone = np.searchsorted(self.features, features)
-        live, place = np.delete(self.features, gone), np.delete(self.place, gone)
+        live, place = removed(self.features, gone), removed(self.place, gone)
         if 2 * len(live) > len(self.block.features):
             product, trace = self.downdated(self.place[gone])
             if trace > CANCELLATION * self.block.trace:

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from typer import Argument, Option
 
 from . import options
 from .console import say, show_grid, show_prediction, show_result, show_study, show_suspects
+from .guard import complain, guarded
 from .progress import shown
+from .signals import exit_code
 
 if TYPE_CHECKING:
     from ..contracts import Progress
@@ -35,9 +36,14 @@ def _version(shown: bool) -> None:
 
 @app.callback()
 def root(
-    version: Annotated[bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[  # noqa: ARG001, its callback ends the command
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Finds the few features that matter in a hard table and says honestly how well they predict."""
+    from ..data.scratch import sweep
+
+    sweep()
 
 
 @app.command()
@@ -127,8 +133,8 @@ def select(
             if table.suffix.lower() == ".h5ad":
                 write_back(table, out, study.features, study.result)
     except KeyboardInterrupt:
-        _complain("interrupted; the same command goes on where it was")
-        raise typer.Exit(130) from None
+        complain("interrupted; the same command goes on where it was")
+        raise typer.Exit(exit_code()) from None
     except InputError:
         forget_empty(out, new_folder)
         raise
@@ -192,6 +198,7 @@ def bench(
     cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete what the folder holds and start over.")] = False,
+    verify: Annotated[bool, Option("--verify", help="Run nothing: look at the checksum of every stored unit.")] = False,
     metric: Annotated[str, Option(help="The metric to show.")] = "balanced_accuracy",
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON and nothing else.")] = False,
 ) -> None:
@@ -202,6 +209,9 @@ def bench(
     from ..study.suite import Suite
 
     options.check_jobs(jobs)
+    if verify:
+        options.say_verified(out)
+        return
     chosen_suite = Suite.read(suite)
     options.say_deleted(begin(out, resume, fresh))
     with shown(SELDOM) as progress:
@@ -313,34 +323,14 @@ def cohort(
 
     planted: dict[str, Any] = {"n_relevant": relevant, "n_redundant": redundant, "effect": effect, "flip": flip}
     table = make_cohort(samples, features, prevalence=prevalence, random_state=seed, **planted)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table.frame().round(5).to_csv(path, index=False)
     truth = path.with_suffix(".truth.json")
-    truth.write_text(json.dumps(table.truth.to_dict(), indent=2) + "\n", encoding="utf-8")
+    options.write_cohort(path, truth, table.frame().round(5), table.truth.to_dict())
     typer.echo(f"{samples} rows, {features} columns: {path}; what was planted: {truth}")
 
 
 def main() -> None:
-    """Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted."""
-    from ..errors import InputError, SolverError
-
-    try:
-        app()
-    except InputError as error:
-        _complain(str(error))
-        sys.exit(2)
-    except SolverError as error:
-        _complain(str(error))
-        sys.exit(1)
-    except KeyboardInterrupt:
-        _complain("interrupted")
-        sys.exit(130)
-
-
-def _complain(text: str) -> None:
-    console = Console(stderr=True)
-    console.print("error:", style="bold red", end=" ")
-    console.print(text, markup=False, highlight=False)
+    """The command; `guard` says what its exit codes mean."""
+    sys.exit(guarded(partial(app, standalone_mode=False)))
 
 
 def _counted(progress: Progress, label: str, done: int, total: int, failed: int) -> None:

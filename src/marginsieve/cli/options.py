@@ -5,20 +5,22 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..errors import InputError, listing, many
 from .console import say
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..papers.paper import Paper
 
 
 def features_of(text: str) -> int | None:
     if text == "auto":
         return None
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"--features is {text!r}; it must be auto or a whole number of 1 or more")
+    if not text.isdecimal() or len(text) > 12 or int(text) < 1:
+        raise InputError(f"--features is {text[:30]!r}; it must be auto or a whole number of 1 or more")
     return int(text)
 
 
@@ -28,7 +30,7 @@ def prefilter_of(text: str) -> tuple[str, int] | None:
     if not text:
         return None
     name, _, count = text.partition(":")
-    if not count.isdecimal():
+    if not count.isdecimal() or len(count) > 12:
         raise InputError(f"--prefilter is {text!r}; it must be a filter and a count, like fast:2000")
     prefilter = name.strip(), int(count)
     read_prefilter(prefilter)
@@ -59,6 +61,62 @@ def say_absent(paper: Paper, quick: bool) -> None:
         text = f"note: {len(absent)} of {len(needed)} data sets are not here and were not run ({', '.join(absent)}): "
         text += "docs/data.md says where they come from, --data or MARGINSIEVE_DATA names their folder"
         say(text, stderr=True)
+
+
+def say_verified(folder: Path) -> None:
+    """Look at every unit of a store; an error names what is damaged."""
+    from contextlib import closing
+
+    from ..study.folders import changed_files, read_mark
+    from ..study.store import FILE, Store
+
+    if read_mark(folder) is None or not (folder / FILE).is_file():
+        raise InputError(f"there is no store of marginsieve in {str(folder)!r}")
+    with closing(Store(folder)) as store:
+        count, damaged = sum(1 for _ in store.units()), [*store.damaged(), *changed_files(folder)]
+    if damaged:
+        raise InputError(
+            f"{many(len(damaged), 'damaged entry')}: {listing(damaged, 20)}; the same command runs them again"
+        )
+    say(f"{many(count, 'unit')}, all as they were written")
+
+
+def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str, Any]) -> None:
+    """A generated table and its truth; replaces them only where they are as an earlier call left them."""
+    import hashlib
+    import json
+
+    from ..data.atomic import write_together
+    from ..data.paths import check_file, reason, shown
+
+    if path.suffix.lower() != ".csv":
+        raise InputError(f"the table is to be {shown(path)}; it must end in .csv")
+    content = frame.to_csv(index=False).encode()
+    try:
+        for file in (path, truth):
+            if file.is_symlink() or file.exists():
+                check_file(file)
+                if not _as_generated(path, truth):
+                    raise InputError(
+                        f"{shown(file)} is there already and was not made by this command: name another file"
+                    )
+        mark = {**planted, "marginsieve": "cohort", "sha256": hashlib.sha256(content).hexdigest()}
+        write_together(path.parent, {path.name: content, truth.name: (json.dumps(mark, indent=2) + "\n").encode()})
+    except OSError as error:
+        raise InputError(f"{shown(path)} cannot be written: {reason(error)}") from error
+
+
+def _as_generated(path: Path, truth: Path) -> bool:
+    """Whether a table is the one of which its truth was written."""
+    import hashlib
+    import json
+
+    try:
+        known = json.loads(truth.read_text(encoding="utf-8"))
+        ours = isinstance(known, dict) and known.get("marginsieve") == "cohort"
+        return ours and known["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def check_jobs(jobs: int) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, listing
+from .paths import check_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,10 +111,7 @@ def read_table(
     and tell groups, and its cells' names as the index. A first column without a name that tells rows apart is left out,
     unless the table is wanted whole.
     """
-    if not path.exists():
-        raise InputError(f"there is no file {str(path)!r}")
-    if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder; name a table that ends in {endings()}")
+    check_file(path, f"name a table that ends in {endings()}")
     kind = path.suffixes[-2].lower() if path.suffix.lower() == ".gz" and len(path.suffixes) > 1 else path.suffix.lower()
     if kind not in READERS:
         hint = " (from a spreadsheet, save it as CSV)" if kind in (".xlsx", ".xls", ".ods") else ""

@@ -111,7 +111,7 @@ class Schema:
     def encode(self, X: Any) -> Matrix:
         """(rows, n) codes: numbers as they are, levels by their place; unseen levels get places of their own."""
         if is_sparse(X):
-            return sparse.csc_array(X, dtype=np.float64)
+            return _canonical(sparse.csc_array(X, dtype=np.float64))
         frame = as_frame(X)
         if frame is None:
             Z = np.array(X, dtype=np.float64, order="F")
@@ -147,6 +147,14 @@ class Schema:
         """The schema of `one_hot`: numbers alone, named by the column that they were made of."""
         names = [f"{self.names[j]}.{k}" if (owner == j).sum() > 1 else self.names[j] for k, j in enumerate(owner)]
         return Schema(tuple(names), ("real",) * len(owner), {})
+
+
+def _canonical(Z: Any) -> Any:
+    """The cells of each column in the order of the rows, each once: sums depend on the order."""
+    if not Z.has_canonical_format:
+        Z = Z.copy()
+        Z.sum_duplicates()
+    return Z
 
 
 def column_names(X: Any) -> list[Any]:

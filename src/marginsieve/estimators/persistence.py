@@ -6,16 +6,16 @@ constructors, arrays are read without pickles. So files survive moves between mo
 
 from __future__ import annotations
 
-import io
-import json
 import math
+import operator
+import os
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path as File
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,19 +23,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..contracts import Path, Solution, Step, StopInfo, Trials, is_sparse
 from ..data.atomic import write_atomic
+from ..data.paths import check_file, shown
 from ..data.table import Schema, Table
-from ..errors import InputError, listing
+from ..errors import InputError
 from ..fitting.near_duplicates import Group
 from ..fitting.parts import AXES
 from ..fitting.preparation import Scaling
 from ..fitting.smote import Smote
 from ..fitting.training import Model
 from ..problem import view_of
+from .archive import pack, plain, unpack
+from .model_checks import check_attributes, check_csc, check_parts, check_view, floats, require, texts
 from .selector import SVMSelector
 
-FORMAT = 1
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = 2
 NAME = "model.marginsieve"
-TEXT = "model.json"
+SCALARS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 ATTRIBUTES = (  # of a fitted selector; the others follow from them
     *("columns_", "classes_", "positive_", "path_", "threshold_", "_sign", "_sigmoid", "_weight", "_seed"),
     *("rows_", "notes_", "constant_", "duplicates_", "groups_", "n_features_in_", "feature_names_in_"),
@@ -91,6 +97,13 @@ def save(model: SVMSelector, path: str | File) -> File:
     >>> bool((loaded.predict(cohort.X) == selector.predict(cohort.X)).all())
     True
     """
+    path = File(path)
+    write_atomic(path, to_bytes(model))
+    return path
+
+
+def to_bytes(model: SVMSelector) -> bytes:
+    """The content of a model file."""
     check_is_fitted(model)
     writer = _Writer()
     params = model.get_params(deep=False)
@@ -111,15 +124,7 @@ def save(model: SVMSelector, path: str | File) -> File:
         raise InputError(
             f"the model has a part {error}, which is not one of marginsieve's: such a model cannot be saved"
         ) from None
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(TEXT, json.dumps(text, allow_nan=False))
-        for k, array in enumerate(writer.arrays):
-            with archive.open(f"{k}.npy", "w") as handle:
-                np.lib.format.write_array(handle, array, allow_pickle=False)
-    path = File(path)
-    write_atomic(path, content.getvalue())
-    return path
+    return pack(text, writer.arrays)
 
 
 def _plain_model(model: Model) -> dict[str, Any]:
@@ -157,10 +162,11 @@ def load(path: str | File) -> SVMSelector:
     marginsieve.errors.InputError: there is no model 'nowhere.marginsieve'
     """
     path = File(path)
-    if path.is_dir() and (path / NAME).is_file():
+    if os.path.isdir(path):
         path = path / NAME
-    if not path.is_file():
-        raise InputError(f"there is no model {str(path)!r}")
+    if not os.path.lexists(path):
+        raise InputError(f"there is no model {shown(path)}")
+    check_file(path, "name a model.marginsieve, or a folder that holds one")
     if not zipfile.is_zipfile(path):
         with path.open("rb") as handle:
             start = handle.read(2)
@@ -171,50 +177,57 @@ def load(path: str | File) -> SVMSelector:
             "since it can run any code"
         )
     try:
-        with zipfile.ZipFile(path) as archive:
-            text = json.loads(archive.read(TEXT))
-            check_format(path, text)
-            whole = _Reader(archive).decode(text["selector"])
-        return _rebuilt(whole)
-    except InputError:
-        raise
+        text, arrays = unpack(path)
+        check_format(text)
+        return _rebuilt(_Reader(arrays).decode(text["selector"]))
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise InputError(f"{path.name!r} is damaged or not a model of marginsieve: {reason}") from error
 
 
-def check_format(path: File, text: Any) -> None:
+def check_format(text: Any) -> None:
     """Refuse a file of another format."""
     number = text.get("format") if isinstance(text, dict) else None
-    if not isinstance(number, int):
-        raise InputError(f"{path.name!r} is damaged or not a model of marginsieve: it has no format")
+    require(isinstance(number, int) and isinstance(text.get("package"), str), "its format")
     if number != FORMAT:
         raise InputError(
-            f"{path.name!r} has format {number} (marginsieve {text.get('package', 'unknown')}) and this marginsieve "
-            f"reads {FORMAT}: load it with that version, or fit the model again"
+            f"it has format {number} (marginsieve {text['package'][:20]}) and this marginsieve reads {FORMAT}: load it "
+            "with that version, or fit the model again"
         )
 
 
-def _rebuilt(whole: Mapping[str, Any]) -> SVMSelector:
-    """The selector from its parameters, its attributes and its model."""
-    import pandas as pd
-
+def _rebuilt(whole: Any) -> SVMSelector:
+    """The selector from its parameters, its attributes and its model, each of them checked."""
+    require(isinstance(whole, Mapping) and set(whole) == {"params", "fitted", "model"}, "its content")
     selector = SVMSelector(**whole["params"])
-    fitted = dict(whole["fitted"])
+    fitted, model = dict(whole["fitted"]), whole["model"]
     suspects = fitted.pop("suspects_", None)
-    if unknown := [name for name in fitted if name not in ATTRIBUTES]:
-        raise InputError(f"the file has the attributes {listing(unknown)}, which a selector does not have")
+    check_attributes(fitted, ATTRIBUTES)
+    check_parts(model, fitted["columns_"], len(fitted["classes_"]))
     for name, value in fitted.items():
         setattr(selector, name, value)
     if suspects is not None:
-        selector.suspects_ = pd.DataFrame(suspects["columns"], index=suspects["index"])
-    model = whole["model"]
+        selector.suspects_ = _frame(suspects)
     machine, table = model["machine"], model["table"]
     view = view_of(machine, model["kernel"], table, model["feature_weight"], np.arange(table.shape[1]))
-    selector.model_ = Model(machine, model["features"], model["scaling"], view, tuple(model["solutions"]))
+    selector.model_ = Model(machine, model["features"], model["scaling"], view, model["solutions"])
+    check_view(selector.model_)
     selector.rank()
     check_is_fitted(selector)
     return selector
+
+
+def _frame(suspects: Any) -> pd.DataFrame:
+    """The table of suspects."""
+    import pandas as pd
+
+    require(isinstance(suspects, Mapping) and set(suspects) == {"index", "columns"}, "suspects_")
+    index, columns = suspects["index"], suspects["columns"]
+    require(isinstance(index, list) and isinstance(columns, Mapping), "suspects_")
+    texts(list(columns), list, "suspects_")
+    for values in columns.values():
+        floats(values, (len(index),), "suspects_", finite=False)
+    return pd.DataFrame(dict(columns), index=index)
 
 
 class _Writer:
@@ -234,7 +247,11 @@ class _Writer:
         if isinstance(value, np.ndarray):
             return self._array(value)
         if is_sparse(value):
-            parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr}
+            parts = {
+                "data": value.data,
+                "indices": value.indices.astype(np.intp),
+                "indptr": value.indptr.astype(np.intp),
+            }
             return {"$csc": {name: self._array(part) for name, part in parts.items()}, "shape": list(value.shape)}
         if isinstance(value, (list, tuple)) and type(value) not in _names():
             items = [self.encode(item) for item in value]
@@ -247,9 +264,9 @@ class _Writer:
 
     def _array(self, value: Any) -> dict[str, Any]:
         if value.dtype.kind in "OUT":
-            return {"$list": [self.encode(item) for item in value.ravel().tolist()], "dtype": value.dtype.str}
-        self.arrays.append(np.asarray(value))
-        return {"$array": len(self.arrays) - 1}
+            return {"$list": [self.encode(item) for item in value.ravel().tolist()], "text": value.dtype.kind != "O"}
+        self.arrays.append(plain(value))
+        return {"$array": len(self.arrays) - 1, "dtype": value.dtype.str}
 
     def _part(self, value: Any) -> dict[str, Any]:
         name = _names().get(type(value))
@@ -270,8 +287,8 @@ def _arguments(value: Any) -> dict[str, Any]:
 class _Reader:
     """The inverse: values from JSON and the arrays of an archive."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self.archive = archive
+    def __init__(self, arrays: list[Any]) -> None:
+        self.arrays = arrays
 
     def decode(self, value: Any) -> Any:
         """The value that was encoded."""
@@ -282,11 +299,11 @@ class _Reader:
         kind = next(iter(value))
         read: Callable[[dict[str, Any]], Any] | None = {
             "$float": lambda one: float(one["$float"]),
-            "$scalar": lambda one: np.dtype(one["dtype"]).type(self.decode(one["$scalar"])),
+            "$scalar": self._scalar,
             "$tuple": lambda one: tuple(self.decode(item) for item in one["$tuple"]),
             "$dict": lambda one: {self.decode(key): self.decode(item) for key, item in one["$dict"]},
             "$list": self._list,
-            "$array": lambda one: self._array(int(one["$array"])),
+            "$array": self._array,
             "$csc": self._sparse,
             "$seed": lambda one: np.random.SeedSequence(
                 self.decode(one["$seed"]), n_children_spawned=int(one["spawned"])
@@ -297,23 +314,33 @@ class _Reader:
             raise InputError(f"the file holds {kind!r}, which is not a kind of value: it is not loaded")
         return read(value)
 
-    def _array(self, k: int) -> Any:
-        with self.archive.open(f"{k}.npy") as handle:
-            return np.lib.format.read_array(io.BytesIO(handle.read()), allow_pickle=False)
+    def _array(self, one: dict[str, Any]) -> Any:
+        require(one["dtype"] in SCALARS, "the type of an array")
+        with np.errstate(over="ignore"):
+            return self.arrays[operator.index(one["$array"])].astype(one["dtype"], copy=False)
+
+    def _scalar(self, one: dict[str, Any]) -> Any:
+        dtype = one["dtype"]
+        if dtype.startswith("<U"):
+            return np.str_(one["$scalar"])
+        require(dtype in SCALARS, "a number")
+        return np.dtype(dtype).type(self.decode(one["$scalar"]))
 
     def _list(self, one: dict[str, Any]) -> Any:
-        items, dtype = [self.decode(item) for item in one["$list"]], np.dtype(one["dtype"])
-        out = np.empty(len(items), dtype=dtype)
+        items = [self.decode(item) for item in one["$list"]]
+        if one["text"]:
+            texts(items, list, "a list of texts")
+            return np.array(items, dtype=str)
+        out = np.empty(len(items), dtype=object)
         out[:] = items
         return out
 
     def _sparse(self, one: dict[str, Any]) -> Any:
         from scipy import sparse
 
-        parts = [self.decode(one["$csc"][name]) for name in ("data", "indices", "indptr")]
-        matrix = sparse.csc_array(tuple(parts), shape=tuple(one["shape"]))
-        matrix.check_format(full_check=True)
-        return matrix
+        data, at, starts = (self.decode(one["$csc"][name]) for name in ("data", "indices", "indptr"))
+        check_csc(data, at, starts, one["shape"])
+        return sparse.csc_array((data, at.astype(np.int32), starts.astype(np.int32)), shape=tuple(one["shape"]))
 
     def _part(self, one: dict[str, Any]) -> Any:
         make = _known().get(one["$type"])

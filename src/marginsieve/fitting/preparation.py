@@ -17,6 +17,8 @@ from ..problem import Problem
 from .part import Part
 from .settings import Plan
 
+SMALLEST = 1e-290  # one over a smaller range is no number
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -29,27 +31,43 @@ class Scaling:
     def fit(cls, table: Table, weight: Array) -> Scaling:
         """To mean 0 and variance 1 over the weighted rows; constant columns and categories are left as they are."""
         Z, nominal = table.Z, np.array([kind == "nominal" for kind in table.kind], dtype=bool)
-        total = weight.sum()
-        mean = np.asarray(weight @ Z) / total
+        share = weight / weight.max()
+        share /= share.sum()
+        size = _powers_of_two(table)  # squares of very large or very small numbers are none
         if is_sparse(Z):
-            variance = np.maximum(np.asarray(weight @ Z.multiply(Z)) / total - mean**2, 0.0)
+            mean = np.asarray(share @ Z)
+            cells = (Z.data - _by_cell(Z, mean)) * _by_cell(Z, 1.0 / size)
+            seen = sparse.csc_array((np.ones(len(Z.data)), Z.indices, Z.indptr), shape=Z.shape)
+            squares = sparse.csc_array((cells**2, Z.indices, Z.indptr), shape=Z.shape)
+            variance = np.asarray(share @ squares) + (1.0 - np.asarray(share @ seen)).clip(0.0) * (mean / size) ** 2
             shift = np.zeros(len(mean))
         else:
-            D = Z - mean
-            variance = np.einsum("i,ij,ij->j", weight / total, D, D)
-            shift = mean
-        deviation = np.where(nominal, 1.0, np.sqrt(variance))
+            shift = share @ Z
+            D = (Z - shift) / size
+            variance = np.einsum("i,ij,ij->j", share, D, D)
+        deviation = np.where(nominal, 1.0, np.sqrt(variance) * size)
         return cls(np.where(nominal, 0.0, shift), 1.0 / np.where(deviation > 0, deviation, 1.0))
 
     def apply(self, Z: Matrix) -> Matrix:
         if is_sparse(Z):
-            return sparse.csc_array(Z @ sparse.diags_array(self.factor))
+            return sparse.csc_array((Z.data * _by_cell(Z, self.factor), Z.indices, Z.indptr), shape=Z.shape)
         out = Z - self.shift
         out *= self.factor
         return out
 
     def columns(self, index: IntArray) -> Scaling:
         return Scaling(self.shift[index], self.factor[index])
+
+
+def _by_cell(Z: Any, values: Array) -> Array:
+    """For each stored cell of a matrix by columns, the value of its column."""
+    return np.asarray(np.repeat(values, np.diff(Z.indptr)))
+
+
+def _powers_of_two(table: Table) -> Array:
+    """(n,) the size of each column's range: a division by it is exact."""
+    _, exponent = np.frexp(table.spread)
+    return np.asarray(np.ldexp(1.0, exponent))
 
 
 @dataclass(frozen=True)
@@ -75,7 +93,7 @@ class Prepared:
 def varying(Z: Matrix) -> BoolArray:
     """(n,) whether a column takes values that differ by more than rounding."""
     low, high = Table(Z, (), ()).bounds
-    return np.asarray(high - low > 1e-12 * np.maximum(np.abs(low), np.abs(high)))
+    return np.asarray(high - low > np.maximum(1e-12 * np.maximum(np.abs(low), np.abs(high)), SMALLEST))
 
 
 def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:

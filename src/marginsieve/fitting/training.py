@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array, HoldsOut, IntArray, Machine, Matrix, Path, Refits, Solution
+from ..errors import InputError
 from ..problem import Problem
 from .part import Part
 from .preparation import Prepared, Scaling, prepare, with_validation
@@ -56,7 +57,12 @@ class Model:
 
     def decision(self, Z: Matrix) -> Array:
         """(rows, k) decision values of rows of the whole table."""
-        return self.values(self.rows(Z))
+        with np.errstate(all="ignore"):
+            value = self.values(self.rows(Z))
+        if not np.isfinite(value).all():
+            row = int(np.flatnonzero(~np.isfinite(value).all(axis=1))[0])
+            raise InputError(f"the decision value of row {row + 1} is not a finite number: its cells are out of range")
+        return value
 
 
 def fit_model(plan: Plan, searched: Searched, size: int) -> Model:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
+import os
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,7 +15,9 @@ from typing import Any
 import joblib
 import numpy as np
 
-from ..errors import InputError
+from ..data.scratch import scratch_folder
+from ..errors import InputError, listing
+from .children import die_with_parent
 from .results import SuiteResult
 from .store import Store, begin, opened
 from .suite import Suite, key_of
@@ -75,7 +78,10 @@ def run_suite(
     """
     folder = Path(folder)
     begin(folder, resume, fresh)
-    with opened(folder) as store, ExitStack() as stack:
+    with opened(folder, "suite") as store, ExitStack() as stack:
+        if damaged := store.damaged():
+            text = f"{store.path} is damaged: what is wrong is made again ({listing(damaged)})"
+            warnings.warn(text, UserWarning, stacklevel=2)
         tables = suite.tables()
         for table in tables:
             store.add_table(table)
@@ -144,9 +150,9 @@ def workers(tables: Sequence[UnitTable | PlainTable], n_jobs: int | None, cluste
         by_name = {table.name: table for table in tables}
         yield lambda tasks: (task.run(by_name[task.unit.table]) for task in tasks)
     else:
-        with tempfile.TemporaryDirectory(prefix="marginsieve-") as folder:
+        with scratch_folder() as folder:
             shared = {
-                table.name: share_table(table, Path(folder) / f"{k}") if isinstance(table, UnitTable) else table
+                table.name: share_table(table, folder / f"{k}") if isinstance(table, UnitTable) else table
                 for k, table in enumerate(tables)
             }
             yield lambda tasks: _local(tasks, shared, n_jobs)
@@ -157,12 +163,14 @@ def _local(tasks: list[Task], shared: dict[str, Path | PlainTable], n_jobs: int 
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     left, crashes = {task.unit.key: task for task in tasks}, 0
+    started = {"initializer": die_with_parent, "initargs": (os.getpid(),)}
     while left:
         alone = crashes >= CRASHES
         batch = list(left.values())[:1] if alone else list(left.values())
         try:
             calls = (joblib.delayed(_run_shared)(task, shared[task.unit.table]) for task in batch)
-            for row in joblib.Parallel(n_jobs=2 if alone else n_jobs, return_as="generator_unordered")(calls):
+            pool = joblib.Parallel(2 if alone else n_jobs, "loky", return_as="generator_unordered", **started)
+            for row in pool(calls):
                 del left[row["key"]]
                 crashes = 0
                 yield row

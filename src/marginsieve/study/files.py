@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import json
-import tempfile
+import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.atomic import write_atomic
-from ..errors import InputError, listing
+from ..data.formulas import inert
+from ..data.paths import check_file, reason, shown
+from ..errors import InputError
 from ..estimators import SVMSelector
-from ..estimators.persistence import save
-from .store import is_store
+from ..estimators.persistence import NAME, to_bytes
+from .folders import claim, publish
+from .store import FILE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,85 +27,70 @@ WRITTEN = (
     *("result.json", "report.html", "features.csv", "predictions.csv", "suspects.csv", "model.marginsieve"),
     "methods.txt",
 )
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def check_folder(out: Path) -> None:
-    """Make the folder and write to it once, before the work is done; refuse one with files that we did not write."""
-    if not _is_ours(out) and (foreign := [name for name in WRITTEN if (out / name).exists()]):
-        raise InputError(f"the folder {str(out)!r} holds {listing(foreign)} of something else: name another one")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise InputError(f"the folder {str(out)!r} cannot be written to: {error.strerror}") from error
-
-
-def _is_ours(out: Path) -> bool:
-    """Whether a folder holds a result or the finished folds of a study."""
-    try:
-        return is_store(out) or "schema" in read_result(out)
-    except InputError:
-        return False
+    """Make the folder ours before the work is done; refuse one with files that we did not write."""
+    claim(out, "study", (*WRITTEN, FILE))
 
 
 def write_study(
     out: Path, result: dict[str, Any], page: str, tables: Mapping[str, pd.DataFrame | None], model: SVMSelector
 ) -> list[Path]:
-    """report.html, result.json, the tables, the model and the paragraph for a paper in the folder."""
-    write_text(out / "result.json", json.dumps(result, indent=2, allow_nan=False) + "\n")
-    for name, table in tables.items():
-        if table is None:
-            (out / name).unlink(missing_ok=True)  # an earlier run's would not belong to this result
-        else:
-            write_csv(table, out / name)
+    """report.html, result.json, the tables, the model and the paragraph for a paper, all at once."""
+    files = {name: csv_of(table).encode() for name, table in tables.items() if table is not None}
     try:
-        save(model, out / "model.marginsieve")
+        files[NAME] = to_bytes(model)
     except InputError as error:
-        (out / "model.marginsieve").unlink(missing_ok=True)
         warnings.warn(f"the model is not written: {error}", UserWarning, stacklevel=3)
-    write_text(out / "methods.txt", f"{result['methods_text']}\n\n{result['bibtex']}")
-    write_text(out / "report.html", page)
-    names = ("result.json", *tables, "model.marginsieve", "methods.txt", "report.html")
-    return [out / name for name in names if (out / name).exists()]
+    files["methods.txt"] = f"{result['methods_text']}\n\n{result['bibtex']}".encode()
+    files["report.html"] = page.encode()
+    files["result.json"] = (json.dumps(result, indent=2, allow_nan=False) + "\n").encode()
+    try:
+        publish(out, "study", files, [name for name in WRITTEN if name not in files])
+    except OSError as error:
+        raise InputError(f"the folder {shown(out)} cannot be written to: {reason(error)}") from error
+    names = ("result.json", *tables, NAME, "methods.txt", "report.html")
+    return [out / name for name in names if name in files]
 
 
 def read_result(folder: Path) -> dict[str, Any]:
     """The result.json of a folder."""
-    path = folder / "result.json" if folder.is_dir() else folder
-    if not path.is_file():
-        raise InputError(f"there is no result.json in {str(folder)!r}: name a folder that `marginsieve select` wrote")
+    path = folder / "result.json" if os.path.isdir(folder) else folder
+    if path.name == "result.json" and not os.path.lexists(path):
+        raise InputError(f"there is no result.json in {shown(folder)}: name a folder that `marginsieve select` wrote")
+    check_file(path, "name a folder that `marginsieve select` wrote")
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{str(path)!r} is not valid JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{shown(path)} is not valid JSON: {error}") from error
     if not isinstance(result, dict):
         raise InputError(f"{str(path)!r} is not the result of a study")
     return result
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """A table as CSV in which no cell is a formula: text that a spreadsheet would run gets an apostrophe in front."""
-    safe = frame.rename(columns=_harmless)
+    """A table as CSV in which no cell is a formula."""
+    write_text(path, csv_of(frame))
+
+
+def csv_of(frame: pd.DataFrame) -> str:
+    """A table as CSV; text that a spreadsheet could run, at its start or after a break, gets an apostrophe in front."""
+    safe = frame.rename(columns=inert)
     for name, column in safe.items():
         if column.dtype.kind not in "biufc":
-            safe[name] = column.map(_harmless)
-    write_text(path, safe.to_csv(index=False))
-
-
-def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
+            safe[name] = column.map(inert)
+    return str(safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"))
 
 
 def write_text(path: Path, text: str) -> None:
     """A text file, whole or not at all."""
     try:
-        if path.is_dir():
-            raise InputError(f"{str(path)!r} is a folder; name a file")
+        if os.path.lexists(path) and not path.is_symlink():
+            check_file(path)  # a folder, a pipe or a device is not replaced
         write_atomic(path, text.encode("utf-8"))
     except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from error
+        raise InputError(f"{shown(path)} cannot be written: {reason(error)}") from error
 
 
 def write_back(path: Path, folder: Path, features: pd.DataFrame, result: Mapping[str, Any]) -> Path:

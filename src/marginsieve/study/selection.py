@@ -237,7 +237,7 @@ def run_method(
         key = key_of(mark, choice.cv, choice.n_repeats, state, split.name)
         unit = Unit(key, table.name, method, protocol, split, state, split.random_state)
         tasks.append(Task(unit, partial(run_prepared, prepared=outer), catch=False))
-    with nullcontext() if folder is None else opened(folder) as store:
+    with nullcontext() if folder is None else opened(folder, "study") as store:
         rows = {} if store is None else {row["key"]: row for row in store.units() if row["status"] == "done"}
         folds = [Fold.of_row(rows[task.unit.key]) for task in tasks if task.unit.key in rows]
         for row in run([task for task in tasks if task.unit.key not in rows]):

@@ -1,0 +1,95 @@
+"""The one place that turns what a command could not do into a sentence and a stable exit code.
+
+0 done; 1 a method, a unit or a solver failed; 2 wrong use or wrong input; 3 the system refused (disk, memory,
+permission, network); 4 an error of marginsieve itself; 128 and the number of the signal that ended it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from .signals import end_on_signals, exit_code
+
+FAILED, WRONG, REFUSED, OURS = 1, 2, 3, 4
+# typer brings its own copy of click; this is the class of everything that is wrong with a command line
+UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+
+def guarded(run: Callable[[], Any]) -> int:
+    """Run a command; the exit code."""
+    from typer.rich_utils import rich_format_error
+
+    end_on_signals()
+    try:
+        code = run()
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except typer.Exit as error:
+        return error.exit_code
+    except UsageError as error:
+        rich_format_error(error)
+        return WRONG
+    except (typer.Abort, KeyboardInterrupt):
+        complain("interrupted")
+        return exit_code()
+    except BrokenPipeError:  # whoever read our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except Exception as error:
+        return _explained(error)
+
+
+def _explained(error: Exception) -> int:
+    from ..data.paths import reason
+    from ..errors import InputError, SolverError
+
+    if isinstance(error, InputError):
+        complain(str(error))
+        return WRONG
+    if isinstance(error, SolverError):
+        complain(str(error))
+        return FAILED
+    if isinstance(error, MemoryError):
+        complain(f"there is not enough memory: use fewer rows (--max-samples) or columns (--prefilter){_log(error)}")
+        return REFUSED
+    if isinstance(error, (OSError, sqlite3.Error)):
+        name = getattr(error, "filename", None)
+        where = f" ({name})" if name else ""
+        complain(f"the system refused: {reason(error)}{where}{_log(error)}")
+        return REFUSED
+    text = str(error).strip().splitlines()
+    complain(f"an error of marginsieve itself, {type(error).__name__}: {text[0] if text else ''}{_log(error)}")
+    return OURS
+
+
+def complain(text: str) -> None:
+    """A sentence on standard error."""
+    console = Console(stderr=True)
+    console.print("error:", style="bold red", end=" ")
+    console.print(text, markup=False, highlight=False)
+
+
+def _log(error: Exception) -> str:
+    """Write the details to a file of its own; says where."""
+    try:
+        handle, path = tempfile.mkstemp(prefix="marginsieve-error-", suffix=".log")
+        with open(handle, "w", encoding="utf-8") as out:
+            out.write(
+                f"marginsieve {version('marginsieve')}, Python {platform.python_version()}, {platform.platform()}\n"
+            )
+            out.write(f"command: {sys.argv!r}\n\n")
+            out.write("".join(traceback.format_exception(error)))
+    except OSError:
+        return ""
+    return f"; the details are in {path}"

@@ -1,0 +1,38 @@
+"""Paths that users name: what cannot be read is refused in a sentence before it is opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ..errors import InputError
+
+NOT_FILES = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+
+
+def check_file(path: Path, advice: str = "name a file") -> None:
+    """Refuse what is not there, is no regular file, or may not be read."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise InputError(f"there is no file {shown(path)}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{shown(path)} cannot be read: {reason(error)}") from None
+    if not stat.S_ISREG(mode):
+        what = next((name for test, name in NOT_FILES if test(mode)), "a device")
+        raise InputError(f"{shown(path)} is {what}: {advice}")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{shown(path)} cannot be read: you may not")
+
+
+def shown(path: Path) -> str:
+    """A path for messages; very long ones are cut."""
+    text = str(path)
+    return repr(text if len(text) <= 200 else f"{text[:100]}...{text[-60:]}")
+
+
+def reason(error: BaseException) -> str:
+    """Why the system refused, in a few words."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(text)[0].lower() + str(text)[1:]

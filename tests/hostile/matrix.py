@@ -1,0 +1,251 @@
+"""Every hostile input through every recipe, each fit in a process of its own with a limit in CPU time.
+
+What a fit comes to: "good" (finite answers that make sense), "clear" (an error of ours that says what is wrong), "raw"
+(any other error), "nonsense" (an answer that makes no sense, without a word), "crash" (the process died), "endless"
+(past the limit).
+"""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+import sys
+import time
+import warnings
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from marginsieve import recipes
+from marginsieve.errors import InputError, SolverError
+
+from .inputs import CASES, Case
+
+LIMIT = 25.0  # CPU seconds of one fit
+KINDS = ("good", "clear", "raw", "nonsense", "crash", "endless")
+SHORT: dict[str, dict[str, Any]] = {  # less work, the same code
+    "fs_svm": {"solver": "fast", "budget": 3, "shakes": 0},
+    "ramp_fs": {"solver": "fast", "budget": 3, "shakes": 0, "resamples": 2},
+    "ramp_svm": {"points": 5, "resamples": 2},
+    "l1_cssvm": {"points": 8},
+    "svm_l1": {"points": 8},
+    "fsv": {"points": 4},
+    "symon": {"improvisations": 10, "memory": 5},
+    "stable_fisher": {"ensemble": 5},
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a fit came to, and the message or the reason."""
+
+    case: str
+    recipe: str
+    kind: str
+    said: str = ""
+
+
+def judge(name: str, recipe: str) -> tuple[str, str]:
+    """(kind, what was said) of one fit, in this process."""
+    made = CASES[name]()
+    notes: list[str] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
+            warnings.simplefilter("always")
+            selector = _build(recipe, made)
+            selector.fit(made.X, made.y, sample_weight=made.weight, groups=made.groups)
+            notes = [f"{item.category.__name__}: {item.message}" for item in caught]
+            reason = _nonsense(selector, made, notes)
+    except (InputError, SolverError, NotFittedError) as error:
+        text = str(error)
+        if "\n" in text or len(text.split()) < 4 or "0x7f" in text:
+            return "raw", f"{type(error).__name__} without a sentence: {text[:200]}"
+        return "clear", text[:300]
+    except Exception as error:
+        if isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
+            return "clear", "the recipe has no such parameter"
+        where = error.__traceback__
+        while where is not None and where.tb_next is not None:
+            where = where.tb_next
+        place = "" if where is None else f" ({where.tb_frame.f_code.co_filename.split('/')[-1]}:{where.tb_lineno})"
+        return "raw", f"{type(error).__name__}: {str(error)[:200]}{place}"
+    raw = [note for note in notes if note.startswith(("RuntimeWarning", "DeprecationWarning", "FutureWarning"))]
+    if reason is None and raw:
+        reason = f"a warning of a library: {raw[0][:200]}"
+    return ("good", "") if reason is None else ("nonsense", reason)
+
+
+def _build(recipe: str, made: Case) -> Any:
+    make = recipes.get(recipe)
+    settings = {**SHORT.get(recipe, {}), **made.settings}
+    if "random_state" not in settings:
+        settings["random_state"] = 0
+    return make(**settings)
+
+
+def _nonsense(selector: Any, made: Case, notes: list[str]) -> str | None:
+    """What is wrong with an answer, or None."""
+    value = np.asarray(selector.decision_function(made.X), dtype=float)
+    if not np.isfinite(value).all():
+        return "decision values are not finite"
+    if not np.isfinite(np.asarray(selector.threshold_, dtype=float)).all():
+        return "the threshold is not finite"
+    called = selector.predict(made.X)
+    if not set(np.asarray(called).tolist()) <= set(selector.classes_.tolist()):
+        return "predicts what is not a class"
+    if selector.n_features_ < 1:
+        return "selects nothing"
+    if sorted(selector.ranking_.tolist()) != list(range(1, len(selector.ranking_) + 1)):
+        return "the ranking is not a ranking"
+    said = " ".join(notes)
+    if np.ptp(value, axis=0).max() == 0 and not said:
+        return "a constant decision without a word"
+    if made.same_as is not None and "ConvergenceWarning" not in said:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            other = clone(selector).fit(made.same_as, made.y, sample_weight=made.weight, groups=made.groups)
+        if other.support_.tolist() != selector.support_.tolist():
+            ours, theirs = np.flatnonzero(selector.support_), np.flatnonzero(other.support_)
+            return f"selects {ours.tolist()} and {theirs.tolist()} of the same table in another form"
+    return None
+
+
+def pairs(every: int = 1) -> list[tuple[str, str]]:
+    """All (case, recipe), or every so many of them, such that each case and each recipe comes up."""
+    names = recipes.names()
+    chosen = []
+    for i, case in enumerate(CASES):
+        for j, recipe in enumerate(names):
+            if (i + j) % every == 0:
+                chosen.append((case, recipe))
+    return chosen
+
+
+# -- processes -----------------------------------------------------------------------------------------------------
+
+
+def _serve(connection: Any) -> None:
+    """A worker: judges pairs until it is told to stop."""
+    import faulthandler
+
+    faulthandler.disable()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(1, 2)
+    while True:
+        pair = connection.recv()
+        if pair is None:
+            return
+        connection.send(judge(*pair))
+
+
+class _Worker:
+    def __init__(self, context: Any) -> None:
+        self.connection, there = context.Pipe()
+        self.process = context.Process(target=_serve, args=(there,), daemon=True)
+        self.process.start()
+        there.close()
+        self.pair: tuple[str, str] | None = None
+        self.since = 0.0
+
+    def give(self, pair: tuple[str, str]) -> None:
+        self.pair, self.since = pair, self.cpu()
+        self.connection.send(pair)
+
+    def cpu(self) -> float:
+        """CPU seconds of the process so far."""
+        with open(f"/proc/{self.process.pid}/stat") as handle:
+            parts = handle.read().rsplit(") ", 1)[1].split()
+        return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+    def look(self, limit: float) -> tuple[str, str] | None:
+        """What came of the pair, or None while it runs; a worker that is past its limit is killed."""
+        if self.connection.poll():
+            try:
+                return self.connection.recv()
+            except EOFError:
+                self.process.join()
+                return "crash", f"exit {self.process.exitcode}"
+        if not self.process.is_alive():
+            return "crash", f"exit {self.process.exitcode}"
+        if self.cpu() - self.since > limit:
+            self.process.kill()
+            self.process.join()
+            return "endless", f"more than {limit:g} CPU s"
+        return None
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+
+def run(wanted: list[tuple[str, str]], workers: int = 2, limit: float = LIMIT) -> Iterator[Outcome]:
+    """The outcomes, as they come."""
+    context = mp.get_context("spawn")
+    left, pool = deque(wanted), [_Worker(context) for _ in range(min(workers, max(1, len(wanted))))]
+    try:
+        while left or any(one.pair for one in pool):
+            moved = False
+            for k, one in enumerate(pool):
+                if one.pair is not None:
+                    found = one.look(limit)
+                    if found is None:
+                        continue
+                    yield Outcome(*one.pair, *found)
+                    moved = True
+                    if found[0] in ("crash", "endless"):
+                        one = pool[k] = _Worker(context)
+                    one.pair = None
+                if left:
+                    one.give(left.popleft())
+                    moved = True
+            if not moved:
+                time.sleep(0.002)
+    finally:
+        for one in pool:
+            one.stop()
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """A row for each family of cases: how many came to what."""
+    families: dict[str, Counter[str]] = {}
+    for one in outcomes:
+        families.setdefault(one.case.split("_")[0], Counter())[one.kind] += 1
+    total = sum(families.values(), Counter())
+    lines = [f"| inputs | {' | '.join(KINDS)} |", "|---|" + "---:|" * len(KINDS)]
+    for name, count in [*families.items(), ("all", total)]:
+        lines.append(f"| {name} | {' | '.join(str(count[kind]) for kind in KINDS)} |")
+    return "\n".join(lines)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """Run everything, or the cases and recipes that are named (case=... recipe=... every=...)."""
+    given = dict(item.split("=", 1) for item in sys.argv[1:])
+    wanted = pairs(int(given.get("every", 1)))
+    wanted = [
+        (case, recipe)
+        for case, recipe in wanted
+        if given.get("case", "") in case and given.get("recipe", recipe).replace("-", "_") == recipe
+    ]
+    outcomes, since = [], time.time()
+    for one in run(wanted, int(given.get("workers", os.cpu_count() or 2))):
+        outcomes.append(one)
+        if one.kind not in ("good", "clear") or "say" in given:
+            _say(f"{one.kind:9s} {one.case} {one.recipe}: {one.said}")
+        if len(outcomes) % 1000 == 0:
+            _say(f"... {len(outcomes)} of {len(wanted)}, {time.time() - since:.0f} s")
+    _say(table(outcomes))
+    return int(any(one.kind not in ("good", "clear") for one in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
