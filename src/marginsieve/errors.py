@@ -2,8 +2,11 @@
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+MOST_COST = 1e10
 
 
 class InputError(ValueError):
@@ -20,6 +23,10 @@ class InputError(ValueError):
     """
 
 
+class InputTypeError(InputError, TypeError):
+    """Input of a wrong type."""
+
+
 class SolverError(RuntimeError):
     """The solver of linear and mixed-integer programs (HiGHS) failed.
 
@@ -29,6 +36,35 @@ class SolverError(RuntimeError):
     >>> issubclass(SolverError, RuntimeError)
     True
     """
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """While a user's input is read: what other libraries say about it becomes an InputError that names it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except TypeError as error:
+        raise InputTypeError(f"{what}: {first_line(error)}") from error
+    except (ValueError, AttributeError, IndexError, KeyError, ArithmeticError, NotImplementedError) as error:
+        raise InputError(f"{what}: {first_line(error)}") from error
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a message, not too long."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:300]
+
+
+def shown_value(value: Any) -> str:
+    """A value as messages show it: one line, not too long."""
+    try:
+        text = repr(value)
+    except Exception:  # a number of thousands of digits, say
+        text = f"a value of type {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def many(count: int, thing: str) -> str:
@@ -45,7 +81,22 @@ def listing(items: Sequence[Any], most: int = 5) -> str:
 def whole_number(owner: str, name: str, value: Any, lowest: int = 1) -> None:
     """Refuse a parameter that is not a whole number of at least `lowest`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < lowest:
-        raise InputError(f"{owner}: {name} is {value!r}; it must be a whole number of {lowest} or more")
+        raise InputError(f"{owner}: {name} is {shown_value(value)}; it must be a whole number of {lowest} or more")
+
+
+def truth_value(owner: str, name: str, value: Any) -> None:
+    """Refuse a parameter that is neither True nor False."""
+    if not (isinstance(value, bool) or type(value).__name__ == "bool"):
+        raise InputError(f"{owner}: {name} is {shown_value(value)}; it must be True or False")
+
+
+def cost_number(owner: str, name: str, value: Any) -> None:
+    """Refuse a cost or weight that is no number, or so far from 1 that solvers do not come to an end with it."""
+    positive_number(owner, name, value)
+    if not 1 / MOST_COST <= float(value) <= MOST_COST:
+        raise InputError(
+            f"{owner}: {name} is {shown_value(value)}; it must be between {1 / MOST_COST:g} and {MOST_COST:g}"
+        )
 
 
 def positive_number(owner: str, name: str, value: Any, top: float = math.inf) -> None:
@@ -53,4 +104,4 @@ def positive_number(owner: str, name: str, value: Any, top: float = math.inf) ->
     number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
     if not number or not 0 < float(value) <= top:
         limit = "" if top == math.inf else f" of at most {top:g}"
-        raise InputError(f"{owner}: {name} is {value!r}; it must be a positive number{limit}")
+        raise InputError(f"{owner}: {name} is {shown_value(value)}; it must be a positive number{limit}")

@@ -323,7 +323,9 @@ cases(
         "masked": lambda: np.ma.masked_array(numbers(), mask=numbers() > 1.5),
         "structured": lambda: np.zeros(33, dtype=[("a", "f8"), ("b", "i4")]),
         "doubled_names": lambda: pd.DataFrame(numbers(), columns=list("abcabc")),
-        "names_of_two_levels": lambda: pd.DataFrame(numbers(), columns=pd.MultiIndex.from_product([["a", "b"], "xyz"])),
+        "names_of_two_levels": lambda: pd.DataFrame(
+            numbers(), columns=pd.MultiIndex.from_product([["a", "b"], [*"xyz"]])
+        ),
         "polars_nulls": lambda: pl.DataFrame({"a": [1.0, None, 3.0] * 11, "b": list(range(33))}),
         "polars_lists": lambda: pl.DataFrame({"a": [[1.0]] * 33, "b": list(range(33))}),
         "arrow_nested": lambda: pa.table({"a": [{"x": 1}] * 33, "b": list(range(33))}),

@@ -67,7 +67,7 @@ def judge(name: str, recipe: str) -> tuple[str, str]:
             return "raw", f"{type(error).__name__} without a sentence: {text[:200]}"
         return "clear", text[:300]
     except Exception as error:
-        if isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
+        if isinstance(error, TypeError) and ("unexpected keyword" in str(error) or "multiple values" in str(error)):
             return "clear", "the recipe has no such parameter"
         where = error.__traceback__
         while where is not None and where.tb_next is not None:
@@ -105,7 +105,7 @@ def _nonsense(selector: Any, made: Case, notes: list[str]) -> str | None:
     said = " ".join(notes)
     if np.ptp(value, axis=0).max() == 0 and not said:
         return "a constant decision without a word"
-    if made.same_as is not None and "ConvergenceWarning" not in said:
+    if made.same_as is not None and not said:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             other = clone(selector).fit(made.same_as, made.y, sample_weight=made.weight, groups=made.groups)

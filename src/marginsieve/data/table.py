@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..contracts import KINDS, Array, BoolArray, IntArray, Matrix, T, TableView, is_sparse
-from ..errors import InputError, listing
+from ..errors import InputError, listing, shown_value
 
 LARGEST = 1e75  # sums of squares of squares of anything larger overflow
 
@@ -251,6 +251,10 @@ def _all_numbers(column: list[Any]) -> bool:
 
 
 def _override(kind: list[str], names: tuple[str, ...], kinds: Mapping[str, str] | None) -> None:
+    if not (kinds is None or isinstance(kinds, Mapping)):
+        raise InputError(
+            f"kinds is {shown_value(kinds)}; it must be a dict of column names to kinds ({listing(KINDS)})"
+        )
     place = {name: j for j, name in enumerate(names)}
     for name, given in (kinds or {}).items():
         if given not in KINDS:

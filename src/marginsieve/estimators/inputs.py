@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from ..contracts import Matrix
+from ..contracts import Matrix, is_sparse
 from ..data.table import Schema, Table, as_frame, refuse_bad_cells
-from ..errors import InputError
+from ..errors import InputError, reading
 from ..fitting.part import Encoded
 from ..fitting.parts import kernel_of
 from ..outcomes import read_target
@@ -20,7 +20,8 @@ def encode(
     estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | None, sample_weight: Any = None, groups: Any = None
 ) -> Encoded:
     """The table and its target as numbers; sets n_features_in_ and feature_names_in_."""
-    schema, table = read_training(estimator, X, y, kinds)
+    with reading("the table"):
+        schema, table = read_training(estimator, X, y, kinds)
     return Encoded(schema, table, read_target(X, y, sample_weight, groups), getattr(X, "index", None))
 
 
@@ -39,8 +40,9 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
 
 def read_new(estimator: Any, X: Any) -> Matrix:
     """Codes of further rows, checked against the columns of the training table."""
-    X = _checked(estimator, X, reset=False)
-    Z = estimator.columns_.encode(X)
+    with reading("the table"):
+        X = _checked(estimator, X, reset=False)
+        Z = estimator.columns_.encode(X)
     refuse_cells(Z, estimator.columns_, kernel_of(estimator.kernel).missing)
     return Z
 
@@ -61,6 +63,7 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
         )
     frame = as_frame(X)
     if frame is None:
+        _refuse_types(X)
         return validate_data(
             estimator, X, reset=reset, accept_sparse=("csr", "csc"), dtype=np.float64, ensure_all_finite=False
         )
@@ -76,3 +79,16 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
         named = pd.DataFrame(columns=frame.columns)
     validate_data(estimator, named, reset=reset, skip_check_array=True)
     return X
+
+
+def _refuse_types(X: Any) -> None:
+    """Refuse arrays of dates, and sparse tables whose indices lead outside, which compiled code does not look at."""
+    if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m"):
+        raise InputError(
+            f"the table holds dates or durations ({X.dtype}): make numbers of them, such as days since a date"
+        )
+    if is_sparse(X):
+        if X.ndim != 2:
+            raise InputError(f"the table has {X.ndim} dimensions; it must have two")
+        if X.format in ("csr", "csc", "bsr"):
+            type(X)((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)

@@ -63,7 +63,8 @@ class HeldOut:
             return pooled, np.zeros(len(pooled))
         with np.errstate(all="ignore"):
             count = np.sum(~np.isnan(table), axis=1)
-            error = np.nanstd(table, axis=1, ddof=1) * np.sqrt(1.0 / count + self.overlap)
+            spread = np.nanstd(table, axis=1, ddof=1) if table.shape[1] > 1 else np.zeros(len(table))
+            error = spread * np.sqrt(1.0 / count + self.overlap)
         return np.nanmean(table, axis=1), np.nan_to_num(error)
 
 

@@ -18,7 +18,7 @@ from .held_out import HeldOut, choose_size, hold_out, inner_folds, rarest_class,
 from .near_duplicates import Group, near_duplicates
 from .part import Encoded, Part, choose_rows, with_rest
 from .preparation import prepare, varying
-from .settings import Plan, Settings, make_plan, size_choice, threshold_rule
+from .settings import Plan, Settings, check_seed, make_plan, size_choice, threshold_rule
 from .threshold import balanced_threshold, cost_threshold, fit_sigmoid
 from .training import Model, Searched, fit_model, search_once
 
@@ -88,6 +88,7 @@ def class_probability(value: Array, sigmoid: Array) -> Array:
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     """A numpy seed from what scikit-learn calls a random_state."""
+    check_seed(random_state)
     if random_state is None or isinstance(random_state, (int, np.integer)):
         return np.random.SeedSequence(random_state)
     return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31)))

@@ -11,7 +11,7 @@ import numpy as np
 from ..contracts import Criterion, Filter, FixesSize, Kernel, Machine, ReadsColumns, Sampler, Search, StopInfo
 from ..criteria import FILTERS
 from ..data.table import Schema
-from ..errors import InputError, listing, positive_number, whole_number
+from ..errors import InputError, cost_number, listing, positive_number, shown_value, truth_value, whole_number
 from ..outcomes import Classes, Target, positive_code
 from ..problem import is_filter
 from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
@@ -103,23 +103,54 @@ def make_plan(settings: Settings, schema: Schema, target: Target, part: Part) ->
 def check_settings(settings: Settings) -> None:
     """Refuse values that make no sense."""
     check_class_weight(settings.class_weight)
-    positive_number("selector", "negative_weight", settings.negative_weight)
+    cost_number("selector", "negative_weight", settings.negative_weight)
     if settings.ensemble is not None:
         whole_number("selector", "ensemble", settings.ensemble)
     if settings.similar is not None:
         positive_number("selector", "similar", settings.similar, 1.0)
     whole_number("selector", "resamples", settings.resamples, 0)
+    truth_value("selector", "standardize", settings.standardize)
+    truth_value("selector", "probability", settings.probability)
+    check_seed(settings.random_state)
+    check_jobs(settings.n_jobs)
+    if isinstance(settings.cv, (bool, float, str)) or (isinstance(settings.cv, (int, np.integer)) and settings.cv < 2):
+        raise InputError(
+            f"cv is {settings.cv!r}; it must be a whole number of 2 or more, or a splitter of scikit-learn"
+        )
+    threshold_rule(settings, 2)
     keep = settings.keep
     if isinstance(keep, str) or not (keep is None or hasattr(keep, "__iter__")):
-        raise InputError(f"keep is {keep!r}; it must be a list of column names or numbers")
+        raise InputError(f"keep is {shown_value(keep)}; it must be a list of column names or numbers")
+
+
+def check_seed(random_state: Any) -> None:
+    """Refuse what no random numbers are made of."""
+    if random_state is None or isinstance(random_state, (np.random.RandomState, np.random.Generator)):
+        return
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if not whole or not 0 <= random_state < 2**63:
+        raise InputError(
+            f"random_state is {shown_value(random_state)}; it must be a whole number of 0 or more, a RandomState "
+            "or None"
+        )
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse what is no number of workers."""
+    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool) and n_jobs != 0
+    if not (n_jobs is None or whole):
+        raise InputError(f"n_jobs is {shown_value(n_jobs)}; it must be 1 or more, -1 for one per core, or None")
 
 
 def check_class_weight(weight: Any) -> None:
     """Refuse what is neither None, "balanced" nor a dict of positive numbers."""
-    if not (weight is None or weight == "balanced" or isinstance(weight, Mapping)):
-        raise InputError(f'class_weight is {weight!r}; it must be None, "balanced" or a dict of class to weight')
+    balanced = isinstance(weight, str) and weight == "balanced"
+    if not (weight is None or balanced or isinstance(weight, Mapping)):
+        raise InputError(
+            f'class_weight is {shown_value(weight)}; it must be None, "balanced" or a dict of class to weight'
+        )
     for label, value in weight.items() if isinstance(weight, Mapping) else ():
-        positive_number("selector", f"class_weight of {label!r}", value)
+        cost_number("selector", f"class_weight of {shown_value(label)}", value)
 
 
 def read_prefilter(prefilter: Any) -> tuple[Filter, int]:
@@ -131,7 +162,7 @@ def read_prefilter(prefilter: Any) -> tuple[Filter, int]:
     score = criterion_of(name) if whole and known else None
     if not is_filter(score):
         raise InputError(
-            f'prefilter is {prefilter!r}; it must be a pair like ("fast", 2000): a filter '
+            f'prefilter is {shown_value(prefilter)}; it must be a pair like ("fast", 2000): a filter '
             f"({listing(list(FILTERS), most=20)}) and a count"
         )
     return score, int(count)
@@ -164,12 +195,12 @@ def feature_count(settings: Settings, columns: int) -> int | None:
     size: Any = settings.n_features_to_select
     if size is None or (isinstance(size, str) and size in SIZE_RULES):
         return None
-    if isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size >= 1:
+    if isinstance(size, (int, np.integer)) and not isinstance(size, bool) and 1 <= size < 2**62:
         return int(size)
     if isinstance(size, (float, np.floating)) and 0 < size <= 1:
         return max(1, round(float(size) * columns))
     raise InputError(
-        f"n_features_to_select is {size!r}; it must be a whole number of 1 or more, a share in (0, 1], "
+        f"n_features_to_select is {shown_value(size)}; it must be a whole number of 1 or more, a share in (0, 1], "
         '"one-se", "best" or None'
     )
 
@@ -208,12 +239,13 @@ def threshold_rule(settings: Settings, classes: int) -> Any:
         return "margin" if costs or classes > 2 else "balanced"
     if isinstance(rule, (tuple, list)) and len(rule) == 2:
         for cost in rule:
-            positive_number("selector", "a cost of threshold", cost)
+            cost_number("selector", "a cost of threshold", cost)
         return tuple(rule)
-    number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and np.isfinite(rule)
-    if not (number or rule in ("balanced", "margin")):
+    number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and abs(rule) < 1e12
+    if not (number or (isinstance(rule, str) and rule in ("balanced", "margin"))):
         raise InputError(
-            f'threshold is {rule!r}; it must be "auto", "balanced", "margin", a number, or two positive costs '
+            f'threshold is {shown_value(rule)}; it must be "auto", "balanced", "margin", a number below 1e12 in '
+            "size, or two positive costs "
             "(of a false positive, of a false negative)"
         )
     return rule

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import Array, Gram, Matrix, ProblemView, Solution
-from ..errors import InputError, positive_number
+from ..errors import InputError, cost_number, positive_number
 from ..solvers import smo as _smo
 
 
@@ -107,7 +107,7 @@ class CSVC(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        positive_number("machine", "C", self.C)
+        cost_number("machine", "C", self.C)
         positive_number("machine", "tol", self.tol)
         if self.max_iter is not None:
             positive_number("machine", "max_iter", self.max_iter)

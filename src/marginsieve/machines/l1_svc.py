@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from ..algebra import ColumnView
 from ..contracts import Array, Matrix, Solution
-from ..errors import InputError, positive_number, whole_number
+from ..errors import InputError, cost_number, positive_number, whole_number
 from ..solvers import squared_hinge as _l1
 from ._leave_one_out import OneByOneMixin
 
@@ -79,6 +79,6 @@ class L1SVC(OneByOneMixin, BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        for name in ("C", "tol"):
-            positive_number("machine", name, getattr(self, name))
+        cost_number("machine", "C", self.C)
+        positive_number("machine", "tol", self.tol)
         whole_number("machine", "max_iter", self.max_iter)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from ..algebra import ColumnView
 from ..contracts import Array, Matrix, Solution
-from ..errors import positive_number, whole_number
+from ..errors import cost_number, positive_number, whole_number
 from ..solvers import hinge_program as _hinge
 from ..solvers import ramp_descent as _ramp
 from ._leave_one_out import OneByOneMixin
@@ -44,7 +44,7 @@ class LinearProgramMixin(OneByOneMixin):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        positive_number("machine", "C", self.C)
+        cost_number("machine", "C", self.C)
 
 
 class HingeSVC(LinearProgramMixin, BaseEstimator):
@@ -199,8 +199,8 @@ class ConcaveSVC(LinearProgramMixin, BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        for name in ("C", "beta"):
-            positive_number("machine", name, getattr(self, name))
+        cost_number("machine", "C", self.C)
+        positive_number("machine", "beta", self.beta)
         whole_number("machine", "max_iter", self.max_iter)
 
 

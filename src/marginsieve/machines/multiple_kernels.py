@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import Array, Gram, Matrix, Solution
-from ..errors import InputError, positive_number, whole_number
+from ..errors import InputError, cost_number, positive_number, whole_number
 from ..solvers import kernel_weights as _mkl
 from ..solvers import smo as _smo
 from ._leave_one_out import OneByOneMixin
@@ -83,8 +83,8 @@ class MKL(OneByOneMixin, BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        for name in ("C", "tol"):
-            positive_number("machine", name, getattr(self, name))
+        cost_number("machine", "C", self.C)
+        positive_number("machine", "tol", self.tol)
         whole_number("machine", "max_iter", self.max_iter)
 
 

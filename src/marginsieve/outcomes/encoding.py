@@ -11,7 +11,9 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from ..contracts import Array, IntArray
 from ..data.table import is_missing
-from ..errors import InputError, listing
+from ..errors import InputError, listing, reading
+
+MOST_WEIGHT = 1e12
 
 
 @dataclass(frozen=True)
@@ -78,26 +80,35 @@ def read_target(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -
     """
     if isinstance(y, np.ma.MaskedArray):
         raise InputError("y is a masked array and its mask would be ignored: drop the masked rows")
-    y = column_or_1d(_plain_labels(y), warn=True)
-    check_consistent_length(X, y)
+    with reading("y"):
+        y = column_or_1d(_plain_labels(y), warn=True)
+        check_consistent_length(X, y)
     missing = int(sum(map(is_missing, y.tolist())))
     if missing:
         raise InputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing; drop these rows")
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise InputError(f"Input y contains infinity: {int(np.isinf(y).sum())} of {len(y)} labels; drop these rows")
+    if y.dtype.kind in "MmcV":
+        raise InputError(f"y holds {y.dtype}: labels are texts, whole numbers or booleans; make classes of it first")
     distinct = len(np.unique(y)) if y.dtype.kind in "fiu" else 0
-    if distinct > max(10, len(y) / 2) or type_of_target(y).startswith("continuous"):
+    with reading("y"):
+        continuous = type_of_target(y).startswith("continuous")
+    if distinct > max(10, len(y) / 2) or continuous:
         raise InputError(
             f"Unknown label type: continuous. The target looks continuous ({distinct} distinct values in "
             f"{len(y)} rows); make classes of it first, for example above and below its median"
         )
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    with reading("y"):
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
     weight = read_weight(sample_weight, len(y))
     if groups is not None:
-        groups = column_or_1d(groups)
-        check_consistent_length(y, groups)
-        groups = np.unique(groups, return_inverse=True)[1]
+        with reading("groups"):
+            groups = column_or_1d(_plain_labels(groups))
+            check_consistent_length(y, groups)
+            if missing := int(sum(map(is_missing, groups.tolist()))):
+                raise InputError(f"{missing} of {len(y)} rows have no group: give each a group, or drop these rows")
+            groups = np.unique(groups, return_inverse=True)[1]
     return Target(classes, codes.astype(np.intp), weight, groups)
 
 
@@ -124,8 +135,16 @@ def read_weight(sample_weight: Any, m: int) -> Array:
     """
     if sample_weight is None:
         return np.ones(m)
-    weight = _check_sample_weight(sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True)
-    return np.asarray(weight, dtype=np.float64)
+    with reading("sample_weight"):
+        weight = _check_sample_weight(sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True)
+    weight = np.asarray(weight, dtype=np.float64)
+    counted = weight[weight > 0]
+    if len(counted) and not 1 / MOST_WEIGHT <= counted.min() <= counted.max() <= MOST_WEIGHT:
+        raise InputError(
+            f"sample_weight is between {counted.min():g} and {counted.max():g}; weights are 0 or between "
+            f"{1 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}"
+        )
+    return weight
 
 
 def _plain_labels(y: Any) -> Any:
