@@ -473,9 +473,9 @@ def test_a_command_that_fails_at_once_leaves_nothing_behind(folder, run, tmp_pat
 def test_reproduce_says_which_data_are_missing(run, tmp_path, monkeypatch):
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
     code, out, err = run("reproduce", "kp-imbalanced", "--quick", "--out", tmp_path / "r")
-    assert code == 0
-    assert "data sets are not here and were not run" in " ".join(err.split())
-    assert "report:" in out
+    assert code == 2
+    assert "none of the data sets of kp-imbalanced is here" in " ".join(err.split())
+    assert not out
 
 
 def test_names_with_commas_stand_in_quotes():

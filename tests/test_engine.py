@@ -379,7 +379,7 @@ def test_wrong_data_get_a_sentence(tmp_path):
     ):
         with pytest.raises(InputError, match=sentence):
             Suite.read({**SPEC, "data": [entry]}).tables()
-    with pytest.raises(InputError, match="there is no suite"):
+    with pytest.raises(InputError, match="there is no file"):
         Suite.read(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("name = ")
     with pytest.raises(InputError, match=r"bad.toml is not valid TOML"):

@@ -112,10 +112,10 @@ def test_a_paper_is_reproduced_as_far_as_it_goes(tables):
         reproduce("kp-imbalanced", tables / "elsewhere", quick=True, resume=True)
 
 
-def test_without_data_everything_is_not_run(monkeypatch, tmp_path):
+def test_without_data_nothing_is_run(monkeypatch, tmp_path):
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
-    text = reproduce("symon", tmp_path / "out", quick=True).read_text()
-    assert "not run" in text
+    with pytest.raises(InputError, match="none of the data sets of symon is here"):
+        reproduce("symon", tmp_path / "out", quick=True)
     with pytest.raises(InputError, match="there is no paper 'kp'; the papers are 'kp-imbalanced'"):
         paper_of("kp")
 
@@ -363,7 +363,7 @@ def test_a_job_goes_on_with_the_variant_that_did_best(tmp_path):
         entry for label in source.methods for entry in _entries(source, label, *source.methods[label], "paper", False)
     ]
     cohort = {"n_samples": 60, "n_features": 12, "n_relevant": 4, "effect": 3.0}
-    spec = {"protocol": source.protocol, "data": [{"cohort": cohort, "label": "T"}], "method": entries}
+    spec = {"protocol": source.protocol, "data": [{"cohort": cohort}], "method": entries}
     study = run_suite(Suite.read(spec), tmp_path)
     data = study.scores("accuracy")["data"].iloc[0]
     source = replace(source, data=(data,))

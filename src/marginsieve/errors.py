@@ -46,15 +46,14 @@ def reading(what: str) -> Iterator[None]:
     except InputError:
         raise
     except TypeError as error:
-        raise InputTypeError(f"{what}: {first_line(error)}") from error
+        raise InputTypeError(f"{what}: {one_line(error)}") from error
     except (ValueError, AttributeError, IndexError, KeyError, ArithmeticError, NotImplementedError) as error:
-        raise InputError(f"{what}: {first_line(error)}") from error
+        raise InputError(f"{what}: {one_line(error)}") from error
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of a message, not too long."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:300]
+def one_line(error: BaseException) -> str:
+    """A message in one line, not too long."""
+    return " ".join(str(error).split())[:400] or type(error).__name__
 
 
 def shown_value(value: Any) -> str:

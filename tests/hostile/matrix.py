@@ -7,12 +7,11 @@ What a fit comes to: "good" (finite answers that make sense), "clear" (an error 
 
 from __future__ import annotations
 
-import multiprocessing as mp
 import os
 import sys
 import time
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from sklearn.exceptions import NotFittedError
 from marginsieve import recipes
 from marginsieve.errors import InputError, SolverError
 
+from . import processes
 from .inputs import CASES, Case
 
 LIMIT = 25.0  # CPU seconds of one fit
@@ -126,88 +126,10 @@ def pairs(every: int = 1) -> list[tuple[str, str]]:
     return chosen
 
 
-# -- processes -----------------------------------------------------------------------------------------------------
-
-
-def _serve(connection: Any) -> None:
-    """A worker: judges pairs until it is told to stop."""
-    import faulthandler
-
-    faulthandler.disable()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    os.dup2(1, 2)
-    while True:
-        pair = connection.recv()
-        if pair is None:
-            return
-        connection.send(judge(*pair))
-
-
-class _Worker:
-    def __init__(self, context: Any) -> None:
-        self.connection, there = context.Pipe()
-        self.process = context.Process(target=_serve, args=(there,), daemon=True)
-        self.process.start()
-        there.close()
-        self.pair: tuple[str, str] | None = None
-        self.since = 0.0
-
-    def give(self, pair: tuple[str, str]) -> None:
-        self.pair, self.since = pair, self.cpu()
-        self.connection.send(pair)
-
-    def cpu(self) -> float:
-        """CPU seconds of the process so far."""
-        with open(f"/proc/{self.process.pid}/stat") as handle:
-            parts = handle.read().rsplit(") ", 1)[1].split()
-        return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
-
-    def look(self, limit: float) -> tuple[str, str] | None:
-        """What came of the pair, or None while it runs; a worker that is past its limit is killed."""
-        if self.connection.poll():
-            try:
-                return self.connection.recv()
-            except EOFError:
-                self.process.join()
-                return "crash", f"exit {self.process.exitcode}"
-        if not self.process.is_alive():
-            return "crash", f"exit {self.process.exitcode}"
-        if self.cpu() - self.since > limit:
-            self.process.kill()
-            self.process.join()
-            return "endless", f"more than {limit:g} CPU s"
-        return None
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.join()
-
-
 def run(wanted: list[tuple[str, str]], workers: int = 2, limit: float = LIMIT) -> Iterator[Outcome]:
     """The outcomes, as they come."""
-    context = mp.get_context("spawn")
-    left, pool = deque(wanted), [_Worker(context) for _ in range(min(workers, max(1, len(wanted))))]
-    try:
-        while left or any(one.pair for one in pool):
-            moved = False
-            for k, one in enumerate(pool):
-                if one.pair is not None:
-                    found = one.look(limit)
-                    if found is None:
-                        continue
-                    yield Outcome(*one.pair, *found)
-                    moved = True
-                    if found[0] in ("crash", "endless"):
-                        one = pool[k] = _Worker(context)
-                    one.pair = None
-                if left:
-                    one.give(left.popleft())
-                    moved = True
-            if not moved:
-                time.sleep(0.002)
-    finally:
-        for one in pool:
-            one.stop()
+    for pair, (kind, said) in processes.run(judge, wanted, workers, limit):
+        yield Outcome(*pair, kind, said)
 
 
 def table(outcomes: list[Outcome]) -> str:

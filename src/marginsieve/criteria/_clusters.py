@@ -63,7 +63,10 @@ def _first(x: Array, weight: Array, k: int) -> IntArray:
         away = x[rows] - np.average(x[rows], axis=0, weights=weight[rows])
         main = np.linalg.svd(away * np.sqrt(weight[rows])[:, None], full_matrices=False)[2][0]
         side = away @ main
-        part[rows[side > 0 if side.max() >= -side.min() else side < 0]] = part.max() + 1
+        cut = rows[side > 0 if side.max() >= -side.min() else side < 0]
+        if not 0 < len(cut) < len(rows):  # what is left of a spread is rounding
+            break
+        part[cut] = part.max() + 1
     return part
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..contracts import Array, IntArray
-from ..errors import InputError
+from ..errors import InputError, shown_value, whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,10 +153,16 @@ def make_cohort(
     """
     import pandas as pd
 
+    counts = {"n_relevant": n_relevant, "n_interactions": n_interactions, "n_redundant": n_redundant}
+    counts |= {"n_categorical": n_categorical, "n_categorical_relevant": n_categorical_relevant}
+    for name, count in {**counts, "n_samples": n_samples, "n_features": n_features}.items():
+        whole_number("cohort", name, count, 0)
+    if not (isinstance(effect, numbers.Real) and math.isfinite(effect)):
+        raise InputError(f"cohort: effect is {shown_value(effect)}; it must be a number")
     signal = n_relevant + 2 * n_interactions + n_redundant
     _check(n_samples, n_features, signal, n_relevant, n_redundant, n_categorical, n_categorical_relevant)
     for name, share in (("prevalence", prevalence), ("flip", flip), ("missing", missing)):
-        if not 0 <= share < 1 or (name == "prevalence" and share == 0):
+        if not isinstance(share, numbers.Real) or not 0 <= share < 1 or (name == "prevalence" and share == 0):
             raise InputError(f"{name} is {share!r}; it must be a share in [0, 1)")
     rng = np.random.default_rng(random_state)
     case = np.zeros(n_samples, dtype=bool)

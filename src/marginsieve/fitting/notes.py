@@ -23,6 +23,12 @@ DROWNS = 1e14  # and one so much wider leaves nothing of the others
 def of_table(plan: Plan, names: Sequence[str], constant: Sequence[str], part: Part) -> list[str]:
     """Columns to keep that do not vary, a class too small for the sampler, a column that decides the kernel alone."""
     notes = []
+    spread = dict(zip(names, part.table.spread, strict=True))
+    if tiny := [name for name in constant if spread[name] > 0]:
+        notes.append(
+            f"{listing(tiny)} varies by rounding alone, or by less than any number: left out; subtract what is common, "
+            "or change its unit"
+        )
     if lost := [names[j] for j in plan.keep if names[j] in constant]:
         notes.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
     count, sampler = int(np.bincount(part.y).min()), plan.sampler

@@ -17,7 +17,8 @@ from ..problem import Problem
 from .part import Part
 from .settings import Plan
 
-SMALLEST = 1e-290  # one over a smaller range is no number
+SMALLEST = 1e-305  # one over a smaller range is no number
+SAFE = 2.0**200  # squares of squares of ranges between one over this and this are numbers
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,13 @@ class Scaling:
             variance = np.einsum("i,ij,ij->j", share, D, D)
         deviation = np.where(nominal, 1.0, np.sqrt(variance) * size)
         return cls(np.where(nominal, 0.0, shift), 1.0 / np.where(deviation > 0, deviation, 1.0))
+
+    @classmethod
+    def safe(cls, table: Table) -> Scaling | None:
+        """Columns of numbers whose range is extreme, to a range near 1 and exactly; None where none is."""
+        size, real = _powers_of_two(table), np.array([kind == "real" for kind in table.kind])
+        extreme = real & ((size > SAFE) | (size < 1.0 / SAFE))
+        return cls(np.zeros(len(size)), np.where(extreme, 1.0 / size, 1.0)) if extreme.any() else None
 
     def apply(self, Z: Matrix) -> Matrix:
         if is_sparse(Z):
@@ -107,6 +115,9 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
     scaling = None
     if plan.standardize and not plan.kernel.unit_free:
         scaling = Scaling.fit(table, part.weight)
+    elif plan.kernel.unit_free:
+        scaling = Scaling.safe(table)
+    if scaling is not None:
         table = replace(table, Z=scaling.apply(table.Z))
     y, weight = part.y, part.weight
     if plan.sampler is not None:

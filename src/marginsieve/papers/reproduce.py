@@ -12,6 +12,7 @@ from .. import recipes
 from ..errors import InputError
 from ..study.difficulty import describe
 from ..study.engine import run_suite
+from ..study.folders import claim
 from ..study.results import OWN, SuiteResult
 from ..study.statistics import compare
 from ..study.store import FILE
@@ -45,7 +46,13 @@ def reproduce(
     paper, out = paper_of(name), Path(out)
     if resume and not any(out.glob(f"*/{FILE}")):
         raise InputError(f"there is nothing to resume in {out}")
-    out.mkdir(parents=True, exist_ok=True)
+    needed = [name for job in paper.jobs for name in (job.quick if quick else job.data)]
+    if not problems.present(needed):
+        raise InputError(
+            f"none of the data sets of {name} is here: --data or MARGINSIEVE_DATA names their folder, docs/data.md "
+            "says where they come from"
+        )
+    claim(out, "reproduction", ("report.md",))
     printed = paper.printed()
     finished: dict[str, SuiteResult] = {}
     sections, ours = [], []

@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 
 from ..data.scratch import scratch_folder
-from ..errors import InputError, listing
+from ..errors import InputError, listing, one_line
 from .children import die_with_parent
 from .results import SuiteResult
 from .store import Store, begin, opened
@@ -211,8 +211,8 @@ def _dask(tables: Sequence[UnitTable | PlainTable], address: str) -> Iterator[Ru
         raise InputError("a cluster needs Dask: pip install 'marginsieve[dask]'") from error
     try:
         client = Client(address, timeout=20)
-    except OSError as error:
-        raise InputError(f"there is no Dask scheduler at {address!r}: {error}") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"there is no Dask scheduler at {address!r}: {one_line(error)}") from error
     with client:
         yield partial(_on_cluster, client, {table.name: table for table in tables}, {})
 

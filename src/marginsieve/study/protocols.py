@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from ..contracts import IntArray
-from ..errors import InputError, listing
+from ..errors import InputError, listing, positive_number, shown_value, truth_value, whole_number
 from ..fitting.part import Encoded
 from ..outcomes import stratified_folds, unit_name, units_per_class
 
@@ -112,8 +112,12 @@ def register_protocol(protocol: Protocol) -> None:
 
 def protocol_of(spec: str | Mapping[str, Any]) -> Protocol:
     """A protocol by name, with some of its fields changed where a mapping is given."""
+    if not isinstance(spec, (str, Mapping)):
+        raise InputError(f"protocol is {shown_value(spec)}; it must be a name, or a table with a name and fields")
     fields: dict[str, Any] = {"name": spec} if isinstance(spec, str) else dict(spec)
     name = fields.pop("name", "nested")
+    if not isinstance(name, str):
+        raise InputError(f"protocol: name is {shown_value(name)}; it must be a text")
     if name not in PROTOCOLS:
         raise InputError(f"there is no protocol {name!r}; the protocols are {listing(list(PROTOCOLS), most=20)}")
     known = PROTOCOLS[name].__dataclass_fields__
@@ -121,10 +125,44 @@ def protocol_of(spec: str | Mapping[str, Any]) -> Protocol:
         raise InputError(
             f"protocol {name!r} has no field {listing(unknown)}; the fields are {listing(list(known), 20)}"
         )
-    if fields.get("tuned", "") not in ("", "nested", "reported"):
-        raise InputError(f"tuned is {fields['tuned']!r}; it must be 'nested', 'reported' or ''")
     if "sizes" in fields:
-        fields["sizes"] = tuple(fields["sizes"])
+        fields["sizes"] = _sizes(fields["sizes"])
     if "grid" in fields:
-        fields["grid"] = {key: tuple(values) for key, values in fields["grid"].items()}
-    return replace(PROTOCOLS[name], **fields)
+        fields["grid"] = checked_grid(fields["grid"])
+    made = replace(PROTOCOLS[name], **fields)
+    _check(made)
+    return made
+
+
+def _check(protocol: Protocol) -> None:
+    """Refuse fields that make no sense, before anything is run."""
+    for field_, lowest in (("folds", 2), ("repeats", 1), ("inner_folds", 2)):
+        whole_number("protocol", field_, getattr(protocol, field_), lowest)
+    for field_ in ("test_share", "outer_share"):
+        positive_number("protocol", field_, getattr(protocol, field_), 1.0)
+    if protocol.validation_share != 0:
+        positive_number("protocol", "validation_share", protocol.validation_share, 1.0)
+    if protocol.scheme == "shares" and protocol.test_share + protocol.validation_share >= 1:
+        raise InputError("protocol: test_share and validation_share leave nothing to train on")
+    for field_, known in (("tuned", ("", "nested", "reported")), ("scheme", ("folds", "loo", "shares"))):
+        if getattr(protocol, field_) not in known:
+            value = shown_value(getattr(protocol, field_))
+            raise InputError(f"protocol: {field_} is {value}; it must be one of {listing(known)}")
+    truth_value("protocol", "impute", protocol.impute)
+    if not isinstance(protocol.settings, Mapping):
+        raise InputError(f"protocol: settings is {shown_value(protocol.settings)}; it must be a table of parameters")
+
+
+def _sizes(sizes: Any) -> tuple[float, ...]:
+    if not isinstance(sizes, (list, tuple)):
+        raise InputError(f"protocol: sizes is {shown_value(sizes)}; it must be a list of counts, or of shares below 1")
+    for size in sizes:
+        positive_number("protocol", "a value of sizes", size)
+    return tuple(sizes)
+
+
+def checked_grid(grid: Any) -> dict[str, tuple[Any, ...]]:
+    """A grid as it is used: lists of values by parameter."""
+    if not isinstance(grid, Mapping) or not all(isinstance(values, (list, tuple)) for values in grid.values()):
+        raise InputError(f"grid is {shown_value(grid)}; it must be a table of lists of values, by parameter")
+    return {str(key): tuple(values) for key, values in grid.items()}

@@ -14,12 +14,15 @@ import numpy as np
 
 from .. import recipes
 from ..data import load_table, make_cohort
+from ..data.paths import check_file
 from ..data.reading import read_table
 from ..data.table import Schema
-from ..errors import InputError, listing
+from ..errors import InputError, listing, one_line, positive_number, reading, shown_value, whole_number
 from ..fitting.part import Encoded
+from ..fitting.parts import resolve
+from ..fitting.settings import check_seed, check_settings
 from ..outcomes import Target, read_target
-from .protocols import Protocol, protocol_of
+from .protocols import Protocol, checked_grid, protocol_of
 from .units import Method, Unit, UnitTable
 
 
@@ -89,6 +92,13 @@ class Suite:
         for part in ("data", "method"):
             if not spec.get(part):
                 raise InputError(f"the suite has no [[{part}]]: name at least one")
+            if not isinstance(spec[part], (list, tuple)) or not all(isinstance(one, Mapping) for one in spec[part]):
+                raise InputError(f"{part} of the suite is {shown_value(spec[part])}; it must be [[{part}]] tables")
+        check_seed(spec.get("seed", 0))
+        if spec.get("seconds") is not None:
+            positive_number("suite", "seconds", spec["seconds"])
+        for entry in spec["data"]:
+            _check_data(entry)
         methods = tuple(_method(entry) for entry in spec["method"])
         labels = [method.label for method in methods]
         if len(set(labels)) < len(labels):
@@ -138,35 +148,53 @@ class Suite:
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise InputError(f"there is no suite {str(path)!r}")
+    check_file(path, "name a suite, a TOML file")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path.name} is not valid TOML: {error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path.name} is not valid TOML: {one_line(error)}") from error
+
+
+def _check_data(entry: Mapping[str, Any]) -> None:
+    """Refuse a [[data]] with fields that make no sense."""
+    allowed = ("name", "cohort", "file", "target", "groups", "positive", "shuffle")
+    if unknown := [key for key in entry if key not in allowed]:
+        raise InputError(f"a [[data]] of the suite has {listing(unknown)}; it may have {listing(allowed, 10)}")
+    whole_number("data", "shuffle", entry.get("shuffle", 0), 0)
+    for key in ("name", "file", "target", "groups"):
+        if key in entry and not isinstance(entry[key], str):
+            raise InputError(f"a [[data]] of the suite has the {key} {shown_value(entry[key])}; it must be a text")
+    if not isinstance(entry.get("cohort", {}), Mapping):
+        raise InputError(f"a [[data]] of the suite has the cohort {shown_value(entry['cohort'])}; it must be a table")
 
 
 def _method(entry: Mapping[str, Any]) -> Method:
     settings = dict(entry)
     if "name" not in settings:
         raise InputError(f"a [[method]] of the suite has no 'name': {settings}")
-    name = str(settings.pop("name"))
+    name = settings.pop("name")
+    if not isinstance(name, str):
+        raise InputError(f"a [[method]] of the suite has the name {shown_value(name)}; it must be a text")
     recipe = recipes.get(name).__name__
     label = str(settings.pop("label", recipe.replace("_", "-")))
     if (grid := settings.pop("grid", None)) is not None:
-        grid = tuple((str(key), tuple(values)) for key, values in grid.items())
+        grid = tuple(checked_grid(grid).items())
     method = Method(label, recipe, tuple(sorted(settings.items())), grid)
     try:
-        method.function(**settings)
+        selector = method.function(**settings)
     except TypeError as error:
-        raise InputError(f"method {name!r} does not take these settings: {error}") from error
+        raise InputError(f"method {name!r} does not take these settings: {one_line(error)}") from error
+    check_settings(selector)
+    for axis in ("kernel", "machine", "search"):
+        resolve(axis, getattr(selector, axis))
     return method
 
 
 def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:
     """(name, features, target, positive class, groups) of a [[data]]."""
     if "cohort" in entry:
-        cohort = make_cohort(**entry["cohort"])
+        with reading(f"cohort of the data set {entry.get('name', 'cohort')!r}"):
+            cohort = make_cohort(**entry["cohort"])
         return str(entry.get("name", "cohort")), cohort.X, cohort.y, "case", None
     if "file" in entry:
         target = str(entry.get("target", ""))
@@ -174,6 +202,8 @@ def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:
         if target not in frame.columns:
             raise InputError(f"target is {target!r}, which {entry['file']} does not have")
         y = frame.pop(target)
+        if "groups" in entry and entry["groups"] not in frame.columns:
+            raise InputError(f"groups is {entry['groups']!r}, which {entry['file']} does not have")
         groups = frame.pop(entry["groups"]) if "groups" in entry else None
         return str(entry.get("name", Path(entry["file"]).stem)), frame, y, entry.get("positive"), groups
     if "name" not in entry:
