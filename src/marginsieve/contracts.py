@@ -562,6 +562,13 @@ class PricesFeatures(Protocol):
 
 
 @runtime_checkable
+class KnowsPeak(Protocol):
+    """Says the peak of its memory: in copies of the table, and in matrices of training rows by training rows."""
+
+    peak: tuple[float, float]
+
+
+@runtime_checkable
 class Checked(Protocol):
     """A part that refuses parameters that make no sense."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, listing
+from .formulas import restored
 from .paths import check_file
 
 if TYPE_CHECKING:
@@ -148,12 +149,21 @@ def _text(path: Path, options: ReadOptions) -> pd.DataFrame:
             raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
         frame = pd.read_csv(path, encoding="cp1252", encoding_errors="replace", **how)  # a stray byte far down
         dialect = replace(dialect, encoding="cp1252")
-    frame = _named(frame, options.whole)
+    frame = _restored(_named(frame, options.whole))
     if encoding is None and dialect.encoding == "cp1252":
         frame.attrs[ENCODING_NOTE] = (
             f"{path.name!r} is not UTF-8 and was read as Windows-1252: where letters look wrong, name the encoding "
             "(--encoding)"
         )
+    return frame
+
+
+def _restored(frame: pd.DataFrame) -> pd.DataFrame:
+    """Names and texts that we wrote with an apostrophe in front, so that no program runs them, without it."""
+    frame = frame.rename(columns=restored)
+    for name in frame.columns[[dtype.kind not in "biufc" for dtype in frame.dtypes]]:
+        if frame[name].astype(str).str.contains("'", regex=False).any():
+            frame[name] = frame[name].map(restored)
     return frame
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..contracts import Array, IntArray
 from ..data.table import Schema, Table
-from ..errors import InputError
+from ..errors import InputError, whole_number
 from ..outcomes import Target
 from ..outcomes.folds import Splits
 
@@ -71,8 +71,7 @@ def choose_rows(part: Part, max_samples: int | None, rng: np.random.Generator) -
                 "the rest is scored"
             )
         return np.arange(m), part.weight
-    if not isinstance(max_samples, (int, np.integer)) or max_samples < 4:
-        raise InputError(f"max_samples is {max_samples!r}; it must be a whole number of 4 or more")
+    whole_number("selector", "max_samples", max_samples, 4)
     if max_samples > MOST_ROWS:
         raise InputError(f"max_samples is {max_samples}; it must be at most {MOST_ROWS}")
     if m <= max_samples:

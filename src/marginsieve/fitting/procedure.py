@@ -15,6 +15,7 @@ from ..outcomes import check_classes
 from . import notes, resampling
 from .ensemble import OVERLAP, agreed, members
 from .held_out import HeldOut, choose_size, hold_out, inner_folds, rarest_class, size_grid
+from .memory import refuse_too_large
 from .near_duplicates import Group, near_duplicates
 from .part import Encoded, Part, choose_rows, with_rest
 from .preparation import prepare, varying
@@ -125,6 +126,7 @@ def fit_encoded(
 ) -> Fitted:
     """The whole fit on encoded rows; `plan` where it is known already."""
     plan = plan_of(settings, encoded) if plan is None else plan
+    refuse_too_large(settings, plan, encoded)
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = _rows(settings, encoded, rng)
     names = np.array(encoded.schema.names, dtype=object)

@@ -109,6 +109,8 @@ def check_settings(settings: Settings) -> None:
     if settings.similar is not None:
         positive_number("selector", "similar", settings.similar, 1.0)
     whole_number("selector", "resamples", settings.resamples, 0)
+    if settings.max_samples is not None:
+        whole_number("selector", "max_samples", settings.max_samples, 4)
     truth_value("selector", "standardize", settings.standardize)
     truth_value("selector", "probability", settings.probability)
     check_seed(settings.random_state)

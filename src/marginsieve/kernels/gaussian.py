@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -28,6 +30,8 @@ class Gaussian(KernelMixin, BaseEstimator):
     >>> recipes.svm_rfe(kernel=Gaussian(width=0.1)).kernel
     Gaussian(width=0.1)
     """
+
+    peak: ClassVar[tuple[float, float]] = (4.5, 7.0)
 
     def __init__(self, width: float | str = "auto", average: bool = False) -> None:
         self.width = width

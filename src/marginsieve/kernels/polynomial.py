@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -33,6 +34,8 @@ class Polynomial(KernelMixin, BaseEstimator):
     >>> recipes.svm_rfe(kernel=Polynomial(degree=2)).kernel
     Polynomial(degree=2)
     """
+
+    peak: ClassVar[tuple[float, float]] = (4.5, 7.0)
 
     def __init__(self, degree: int = 3, width: float | str = "auto", average: bool = False) -> None:
         self.degree = degree

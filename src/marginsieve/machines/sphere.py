@@ -48,6 +48,7 @@ class Sphere(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
+    peak: ClassVar[tuple[float, float]] = (4.5, 6.0)
     needs = "gram"
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()

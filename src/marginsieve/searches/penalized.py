@@ -100,6 +100,7 @@ class PenalizedScaling(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
+    peak: ClassVar[tuple[float, float]] = (5.0, 9.0)
     requires: ClassVar[tuple[type, ...]] = (Scalable,)
     ranks_by: ClassVar[frozenset[str]] = frozenset()
     multiclass = True

@@ -1,0 +1,110 @@
+"""Commands killed at random moments: no process outlives them, no temporary file outlives the next command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from marginsieve.data import make_cohort
+
+SUITE = """
+[protocol]
+name = "nested"
+folds = 3
+repeats = 40
+[[data]]
+name = "toy"
+cohort = { n_samples = 60, n_features = 200, n_relevant = 3 }
+[[method]]
+name = "svm-rfe"
+[[method]]
+name = "fisher"
+"""
+SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL)
+PATIENCE = 5.0  # seconds after which nobody may be left
+
+
+def prepared(folder: Path) -> dict[str, list[str]]:
+    """The commands, and the files that they need."""
+    cohort = make_cohort(60, 200, n_relevant=3, random_state=0)
+    cohort.frame().to_csv(folder / "t.csv", index=False)
+    (folder / "s.toml").write_text(SUITE)
+    select = "select t.csv --target outcome --method svm-rfe,fisher --repeats 40 --no-suspects --jobs 2 --out result"
+    return {"bench": ["bench", "s.toml", "--jobs", "2", "--out", "bench"], "select": select.split()}
+
+
+def killed(folder: Path, command: list[str], number: int, after: float) -> dict[str, object]:
+    """Start a command, send it a signal after so many seconds, and look what is left."""
+    scratch = folder / "tmp"
+    scratch.mkdir(exist_ok=True)
+    environment = {**os.environ, "TMPDIR": str(scratch), "HOSTILE_MARK": str(folder)}
+    call = [sys.executable, "-c", "from marginsieve.cli import main; main()"]
+    with (folder / "said.txt").open("w") as said:
+        process = subprocess.Popen([*call, *command], cwd=folder, env=environment, stdout=said, stderr=said)
+        time.sleep(after)
+        process.send_signal(number)
+        process.wait(60)
+    end = time.monotonic() + PATIENCE
+    while (left := _alive(str(folder))) and time.monotonic() < end:
+        time.sleep(0.1)
+    subprocess.run([*call, "methods", "--json"], cwd=folder, env=environment, check=True, capture_output=True)
+    files = sorted(path.name for path in scratch.iterdir() if path.name.startswith("marginsieve"))
+    beside = [path.name for path in folder.rglob(".marginsieve-*")]
+    text = (folder / "said.txt").read_text()
+    return {"code": process.returncode, "left": left, "files": files, "beside": beside, "said": text}
+
+
+def _alive(mark: str) -> list[int]:
+    """Processes that have our mark in their environment."""
+    out = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if f"HOSTILE_MARK={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                    out.append(int(entry.name))
+            except OSError:
+                continue
+    return out
+
+
+def wrong(found: dict[str, object], number: int) -> list[str]:
+    """What must not be, in words."""
+    out = [f"{name}: {found[name]}" for name in ("left", "files", "beside") if found[name]]
+    if "Traceback" in str(found["said"]):
+        out.append(f"a traceback: {str(found['said'])[-300:]}")
+    expected = (-number, 0) if number == signal.SIGKILL else (128 + number, -number, 0)  # -: before Python was up
+    if found["code"] not in expected:
+        out.append(f"exit code {found['code']}")
+    return out
+
+
+def rounds(count: int, seed: int) -> list[str]:
+    """So many kills; what went wrong."""
+    rng, out = np.random.default_rng(seed), []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        commands = prepared(folder)
+        for k in range(count):
+            command = ("bench", "select")[k % 2]
+            number, after = SIGNALS[(k // 2) % len(SIGNALS)], float(rng.uniform(0.5, 6.0))
+            found = wrong(killed(folder, commands[command], number, after), number)
+            out += [f"{command}, {signal.Signals(number).name} after {after:.1f} s: {one}" for one in found]
+    return out
+
+
+def main() -> int:
+    """So many kills (the first argument, or 100)."""
+    found = rounds(int(sys.argv[1]) if len(sys.argv) > 1 else 100, seed=0)
+    sys.stdout.write("\n".join([*found, f"{len(found)} wrong\n"]))
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

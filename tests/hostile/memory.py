@@ -1,0 +1,92 @@
+"""The peak of a fit's memory beside what was estimated before it, each fit in a process of its own."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+from scipy import sparse
+
+from marginsieve import recipes
+
+SHAPES: dict[str, tuple[str, int, int, dict]] = {  # recipe, rows, columns, settings
+    "fisher wide": ("fisher", 60, 40_000, {}),
+    "fisher tall": ("fisher", 4_000, 50, {}),
+    "rfe wide": ("svm_rfe", 100, 20_000, {}),
+    "rfe tall": ("svm_rfe", 3_000, 20, {}),
+    "rfe gaussian": ("svm_rfe", 1_500, 30, {"kernel": "gaussian"}),
+    "rfe gaussian wide": ("svm_rfe", 150, 10_000, {"kernel": "gaussian"}),
+    "bfe": ("svm_bfe", 1_000, 100, {}),
+    "sphere": ("svdd_rfe", 2_000, 20, {}),
+    "sphere wide": ("svdd_rfe", 100, 10_000, {}),
+    "clinical": ("clinical_rfe", 1_000, 100, {}),
+    "clinical wide": ("clinical_rfe", 100, 5_000, {}),
+    "mkl": ("mkl_rfe", 200, 3_000, {"n_features_to_select": 5, "threshold": "margin"}),
+    "kp": ("kp_cssvm", 100, 10_000, {}),
+    "kp tall": ("kp_svm", 1_000, 20, {}),
+    "l1": ("l1_cssvm", 100, 20_000, {"points": 8}),
+    "su": ("su", 100, 20_000, {}),
+    "hellinger": ("hellinger", 200, 20_000, {}),
+    "relieff": ("relieff", 1_000, 500, {}),
+    "svm l1": ("svm_l1", 100, 20_000, {"points": 5}),
+    "ramp": ("ramp_svm", 60, 20_000, {"points": 2, "resamples": 0}),
+    "symon": ("symon", 80, 10_000, {"improvisations": 20, "memory": 10}),
+    "hfs": ("hfs_nb", 1_000, 1_000, {}),
+    "ensemble": ("stable_fisher", 100, 10_000, {}),
+    "sparse": ("svm_rfe", 1_000, 30_000, {"sparse": True}),
+}
+
+
+def one(name: str) -> tuple[float, float]:
+    """(estimated, measured) MB of a fit in this process."""
+    from marginsieve.estimators.inputs import encode
+    from marginsieve.fitting.memory import estimated_bytes
+    from marginsieve.fitting.procedure import plan_of
+
+    recipe, m, n, settings = SHAPES[name]
+    settings = dict(settings)
+    thin = settings.pop("sparse", False)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(m, n)), (np.arange(m) % 3 == 0).astype(int)
+    X[:, :3] += 1.5 * y[:, None]
+    if thin:
+        X = sparse.csr_array(np.where(np.abs(X) > 1.6, X, 0.0))
+    made = recipes.get(recipe)(random_state=0, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        small = X[:40, :30]
+        recipes.get(recipe)(random_state=0, **settings).fit(small, y[:40])  # compiled, libraries loaded
+        encoded = encode(made, X, y, None)
+        estimate = estimated_bytes(made, plan_of(made, encoded), encoded)
+        del encoded
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        made.fit(X, y)
+    return estimate / 2**20, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+
+def measured(name: str) -> tuple[float, float]:
+    """The same in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hostile.memory", name], capture_output=True, text=True, check=True, timeout=600
+    )
+    estimate, peak = done.stdout.split()
+    return float(estimate), float(peak)
+
+
+def main() -> int:
+    """One fit, or all of them."""
+    if len(sys.argv) > 1:
+        sys.stdout.write("{} {}\n".format(*one(sys.argv[1])))
+        return 0
+    for name in SHAPES:
+        estimate, peak = measured(name)
+        sys.stdout.write(f"{name:20s} {estimate:8.1f} MB estimated, {peak:8.1f} measured, {estimate / peak:5.2f}\n")
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
