@@ -50,10 +50,14 @@ def one(name: str) -> tuple[float, float]:
     settings = dict(settings)
     thin = settings.pop("sparse", False)
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(m, n)), (np.arange(m) % 3 == 0).astype(int)
-    X[:, :3] += 1.5 * y[:, None]
+    y = (np.arange(m) % 3 == 0).astype(int)
     if thin:
-        X = sparse.csr_array(np.where(np.abs(X) > 1.6, X, 0.0))
+        columns = [np.sort(rng.choice(n, n // 10, replace=False)).astype(np.int32) for _ in range(m)]
+        starts = np.arange(m + 1, dtype=np.int32) * (n // 10)
+        X = sparse.csr_array((rng.normal(size=m * (n // 10)), np.concatenate(columns), starts), shape=(m, n))
+    else:
+        X = rng.normal(size=(m, n))
+        X[:, :3] += 1.5 * y[:, None]
     made = recipes.get(recipe)(random_state=0, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

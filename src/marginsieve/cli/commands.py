@@ -14,9 +14,8 @@ from typer import Argument, Option
 
 from . import options
 from .console import say, show_grid, show_prediction, show_result, show_study, show_suspects
-from .guard import complain, guarded
+from .guard import guarded
 from .progress import shown
-from .signals import exit_code
 
 if TYPE_CHECKING:
     from ..contracts import Progress
@@ -132,9 +131,6 @@ def select(
             study.save(out)
             if table.suffix.lower() == ".h5ad":
                 write_back(table, out, study.features, study.result)
-    except KeyboardInterrupt:
-        complain("interrupted; the same command goes on where it was")
-        raise typer.Exit(exit_code()) from None
     except InputError:
         forget_empty(out, new_folder)
         raise

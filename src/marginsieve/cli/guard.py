@@ -21,7 +21,7 @@ from rich.console import Console
 
 from .signals import end_on_signals, exit_code
 
-FAILED, WRONG, REFUSED, OURS = 1, 2, 3, 4
+FAILED, WRONG, REFUSED, OURS, INTERRUPTED = 1, 2, 3, 4, 130
 # typer brings its own copy of click; this is the class of everything that is wrong with a command line
 UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
@@ -34,14 +34,14 @@ def guarded(run: Callable[[], Any]) -> int:
     try:
         code = run()
         sys.stdout.flush()
+        if code == INTERRUPTED:  # what typer makes of a KeyboardInterrupt
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
-    except typer.Exit as error:
-        return error.exit_code
     except UsageError as error:
         rich_format_error(error)
         return WRONG
     except (typer.Abort, KeyboardInterrupt):
-        complain("interrupted")
+        complain("interrupted; the same command goes on where it was")
         return exit_code()
     except BrokenPipeError:  # whoever read our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

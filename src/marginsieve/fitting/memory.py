@@ -11,10 +11,13 @@ from joblib import effective_n_jobs
 
 from ..contracts import KnowsPeak
 from ..errors import InputError
+from ..problem import is_filter
 from .part import Encoded
 from .settings import Plan, Settings
 
 NUMBER = 8  # bytes
+PEAK = (4.5, 1.7)  # of parts that do not say: copies of the table, matrices of rows by rows
+ONCE = (4.5, 2.5)  # of a kernel that is not linear, for a model alone
 ALWAYS = 3 * 2**20  # what is taken whatever the table
 SPARE = 0.9  # of what is free
 CGROUPS = (  # limit and use of a container, by the second and the first version of the system's groups
@@ -28,12 +31,15 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
 
     Parts say what they take, in copies of the table and in matrices of rows by rows.
     """
-    table, parts = encoded.table, (plan.kernel, plan.machine, plan.search)
+    table = encoded.table
     m, n = table.shape
     trained = min(m, settings.max_samples or m)
-    said = [part.peak for part in parts if isinstance(part, KnowsPeak)]
-    tables = max([4.5, *(one for one, _ in said)])
-    matrices = 0.0 if plan.machine.needs == "columns" else max([1.7, *(one for _, one in said)])
+    by_filter = is_filter(plan.criterion)  # then the kernel is needed once, for the model
+    parts = (plan.machine, plan.search) if by_filter else (plan.kernel, plan.machine, plan.search)
+    said = [PEAK if plan.kernel.linear or not by_filter else ONCE]
+    said += [part.peak for part in parts if isinstance(part, KnowsPeak)]
+    tables = max(one for one, _ in said)
+    matrices = 0.0 if plan.machine.needs == "columns" else max(one for _, one in said)
     cells = 1.5 * table.Z.nnz if table.is_sparse else m * n  # an index is half a number
     one = ALWAYS + NUMBER * (tables * cells + matrices * trained**2)
     return float(one * max(1, effective_n_jobs(settings.n_jobs)))

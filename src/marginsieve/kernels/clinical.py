@@ -35,7 +35,7 @@ class Clinical(KernelMixin, BaseEstimator):
     Clinical()
     """
 
-    peak: ClassVar[tuple[float, float]] = (8.5, 4.5)
+    peak: ClassVar[tuple[float, float]] = (6.5, 4.5)
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
     missing = True
     additive = True
