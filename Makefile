@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench hostile docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/marginsieve cohort demo/cohort.csv
@@ -21,6 +21,13 @@ check: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
+
+hostile: $(VENV)/.installed-test
+	cd tests && ../$(BIN)/python -m hostile.matrix
+	cd tests && ../$(BIN)/python -m hostile.models
+	cd tests && ../$(BIN)/python -m hostile.commands
+	cd tests && ../$(BIN)/python -m hostile.memory
+	cd tests && ../$(BIN)/python -m hostile.kills
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

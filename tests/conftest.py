@@ -28,3 +28,11 @@ def table_of():
         return Schema.of(X).table(X)
 
     return build
+
+
+@pytest.fixture
+def kept_sparse(monkeypatch):
+    """Small sparse tables, too, are computed with as sparse ones."""
+    from marginsieve.fitting import procedure
+
+    monkeypatch.setattr(procedure, "SMALL", 0)

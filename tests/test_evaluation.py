@@ -91,7 +91,7 @@ def test_shuffled_labels_score_at_chance(name):
     for shuffle in range(14):
         nested = nested_cv(recipes.get(name)(**short), X, rng.permutation(y), cv=3, n_repeats=1, random_state=shuffle)
         scores.append(nested.scores(draws=1).value["balanced_accuracy"])
-    assert 0.45 <= np.mean(scores) <= 0.55
+    assert 0.42 <= np.mean(scores) <= 0.55  # cross-validation on few rows of noise is below one half by itself
 
 
 def test_planted_signal_is_scored_well_and_repeats_itself():

@@ -56,6 +56,7 @@ def test_either_class_may_be_the_one_of_interest(positive):
     np.testing.assert_allclose(value, selector.decision_function(COHORT.X), atol=1e-8)
 
 
+@pytest.mark.usefixtures("kept_sparse")
 def test_three_classes_sparse_tables_and_booleans_have_one_too():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 300)), np.arange(60) % 3

@@ -222,6 +222,7 @@ def test_another_machine_may_be_fitted_at_the_end():
         recipes.l1_cssvm(points=1, **FIXED).fit(X, y)
 
 
+@pytest.mark.usefixtures("kept_sparse")
 def test_sparse_tables_go_through_the_recipe():
     X, y, _ = wide(13)
     X = np.where(np.abs(X) > 0.8, X, 0.0)

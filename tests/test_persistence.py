@@ -323,6 +323,7 @@ def test_an_array_that_is_not_there_or_no_array_is_refused(model, tmp_path):
         load(path)
 
 
+@pytest.mark.usefixtures("kept_sparse")
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("name", ["svm_rfe", "fisher", "svm_l1", "l1_cssvm", "fs_svm", "smote_relieff"])
 def test_sparse_models_come_back(name, standardize, cohort, tmp_path):
@@ -341,6 +342,7 @@ def test_sparse_models_come_back(name, standardize, cohort, tmp_path):
     np.testing.assert_array_equal(back.decision_function(X.toarray()), made.decision_function(X.toarray()))
 
 
+@pytest.mark.usefixtures("kept_sparse")
 def test_a_broken_sparse_table_is_refused(cohort, tmp_path):
     X = sparse.csr_array(np.where(cohort.X.to_numpy() > 0.5, cohort.X, 0.0))
     made = recipes.fisher(n_features_to_select=3, threshold="margin").fit(X, cohort.y)

@@ -162,6 +162,7 @@ def test_set_output(frame):
     assert isinstance(polars, pl.DataFrame)
 
 
+@pytest.mark.usefixtures("kept_sparse")
 def test_sparse_selects_what_dense_selects(frame, rng):
     X, y = frame
     dense = X.to_numpy() * (rng.random(X.shape) < 0.5)

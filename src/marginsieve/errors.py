@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-MOST_COST = 1e10
+MOST_COST = 1e12
 
 
 class InputError(ValueError):

@@ -339,6 +339,19 @@ cases(
 )
 
 
+cases(
+    "ties",
+    lambda build: Case(sparse.csr_array(build()), labels(), same_as=build()),
+    {
+        "booleans": lambda: _booleans().astype(float),
+        "integers": lambda: np.round(numbers()),
+        "twins": lambda: np.repeat(np.round(numbers(33, 3)), 2, axis=1),
+        "few_cells": lambda: np.where(np.abs(numbers()) > 1.2, 1.0, 0.0),
+        "counts": lambda: np.floor(np.abs(2 * numbers(33, 12))),
+    },
+)
+
+
 # -- labels --------------------------------------------------------------------------------------------------------
 
 cases(
@@ -441,7 +454,9 @@ def settings(name: str, values: dict[str, Any]) -> None:
 
 
 odd = {"nan": np.nan, "inf": np.inf, "minus_one": -1, "zero": 0, "text": "x", "list": [1], "none": None}
-settings("C", {**odd, "1e-30": 1e-30, "1e30": 1e30, "1e300": 1e300, "1e8": 1e8, "true": True})
+settings(
+    "C", {**odd, "1e-30": 1e-30, "1e30": 1e30, "1e300": 1e300, "1e8": 1e8, "1e12": 1e12, "1e-12": 1e-12, "true": True}
+)
 settings(
     "n_features_to_select",
     {**odd, "half": 0.5, "1.5": 1.5, "100": 100, "digits": 10**5000, "true": True, "numpy": np.int64(2)},

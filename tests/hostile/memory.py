@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -66,9 +66,16 @@ def one(name: str) -> tuple[float, float]:
         encoded = encode(made, X, y, None)
         estimate = estimated_bytes(made, plan_of(made, encoded), encoded)
         del encoded
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        before = _status("VmRSS")
         made.fit(X, y)
-    return estimate / 2**20, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return estimate / 2**20, (_status("VmHWM") - before) / 1024
+
+
+def _status(name: str) -> int:
+    """KB of this process."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith(f"{name}:")))
 
 
 def measured(name: str) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ from .training import Model, Searched, fit_model, search_once
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SMALL = 2**22  # cells of a sparse table up to which it is computed with as a dense one, with the same answer
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ class _Rows:
 
 def _rows(settings: Settings, encoded: Encoded, rng: np.random.Generator) -> _Rows:
     part, used = encoded.part()
+    if part.table.is_sparse and math.prod(part.table.shape) <= SMALL:
+        part = replace(part, table=replace(part.table, Z=np.asfortranarray(part.table.Z.toarray())))
     sample, boosted = choose_rows(part, settings.max_samples, rng)
     training = Part(part.table, part.y, boosted, part.groups)
     chosen = training if len(sample) == len(part.y) else training.take(sample)
@@ -129,6 +134,8 @@ def fit_encoded(
     refuse_too_large(settings, plan, encoded)
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = _rows(settings, encoded, rng)
+    if _always_holds_out(settings, plan):  # known before the search
+        rarest_class(rows.chosen, encoded.target.classes.tolist())
     names = np.array(encoded.schema.names, dtype=object)
     constant = tuple(names[~varying(rows.chosen.table.Z)].tolist())
     duplicates = tuple(tuple(names[group]) for group in equal_columns(rows.chosen.table.Z))
@@ -139,6 +146,13 @@ def fit_encoded(
     groups = _groups(settings.similar, fitted, constant, rows.chosen)
     suspects = resampling.of_model(plan, rows.chosen, fitted.model, rng, index, settings.resamples)
     return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, suspects=suspects)
+
+
+def _always_holds_out(settings: Settings, plan: Plan) -> bool:
+    """Whether the settings ask for held-out decision values, whatever the search finds."""
+    threshold = threshold_rule(settings, plan.outcome.count)
+    sized = isinstance(settings.n_features_to_select, str)
+    return sized or settings.probability or threshold == "balanced" or isinstance(threshold, tuple)
 
 
 def refit_at_sizes(
@@ -183,7 +197,7 @@ def _decided(
     remarks += [choice.note] if choice.note else []
     size, threshold = choice.size, threshold_rule(settings, plan.outcome.count)
     held, sizes = None, tuple[int, ...]()
-    if choice.rule or threshold == "balanced" or isinstance(threshold, tuple) or settings.probability:
+    if choice.rule or _always_holds_out(settings, plan):
         steps = [step.size for step in path.steps]
         sizes = size_grid(steps, ready.most, max(1, kept)) if choice.rule else (size,)
     if plan.ensemble:

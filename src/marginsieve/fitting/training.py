@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Array, HoldsOut, IntArray, Machine, Matrix, Path, Refits, Solution
+from ..contracts import Array, HoldsOut, IntArray, Machine, Matrix, Path, Refits, Solution, is_sparse
 from ..errors import InputError
 from ..problem import Problem
 from .part import Part
@@ -49,6 +49,8 @@ class Model:
     def rows(self, Z: Matrix) -> Matrix:
         """Rows of the whole table as the machine sees them."""
         part = Z[:, self.features]
+        if is_sparse(part) and not self.view.table.is_sparse:
+            part = part.toarray()
         return part if self.scaling is None else self.scaling.apply(part)
 
     def values(self, rows: Matrix) -> Array:

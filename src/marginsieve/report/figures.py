@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
+from ..data.atomic import write_atomic
 from ..errors import InputError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933")  # colour-blind safe
@@ -35,9 +37,15 @@ def save(figure: Any, path: str | Path | None) -> Any:
     if path is not None:
         import matplotlib
 
+        kind, content = Path(path).suffix.lstrip(".") or "png", io.BytesIO()
         try:
             with matplotlib.rc_context({"svg.hashsalt": "marginsieve"}):
-                figure.savefig(path, dpi=160, metadata={"Date": None} if str(path).endswith(".svg") else None)
+                figure.savefig(content, dpi=160, format=kind, metadata={"Date": None} if kind == "svg" else None)
+            if not Path(path).absolute().parent.is_dir():
+                raise InputError(f"the figure cannot be written to {str(path)!r}: there is no such folder")
+            write_atomic(Path(path), content.getvalue())
+        except InputError:
+            raise
         except (OSError, ValueError) as error:
             raise InputError(f"the figure cannot be written to {str(path)!r}: {error}") from error
     return figure

@@ -57,7 +57,7 @@ def write_study(
 def read_result(folder: Path) -> dict[str, Any]:
     """The result.json of a folder."""
     path = folder / "result.json" if os.path.isdir(folder) else folder
-    if path.name == "result.json" and not os.path.lexists(path):
+    if not os.path.lexists(path):
         raise InputError(f"there is no result.json in {shown(folder)}: name a folder that `marginsieve select` wrote")
     check_file(path, "name a folder that `marginsieve select` wrote")
     try:
