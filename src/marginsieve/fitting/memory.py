@@ -16,8 +16,8 @@ from .part import Encoded
 from .settings import Plan, Settings
 
 NUMBER = 8  # bytes
-PEAK = (4.5, 1.7)  # of parts that do not say: copies of the table, matrices of rows by rows
-ONCE = (4.5, 2.5)  # of a kernel that is not linear, for a model alone
+PEAK = (5.2, 1.7)  # of parts that do not say: copies of the table, matrices of rows by rows
+ONCE = (5.2, 2.5)  # of a kernel that is not linear, for a model alone
 ALWAYS = 3 * 2**20  # what is taken whatever the table
 SPARE = 0.9  # of what is free
 CGROUPS = (  # limit and use of a container, by the second and the first version of the system's groups
