@@ -51,8 +51,12 @@ class Outcome:
 
 
 def judge(name: str, recipe: str) -> tuple[str, str]:
+    """(kind, what was said) of one case, in this process."""
+    return judge_case(CASES[name](), recipe)
+
+
+def judge_case(made: Case, recipe: str) -> tuple[str, str]:
     """(kind, what was said) of one fit, in this process."""
-    made = CASES[name]()
     notes: list[str] = []
     try:
         with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):

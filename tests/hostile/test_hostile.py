@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from marginsieve import InputError, load, predict, recipes, save
@@ -25,7 +25,7 @@ from marginsieve.study import Suite, files, run_suite
 from marginsieve.study.folders import changed_files, claim, read_mark
 from marginsieve.study.store import FILE, RESCUED, Store
 
-from . import commands, kills, matrix, memory, models, processes
+from . import commands, kills, matrix, memory, models, processes, strategies
 from .inputs import CASES, labels, numbers
 
 
@@ -41,6 +41,13 @@ def test_hostile_inputs_end_in_an_answer_or_a_sentence():
     assert len({case for case, _ in wanted}) == len(CASES)
     assert len({recipe for _, recipe in wanted}) == len(recipes.names())
     assert not told(processes.run(matrix.judge, wanted, 2, matrix.LIMIT))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(strategies.cases(), st.sampled_from(["fisher", "svm_rfe", "clinical_rfe", "svm_l1", "su"]))
+def test_drawn_inputs_end_in_an_answer_or_a_sentence(case, recipe):
+    kind, said = matrix.judge_case(case, recipe)
+    assert kind in ("good", "clear"), said
 
 
 def test_damaged_and_forged_models_are_refused_or_finite():

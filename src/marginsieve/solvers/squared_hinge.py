@@ -194,7 +194,7 @@ def solve(
         x = np.vstack([_rows(columns, factor, work), np.ones((1, len(y)))])
         inner, _, used = _inside(x, y, C, np.append(w[work], b), 0.3 * tol, rounds)
         w[work], b = inner[:-1], float(inner[-1])
-        rounds, size = rounds - used, max(FIRST, 2 * int(np.count_nonzero(w)))
+        rounds, size = rounds - max(used, 1), max(FIRST, 2 * int(np.count_nonzero(w)))
 
 
 def _rows(columns: Matrix, factor: Array, which: IntArray) -> Array:
