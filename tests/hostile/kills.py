@@ -36,7 +36,7 @@ def prepared(folder: Path) -> dict[str, list[str]]:
     cohort = make_cohort(60, 200, n_relevant=3, random_state=0)
     cohort.frame().to_csv(folder / "t.csv", index=False)
     (folder / "s.toml").write_text(SUITE)
-    select = "select t.csv --target outcome --method svm-rfe,fisher --repeats 40 --no-suspects --jobs 2 --out result"
+    select = "select t.csv --target outcome --method svm-rfe,fisher --repeats 4 --no-suspects --jobs 2 --out result"
     return {"bench": ["bench", "s.toml", "--jobs", "2", "--out", "bench"], "select": select.split()}
 
 
@@ -54,6 +54,8 @@ def killed(folder: Path, command: list[str], number: int, after: float) -> dict[
     end = time.monotonic() + PATIENCE
     while (left := _alive(str(folder))) and time.monotonic() < end:
         time.sleep(0.1)
+    for number_ in left:  # told once, not suffered by the next
+        os.kill(number_, signal.SIGKILL)
     subprocess.run([*call, "methods", "--json"], cwd=folder, env=environment, check=True, capture_output=True)
     files = sorted(path.name for path in scratch.iterdir() if path.name.startswith("marginsieve"))
     beside = [path.name for path in folder.rglob(".marginsieve-*")]

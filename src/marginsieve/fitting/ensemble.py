@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from ..contracts import Array, IntArray, Path
 from ..outcomes import left_out
 from ..problem import WorkDone
+from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .part import Part
 from .settings import Plan
@@ -53,7 +54,7 @@ def members(
 ) -> list[Member]:
     """The plan's members, with decision values at these sizes; the same ones whatever n_jobs is."""
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(plan.ensemble or 0)
-    return list(Parallel(n_jobs=n_jobs)(delayed(_member)(plan, part, sizes, seed) for seed in seeds))
+    return list(parallel(n_jobs)(delayed(_member)(plan, part, sizes, seed) for seed in seeds))
 
 
 def _member(plan: Plan, part: Part, sizes: tuple[int, ...], seed: np.random.SeedSequence) -> Member:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from ..contracts import Array, IntArray
 from ..errors import InputError
 from ..outcomes import stratified_folds, unit_name, units_per_class
 from ..outcomes.folds import Splits
 from ..problem import WorkDone
+from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .ensemble import Member, run_search
 from .part import Part
@@ -88,7 +89,7 @@ def hold_out(
     """Run search and machine in each fold's training rows; decision values of its other rows at each size."""
     seeds = zip(folds, seed.spawn(len(folds)), strict=True)
     tasks = (delayed(_one_fold)(plan, part, train, test, sizes, child) for (train, test), child in seeds)
-    return HeldOut.of(sizes, Parallel(n_jobs=n_jobs)(tasks))
+    return HeldOut.of(sizes, parallel(n_jobs)(tasks))
 
 
 def _one_fold(

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from ..algebra import ColumnView
 from ..contracts import Array, FitsBudget, IntArray, Matrix, is_sparse
 from ..machines import CSVC, RampSVC
 from ..outcomes import left_out
+from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .part import Part
 from .preparation import prepare, varying
@@ -50,7 +51,7 @@ def resampled(
     is left out. The result does not depend on n_jobs.
     """
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(count)
-    done = Parallel(n_jobs=n_jobs)(delayed(_once)(plan, part, tuple(prices), dense, seed) for seed in seeds)
+    done = parallel(n_jobs)(delayed(_once)(plan, part, tuple(prices), dense, seed) for seed in seeds)
     k, m = plan.outcome.labels(part.y).shape
     total, beyond, seen = np.zeros((k, m)), np.zeros((k, m)), np.zeros((k, m))
     for rows, values, flagged, fits in done:

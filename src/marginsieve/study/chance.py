@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from ..contracts import IntArray
 from ..fitting.held_out import hold_out, inner_folds, size_grid
 from ..fitting.part import Part, choose_rows
 from ..fitting.settings import Plan
 from ..fitting.training import search_once
+from ..solvers.processes import parallel
 from .choosing import SHUFFLED_ROWS, Choice, is_cheap
 from .findings import FEW, fewest_units
 from .selection import Selection, StudyOptions
@@ -82,7 +83,7 @@ def shuffled(
     orders = [np.arange(len(part.y)), *(_order(part, rng) for _ in range(shuffles))]
     seed = int(rng.integers(2**31))
     names = table.encoded.target.classes.tolist()
-    values = Parallel(n_jobs=options.n_jobs)(delayed(_best)(plan, part, order, sizes, names, seed) for order in orders)
+    values = parallel(options.n_jobs)(delayed(_best)(plan, part, order, sizes, names, seed) for order in orders)
     return float(np.mean(np.array(values) >= values[0] - 1e-12))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ import numpy as np
 
 from ..data.scratch import scratch_folder
 from ..errors import InputError, listing, one_line
-from .children import die_with_parent
+from ..solvers.processes import parallel
 from .results import SuiteResult
 from .store import Store, begin, opened
 from .suite import Suite, key_of
@@ -163,14 +162,12 @@ def _local(tasks: list[Task], shared: dict[str, Path | PlainTable], n_jobs: int 
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     left, crashes = {task.unit.key: task for task in tasks}, 0
-    started = {"initializer": die_with_parent, "initargs": (os.getpid(),)}
     while left:
         alone = crashes >= CRASHES
         batch = list(left.values())[:1] if alone else list(left.values())
         try:
             calls = (joblib.delayed(_run_shared)(task, shared[task.unit.table]) for task in batch)
-            pool = joblib.Parallel(2 if alone else n_jobs, "loky", return_as="generator_unordered", **started)
-            for row in pool(calls):
+            for row in parallel(2 if alone else n_jobs, return_as="generator_unordered")(calls):
                 del left[row["key"]]
                 crashes = 0
                 yield row

@@ -8,9 +8,20 @@ import signal
 import sys
 import threading
 import time
+from typing import Any
+
+from joblib import Parallel
+from joblib.parallel import get_active_backend
 
 PR_SET_PDEATHSIG = 1
 LOOK = 1.0  # seconds between two looks at the parent, where the system does not tell of its death
+
+
+def parallel(n_jobs: int | None, **settings: Any) -> Parallel:
+    """joblib's workers; those that it starts as processes die with this one. A backend that the user chose is kept."""
+    if type(get_active_backend()[0]).__name__ != "LokyBackend":
+        return Parallel(n_jobs=n_jobs, **settings)
+    return Parallel(n_jobs, "loky", initializer=die_with_parent, initargs=(os.getpid(),), **settings)
 
 
 def die_with_parent(parent: int) -> None:
