@@ -1,13 +1,39 @@
-"""How loops are compiled: one signature each, cached on disk, without the GIL, never with threads of their own."""
+"""How loops are compiled: one signature each, cached on disk, without the GIL, never with threads of their own.
+
+numba is loaded when the first loop runs, not when the package is imported.
+"""
 
 from collections.abc import Callable
-from typing import TypeVar, cast
-
-import numba
+from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
+class _Loop:
+    """A function that is compiled when it is first called, with the loops that it calls."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.made: Any = None
+
+    def compiled(self) -> Any:
+        """numba's function; it takes this one's place in the module, and so do those that it calls."""
+        if self.made is None:
+            import numba
+
+            known = self.function.__globals__
+            for name in self.function.__code__.co_names:
+                if isinstance(known.get(name), _Loop):
+                    known[name] = known[name].compiled()
+            self.made = numba.njit(cache=True, nogil=True)(self.function)
+            if known.get(self.function.__name__) is self:
+                known[self.function.__name__] = self.made
+        return self.made
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled()(*arguments)
+
+
 def jit(function: F) -> F:
     """Compile `function` on its first call (float64, C-contiguous arrays)."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    return cast(F, _Loop(function))
