@@ -55,7 +55,10 @@ class Plain:
 
 
 def kernel_matrix(kernel, table, scale, features=None, Z=None, divide_by=None):
-    """outer(sum_j s_j^2 base_j) feature by feature; an averaging kernel divides by `divide_by` or the number of j."""
+    """outer(sum_j s_j^2 base_j) feature by feature; an averaging kernel divides by `divisor_of` the features.
+
+    These are the live ones, or `divide_by` where it is given.
+    """
     plain = kernel if hasattr(kernel, "base") else Plain(kernel)
     own = np.asarray(table.Z)
     rows = own if Z is None else Z
@@ -64,8 +67,13 @@ def kernel_matrix(kernel, table, scale, features=None, Z=None, divide_by=None):
     for j in live:
         A += scale[j] ** 2 * plain.base(rows[:, j, None], own[None, :, j], table.kind[j], table.spread[j])
     if kernel.average:
-        A /= len(live) if divide_by is None else divide_by
+        A /= divisor_of(kernel, table, live if divide_by is None else divide_by)
     return plain.outer(A)
+
+
+def divisor_of(kernel, table, live):
+    """The number of live columns, or the sum of their variances where the kernel has a width."""
+    return len(live) if kernel.additive else sum(np.var(table.Z[:, j]) for j in live)
 
 
 def svc_certificate(K, y, top, c, b):

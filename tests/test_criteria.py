@@ -41,7 +41,7 @@ def problem_of(table, y, kernel="linear", criterion="margin", weight=None, machi
         )
     if isinstance(machine, MKL) and not part.additive:
         pytest.skip("MKL needs a sum over features")
-    return Problem(table, y, np.ones_like(y) * weight, weight, part.start(table, weight), part, machine, criterion)
+    return Problem(table, y, np.ones_like(y) * weight, weight, part.start(table), part, machine, criterion)
 
 
 def scores(problem):
@@ -56,9 +56,10 @@ def root_of(problem):
 
 
 def without(problem, j):
-    """The kernel matrix without feature j, entry by entry."""
+    """The kernel matrix without feature j, entry by entry; what it is divided by stays that of all."""
     n = problem.table.shape[1]
-    return kernel_matrix(problem.kernel, problem.table, root_of(problem), [k for k in range(n) if k != j])
+    live = [k for k in range(n) if k != j]
+    return kernel_matrix(problem.kernel, problem.table, root_of(problem), live, divide_by=range(n))
 
 
 # -- what holds for all ---------------------------------------------------------------------------------------
@@ -235,7 +236,7 @@ def test_losses_are_a_loop_that_refits_nothing(kernel, name, held, blobs, table_
     slow = []
     for j in range(X.shape[1]):
         live = [k for k in range(X.shape[1]) if k != j]
-        K = kernel_matrix(problem.kernel, problem.table, root_of(problem), live, Z)
+        K = kernel_matrix(problem.kernel, problem.table, root_of(problem), live, Z, divide_by=range(X.shape[1]))
         slow.append(slow_loss(K @ solution.coef + solution.intercept, label, w, name, (1.0, 5.0)))
     np.testing.assert_allclose(problem.score(gram, (solution,)), slow, atol=1e-12)
 
@@ -267,13 +268,15 @@ def held_out_rows(y, groups=None, share=0.25, seed=0):
 
     class Noting(CSVC):
         def solve(self, gram, y, cost, warm=None):
-            fitted.append(gram.table.Z[:, 0].copy())
+            fitted.append(np.round(1e3 * gram.table.Z[:, 0]))
             return super().solve(gram, y, cost, warm)
 
     rng = np.random.default_rng(seed)
-    X = np.column_stack([np.arange(len(y), dtype=float), rng.normal(size=(len(y), 5))])
-    X[y == 1, 1] += 2.0
-    made = SVMSelector(machine=Noting(), criterion=Loss(held_out=share), n_features_to_select=2, threshold="margin")
+    X = np.column_stack([1e-3 * np.arange(len(y)), rng.normal(size=(len(y), 5))])
+    X[y == 1, 1] += 4.0
+    # a kernel that does not centre columns
+    given = {"kernel": "gaussian", "machine": Noting(), "threshold": "margin", "keep": [0], "class_weight": "balanced"}
+    made = SVMSelector(criterion=Loss(held_out=share), n_features_to_select=2, **given)
     made.set_params(random_state=seed).fit(X, y, groups=groups)
     assert set(fitted[-1]) == set(range(len(y)))  # the last machine is fitted on all rows
     return made, sorted(set(range(len(y))) - set(fitted[0].astype(int)))

@@ -36,10 +36,10 @@ class Laplace:
     kinds = NUMBERS
     missing = sparse = additive = linear = unit_free = False
 
-    def start(self, table, sample_weight=None):
+    def start(self, table):
         return np.full(table.shape[1], 1.0 / table.shape[1])
 
-    def divisor(self, live):
+    def divisor(self, table, live):
         return 1.0
 
     def bind(self, table, feature_weight, live):

@@ -42,7 +42,7 @@ def test_backward_is_refitting_from_scratch(blobs):
 @pytest.mark.parametrize("kernel", ["linear", "gaussian", "polynomial"])
 def test_paths_are_full_rankings_with_falling_sizes(step, kernel, blobs):
     X, y = blobs
-    path = ranking(X, y, Backward(step=step), kernel=kernel).path_
+    path = ranking(X, y, Backward(step=step), kernel=kernel, class_weight="balanced").path_
     assert sorted(path.order) == list(range(X.shape[1]))
     sizes = [part.size for part in path.steps]
     assert sizes == sorted(set(sizes), reverse=True)

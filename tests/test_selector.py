@@ -492,7 +492,8 @@ def test_one_width_for_all_where_members_prefilter(rng):
     y = np.arange(60) % 3 // 2
     X = rng.normal(size=(60, 100))
     X[:, :5] += y[:, None]
-    given = {"kernel": "gaussian", "prefilter": ("t_test", 10), "threshold": "margin", "random_state": 0}
+    frozen = Gaussian(average=False)
+    given = {"kernel": frozen, "prefilter": ("t_test", 10), "threshold": "margin", "random_state": 0}
     made = recipes.svm_rfe(ensemble=6, n_features_to_select=9, **given).fit(X, y)
     weight = made.model_.view.feature_weight[made.model_.view.features]
     np.testing.assert_allclose(weight, weight[0])
@@ -677,10 +678,48 @@ def test_a_kept_column_that_is_constant_is_told(cohort, ensemble):
 
 
 def test_a_prefiltered_search_and_its_machine_work_at_one_width(cohort):
+    frozen = Gaussian(average=False)
     selector = recipes.svm_rfe(
-        kernel="gaussian", prefilter=("fisher", 10), n_features_to_select=10, threshold="margin", standardize=True
+        kernel=frozen, prefilter=("fisher", 10), n_features_to_select=10, threshold="margin", standardize=True
     ).fit(cohort.X, cohort.y)
     np.testing.assert_allclose(selector.model_.view.feature_weight, 1 / 10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_a_curved_kernel_is_that_of_the_selected_columns(kernel, weighted, rng):
+    """Decision values are scikit-learn's on those columns, whatever other columns there were and in what units."""
+    X = rng.normal(size=(120, 30)) * np.geomspace(1e-2, 1e3, 30)
+    y = (X[:, 0] / X[:, 0].std() + X[:, 29] / X[:, 29].std() + 0.5 * rng.normal(size=120) > 0).astype(int)
+    weight = rng.uniform(0.5, 2.0, 120) if weighted else None
+    settings = {"kernel": kernel, "n_features_to_select": 3, "threshold": "margin", "C": 5.0, "standardize": False}
+    made = recipes.fisher(**settings).set_params(machine__tol=1e-10).fit(X, y, sample_weight=weight)
+    columns = X[:, made.support_]
+    share = np.ones(120) / 120 if weight is None else weight / weight.sum()
+    spread = (share @ (columns - share @ columns) ** 2).sum()
+    gamma = 0.5 / spread if kernel == "gaussian" else 1.0 / spread
+    theirs = SVC(kernel={"gaussian": "rbf", "polynomial": "poly"}[kernel], gamma=gamma, coef0=1.0, C=5.0, tol=1e-10)
+    theirs.fit(columns, y, sample_weight=weight)
+    # libsvm keeps its kernel in single precision
+    np.testing.assert_allclose(made.decision_function(X), theirs.decision_function(columns), atol=2e-4)
+    few = recipes.fisher(**settings).set_params(machine__tol=1e-10).fit(columns, y, sample_weight=weight)
+    np.testing.assert_allclose(few.decision_function(columns), made.decision_function(X), atol=1e-7)
+
+
+def test_a_gaussian_machine_finds_and_uses_a_product_of_two_columns():
+    """The sign of x0 x1 among 60 columns: no method that keeps the width of all columns can say it with two."""
+    X = np.random.default_rng(0).normal(size=(1150, 60))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    settings = {"n_features_to_select": 2, "threshold": "margin"}
+    for selector in (
+        recipes.fisher(kernel="gaussian", keep=["x0", "x1"], **settings),
+        recipes.svm_rfe(kernel="gaussian", **settings),
+        recipes.kp_cssvm(**settings),
+        recipes.kp_cssvm(ensemble=5, random_state=0, **settings),
+    ):
+        selector.fit(X[:150], y[:150])
+        assert np.flatnonzero(selector.support_).tolist() == [0, 1]
+        assert selector.score(X[150:], y[150:]) >= 0.92
 
 
 def test_weights_are_repetitions_on_curved_kernels(cohort, rng):

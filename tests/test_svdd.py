@@ -108,19 +108,19 @@ def test_a_doubled_weight_is_a_repeated_sample():
     X, y, _ = described(4, 25, 3, 4)
     weight = np.ones(25)
     weight[[1, 20]] = 2.0
-    once = Sphere(tol=1e-10, r_out=0.5).solve(gram_of(Gaussian(width=0.5), X), y, weight)
+    once = Sphere(tol=1e-10, r_out=0.5).solve(gram_of(Gaussian(width=0.5, average=False), X), y, weight)
     more = np.r_[np.arange(25), 1, 20]
-    twice = Sphere(tol=1e-10, r_out=0.5).solve(gram_of(Gaussian(width=0.5), X[more]), y[more], np.ones(27))
+    twice = Sphere(tol=1e-10, r_out=0.5).solve(gram_of(Gaussian(width=0.5, average=False), X[more]), y[more], np.ones(27))
     assert once.objective == pytest.approx(twice.objective, rel=1e-8)
 
 
 def test_leave_one_out_is_refitting():
     X, y, _ = described(5, 25, 3, 4)
-    machine, gram = Sphere(r=0.2, r_out=0.5, tol=1e-8), gram_of(Gaussian(width=0.5), X)
+    machine, gram = Sphere(r=0.2, r_out=0.5, tol=1e-8), gram_of(Gaussian(width=0.5, average=False), X)
     fast = machine.loo(machine.solve(gram, y, np.ones(25)), gram, y, np.ones(25))
     for i in range(25):
         rest = np.delete(np.arange(25), i)
-        part = gram_of(Gaussian(width=0.5), X[rest])
+        part = gram_of(Gaussian(width=0.5, average=False), X[rest])
         slow = machine.decision(machine.solve(part, y[rest], np.ones(24)), part, X[[i]])[0]
         assert fast[i] == pytest.approx(slow, abs=1e-4)
 

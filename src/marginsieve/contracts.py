@@ -55,7 +55,10 @@ class TableView(Protocol):
     def is_sparse(self) -> bool: ...
     @property
     def spread(self) -> Array: ...
+    @property
+    def variance(self) -> Array: ...  # (n,) of each column over the rows, which count by their weights
     def rows(self, index: IntArray | BoolArray) -> TableView: ...
+    def sample(self, index: IntArray) -> TableView: ...  # some rows, the variances still those of all
     def columns(self, index: IntArray) -> TableView: ...
     def derived(self, make: Callable[[TableView], T]) -> T: ...  # made of the table once, then remembered
 
@@ -344,11 +347,14 @@ class Kernel(Protocol):
     linear: ClassVar[bool]
     unit_free: ClassVar[bool]
 
-    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
-        """(n,) the feature weights w_j to start from; rows count by their weight."""
+    def start(self, table: TableView) -> Array:
+        """(n,) the feature weights w_j to start from."""
 
-    def divisor(self, live: int) -> float:
-        """What the sum over so many live features is divided by; 1 where it is a plain sum."""
+    def divisor(self, table: TableView, live: IntArray) -> float:
+        """What the sum over these live features is divided by; 1 where it is a plain sum.
+
+        It depends on the live columns alone, so that the kernel keeps its meaning as features leave.
+        """
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> Gram:
         """The Gram of some features of a table at weights (n,)."""

@@ -127,12 +127,12 @@ class BlockGram(Gram):
     def only(self, rows: IntArray) -> Self:
         """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
         block = replace(self.block, columns=self.block.columns[:, rows])
-        return replace(self, table=self.table.rows(rows), block=block, product=self.product[np.ix_(rows, rows)])
+        return replace(self, table=self.table.sample(rows), block=block, product=self.product[np.ix_(rows, rows)])
 
     @cached_property
     def divisor(self) -> float:  # type: ignore[override]
         """What the sum over the live features is divided by."""
-        return self.kernel.divisor(len(self.features))
+        return self.kernel.divisor(self.table, self.features)
 
     def divided(self, values: Array) -> Array:
         """Divided by the divisor, where that is not 1."""

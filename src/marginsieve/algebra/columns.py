@@ -64,7 +64,7 @@ class ColumnView:
     @cached_property
     def weight(self) -> Array:
         """(p,) w_j of the live features, the divisor included."""
-        weight, divisor = self.feature_weight[self.features], self.kernel.divisor(len(self.features))
+        weight, divisor = self.feature_weight[self.features], self.kernel.divisor(self.table, self.features)
         return weight if divisor == 1.0 else weight / divisor
 
     @cached_property

@@ -42,7 +42,7 @@ class DistanceGram(SmoothGram):
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Gaussian
     >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])
-    >>> gram = Gaussian().bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> gram = Gaussian(average=False).bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
     >>> gram.matrix().round(3)
     array([[1.   , 0.607],
            [0.607, 1.   ]])

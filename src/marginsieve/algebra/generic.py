@@ -73,7 +73,7 @@ class GenericGram(Gram):
     @cached_property
     def divisor(self) -> float:  # type: ignore[override]
         """What the sum over the live features is divided by."""
-        return self.kernel.divisor(len(self.features))
+        return self.kernel.divisor(self.table, self.features)
 
     @property
     def weight(self) -> Array:
@@ -90,7 +90,7 @@ class GenericGram(Gram):
 
     def only(self, rows: IntArray) -> Self:
         """The Gram among some training rows."""
-        return replace(self, table=self.table.rows(rows))
+        return replace(self, table=self.table.sample(rows))
 
     # -- matrices ---------------------------------------------------------------------------------------------
 

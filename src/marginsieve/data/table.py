@@ -28,6 +28,7 @@ class Table:
     Z: Matrix
     kind: tuple[str, ...]
     names: tuple[str, ...]
+    known_variance: Array | None = None  # (n,) where it is not that of the rows alone
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -52,6 +53,17 @@ class Table:
         return np.asarray(high - low, dtype=float)
 
     @cached_property
+    def variance(self) -> Array:
+        """(n,) variance of each column over the training rows, which count by their weights."""
+        if self.known_variance is not None:
+            return self.known_variance
+        return self._variance(np.full(self.shape[0], 1.0 / self.shape[0]))
+
+    def _variance(self, share: Array) -> Array:
+        D = self.Z - share @ self.Z
+        return np.asarray(np.einsum("i,ij,ij->j", share, D, D))
+
+    @cached_property
     def _derived(self) -> dict[Any, Any]:
         return {}
 
@@ -64,11 +76,32 @@ class Table:
 
     def rows(self, index: IntArray | BoolArray) -> Table:
         """The table of some rows, spread and all from those rows alone."""
-        return replace(self, Z=self.Z[index] if self.is_sparse else np.asfortranarray(self.Z[index]))
+        Z = self.Z[index] if self.is_sparse else np.asfortranarray(self.Z[index])
+        return replace(self, Z=Z, known_variance=None)
+
+    def sample(self, index: IntArray) -> Table:
+        """The table of some rows with the variances of all."""
+        return replace(self.rows(index), known_variance=self.variance)
 
     def columns(self, index: IntArray) -> Table:
         """The table of some features."""
-        return Table(self.Z[:, index], tuple(self.kind[j] for j in index), tuple(self.names[j] for j in index))
+        variance = self.frozen().known_variance
+        return Table(
+            self.Z[:, index],
+            tuple(self.kind[j] for j in index),
+            tuple(self.names[j] for j in index),
+            None if variance is None else variance[index],
+        )
+
+    def weighted(self, weight: Array) -> Table:
+        """The same table, in which rows count by their weights (m,)."""
+        if self.is_sparse or not np.ptp(weight) > 0:  # no kernel of sparse tables reads variances
+            return self
+        return replace(self, known_variance=self._variance(weight / weight.sum()))
+
+    def frozen(self) -> Table:
+        """The same table, which keeps its variances where they were computed: to the last bit in other layouts too."""
+        return replace(self, known_variance=self.variance) if "variance" in vars(self) else self
 
 
 @dataclass(frozen=True)

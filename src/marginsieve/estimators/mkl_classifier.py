@@ -45,7 +45,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         Scale every column to mean 0 and variance 1 over the training rows; the clinical kernel does not need it.
     kinds : dict of column name to kind, or None, default=None
         Kinds of columns ("real", "ordinal", "nominal" or "boolean") where they differ from what the dtypes imply.
-    tol : float, default=1e-3
+    tol : float, default=1e-6
         Relative duality gap at which the solver stops.
     max_iter : int, default=1000
         Machines solved before the solver stops without having converged.
@@ -89,7 +89,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         class_weight: Mapping[Any, float] | str | None = None,
         standardize: bool = False,
         kinds: Mapping[str, str] | None = None,
-        tol: float = 1e-3,
+        tol: float = 1e-6,
         max_iter: int = 1000,
     ) -> None:
         self.kernel = kernel

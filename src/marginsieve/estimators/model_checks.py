@@ -206,6 +206,8 @@ def _check_table(table: Any, schema: Schema, features: Any, missing: bool) -> in
     require(table.kind == kinds, "the kinds of the training rows")
     require(table.names == tuple(schema.names[j] for j in features), "the names of the training rows")
     Z, p = table.Z, len(kinds)
+    if table.known_variance is not None:
+        floats(table.known_variance, (p,), "the variances of the training rows", least=0.0)
     if is_sparse(Z):
         require(set(kinds) == {"real"} and Z.shape[1] == p and Z.shape[0] > 1, "the training rows")
         require(np.isfinite(Z.data).all(), "a training cell")

@@ -134,7 +134,7 @@ def _plain_model(model: Model) -> dict[str, Any]:
         "kernel": view.kernel,
         "features": model.features,
         "scaling": model.scaling,
-        "table": view.table,
+        "table": view.table.frozen(),
         "feature_weight": view.feature_weight,
         "solutions": model.solutions,
     }

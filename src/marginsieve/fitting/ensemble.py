@@ -78,7 +78,7 @@ def agreed(plan: Plan, whole: Searched, ensemble: list[Member]) -> Searched:
     if plan.prefilter is not None:  # the width of a search among so many features, for those that are ahead now
         problem, ahead = whole.problem, np.sort(np.searchsorted(whole.ready.usable, order[: whole.ready.most]))
         weight = problem.feature_weight.copy()
-        weight[ahead] = plan.kernel.start(problem.table.columns(ahead), problem.sample_weight)
+        weight[ahead] = plan.kernel.start(problem.table.columns(ahead))
         whole = whole.with_weights(weight)
     was, reason = whole.path, f"ranking averaged over {len(ensemble)} subsamples"
     if was.stop is None:

@@ -52,8 +52,9 @@ class HeldOut:
     def scores(self, y: IntArray, weight: Array, plan: Plan) -> tuple[Array, Array]:
         """(S,) mean over folds of the ranking AUC (balanced accuracy if classes are many), and its standard error.
 
-        Where no fold tests two classes, as in leave-one-out, the folds are pooled and there is no error. Folds that
-        overlap are not independent: the variance of their mean is s^2 (1 / folds + overlap) (Nadeau and Bengio 2003).
+        A fold counts by its pairs of a positive and a negative row, as AUC over the pairs within folds does. Where no
+        fold tests two classes, as in leave-one-out, the folds are pooled and there is no error. Folds that overlap are
+        not independent: the variance of their mean is s^2 (1 / folds + overlap) (Nadeau and Bengio 2003).
         """
         y, weight = y[self.rows], weight[self.rows]
         folds = [self.fold == k for k in np.unique(self.fold)]
@@ -62,11 +63,13 @@ class HeldOut:
         if np.isnan(table).all():
             pooled = np.array([score(v, y, weight) for v in self.values])
             return pooled, np.zeros(len(pooled))
+        pairs = np.array([plan.outcome.pairs(y[fold], weight[fold]) for fold in folds])
         with np.errstate(all="ignore"):
             count = np.sum(~np.isnan(table), axis=1)
             spread = np.nanstd(table, axis=1, ddof=1) if table.shape[1] > 1 else np.zeros(len(table))
             error = spread * np.sqrt(1.0 / count + self.overlap)
-        return np.nanmean(table, axis=1), np.nan_to_num(error)
+        share = np.where(np.isnan(table), 0.0, pairs)
+        return np.sum(share * np.nan_to_num(table), axis=1) / share.sum(axis=1), np.nan_to_num(error)
 
 
 def size_grid(steps: Sequence[int], most: int, smallest: int) -> tuple[int, ...]:

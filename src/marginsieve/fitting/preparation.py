@@ -50,6 +50,15 @@ class Scaling:
         return cls(np.where(nominal, 0.0, shift), 1.0 / np.where(deviation > 0, deviation, 1.0))
 
     @classmethod
+    def centred(cls, table: Table, weight: Array) -> Scaling:
+        """To mean 0 over the weighted rows, categories left as they are.
+
+        A machine with an intercept is the same on a linear kernel, but for the rounding that large offsets bring.
+        """
+        mean = weight / weight.sum() @ table.Z
+        return cls(np.where([kind == "nominal" for kind in table.kind], 0.0, mean), np.ones(len(mean)))
+
+    @classmethod
     def safe(cls, table: Table) -> Scaling | None:
         """Columns of numbers whose range is extreme, to a range near 1 and exactly; None where none is."""
         size, real = _powers_of_two(table), np.array([kind == "real" for kind in table.kind])
@@ -117,17 +126,20 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
         scaling = Scaling.fit(table, part.weight)
     elif plan.kernel.unit_free:
         scaling = Scaling.safe(table)
+    elif plan.kernel.linear and not table.is_sparse:
+        scaling = Scaling.centred(table, part.weight)
     if scaling is not None:
         table = replace(table, Z=scaling.apply(table.Z))
     y, weight = part.y, part.weight
     if plan.sampler is not None:
         table, y, weight = _oversampled(plan.sampler, table, y, weight, rng)
+    table = table.weighted(weight)
     problem = Problem(
         table=table,
         y=plan.outcome.labels(y),
         cost=plan.outcome.costs(y, weight),
         sample_weight=weight,
-        feature_weight=plan.kernel.start(table, weight),
+        feature_weight=plan.kernel.start(table),
         kernel=plan.kernel,
         machine=plan.machine,
         criterion=plan.criterion,

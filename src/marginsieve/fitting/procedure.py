@@ -41,6 +41,7 @@ class Fitted:
     path: Path
     threshold: float = 0.0  # on the machine's own scale, the positive class above
     sigmoid: Array | None = None  # (k, 2) slope and offset of the probability in the decision value
+    unit: float | None = None  # standard deviation of the decision values of rows held out in inner folds
     rows: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # numbers of the training rows
     constant: tuple[str, ...] = ()
     duplicates: tuple[tuple[str, ...], ...] = ()
@@ -224,6 +225,7 @@ def _decided(
     cut, sigmoid = _threshold_and_sigmoid(settings, plan, part, held, size, threshold, fitted.sign)
     return replace(
         fitted,
+        unit=None if held is None else float(np.std(held.values[held.sizes.index(size)][:, 0])),
         threshold=cut,
         sigmoid=sigmoid,
         rows=rows.used[rows.sample],

@@ -110,7 +110,7 @@ def _subset(searched: Searched, size: int) -> tuple[IntArray, Array]:
     learned, weight = searched.path.weights_at(len(chosen)), problem.feature_weight
     if learned is not None:
         weight = weight.copy()
-        weight[place] = (np.sqrt(problem.kernel.divisor(len(chosen))) * np.sqrt(learned)) ** 2
+        weight[place] = (np.sqrt(problem.kernel.divisor(problem.table, place)) * np.sqrt(learned)) ** 2
     return np.sort(place), weight
 
 
@@ -173,7 +173,7 @@ def _prefiltered(plan: Plan, ready: Prepared, rng: np.random.Generator) -> tuple
     size = max(size, int(kept.sum()))
     inside, outside = np.sort(order[:size]), order[size:]
     small = problem.part(inside)
-    small = replace(small, feature_weight=plan.kernel.start(small.table, small.sample_weight))
+    small = replace(small, feature_weight=plan.kernel.start(small.table))
     path: Path = plan.search.run(small, rng)
     problem.count(small)
     weight = problem.feature_weight.copy()

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..contracts import NUMBERS, Array, TableView
+from ..contracts import NUMBERS, Array, IntArray, TableView
 from ..errors import InputError
 
 
@@ -23,21 +23,33 @@ class KernelMixin:
 
     average: bool
 
-    def divisor(self, live: int) -> float:
+    def divisor(self, table: TableView, live: IntArray) -> float:  # noqa: ARG002
         """The number of live features where the kernel averages, else 1."""
-        return float(max(live, 1)) if self.average else 1.0
+        return float(max(len(live), 1)) if self.average else 1.0
 
 
-def starting_weight(table: TableView, width: float | str, average: bool, weight: Array | None = None) -> Array:
-    """(n,) of width^2; "auto" is 1 / sqrt(sum of variances), of their mean where the kernel averages."""
-    n = table.shape[1]
-    if width == "auto":
-        w = np.full(table.shape[0], 1.0 / table.shape[0]) if weight is None else weight / weight.sum()
-        D = table.Z - w @ table.Z
-        variance = np.einsum("i,ij,ij->j", w, D, D)
-        total = float(variance.mean() if average else variance.sum())
-        return np.full(n, 1.0 / np.sqrt(total) if total > 0 else 1.0) ** 2
-    number = isinstance(width, numbers.Real) and not isinstance(width, bool)
-    if not number or not 0 < float(width) < np.inf:
-        raise InputError(f'width is {width!r}; it must be "auto" or a positive number')
-    return np.full(n, float(width)) ** 2
+class WidthMixin(KernelMixin):
+    """A kernel with a width, in units of the live columns, or of all columns together where it does not average."""
+
+    width: float | str
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        number = isinstance(self.width, numbers.Real) and not isinstance(self.width, bool)
+        if self.width != "auto" and not (number and 0 < float(self.width) < np.inf):
+            raise InputError(f'width is {self.width!r}; it must be "auto" or a positive number')
+
+    def start(self, table: TableView) -> Array:
+        """(n,) of width^2; "auto" is 1 where the kernel averages, else 1 / sqrt(sum of the variances of all columns)."""
+        self.check()
+        if self.width != "auto":
+            return np.full(table.shape[1], float(self.width) ** 2)
+        return np.full(table.shape[1], 1.0 if self.average else 1.0 / _total(table.variance))
+
+    def divisor(self, table: TableView, live: IntArray) -> float:
+        """The sum of the variances of the live columns where the kernel averages, else 1."""
+        return _total(table.variance[live]) if self.average else 1.0
+
+
+def _total(variance: Array) -> float:
+    return float(variance.sum()) or 1.0

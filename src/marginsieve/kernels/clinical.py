@@ -17,16 +17,16 @@ from ._shared import KernelMixin
 
 
 class Clinical(KernelMixin, BaseEstimator):
-    """K(x, z) = sum_j w_j k_j(x_j, z_j), every w_j = 1 / n at the start; k_j as in `clinical_kernel`.
+    """K(x, z) = mean_j w_j k_j(x_j, z_j) over the live columns, every w_j = 1 at the start; k_j as in `clinical_kernel`.
 
     Each column is measured in units of its range over the training rows, so standardizing would change nothing and is
     not done.
 
     Parameters
     ----------
-    average : bool, default=False
-        Divide by the number of live features instead of all features: K is the mean over the columns that are left, and
-        C has the same meaning at every size.
+    average : bool, default=True
+        The mean over the columns that are left, so that C has the same meaning at every size; False divides by the
+        number of all columns.
 
     Examples
     --------
@@ -41,10 +41,10 @@ class Clinical(KernelMixin, BaseEstimator):
     additive = True
     unit_free = True
 
-    def __init__(self, average: bool = False) -> None:
+    def __init__(self, average: bool = True) -> None:
         self.average = average
 
-    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:  # noqa: ARG002
+    def start(self, table: TableView) -> Array:
         """(n,) the feature weights to start from."""
         n = table.shape[1]
         return np.full(n, 1.0 if self.average else 1.0 / np.sqrt(n)) ** 2

@@ -33,7 +33,7 @@ class Linear(KernelMixin, BaseEstimator):
     def __init__(self, average: bool = False) -> None:
         self.average = average
 
-    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:  # noqa: ARG002
+    def start(self, table: TableView) -> Array:
         """(n,) the feature weights to start from."""
         return np.ones(table.shape[1])
 

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from ..algebra import ProductGram
 from ..contracts import Array, IntArray, TableView
 from ..errors import whole_number
-from ._shared import KernelMixin, starting_weight
+from ._shared import WidthMixin
 
 
-class Polynomial(KernelMixin, BaseEstimator):
+class Polynomial(WidthMixin, BaseEstimator):
     """K(x, z) = (sum_j w_j x_j z_j + 1)^degree.
 
     Parameters
@@ -22,10 +22,12 @@ class Polynomial(KernelMixin, BaseEstimator):
     degree : int, default=3
         Degree of the polynomial.
     width : "auto" or float, default="auto"
-        Square root of the weight that every w_j starts from; "auto" is 1 / sqrt(sum of the feature variances), computed
-        once per fit.
-    average : bool, default=False
-        Divide the sum by the number of live features; "auto" then uses the mean variance.
+        Square root of the weight that every w_j starts from, in units of 1 / sqrt(sum of the variances of the live
+        columns), which "auto" is. So the kernel keeps its meaning as features leave, whatever the columns' units.
+    average : bool, default=True
+        False keeps the weights of all columns for every subset, as the papers do: `width` is then in plain units, and
+        "auto" is 1 / sqrt(sum of the variances of all columns). With few of many columns left such a kernel is nearly
+        constant.
 
     Examples
     --------
@@ -37,18 +39,15 @@ class Polynomial(KernelMixin, BaseEstimator):
 
     peak: ClassVar[tuple[float, float]] = (4.5, 7.0)
 
-    def __init__(self, degree: int = 3, width: float | str = "auto", average: bool = False) -> None:
+    def __init__(self, degree: int = 3, width: float | str = "auto", average: bool = True) -> None:
         self.degree = degree
         self.width = width
         self.average = average
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
+        super().check()
         whole_number("kernel", "degree", self.degree)
-
-    def start(self, table: TableView, sample_weight: Array | None = None) -> Array:
-        """(n,) the feature weights to start from; rows count by their weight."""
-        return starting_weight(table, self.width, self.average, sample_weight)
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> ProductGram:
         """The Gram of some features of a table at weights (n,)."""

@@ -24,7 +24,7 @@ class CSVC(BaseEstimator):
     ----------
     C : float, default=1.0
         Cost of a margin error.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         KKT violation at which the solver stops, in units of the margin.
     max_iter : int or None, default=None
         Pair steps after which the solver stops without having converged; None is max(10^6, 1000 m).
@@ -44,7 +44,7 @@ class CSVC(BaseEstimator):
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, C: float = 1.0, tol: float = 1e-4, max_iter: int | None = None) -> None:
+    def __init__(self, C: float = 1.0, tol: float = 1e-6, max_iter: int | None = None) -> None:
         self.C = C
         self.tol = tol
         self.max_iter = max_iter

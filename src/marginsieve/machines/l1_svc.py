@@ -28,7 +28,7 @@ class L1SVC(OneByOneMixin, BaseEstimator):
     ----------
     C : float, default=1.0
         Cost of a margin error.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         KKT violation at which the solver stops, in units of the penalty's slope.
     max_iter : int, default=1000
         Rounds of coordinate sweeps and Newton steps after which the solver stops without having converged.
@@ -48,7 +48,7 @@ class L1SVC(OneByOneMixin, BaseEstimator):
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, C: float = 1.0, tol: float = 1e-4, max_iter: int = 1000) -> None:
+    def __init__(self, C: float = 1.0, tol: float = 1e-6, max_iter: int = 1000) -> None:
         self.C = C
         self.tol = tol
         self.max_iter = max_iter

@@ -28,7 +28,7 @@ class MKL(OneByOneMixin, BaseEstimator):
     ----------
     C : float, default=1.0
         Cost of a margin error.
-    tol : float, default=1e-3
+    tol : float, default=1e-6
         Relative duality gap at which the solver stops.
     max_iter : int, default=1000
         Machines solved before the solver stops without having converged.
@@ -48,7 +48,7 @@ class MKL(OneByOneMixin, BaseEstimator):
     additive_only = True
     kinds: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, C: float = 1.0, tol: float = 1e-3, max_iter: int = 1000) -> None:
+    def __init__(self, C: float = 1.0, tol: float = 1e-6, max_iter: int = 1000) -> None:
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
@@ -92,5 +92,6 @@ def mixed(gram: Gram, mu: Array) -> Gram:
     """The kernel sum_f mu_f K_f over the gram's features with a weight; mu (p,)."""
     live, kernel = np.flatnonzero(mu > 0), gram.kernel
     weight = np.zeros(gram.table.shape[1])
-    weight[gram.features[live]] = np.sqrt(mu[live] * kernel.divisor(len(live))) ** 2
-    return kernel.bind(gram.table, weight, gram.features[live])
+    features = gram.features[live]
+    weight[features] = np.sqrt(mu[live] * kernel.divisor(gram.table, features)) ** 2
+    return kernel.bind(gram.table, weight, features)

@@ -30,7 +30,7 @@ class Sphere(BaseEstimator):
     r_out : float, default=0.1
         Upper bound on the share of the known outliers inside the sphere (approximately); 0 leaves the outliers out of
         the fit.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         KKT violation at which the solver stops, in units of the mean squared distance from the mean.
     max_iter : int or None, default=None
         Pair steps after which the solver stops without having converged; None is max(10^6, 1000 m).
@@ -53,7 +53,7 @@ class Sphere(BaseEstimator):
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, r: float = 0.1, r_out: float = 0.1, tol: float = 1e-4, max_iter: int | None = None) -> None:
+    def __init__(self, r: float = 0.1, r_out: float = 0.1, tol: float = 1e-6, max_iter: int | None = None) -> None:
         self.r = r
         self.r_out = r_out
         self.tol = tol

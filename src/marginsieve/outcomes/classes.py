@@ -92,6 +92,11 @@ class Classes:
             return np.asarray(value.argmax(axis=1))
         return np.where(value[:, 0] > 0, self.positive, 1 - self.positive)
 
+    def pairs(self, codes: IntArray, weight: Array) -> float:
+        """What a fold counts for in a mean of scores: its pairs of a positive and a negative row, or its rows."""
+        positive = codes == self.positive
+        return float(weight[positive].sum() * weight[~positive].sum() if self.binary else weight.sum())
+
     def score(self, value: Array, codes: IntArray, weight: Array) -> float:
         """AUC of decision values (rows, k), nan where a class is missing; of more classes balanced accuracy."""
         if not self.binary:

@@ -19,6 +19,7 @@ METRICS = {
     "auc": "ranking AUC",
     "pr_auc": "PR-AUC",
     "accuracy": "accuracy",
+    "brier": "Brier score",
 }
 
 

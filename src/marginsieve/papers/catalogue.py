@@ -26,7 +26,7 @@ MEAN_AND_MAX = {
     "balanced_accuracy_max": ("balanced_accuracy", "max"),
 }
 FOLDS = {"scheme": "folds", "folds": 5, "repeats": 3}
-WIDTHS = tuple(2.0**k for k in range(-7, -2))  # wider ones make every sample like itself alone on 2,000 columns
+WIDTHS = tuple(2.0**k for k in range(-2, 3))  # in units of the live columns, see kernels.Gaussian
 NARROW = {**COSTS, "kernel__width": WIDTHS}
 SPHERES = {"machine__r": (0.01, 0.05, 0.1, 0.2, 0.5), "machine__r_out": (0.05, 0.2, 0.5), "kernel__width": WIDTHS}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import recipes
-from ..study.metrics import point_metrics
+from ..study.metrics import Pass, point_metrics
 from ..study.protocols import protocol_of
 from ..study.results import SuiteResult
 from ..study.statistics import wilcoxon_p
@@ -233,8 +233,7 @@ def _on_training_rows(selector: Any, data: UnitTable) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = selector.set_params(threshold="margin", random_state=0, similar=None, positive=data.positive).fit(X, y)
-    value = fitted.decision_function(X)[None]
-    return point_metrics(y, fitted.predict(X)[None], value, data.positive)["g_mean"]
+    return point_metrics(y, Pass(fitted.predict(X), fitted.decision_function(X)), data.positive)["g_mean"]
 
 
 def _readings() -> dict[str, dict[str, Any]]:

@@ -95,7 +95,7 @@ def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SV
     >>> set(selector.get_feature_names_out()) == set(cohort.truth.relevant)
     True
     """
-    return _backward(Clinical(average=True), CSVC(C=C), MarginChange(), step, settings)
+    return _backward(Clinical(), CSVC(C=C), MarginChange(), step, settings)
 
 
 @register("paul", family="elimination", takes="numbers categories missing", cost=(0.7, 15.0, 9.6))
@@ -137,7 +137,7 @@ def mkl_rfe(
     >>> set(selector.get_feature_names_out()) == set(cohort.truth.relevant)
     True
     """
-    kernel = Clinical(average=True) if kernel is None else kernel_of(kernel)
+    kernel = Clinical() if kernel is None else kernel_of(kernel)
     last = CSVC(C=C) if isinstance(final, str) and final == "c_svc" else final
     last = None if last is None else machine_of(last)
     return _backward(kernel, MKL(C=C), LearnedWeight(), step, settings, last)

@@ -475,7 +475,7 @@ def hfs_5nn(C: float = 1.0, merge_cv: int = 10, n_neighbors: int = 5, **settings
 
 
 def _merged(C: float, search: Merge, settings: dict[str, Any]) -> SVMSelector:
-    kernel = Clinical(average=True)
+    kernel = Clinical()
     return SVMSelector(kernel=kernel, machine=CSVC(C=C), criterion=criteria.MixedTest(), search=search, **settings)
 
 

@@ -39,7 +39,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
         else f"{size}.",
         f"The whole procedure was scored by {times}{protocol['folds']}-fold stratified "
         f"nested cross-validation{grouped}{cite('varma2006')}: no test sample was seen by scaling, selection, choice "
-        f"of size, threshold or machine. Intervals are {protocol['interval']} ({protocol['draws']:,} draws).",
+        f"of size, threshold or machine. Scores are of models on {protocol['trained_on']}; {protocol['interval']}.",
     ]
     named = ", ".join(f"{method['title']}{cite(*method['citation'])}" for method in others)
     beside = f"{named}, and for " if named else ""

@@ -68,7 +68,7 @@ class Objective:
         assert isinstance(problem.machine, Scalable)
         self.problem, self.machine = problem, problem.machine
         self.sign = 1.0 if direction == "min-max" else -1.0
-        self.start = np.sqrt(problem.feature_weight) / self._root(n)
+        self.start = np.sqrt(problem.feature_weight) / self._root(np.arange(n))
         self.contrast = self.machine.contrast(problem) if self.sign > 0 else None
         usual = {"concave": 1.0 if scaled else 5.0, "l1": None}[penalty]
         self.unit, self.C2, self.scaled = 1.0, C2, scaled
@@ -90,7 +90,7 @@ class Objective:
         """The machine solved at other factors of the same features, or of some of them (places in `before.live`)."""
         features = before.live if stay is None else before.live[stay]
         weight = self.problem.feature_weight.copy()
-        weight[features] = (e * self._root(len(features))) ** 2
+        weight[features] = (e * self._root(features)) ** 2
         gram = before.gram.rescaled(weight, None if stay is None else features)
         solutions = self.problem.solve(gram, before.solutions)
         J = _total(solutions)
@@ -122,7 +122,7 @@ class Objective:
     def slope(self, point: ScaledPoint) -> Array:
         """(p,): dPhi / de_j; the machine re-solved or kept, the gradient is the same (envelope theorem)."""
         gram, live = point.gram, point.live
-        root = self._root(len(live))
+        root = self._root(live)
         scale = point.e * root / gram.divisor  # dJ/de = 2 e dJ/dw, in the rounding of the kernel's own scale
         J = root * sum(2.0 * scale * self.machine.weight_gradient(solution, gram) for solution in point.solutions)
         if self.contrast is None:
@@ -131,9 +131,9 @@ class Objective:
         spread = 2.0 * point.e * V / max(float(point.e**2 @ V), TINY)
         return np.asarray(J / max(point.J, TINY) - spread + self.penalty.slope(point.e, live))
 
-    def _root(self, live: int) -> float:
+    def _root(self, live: IntArray) -> float:
         """What turns the root of a weight in the kernel into that of a feature weight, before the divisor."""
-        divisor = self.problem.kernel.divisor(live)
+        divisor = self.problem.kernel.divisor(self.problem.table, live)
         return 1.0 if divisor == 1.0 else float(np.sqrt(divisor))
 
     def _dual(self, point: ScaledPoint, K: Array) -> float:

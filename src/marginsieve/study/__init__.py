@@ -7,7 +7,7 @@ from typing import Any
 from .difficulty import describe
 from .engine import run_suite
 from .loo import loo_decision
-from .metrics import METRICS, Scores, score_predictions
+from .metrics import METRICS, Pass, Scores, score_predictions
 from .nested import Nested, nested_cv
 from .results import SuiteResult
 from .running import Study, study
@@ -20,6 +20,7 @@ __all__ = [
     "METRICS",
     "Comparison",
     "Nested",
+    "Pass",
     "Scores",
     "Study",
     "Suite",

@@ -22,7 +22,7 @@ def loo_decision(
     C: float = 1.0,
     class_weight: Any = None,
     sample_weight: Any = None,
-    tol: float = 1e-3,
+    tol: float = 1e-6,
 ) -> Array:
     """(m,) each sample's decision value under the machine trained on all others; positive for the second class.
 
@@ -44,7 +44,7 @@ def loo_decision(
         Weight of each class; "balanced" weights are those of each fold.
     sample_weight : array-like of shape (m,) or None, default=None
         Weight of each sample.
-    tol : float, default=1e-3
+    tol : float, default=1e-6
         KKT violation at which the solver stops.
 
     Returns
@@ -69,7 +69,7 @@ def loo_decision(
     if isinstance(kernel, str) and kernel == "precomputed":
         K = np.ascontiguousarray(X, dtype=np.float64)
     else:
-        table, bound = Schema.of(X).table(X), kernel_of(kernel)
+        table, bound = Schema.of(X).table(X).weighted(target.weight), kernel_of(kernel)
         refuse_bad_cells(table.Z, table.names)
         K = bound.bind(table, bound.start(table), np.arange(table.shape[1])).matrix()
     codes, weight = target.codes, target.weight

@@ -1,41 +1,98 @@
-"""Metrics of pooled out-of-fold predictions, with bootstrap intervals over samples.
+"""Metrics of out-of-fold predictions, with intervals for what the finished model scores on new rows.
 
-Every metric is written for weighted samples, weights (B, m): a bootstrap draw is a row of counts, the plain value a row
-of ones, and all draws are worked out at once.
+Every metric of a pass over the table is linearised: `influence` (m,) is what each row adds to it, so that its variance
+is a sum of squares. The variance of one pass is that of one test of the model, and it is never that of averaged
+passes: these share their rows, and their mean varies between tables nearly as much as one of them. What it lacks (the
+training rows vary too, and folds share them) is a factor that was measured on simulated tables (benchmarks/coverage.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from ..contracts import Array, BoolArray, IntArray
+from ..outcomes import units_per_class
 from ..outcomes.scores import METRICS, average_precision, ranking_auc
 
-__all__ = ["METRICS", "Scores", "point_metrics", "score_difference", "score_predictions", "split_metrics"]
+__all__ = ["METRICS", "Pass", "Scores", "point_metrics", "score_difference", "score_predictions"]
 
-DRAWS = 2000
-CELLS_AT_ONCE = 4_000_000
+WIDER = {"difference": 1.35}  # standard errors are this much larger than the square root of a pass's variance
+USUAL = 1.35  # for other metrics
+FEWEST = 10  # samples (or groups) of a class below which there is no interval
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass over the table: every row predicted once, by the model that did not see its fold.
+
+    Parameters
+    ----------
+    predicted : array of int of shape (m,)
+        Predicted class codes.
+    decision : array of shape (m,) or None, default=None
+        Decision values, higher for the positive class, 0 at the cut; None with more than two classes.
+    probability : array of shape (m,) or None, default=None
+        Probabilities of the positive class.
+    fold : array of int of shape (m,) or None, default=None
+        Fold in which each row was tested; None is one fold.
+    unit : array of shape (m,) or None, default=None
+        Standard deviation of the decision values of the row's model on rows that it did not see; None is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.study import Pass
+    >>> Pass(np.array([0, 1]), np.array([-1.0, 2.0])).decision
+    array([-1.,  2.])
+    """
+
+    predicted: IntArray
+    decision: Array | None = None
+    probability: Array | None = None
+    fold: IntArray | None = None
+    unit: Array | None = None
+
+    def take(self, rows: IntArray) -> Pass:
+        """Some of the rows, in this order."""
+        columns: dict[str, Any] = {name: None if value is None else value[rows] for name, value in vars(self).items()}
+        return Pass(**columns)
+
+    @classmethod
+    def joined(cls, entries: Sequence[Mapping[str, Any]]) -> Pass:
+        """Predictions of some splits as units left them, one after the other."""
+        columns: dict[str, Any] = {}
+        for key in ("predicted", "decision", "probability"):
+            known = [entry.get(key) for entry in entries]
+            columns[key] = None if any(one is None for one in known) else np.concatenate(known)  # type: ignore[arg-type]
+        sizes = [len(entry["predicted"]) for entry in entries]
+        unit = np.repeat([max(entry.get("unit") or 1.0, 1e-300) for entry in entries], sizes)
+        return cls(**columns, fold=np.repeat(np.arange(len(sizes)), sizes), unit=unit)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """A value and its interval for each metric.
+    """A value, a standard error and an interval for each metric.
+
+    The interval is for what the model that was fitted on all rows scores on new rows with the table's mix of classes.
+    The values are those of models on a part of the rows, which score a little lower.
 
     Attributes
     ----------
     value : dict of str to float
-        Value of each metric.
+        Value of each metric, the mean over the passes.
     low, high : dict of str to float
-        Ends of the interval of each metric.
+        Ends of the interval of each metric; nan where a class has fewer than 10 samples (or groups).
+    error : dict of str to float
+        Standard error of each metric, for that model.
     level : float
         Level of the intervals.
-    draws : int
-        Number of bootstrap draws.
+    by_class : dict of str to tuple of float
+        For each metric and class, the variance of one test times the number of its samples.
 
     Examples
     --------
@@ -44,7 +101,7 @@ class Scores:
     >>> from marginsieve.study import nested_cv
     >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
     >>> nested = nested_cv(recipes.fisher(n_features_to_select=2), cohort.X, cohort.y, cv=3, n_repeats=2)
-    >>> scores = nested.scores(draws=200)
+    >>> scores = nested.scores()
     >>> scores.low["auc"] <= scores.value["auc"] <= scores.high["auc"]
     True
     """
@@ -52,156 +109,224 @@ class Scores:
     value: dict[str, float]
     low: dict[str, float]
     high: dict[str, float]
+    error: dict[str, float]
     level: float
-    draws: int
+    by_class: dict[str, tuple[float, ...]]
+    freedom: int  # degrees of freedom of the intervals
+
+    def forecast(self, counts: Sequence[int], level: float = 0.9) -> dict[str, tuple[float, float]]:
+        """Between which values each metric will be on a new cohort.
+
+        Parameters
+        ----------
+        counts : sequence of int
+            Samples of each class in that cohort, in the order of the classes.
+        level : float, default=0.9
+            Level of the forecast.
+
+        Returns
+        -------
+        dict of str to (float, float)
+            Lowest and highest value of each metric.
+
+        Examples
+        --------
+        >>> from marginsieve import recipes
+        >>> from marginsieve.data import make_cohort
+        >>> from marginsieve.study import nested_cv
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> scores = nested_cv(recipes.fisher(n_features_to_select=2), cohort.X, cohort.y, cv=3).scores()
+        >>> low, high = scores.forecast([100, 20])["auc"]
+        >>> low < scores.value["auc"] < high
+        True
+        """
+        out = {}
+        for name, value in self.value.items():
+            new = sum(one / max(count, 1) for one, count in zip(self.by_class[name], counts, strict=True))
+            spread = np.sqrt(self.error[name] ** 2 + new)
+            out[name] = _on_logits(value, spread, self.freedom, level)
+        return out
 
 
 def score_predictions(
     truth: IntArray,
-    predicted: IntArray,
-    decision: Array | None,
+    passes: Sequence[Pass],
     positive: int,
     groups: IntArray | None = None,
-    draws: int = DRAWS,
     level: float = 0.95,
-    seed: int = 0,
 ) -> Scores:
-    """Metrics averaged over repeats, with percentile intervals from a bootstrap over samples (over groups if given).
-
-    Classes are drawn separately, so that every draw has samples of each.
+    """Metrics averaged over passes, with intervals for the model that is fitted on all rows.
 
     Parameters
     ----------
     truth : array of int of shape (m,)
         Class codes.
-    predicted : array of int of shape (repeats, m)
-        Predicted class codes.
-    decision : array of shape (repeats, m) or None
-        Decision values, higher for the positive class; None with more than two classes, for which only accuracy and
-        balanced accuracy are computed.
+    passes : sequence of Pass
+        Predictions of every row, one pass for each time that the folds were drawn.
     positive : int
         Code of the positive class.
     groups : array of int of shape (m,) or None, default=None
         Group of each sample.
-    draws : int, default=2000
-        Number of bootstrap draws.
     level : float, default=0.95
         Level of the intervals.
-    seed : int, default=0
-        Seed of the draws.
 
     Returns
     -------
     Scores
-        Value and interval of each metric.
+        Value, standard error and interval of each metric.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from marginsieve.study import score_predictions
-    >>> truth, decision = np.array([0, 0, 1, 1]), np.array([[-1.0, 0.5, 0.4, 2.0]])
-    >>> scores = score_predictions(truth, (decision > 0).astype(int), decision, positive=1, draws=100)
+    >>> from marginsieve.study import Pass, score_predictions
+    >>> truth, decision = np.array([0, 0, 1, 1]), np.array([-1.0, 0.5, 0.4, 2.0])
+    >>> scores = score_predictions(truth, [Pass((decision > 0).astype(int), decision)], positive=1)
     >>> scores.value["auc"], scores.value["sensitivity"]
     (0.75, 1.0)
     """
-    metrics = partial(_all_metrics, truth, predicted, decision, positive)
-    return _with_intervals(metrics, truth, groups, draws, level, seed)
+    known = [_linearised(truth, one, positive) for one in passes]
+    return _scores(known, truth, groups, level, logits=True)
 
 
 def score_difference(
     truth: IntArray,
-    ours: tuple[IntArray, Array | None],
-    theirs: tuple[IntArray, Array | None],
+    ours: Sequence[Pass],
+    theirs: Sequence[Pass],
     positive: int,
     groups: IntArray | None = None,
-    draws: int = DRAWS,
     level: float = 0.95,
-    seed: int = 0,
 ) -> Scores:
-    """Each metric of one (predicted, decision) less that of another, both on the same draws of the samples."""
-
-    def difference(weights: Array) -> dict[str, Array]:
-        a, b = (_all_metrics(truth, predicted, decision, positive, weights) for predicted, decision in (ours, theirs))
-        return {name: a[name] - b[name] for name in a if name in b}
-
-    return _with_intervals(difference, truth, groups, draws, level, seed)
-
-
-def _with_intervals(
-    metrics: Callable[[Array], dict[str, Array]],
-    truth: IntArray,
-    groups: IntArray | None,
-    draws: int,
-    level: float,
-    seed: int,
-) -> Scores:
-    """What metrics of weights (B, m) are with every sample once, and between which values the draws lie."""
-    points = {name: float(value[0]) for name, value in metrics(np.ones((1, len(truth)))).items()}
-    rng = np.random.default_rng(seed)
-    batch = max(1, CELLS_AT_ONCE // max(len(truth), 1))
-    drawn: dict[str, list[Array]] = {name: [] for name in points}
-    for start in range(0, draws, batch):
-        for name, values in metrics(_draw(truth, groups, min(batch, draws - start), rng)).items():
-            drawn[name].append(values)
-    tail = 100 * (1 - level) / 2
-    low, high = {}, {}
-    for name, pieces in drawn.items():
-        low[name], high[name] = (float(v) for v in np.nanpercentile(np.concatenate(pieces), [tail, 100 - tail]))
-    return Scores(points, low, high, level, draws)
+    """Each metric of one method less that of another on the same rows, folds by folds."""
+    known = []
+    for one, other in zip(ours, theirs, strict=True):
+        a, b = _linearised(truth, one, positive), _linearised(truth, other, positive)
+        known.append({name: (a[name][0] - b[name][0], a[name][1] - b[name][1]) for name in a if name in b})
+    return _scores(known, truth, groups, level, logits=False)
 
 
-def point_metrics(truth: IntArray, predicted: IntArray, decision: Array | None, positive: int) -> dict[str, float]:
-    """The metrics of `score_predictions` without their intervals."""
-    values = _all_metrics(truth, predicted, decision, positive, np.ones((1, len(truth))))
-    return {name: float(value[0]) for name, value in values.items()}
-
-
-def split_metrics(truth: IntArray, classes: int, predicted: Any, decision: Any, positive: int) -> dict[str, float]:
-    """The metrics of one pass over these rows; none where a class is not among them."""
+def point_metrics(truth: IntArray, one: Pass, positive: int, classes: int = 2) -> dict[str, float]:
+    """The metrics of one pass over some rows; none where a class is not among them."""
     if len(np.unique(truth)) < classes:
         return {}
-    decision = None if decision is None else np.asarray(decision)[None, :]
-    return point_metrics(truth, np.asarray(predicted)[None, :], decision, positive)
+    return {name: value for name, (value, _) in _linearised(truth, one, positive).items()}
 
 
-def _draw(truth: IntArray, groups: IntArray | None, count: int, rng: np.random.Generator) -> Array:
-    """(count, m) how often each sample is drawn; whole groups at a time where there are groups."""
-    if groups is not None:
-        names, member = np.unique(groups, return_inverse=True)
-        times = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=count)
-        return np.asarray(times[:, member], dtype=float)
-    weights = np.zeros((count, len(truth)))
-    for code in np.unique(truth):
-        members = np.flatnonzero(truth == code)
-        weights[:, members] = rng.multinomial(len(members), np.full(len(members), 1 / len(members)), size=count)
-    return weights
+def _scores(
+    passes: list[dict[str, tuple[float, Array]]], truth: IntArray, groups: IntArray | None, level: float, logits: bool
+) -> Scores:
+    counts = units_per_class(truth, groups)
+    fewest, freedom = min(counts), max(min(counts) - 1, 1)
+    value, low, high, error, by_class = {}, {}, {}, {}, {}
+    for name in passes[0]:
+        value[name] = float(np.mean([known[name][0] for known in passes]))
+        parts = np.mean([_variance(known[name][1], truth, groups) for known in passes], axis=0)
+        wider = USUAL if logits else WIDER["difference"]
+        error[name] = float(wider * np.sqrt(max(parts.sum(), _least(counts))))
+        by_class[name] = tuple(float(part * np.sum(truth == code)) for code, part in enumerate(parts))
+        if fewest < FEWEST:
+            low[name] = high[name] = float("nan")
+        elif logits:
+            low[name], high[name] = _on_logits(value[name], error[name], freedom, level)
+        else:
+            reach = stats.t.ppf(0.5 + level / 2, freedom) * error[name]
+            low[name], high[name] = max(value[name] - reach, -1.0), min(value[name] + reach, 1.0)
+    return Scores(value, low, high, error, level, by_class, freedom)
 
 
-def _all_metrics(
-    truth: IntArray, predicted: IntArray, decision: Array | None, positive: int, weights: Array
-) -> dict[str, Array]:
-    """(B,) of each metric, the mean over the repeats."""
+def _least(counts: Sequence[int]) -> float:
+    """The variance of a mean of shares of which none was wrong, with half an error in each class."""
+    return float(np.mean([0.5 / (count + 1) ** 2 for count in counts]) / len(counts))
+
+
+def _on_logits(value: float, error: float, freedom: int, level: float) -> tuple[float, float]:
+    """An interval of a share, symmetric in its logit, from half a pseudo-count on either side."""
+    count = freedom + 1
+    middle = (value * count + 0.5) / (count + 1)
+    reach = stats.t.ppf(0.5 + level / 2, freedom) * error / (middle * (1 - middle))
+    ends = 1.0 / (1.0 + np.exp(-(np.log(middle / (1 - middle)) + np.array([-reach, reach]))))
+    return min(float(ends[0]), value), max(float(ends[1]), value)
+
+
+def _variance(influence: Array, truth: IntArray, groups: IntArray | None) -> Array:
+    """(classes,) what each class adds to the variance of a pass; rows of a group vary together."""
     codes = np.unique(truth)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        right = np.mean(predicted == truth, axis=0)  # (m,) share of repeats that were right
-        recall = {int(code): (weights * (truth == code)) @ right / (weights @ (truth == code)) for code in codes}
-        out = {"balanced_accuracy": np.mean(list(recall.values()), axis=0)}
-        if decision is not None:
-            out["sensitivity"] = recall[positive]
-            out["specificity"] = next(value for code, value in recall.items() if code != positive)
-            out["g_mean"] = _over_repeats(predicted == truth, weights, truth == positive, _g_mean)
-            out["auc"] = _over_repeats(decision, weights, truth == positive, ranking_auc)
-            out["pr_auc"] = _over_repeats(decision, weights, truth == positive, average_precision)
-        out["accuracy"] = weights @ right / weights.sum(axis=1)
+    if groups is not None:
+        total = np.bincount(groups, weights=influence)
+        count = len(np.unique(groups))
+        return np.full(len(codes), float(total @ total) * count / max(count - 1, 1) / len(codes))
+    sides = [influence[truth == code] for code in codes]
+    return np.array([float(side @ side) * len(side) / max(len(side) - 1, 1) for side in sides])
+
+
+def _linearised(truth: IntArray, one: Pass, positive: int) -> dict[str, tuple[float, Array]]:
+    """Each metric of a pass, and what each row adds to it (m,), of mean 0 in each class."""
+    codes, right = np.unique(truth), (one.predicted == truth).astype(float)
+    side = {int(code): truth == code for code in codes}
+    recall = {code: float(right[rows].mean()) for code, rows in side.items()}
+    added = {code: rows * (right - recall[code]) / rows.sum() for code, rows in side.items()}
+    out = {"balanced_accuracy": (float(np.mean(list(recall.values()))), np.mean(list(added.values()), axis=0))}
+    if one.decision is not None and len(codes) == 2:
+        negative = next(code for code in side if code != positive)
+        out["sensitivity"] = recall[positive], added[positive]
+        out["specificity"] = recall[negative], added[negative]
+        out["g_mean"] = _g_mean(recall[positive], recall[negative], added[positive], added[negative])
+        hit, unit = side[positive], 1.0 if one.unit is None else one.unit
+        out["auc"] = _auc(one.decision, hit, np.zeros(len(truth), dtype=np.intp) if one.fold is None else one.fold)
+        out["pr_auc"] = _average_precision(one.decision / unit, hit)
+        if one.probability is not None:
+            wrong = (one.probability - hit) ** 2
+            out["brier"] = float(wrong.mean()), _by_class((wrong - wrong.mean()) / len(truth), side.values())
+    share = {code: float(rows.mean()) for code, rows in side.items()}
+    out["accuracy"] = float(right.mean()), np.sum([share[code] * added[code] for code in side], axis=0)
     return out
 
 
-def _over_repeats(
-    values: Array | BoolArray, weights: Array, positive: BoolArray, metric: Callable[[Array, BoolArray, Array], Array]
-) -> Array:
-    return np.asarray(np.mean([metric(np.asarray(row, dtype=float), positive, weights) for row in values], axis=0))
+def _by_class(influence: Array, sides: Iterable[BoolArray]) -> Array:
+    """The same, less its mean in each class: classes have as many samples in every table of this mix."""
+    out = influence.copy()
+    for rows in sides:
+        out[rows] -= out[rows].mean()
+    return out
 
 
-def _g_mean(right: Array, positive: BoolArray, weights: Array) -> Array:
-    sides = [(weights * side) @ right / (weights @ side) for side in (positive.astype(float), 1.0 - positive)]
-    return np.asarray(np.sqrt(sides[0] * sides[1]))
+def _g_mean(ours: float, others: float, added: Array, added_by_others: Array) -> tuple[float, Array]:
+    value = float(np.sqrt(ours * others))
+    slope = 0.5 / max(value, 1e-12)
+    return value, np.asarray(slope * (others * added + ours * added_by_others))
+
+
+def _auc(decision: Array, positive: BoolArray, fold: IntArray) -> tuple[float, Array]:
+    """Over pairs within a fold: values of two models have no common scale. Of all pairs where no fold has one."""
+    folds = [rows for k in np.unique(fold) if 0 < positive[rows := np.flatnonzero(fold == k)].sum() < len(rows)]
+    folds = folds or [np.arange(len(decision))]
+    won, pairs, against = np.zeros(len(decision)), 0.0, np.zeros(len(decision))
+    for rows in folds:
+        hit = positive[rows]
+        gap = decision[rows][hit][:, None] - decision[rows][~hit][None, :]
+        better = np.where(gap > 0, 1.0, np.where(gap == 0, 0.5, 0.0))
+        won[rows[hit]], won[rows[~hit]] = better.sum(axis=1), better.sum(axis=0)
+        against[rows[hit]], against[rows[~hit]] = (~hit).sum(), hit.sum()
+        pairs += better.size
+    value = float(won[positive].sum() / pairs)
+    return value, _by_class((won - value * against) / pairs, (positive, ~positive))
+
+
+def _average_precision(decision: Array, positive: BoolArray) -> tuple[float, Array]:
+    """Area under the precision-recall steps."""
+    order = np.argsort(-decision, kind="stable")
+    value, hit = decision[order], positive[order]
+    last = np.searchsorted(-value, -value, side="right") - 1  # of equal values all count
+    hits, all_ = np.cumsum(hit)[last].astype(float), (last + 1).astype(float)
+    count = float(hit.sum())
+    area = float((hits / all_)[hit].sum() / count)
+    first = np.searchsorted(-value, -value, side="left")
+
+    def below(part: Array) -> Array:
+        """Sum over the positives at or below each value."""
+        total = np.cumsum((part * hit)[::-1])[::-1]
+        return total[first]
+
+    grown = np.where(hit, (hits / all_ - area + below((all_ - hits) / all_**2)) / count, -below(hits / all_**2) / count)
+    influence = np.empty(len(value))
+    influence[order] = grown
+    return area, _by_class(influence, (positive, ~positive))

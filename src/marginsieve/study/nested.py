@@ -15,7 +15,7 @@ from ..contracts import Array, IntArray
 from ..errors import InputError
 from ..outcomes import Target, check_classes, positive_code, read_target, stratified_folds, unit_name, units_per_class
 from .engine import workers
-from .metrics import DRAWS, Scores, score_predictions
+from .metrics import Pass, Scores, score_predictions
 from .protocols import Protocol, Split
 from .units import Method, PlainTable, Task, Unit, seeded
 
@@ -32,6 +32,7 @@ class Fold:
     seconds: float
     notes: tuple[str, ...]
     probability: Array | None = None  # (test rows,) of the positive class, where the estimator tells
+    unit: float | None = None  # standard deviation of the model's decision values on rows that it did not see
 
     @property
     def repeat(self) -> int:
@@ -45,7 +46,8 @@ class Fold:
         entry: dict[str, Any] = dict.fromkeys(kinds) | result["by_size"][0]
         values: Any = {key: None if entry[key] is None else np.asarray(entry[key], kind) for key, kind in kinds.items()}
         test, notes = np.asarray(result["test"], dtype=np.intp), tuple(result["notes"])
-        return cls(name=row["split"], test=test, seconds=row["seconds"], notes=notes, **values)
+        unit = result["by_size"][0].get("unit")
+        return cls(name=row["split"], test=test, seconds=row["seconds"], notes=notes, unit=unit, **values)
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,16 @@ class Nested:
         return out
 
     @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """The predictions of each repeat, with what tells the models of its folds apart."""
+        passes = []
+        for repeat in range(self.repeats):
+            folds = [fold for fold in self.folds if fold.repeat == repeat]
+            back = np.argsort(np.concatenate([fold.test for fold in folds]))
+            passes.append(Pass.joined([vars(fold) for fold in folds]).take(back))
+        return tuple(passes)
+
+    @cached_property
     def frequency(self) -> Array:
         """(n,) the share of outer folds in which each feature was selected; nan where the estimator does not tell."""
         count = np.zeros(self.n_features)
@@ -150,20 +162,18 @@ class Nested:
         """What the folds remarked, each remark once."""
         return list(dict.fromkeys(note for fold in self.folds for note in fold.notes))
 
-    def scores(self, draws: int = DRAWS, level: float = 0.95) -> Scores:
-        """Metrics of the pooled predictions with bootstrap intervals over samples (over groups if there are any).
+    def scores(self, level: float = 0.95) -> Scores:
+        """Metrics averaged over the repeats, with intervals for the model that is fitted on all rows.
 
         Parameters
         ----------
-        draws : int, default=2000
-            Number of bootstrap draws.
         level : float, default=0.95
             Level of the intervals.
 
         Returns
         -------
         Scores
-            Value and interval of each metric.
+            Value, standard error and interval of each metric.
 
         Examples
         --------
@@ -172,12 +182,10 @@ class Nested:
         >>> from marginsieve.study import nested_cv
         >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
         >>> nested = nested_cv(recipes.fisher(n_features_to_select=2), cohort.X, cohort.y, cv=3, n_repeats=2)
-        >>> nested.scores(draws=200).value["auc"] > 0.8
+        >>> nested.scores().value["auc"] > 0.8
         True
         """
-        return score_predictions(
-            self.truth, self.predicted, self.decision, self.positive, self.groups, draws, level, self.random_state
-        )
+        return score_predictions(self.truth, self.passes, self.positive, self.groups, level)
 
 
 def nested_splits(target: Target, cv: int, n_repeats: int, random_state: int) -> list[Split]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..report.figures import COLOURS, finish, new_figure
-from .metrics import METRICS, split_metrics
+from .metrics import METRICS, Pass, point_metrics
 from .stability import jaccard, nogueira
 from .statistics import Comparison, compare
 from .store import FILE, Store
@@ -330,9 +330,5 @@ def _by_size(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int, 
 def _pooled(parts: list[tuple[Any, Any]], data: dict[str, Any], metric: str) -> float:
     test = np.concatenate([np.asarray(rows, dtype=np.intp) for rows, _ in parts])
     truth = np.asarray(data["truth"], dtype=np.intp)[test]
-    predicted, decision = (
-        None if parts[0][1][key] is None else np.concatenate([entry[key] for _, entry in parts])
-        for key in ("predicted", "decision")
-    )
-    metrics = split_metrics(truth, len(data["classes"]), predicted, decision, data["positive"])
+    metrics = point_metrics(truth, Pass.joined([entry for _, entry in parts]), data["positive"], len(data["classes"]))
     return metrics.get(metric, float("nan"))

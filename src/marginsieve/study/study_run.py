@@ -63,13 +63,6 @@ class StudyRun:
         return frame.sort_values("suspicion", ascending=False, kind="stable", ignore_index=True)
 
     def difference(self, selection: Selection) -> Scores:
-        """A method's metrics less those of all features, on the same draws of the samples."""
+        """A method's metrics less those of all features, on the same rows and folds."""
         ours, theirs = selection.nested, self.baseline.nested
-        return score_difference(
-            ours.truth,
-            (ours.predicted, ours.decision),
-            (theirs.predicted, theirs.decision),
-            ours.positive,
-            ours.groups,
-            seed=ours.random_state,
-        )
+        return score_difference(ours.truth, ours.passes, theirs.passes, ours.positive, ours.groups)

@@ -105,9 +105,7 @@ def _protocol(study: StudyRun) -> dict[str, Any]:
         "folds": study.choice.cv,
         "repeats": nested.repeats,
         "random_state": nested.random_state,
-        "interval": f"{scores.level:.0%} percentile bootstrap over "
-        + ("groups" if nested.groups is not None else "samples"),
-        "draws": scores.draws,
+        "interval": f"{scores.level:.0%} intervals for the model on all rows",
         "chosen": list(study.choice.why),
     }
 

@@ -226,7 +226,7 @@ def _values(plan: Plan, solution: Solution, view: Any, rows: Any, against: tuple
 def _gram(kernel: Kernel, ready: Prepared, known: list[Gram]) -> Gram:
     """The kernel on the prepared rows; at another width of a known one, its product is reused."""
     table = ready.problem.table
-    weight = kernel.start(table, ready.problem.sample_weight)
+    weight = kernel.start(table)
     for gram in known:
         if _but_width(gram.kernel) == _but_width(kernel):
             return gram.rescaled(weight)

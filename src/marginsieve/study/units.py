@@ -37,7 +37,7 @@ from ..fitting.procedure import Fitted, fit_encoded, predicted_codes, refit_at_s
 from ..fitting.settings import Plan
 from ..outcomes import Target
 from ..solvers.threads import one_thread
-from .metrics import split_metrics
+from .metrics import Pass, point_metrics
 from .protocols import Protocol, Split
 from .tuning import tune_machine
 
@@ -234,7 +234,7 @@ def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mappin
     by_size = [_entry(one, table, rows, owner) for one in at_sizes]
     truth, k, positive = table.y[split.test], len(table.classes), table.positive
     metrics = {  # of this split alone, where its test part has every class; pooled ones are made when reading
-        str(one["size"]): split_metrics(truth, k, one["predicted"], one["decision"], positive) for one in by_size
+        str(one["size"]): point_metrics(truth, Pass.joined([one]), positive, k) for one in by_size
     }
     return {
         "params": {**dict(unit.method.settings), **chosen},
@@ -311,6 +311,7 @@ def _entry(fitted: Fitted, table: UnitTable, rows: Any, owner: IntArray | None =
         "support": (support if owner is None else np.unique(owner[support])).tolist(),
         "predicted": predicted_codes(value).tolist(),
         "decision": decision,
+        "unit": fitted.unit,
         **({} if probability is None else {"probability": probability}),
     }
 

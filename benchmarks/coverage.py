@@ -1,0 +1,193 @@
+"""How often the stated intervals cover the truth: cohorts with a known truth, studied by the engine itself.
+
+    python -m benchmarks.coverage run cohorts.npz --cohorts 400 --jobs 16     # cohorts of every setting
+    python -m benchmarks.coverage run default.npz --recipe stable_fisher --cohorts 200 --settings weak-60x500,...
+    python -m benchmarks.coverage table cohorts.npz                           # coverage and widths, for coverage.md
+
+Columns are normal, so that the decision value of a linear machine is normal in each class and the truth (the score of
+the model on all rows, for new rows with the table's mix of classes) is an integral over one dimension, not an estimate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # a core for each cohort
+    os.environ.setdefault(_name, "1")
+
+import numpy as np
+from scipy import special, stats
+
+from marginsieve import nested_cv, recipes
+from marginsieve.study import metrics
+
+SCORED = ("balanced_accuracy", "auc", "pr_auc", "accuracy", "brier")
+GRID = (np.arange(2000) + 0.5) / 2000  # quantiles that stand for a class of new rows
+PLANTED = 10
+BLOCK, CORRELATION = 10, 0.8
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Rows, columns and positives of a cohort; `shift` of the planted columns between the classes."""
+
+    family: str
+    rows: int
+    columns: int
+    positives: int
+    shift: float
+    blocks: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.family}-{self.rows}x{self.columns}-{self.positives}"
+
+
+SETTINGS = (
+    Setting("none", 40, 500, 20, 0.0),
+    Setting("none", 60, 500, 12, 0.0),
+    Setting("none", 100, 2000, 30, 0.0),
+    Setting("none", 200, 20, 100, 0.0),
+    Setting("weak", 40, 20, 20, 0.3),
+    Setting("weak", 60, 500, 30, 0.7),
+    Setting("weak", 100, 2000, 20, 0.8),
+    Setting("weak", 200, 500, 40, 0.4),
+    Setting("strong", 40, 500, 20, 1.4),
+    Setting("strong", 60, 2000, 12, 1.6),
+    Setting("strong", 100, 20, 30, 0.9),
+    Setting("strong", 200, 2000, 100, 0.8),
+    Setting("correlated", 40, 2000, 10, 1.2, True),
+    Setting("correlated", 60, 500, 12, 0.8, True),
+    Setting("correlated", 100, 500, 50, 0.6, True),
+    Setting("correlated", 200, 2000, 40, 0.5, True),
+)
+
+
+def cohort(setting: Setting, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(X, y, shift of each column between the classes); planted columns are in blocks of their own."""
+    m, n = setting.rows, setting.columns
+    y = (np.arange(m) < setting.positives).astype(int)
+    shift = np.zeros(n)
+    X = rng.normal(size=(m, n))
+    if setting.blocks:
+        X = np.sqrt(1 - CORRELATION) * X + np.sqrt(CORRELATION) * np.repeat(rng.normal(size=(m, n // BLOCK)), BLOCK, 1)
+        shift[: PLANTED * BLOCK : BLOCK] = setting.shift
+    else:
+        shift[:PLANTED] = setting.shift
+    return X + y[:, None] * shift, y, shift
+
+
+def truth_of(selector: Any, setting: Setting, shift: np.ndarray) -> dict[str, float]:
+    """What a fitted linear selector scores on new rows, by the normal distribution of its decision value."""
+    w, b = selector.coef_.ravel(), float(selector.intercept_.ravel()[0])
+    full = np.zeros(len(shift))
+    full[selector.support_ if len(w) < len(shift) else slice(None)] = w if len(w) < len(shift) else w
+    variance = full @ full
+    if setting.blocks:
+        variance = (1 - CORRELATION) * variance + CORRELATION * (full.reshape(-1, BLOCK).sum(axis=1) ** 2).sum()
+    spread = np.sqrt(max(variance, 1e-300))
+    z = stats.norm.ppf(GRID) * spread
+    value = np.concatenate([z + b, z + b + full @ shift])
+    truth = np.repeat([0, 1], len(GRID))
+    probability = None
+    if getattr(selector, "_sigmoid", None) is not None:
+        a, c = selector._sigmoid[0]
+        probability = special.expit(a * value + c)
+    share = setting.positives / setting.rows
+    weight = np.where(truth == 1, share, 1 - share) / len(GRID)
+    return _weighted(value, truth, probability, weight)
+
+
+def _weighted(value: np.ndarray, truth: np.ndarray, probability: Any, weight: np.ndarray) -> dict[str, float]:
+    """The metrics of weighted rows."""
+    positive, w = truth == 1, weight[None]
+    right = (value > 0) == positive
+    recall = [float(np.average(right[truth == k], weights=weight[truth == k])) for k in (0, 1)]
+    out = {
+        "balanced_accuracy": float(np.mean(recall)),
+        "auc": float(metrics.ranking_auc(value, positive, w)[0]),
+        "pr_auc": float(metrics.average_precision(value, positive, w)[0]),
+        "accuracy": float(weight @ right),
+        "brier": float("nan"),
+    }
+    if probability is not None:
+        out["brier"] = float(weight @ (probability - positive) ** 2)
+    return out
+
+
+def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: int) -> np.ndarray:
+    """(3, metrics, 6): of the method, of all features and of their difference the value, the variance of a pass, the
+    truth of the model on all rows, the stated error and the stated ends."""
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng([seed, setting.rows, setting.columns, setting.positives, int(1000 * setting.shift)])
+    X, y, shift = cohort(setting, rng)
+    order = rng.permutation(len(y))
+    X, y = X[order], y[order]
+    options = {"class_weight": "balanced", "probability": True, "positive": 1, "random_state": 0, "similar": None}
+    fits = []
+    for count in (size if size is None else min(size, setting.columns // 2), 1.0):
+        selector = recipes.get(recipe if count != 1.0 else "fisher")(n_features_to_select=count, **options)
+        nested = nested_cv(selector, X, y, positive=1, cv=5, n_repeats=repeats, random_state=0)
+        fits.append((nested, truth_of(selector.fit(X, y), setting, shift)))
+    (ours, a), (theirs, b) = fits
+    rows = [_row(ours.scores(), a), _row(theirs.scores(), b)]
+    gap = metrics.score_difference(ours.truth, ours.passes, theirs.passes, 1)
+    rows.append(_row(gap, {name: a[name] - b[name] for name in a}))
+    return np.array(rows)
+
+
+def _row(scores: Any, truth: dict[str, float]) -> list[list[float]]:
+    out = []
+    for name in SCORED:
+        n = np.array(COUNTS.get("now", (1, 1)), dtype=float)
+        variance = float(np.sum(np.array(scores.by_class[name]) / n)) if "now" in COUNTS else float("nan")
+        out.append(
+            [scores.value[name], variance, truth[name], scores.error[name], scores.low[name], scores.high[name]]
+        )
+    return out
+
+
+COUNTS: dict[str, tuple[int, int]] = {}
+
+
+def _one(task: tuple[Setting, int, str, int | None, int]) -> np.ndarray:
+    setting = task[0]
+    COUNTS["now"] = (setting.rows - setting.positives, setting.positives)
+    return study(*task)
+
+
+def run(file: str, cohorts: int, jobs: int, recipe: str, size: int | None, repeats: int, names: list[str]) -> None:
+    """Study cohorts of each setting and keep what `study` gives."""
+    chosen = [setting for setting in SETTINGS if not names or setting.name in names]
+    kept = {}
+    with ProcessPoolExecutor(jobs) as pool:
+        for setting in chosen:
+            tasks = [(setting, seed, recipe, size, repeats) for seed in range(cohorts)]
+            kept[setting.name] = np.array(list(pool.map(_one, tasks, chunksize=4)))
+            print(setting.name, kept[setting.name].shape, flush=True)
+            np.savez_compressed(file, **kept)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("file")
+    parser.add_argument("--cohorts", type=int, default=400)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--recipe", default="fisher")
+    parser.add_argument("--size", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--settings", default="")
+    given = parser.parse_args()
+    size = given.size or None
+    names = [name for name in given.settings.split(",") if name]
+    run(given.file, given.cohorts, given.jobs, given.recipe, size, given.repeats, names)
+
+
+if __name__ == "__main__":
+    main()
