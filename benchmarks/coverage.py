@@ -18,13 +18,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # a core for each cohort
-    os.environ.setdefault(_name, "1")
-
 import numpy as np
 from scipy import special, stats
 
 from marginsieve import nested_cv, recipes
+from marginsieve.outcomes.scores import average_precision, ranking_auc
+from marginsieve.solvers.threads import one_thread
 from marginsieve.study import metrics
 
 SCORED = ("balanced_accuracy", "auc", "pr_auc", "accuracy", "brier")
@@ -126,8 +125,8 @@ def _weighted(value: np.ndarray, truth: np.ndarray, probability: Any, weight: np
     recall = [float(np.average(right[truth == k], weights=weight[truth == k])) for k in (0, 1)]
     out = {
         "balanced_accuracy": float(np.mean(recall)),
-        "auc": float(metrics.ranking_auc(value, positive, w)[0]),
-        "pr_auc": float(metrics.average_precision(value, positive, w)[0]),
+        "auc": float(ranking_auc(value, positive, w)[0]),
+        "pr_auc": float(average_precision(value, positive, w)[0]),
         "accuracy": float(weight @ right),
         "brier": float("nan"),
     }
@@ -163,7 +162,8 @@ def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: i
 
 
 def _one(task: tuple[Setting, int, str, int | None, int]) -> np.ndarray:
-    return study(*task)
+    with one_thread():  # a core for each cohort
+        return study(*task)
 
 
 def run(file: str, cohorts: int, jobs: int, recipe: str, size: int | None, repeats: int, names: list[str]) -> None:
@@ -197,9 +197,7 @@ def table(file: str) -> None:
                 print(f"| {metrics.METRICS[name]} | {family} | {count:.0f} | {cells} |")
 
 
-def _covered(
-    setting: Setting, kept: np.ndarray, place: int, k: int, name: str
-) -> tuple[int, float, float, float]:
+def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) -> tuple[int, float, float, float]:
     """Cohorts, shares of them with the truth below and above the interval, its width over 2 * 1.96 * RMSE."""
     counts = (setting.rows - setting.positives, setting.positives)
     truth = np.repeat([0, 1], counts)

@@ -15,15 +15,13 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import numpy as np
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from marginsieve import recipes
+from marginsieve.solvers.threads import one_thread
 
 TABLES = (
     *("COLON", "GLIOMA", "SRBCT", "DLBCL", "LEUKEMIA", "GORDON", "BHAT1", "BHAT2", "BHAT3", "BHAT4"),
@@ -59,6 +57,11 @@ def one_fold(task: tuple[str, str, int]) -> tuple[int, float, int, float]:
     return ours.n_features_, areas[0], size, areas[1]
 
 
+def _one_fold(task: tuple[str, str, int]) -> tuple[int, float, int, float]:
+    with one_thread():
+        return one_fold(task)
+
+
 def planted(task: tuple[int, float, int]) -> int:
     """The chosen size on a table of 100 x 2,000 with so many planted columns."""
     warnings.simplefilter("ignore")
@@ -78,7 +81,7 @@ def main() -> None:
     with ProcessPoolExecutor(given.jobs) as pool:
         for recipe in given.recipes.split(","):
             tasks = [(name, recipe, number) for name in TABLES for number in range(10)]
-            kept = np.array(list(pool.map(one_fold, tasks, chunksize=1))).reshape(len(TABLES), 10, 4)
+            kept = np.array(list(pool.map(_one_fold, tasks, chunksize=1))).reshape(len(TABLES), 10, 4)
             print(f"\n### {recipe}\n\n| table | sizes | spread of log2 | AUC | one-SE: sizes | spread | AUC |")
             print("|---|---|---|---|---|---|---|")
             spread = np.log2(kept[:, :, [0, 2]]).std(axis=1, ddof=1)
@@ -87,14 +90,22 @@ def main() -> None:
                 cells = []
                 for rule in (0, 1):
                     sizes = kept[k, :, 2 * rule]
-                    cells.append(f"{sizes.min():.0f} to {sizes.max():.0f} | {spread[k, rule]:.2f} | {area[k, rule]:.3f}")
+                    cells.append(
+                        f"{sizes.min():.0f} to {sizes.max():.0f} | {spread[k, rule]:.2f} | {area[k, rule]:.3f}"
+                    )
                 print(f"| {name} | {' | '.join(cells)} |")
             gain = area[:, 0] - area[:, 1]
             low = gain.mean() - stats.t.ppf(0.975, len(gain) - 1) * gain.std(ddof=1) / np.sqrt(len(gain))
-            print(f"| mean | | {spread[:, 0].mean():.2f} | {area[:, 0].mean():.3f} | | {spread[:, 1].mean():.2f} | ", end="")
-            print(f"{area[:, 1].mean():.3f} |\n\ngain in AUC {gain.mean():+.4f}, lower 95 % bound {low:+.4f}", flush=True)
+            print(
+                f"| mean | | {spread[:, 0].mean():.2f} | {area[:, 0].mean():.3f} | | {spread[:, 1].mean():.2f} | ",
+                end="",
+            )
+            print(
+                f"{area[:, 1].mean():.3f} |\n\ngain in AUC {gain.mean():+.4f}, lower 95 % bound {low:+.4f}", flush=True
+            )
         few, many = (
-            [*pool.map(planted, [(count, shift, seed) for seed in range(40)])] for count, shift in ((5, 1.2), (300, 0.4))
+            [*pool.map(planted, [(count, shift, seed) for seed in range(40)])]
+            for count, shift in ((5, 1.2), (300, 0.4))
         )
         print(f"\nmedian size with 5 planted columns {np.median(few):.0f}, with 300 {np.median(many):.0f}")
 

@@ -17,7 +17,7 @@ from ._shared import KernelMixin
 
 
 class Clinical(KernelMixin, BaseEstimator):
-    """K(x, z) = mean_j w_j k_j(x_j, z_j) over the live columns, every w_j = 1 at the start; k_j as in `clinical_kernel`.
+    """K(x, z) = mean_j w_j k_j(x_j, z_j) over the live columns, w_j = 1 at the start; k_j as in `clinical_kernel`.
 
     Each column is measured in units of its range over the training rows, so standardizing would change nothing and is
     not done.

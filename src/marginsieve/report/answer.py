@@ -53,7 +53,7 @@ def _headline(result: dict[str, Any], evident: bool) -> str:
 
 
 def _score(result: dict[str, Any], metric: str, scores: dict[str, Any] | None = None) -> str:
-    """"AUC 0.90 (95 % interval 0.81 to 0.95)"."""
+    """ "AUC 0.90 (95 % interval 0.81 to 0.95)"."""
     value, span = shown((scores or result["scores"])[metric])
     return f"{NAMES[metric]} {value} ({span if span.startswith('no') else f'95 % interval {span}'})"
 
@@ -88,8 +88,8 @@ def _list(result: dict[str, Any]) -> str:
         text += f"{' ' if text else ''}Of the {count:,} selected {again:,} "
         text += f"{'is a near-duplicate of another' if again == 1 else 'are near-duplicates of others'} in the list."
     if "auc" in result["scores"]:
-        share, span = shown({key: None if v is None else 100 * v for key, v in result["scores"]["auc"].items()}, 0)
-        share = "over 99" if float(share) >= 100 > 100 * result["scores"]["auc"]["value"] else share
+        area = 100 * result["scores"]["auc"]["value"]
+        share = "over 99" if round(area) >= 100 > area else f"{area:.0f}"
         text += f"{' ' if text else ''}A random sample of class {result['table']['positive']} ranks above a random "
         text += f"other one in {share} % of pairs ({_score(result, 'auc')})."
     return text
@@ -187,7 +187,7 @@ def _doubts(result: dict[str, Any], evident: bool) -> list[str]:
         level = best["scores"]["balanced_accuracy"]["value"]
         if not best["baseline"] and level > score["value"] + CLOSE:
             doubts.append(
-                f"{best['title']} has a higher balanced accuracy ({level:.2f}); the method presented was fixed beforehand, since the "
-                "best of several is optimistically biased"
+                f"{best['title']} has a higher balanced accuracy ({level:.2f}); the method presented was fixed "
+                "beforehand, since the best of several is optimistically biased"
             )
     return [*doubts, *result["notes"]]

@@ -99,7 +99,7 @@ class Selection:
         return ScoreFormula(sign * selector.coef_[0], sign * selector.intercept_[0], slope, sign * offset)
 
     def features(self) -> pd.DataFrame:
-        """Every feature by rank: name, rank, score, part of the list, frequency over the outer folds, what it resembles.
+        """Every feature by rank: name, rank, score, part of the list, share of the outer folds, what it resembles.
 
         `coefficient` is that of the `formula`, empty where there is none.
         """

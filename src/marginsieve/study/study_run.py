@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -86,4 +86,6 @@ class StudyRun:
     def difference(self, selection: Selection) -> Scores:
         """A method's metrics less those of all features, on the same rows and folds."""
         ours, theirs = selection.nested, self.baseline.nested
-        return score_difference(ours.truth, ours.passes, theirs.passes, ours.positive, ours.groups)
+        scores = score_difference(ours.truth, ours.passes, theirs.passes, ours.positive, ours.groups)
+        zero = dict.fromkeys(scores.value, 0.0)
+        return replace(scores, low=zero, high=zero, error=zero) if ours is theirs else scores
