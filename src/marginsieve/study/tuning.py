@@ -1,4 +1,4 @@
-"""Choosing hyper-parameters: those of machine and kernel on all features, those of the search by whole searches."""
+"""Choosing hyper-parameters on inner folds: those of machine and kernel after selection, then those of the search."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ from ..contracts import Array, Gram, IntArray, Kernel, Solution
 from ..errors import InputError, listing
 from ..estimators import SVMSelector
 from ..estimators.inputs import encode
+from ..fitting.ensemble import run_search
 from ..fitting.held_out import hold_out, inner_folds
-from ..fitting.part import Encoded, sampled
+from ..fitting.part import Encoded, Part, sampled
 from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
 from ..fitting.preparation import Prepared, prepare
 from ..fitting.procedure import plan_of
-from ..fitting.settings import Plan
+from ..fitting.settings import Plan, feature_count, threshold_rule
+from ..fitting.threshold import balanced_threshold, cost_threshold
+from ..fitting.training import Searched, decisions
+from ..outcomes.folds import Splits
 from ..outcomes.scores import balanced_accuracy, ranking_auc
 
 GRID: dict[str, tuple[Any, ...]] = {
     "machine__C": tuple(2.0**k for k in range(-7, 8, 2)),
     "machine__r": (0.01, 0.05, 0.1, 0.2, 0.5),
-    "kernel__width": tuple(2.0**k for k in range(-7, 0)),
+    "kernel__width": tuple(2.0**k for k in range(-3, 4)),  # in units of the live columns
     "search__C2": (0.0, 0.5, 1.0, 2.0, 4.0),
 }
 
@@ -45,8 +49,9 @@ class Tuned:
     params : dict
         The chosen parameters.
     scores : dict of str to float
-        Scores by inner cross-validation: "machine" is the balanced accuracy on all features, "search" the mean score
-        (AUC for two classes) of the selection over several sizes.
+        Scores by inner cross-validation: "machine" is the balanced accuracy at the selector's threshold, on the
+        features that the search selects, "search" the mean score (AUC for two classes) of the selection. Without a
+        given number of features both are means over several sizes.
 
     Examples
     --------
@@ -60,7 +65,7 @@ class Tuned:
 
     selector: SVMSelector
     params: dict[str, Any]
-    scores: dict[str, float]  # "machine": balanced accuracy on all features; "search": AUC of the selection
+    scores: dict[str, float]
 
 
 def tune(
@@ -77,8 +82,10 @@ def tune(
 ) -> Tuned:
     """Choose hyper-parameters in two stages, both on inner folds of these rows.
 
-    First those of the machine, the kernel and the costs, on all features, where points of the grid share kernel
-    matrices and warm starts; then those of the search (`search__C2` and the like), by a whole search in each fold.
+    First those of the machine, the kernel and the costs, on the features that the search selects in each fold, at the
+    threshold that the selector uses; then those of the search (`search__C2` and the like), by a whole search in each
+    fold. In the first stage the points of the grid share the searches, run with the selector as it is; a search that
+    learns the weights of the kernel is run for each point.
 
     Parameters
     ----------
@@ -132,13 +139,92 @@ def tune(
     second = {name: tuple(values) for name, values in grid.items() if name.startswith("search__")}
     first = {name: tuple(values) for name, values in grid.items() if name not in second}
     if first:
-        params, scores["machine"] = tune_machine(copy, encoded, first, folds)
+        params, scores["machine"] = _tune_selected(copy, encoded, first, folds, int(rng.integers(2**31)))
         copy.set_params(**params)
     if second:
         chosen, scores["search"] = _tune_search(copy, encoded, second, folds, int(rng.integers(2**31)), n_jobs)
         copy.set_params(**chosen)
         params |= chosen
     return Tuned(clone(copy), params, scores)
+
+
+def _sizes(selector: SVMSelector, columns: int) -> tuple[int, ...]:
+    """The number of features where it is given, else some from all columns down to a few."""
+    count = feature_count(selector, columns)
+    return (count,) if count is not None else tuple(sorted({max(1, round(columns / 4**k)) for k in range(8)}))
+
+
+def _tune_selected(
+    selector: SVMSelector, encoded: Encoded, grid: Mapping[str, Sequence[Any]], folds: Splits, seed: int
+) -> tuple[dict[str, Any], float]:
+    """The point of the grid with the best balanced accuracy on the features that each fold selects.
+
+    Of equally good points the one with the larger AUC wins (two classes), then the last of the grid.
+    """
+    points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    (part, _), plan = encoded.part(), plan_of(selector, encoded)
+    plans, sizes = [_at(selector, point, encoded) for point in points], _sizes(selector, part.table.shape[1])
+    values: list[Array] = []
+    for (train, test), child in zip(folds, np.random.SeedSequence(seed).spawn(len(folds)), strict=True):
+        rows, Z = part.take(train), part.table.Z[test]
+        searched = run_search(plan, rows, np.random.default_rng(child))
+        learned = bool(searched.path.weights) or bool(searched.path.solutions)
+        values.append(
+            np.array(
+                [decisions(one, _searched(one, searched, rows, child if learned else None), sizes, Z) for one in plans]
+            )
+        )
+    tested = np.concatenate([test for _, test in folds])
+    fold = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
+    decision, truth, weight = np.concatenate(values, axis=2), part.y[tested], part.weight[tested]
+    rule = threshold_rule(selector, plan.outcome.count)
+    score = np.array([_mean_accuracy(plan, rule, one, truth, weight, fold) for one in decision])
+    ties = np.flatnonzero(score >= score.max() - 1e-12)
+    if plan.outcome.binary and len(ties) > 1:
+        area = np.round([np.mean([_auc(plan, v, truth, weight, fold) for v in decision[k]]) for k in ties], 12)
+        ties = ties[area == area.max()]
+    return points[ties[-1]], float(score[ties[-1]])
+
+
+def _searched(plan: Plan, searched: Searched, part: Part, seed: np.random.SeedSequence | None) -> Searched:
+    """The search at a point of the grid: run anew with a seed, else the same path with other machine and kernel."""
+    if seed is not None:
+        return run_search(plan, part, np.random.default_rng(seed))
+    problem = searched.problem
+    changed = problem.afresh(
+        kernel=plan.kernel,
+        machine=plan.machine,
+        cost=plan.outcome.costs(searched.ready.y, problem.sample_weight),
+        feature_weight=plan.kernel.start(problem.table),
+    )
+    return replace(searched, ready=replace(searched.ready, problem=changed))
+
+
+def _mean_accuracy(plan: Plan, rule: Any, value: Array, truth: IntArray, weight: Array, fold: IntArray) -> float:
+    """Balanced accuracy of decision values (S, rows, k), a fold's threshold set on the other folds; the mean over S."""
+    total = []
+    for one in value:
+        cut = np.zeros(len(truth))
+        if rule == "balanced" or isinstance(rule, tuple):
+            label = plan.outcome.labels(truth)[0]
+            for k in np.unique(fold):
+                rest = fold != k
+                known = one[rest, 0], label[rest], weight[rest]
+                cut[~rest] = balanced_threshold(*known) if rule == "balanced" else cost_threshold(*known, *rule)
+        elif not isinstance(rule, str):
+            cut += float(rule)
+        right = plan.outcome.called(one - cut[:, None]) == truth
+        total.append(balanced_accuracy(right, truth, weight))
+    return float(np.mean(total))
+
+
+def _auc(plan: Plan, value: Array, truth: IntArray, weight: Array, fold: IntArray) -> float:
+    """AUC over the pairs within folds."""
+    folds = [fold == k for k in np.unique(fold)]
+    pairs = np.array([plan.outcome.pairs(truth[rows], weight[rows]) for rows in folds])
+    areas = np.array([plan.outcome.score(value[rows], truth[rows], weight[rows]) for rows in folds])
+    known = pairs > 0
+    return float(np.average(areas[known], weights=pairs[known])) if known.any() else 0.5
 
 
 def tune_machine(
@@ -247,8 +333,7 @@ def _tune_search(
 ) -> tuple[dict[str, Any], float]:
     """The point whose searches rank held-out rows best, on average over sizes from all features down to a few."""
     part, _ = encoded.part()
-    n = part.table.shape[1]
-    sizes = tuple(sorted({max(1, round(n / 4**k)) for k in range(8)}))
+    sizes = _sizes(selector, part.table.shape[1])
     best: tuple[dict[str, Any], float] = {}, -np.inf
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
