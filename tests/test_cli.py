@@ -46,7 +46,7 @@ def run(monkeypatch, capsys):
     return call
 
 
-QUICK = ("--folds", 3, "--repeats", 1, "--no-suspects")
+QUICK = ("--folds", 3, "--repeats", 1, "--no-suspects", "--no-references", "--permutations", 24)
 ONE = (*QUICK, "--method", "svm-rfe")
 
 

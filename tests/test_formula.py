@@ -88,7 +88,17 @@ def test_what_is_not_linear_has_none():
 @pytest.mark.parametrize("positive", [0, 1])
 def test_a_study_gives_the_score_and_the_probability_by_hand(positive):
     label = np.unique(COHORT.y)[positive]
-    found = marginsieve.study(COHORT.X, COHORT.y, methods="fisher", positive=label, cv=2, n_repeats=1, suspects=False)
+    found = marginsieve.study(
+        COHORT.X,
+        COHORT.y,
+        methods="fisher",
+        positive=label,
+        cv=2,
+        n_repeats=1,
+        suspects=False,
+        references=False,
+        n_permutations=24,
+    )
     told = marginsieve.predict(found.model, COHORT.X).table
     features, formula = found.features.query("selected"), found.result["formula"]
     score = COHORT.X[features["name"]].to_numpy(dtype=float) @ features["coefficient"] + formula["intercept"]

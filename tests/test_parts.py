@@ -514,7 +514,9 @@ def registered():
 
 
 def test_recipes_of_ones_own_are_studied(registered, cohort):
-    study = marginsieve.study(cohort.X, cohort.y, methods=registered, cv=3, n_repeats=1, suspects=False)
+    study = marginsieve.study(
+        cohort.X, cohort.y, methods=registered, cv=3, n_repeats=1, suspects=False, references=False, n_permutations=24
+    )
     titles = [one.method.title for one in study.run.selections]
     assert titles == ["laplace-rfe", "gap", "least-squares-rfe", "at-random", "all features"]
     assert study.main.method.title == "laplace-rfe"
@@ -550,7 +552,17 @@ def test_each_recipe_can_be_the_main_one(place, registered, cohort):
     """By itself, through what is shown of the features, with the labels shuffled, and in two runs the same."""
     name = registered[place]
     one, two = (
-        marginsieve.study(cohort.X, cohort.y, methods=name, cv=3, n_repeats=1, suspects=False, n_features_to_select=4)
+        marginsieve.study(
+            cohort.X,
+            cohort.y,
+            methods=name,
+            cv=3,
+            n_repeats=1,
+            suspects=False,
+            references=False,
+            n_permutations=24,
+            n_features_to_select=4,
+        )
         for _ in range(2)
     )
     assert one.main.method.recipe == name
@@ -569,7 +581,16 @@ def test_a_refusal_in_a_study_names_the_recipe(registered, cohort):
         return SVMSelector(machine=LeastSquares(), **settings)
 
     with pytest.raises(InputError, match=r"^without-margin: MarginChange needs a machine that has a margin between"):
-        marginsieve.study(cohort.X, cohort.y, methods="without-margin", cv=3, n_repeats=1, suspects=False)
+        marginsieve.study(
+            cohort.X,
+            cohort.y,
+            methods="without-margin",
+            cv=3,
+            n_repeats=1,
+            suspects=False,
+            references=False,
+            n_permutations=24,
+        )
 
 
 def test_recipes_of_ones_own_are_gone_afterwards():
@@ -585,7 +606,16 @@ def test_a_model_with_a_machine_of_ones_own_is_not_saved_and_a_study_of_it_is(re
     with pytest.raises(InputError, match="the model has a part 'LeastSquares'"):
         marginsieve.save(made, tmp_path / "model.marginsieve")
     assert not list(tmp_path.iterdir())
-    study = marginsieve.study(cohort.X, cohort.y, methods="least-squares-rfe", cv=3, n_repeats=1, suspects=False)
+    study = marginsieve.study(
+        cohort.X,
+        cohort.y,
+        methods="least-squares-rfe",
+        cv=3,
+        n_repeats=1,
+        suspects=False,
+        references=False,
+        n_permutations=24,
+    )
     with pytest.warns(UserWarning, match="the model is not written: the model has a part 'LeastSquares"):
         study.save(tmp_path)
     assert (tmp_path / "report.html").is_file()

@@ -93,6 +93,9 @@ def select(
     references: Annotated[
         bool, Option("--references/--no-references", help="Score common models of scikit-learn for reference.")
     ] = True,
+    permutations: Annotated[
+        int, Option(help="Shuffles of the labels that test whether anything predicts, 24 or more.")
+    ] = 99,
     out: Annotated[Path, Option(help="The folder for the results.")] = Path("marginsieve-result"),
     seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
@@ -123,7 +126,7 @@ def select(
             kept, dropped = tuple(options.names_of(keep)), options.names_of(drop)
             data = from_frame(frame, target, groups=groups, drop=dropped, ids=options.ids_of(ids), keep=kept)
             label = None if positive is None else label_of(data, positive)
-            wanted = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs)
+            wanted = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs, permutations)
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
             settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}
             files.check_folder(out)

@@ -26,7 +26,7 @@ from .selection import StudyOptions
 from .units import Method, PreparedMethod, UnitTable
 
 LEVEL = 0.04  # of the test: at 99 shuffles a claim without a signal is made in 4 % of tables
-SHUFFLES = 99
+FEWEST = 24  # shuffles with which p can be as low as the level
 SIZES = 8
 FOLDS = 5
 
@@ -45,12 +45,12 @@ def above_chance(
     table: UnitTable,
     choice: Choice,
     options: StudyOptions,
-    shuffles: int = SHUFFLES,
 ) -> Chance:
     """(1 + shuffles that score as well) / (1 + shuffles), and whether that is evidence.
 
     For a method whose search is expensive, the filter of all features is searched instead.
     """
+    shuffles = options.n_permutations
     main = methods[0][1] if is_cheap(methods[0][0]) else methods[-1][1]
     plans = [replace(main.plan, ensemble=None), methods[-1][1].plan]
     rng = np.random.default_rng(options.random_state)

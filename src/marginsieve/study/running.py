@@ -19,7 +19,7 @@ from ..estimators.suspects import judge_labels, ramp_selector
 from ..outcomes import Target, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
-from .chance import above_chance
+from .chance import FEWEST, above_chance
 from .choosing import FOLDS, Choice, choose
 from .engine import workers
 from .files import check_folder, write_study, write_text
@@ -332,6 +332,7 @@ def study(
     n_repeats: int | None = None,
     suspects: bool = True,
     references: bool = True,
+    n_permutations: int = 99,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -376,6 +377,8 @@ def study(
         Judge every label by machines that did not see it.
     references : bool, default=True
         Score an l1 logistic regression and a random forest of scikit-learn on the first repeat, for reference.
+    n_permutations : int, default=99
+        Number of times that the labels are shuffled to test whether anything predicts them, 24 or more.
     random_state : int, default=0
         Seed; the result depends on it alone, not on the number of workers.
     n_jobs : int or None, default=None
@@ -401,7 +404,8 @@ def study(
     """
     keep = [keep] if isinstance(keep, str) else keep
     data = from_arrays(X, y, groups, [ids] if isinstance(ids, str) else ids, keep)
-    options = StudyOptions(positive, n_features_to_select, tuple(keep), prefilter, ensemble, random_state, n_jobs)
+    given = (positive, n_features_to_select, tuple(keep), prefilter, ensemble, random_state, n_jobs, n_permutations)
+    options = StudyOptions(*given)
     settings = {"methods": methods, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
     settings |= {"cv": cv, "n_repeats": n_repeats, "suspects": suspects, "references": references}
     return run_study(data, options, settings, progress, None if folder is None else Path(folder))
@@ -461,6 +465,7 @@ def run_study(
 
 def _check(settings: dict[str, Any], options: StudyOptions) -> None:
     whole_number("study", "random_state", options.random_state, 0)
+    whole_number("study", "n_permutations", options.n_permutations, FEWEST)
     if options.n_jobs == 0:
         raise InputError("study: n_jobs is 0; it must be 1 or more, or -1 for one per core")
     if options.n_features_to_select is not None:

@@ -51,6 +51,7 @@ class StudyOptions:
     ensemble: int | None = None
     random_state: int = 0
     n_jobs: int | None = None
+    n_permutations: int = 99
 
 
 @dataclass(frozen=True)
