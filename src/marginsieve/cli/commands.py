@@ -96,6 +96,9 @@ def select(
     permutations: Annotated[
         int, Option(help="Shuffles of the labels that test whether anything predicts, 24 or more.")
     ] = 99,
+    intervals: Annotated[
+        str, Option(help="simple, or nested: standard errors by nested cross-validation, about 3 times as long.")
+    ] = "simple",
     out: Annotated[Path, Option(help="The folder for the results.")] = Path("marginsieve-result"),
     seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
@@ -126,7 +129,7 @@ def select(
             kept, dropped = tuple(options.names_of(keep)), options.names_of(drop)
             data = from_frame(frame, target, groups=groups, drop=dropped, ids=options.ids_of(ids), keep=kept)
             label = None if positive is None else label_of(data, positive)
-            wanted = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs, permutations)
+            wanted = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals)
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
             settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}
             files.check_folder(out)

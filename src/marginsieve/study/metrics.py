@@ -173,6 +173,7 @@ def score_predictions(
     positive: int,
     groups: IntArray | None = None,
     level: float = 0.95,
+    errors: Mapping[str, float] | None = None,
 ) -> Scores:
     """Metrics averaged over passes, with intervals for the model that is fitted on all rows.
 
@@ -188,6 +189,8 @@ def score_predictions(
         Group of each sample.
     level : float, default=0.95
         Level of the intervals.
+    errors : mapping of metric to float, or None, default=None
+        Standard errors that were estimated otherwise, as by `nested_errors`; None computes them from the passes.
 
     Returns
     -------
@@ -205,7 +208,7 @@ def score_predictions(
     """
     known = [_linearised(truth, one, positive) for one in passes]
     values = _means(known)
-    return _scores(known, truth, groups, level, LEVELS, _rooms(values, truth, positive))
+    return _scores(known, truth, groups, level, LEVELS, _rooms(values, truth, positive), errors)
 
 
 def score_difference(
@@ -256,6 +259,7 @@ def _scores(
     level: float,
     factors: Mapping[str, tuple[float, float, float, float]],
     rooms: Mapping[str, float],
+    known_errors: Mapping[str, float] | None = None,
 ) -> Scores:
     counts = tuple(units_per_class(truth, groups))
     value, low, high, error, by_class = _means(passes), {}, {}, {}, {}
@@ -263,6 +267,8 @@ def _scores(
         parts = np.mean([_variance(known[name][1], truth, groups) for known in passes], axis=0)
         by_class[name] = tuple(float(part * np.sum(truth == code)) for code, part in enumerate(parts))
         errors = standard_errors(float(parts.sum()), rooms[name], counts, factors.get(name, OTHERS), name != "brier")
+        if known_errors is not None and name in known_errors:
+            errors = (known_errors[name], known_errors[name])
         error[name] = max(errors)
         if min(counts) < FEWEST:
             low[name] = high[name] = float("nan")

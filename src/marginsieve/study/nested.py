@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -11,11 +12,11 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from ..contracts import Array, IntArray
+from ..contracts import Array, BoolArray, IntArray
 from ..errors import InputError
 from ..outcomes import Target, check_classes, positive_code, read_target, stratified_folds, unit_name, units_per_class
 from .engine import workers
-from .metrics import Pass, Scores, score_predictions
+from .metrics import Pass, Scores, point_metrics, score_predictions
 from .protocols import Protocol, Split
 from .units import Method, PlainTable, Task, Unit, seeded
 
@@ -162,13 +163,15 @@ class Nested:
         """What the folds remarked, each remark once."""
         return list(dict.fromkeys(note for fold in self.folds for note in fold.notes))
 
-    def scores(self, level: float = 0.95) -> Scores:
+    def scores(self, level: float = 0.95, errors: Mapping[str, float] | None = None) -> Scores:
         """Metrics averaged over the repeats, with intervals for the model that is fitted on all rows.
 
         Parameters
         ----------
         level : float, default=0.95
             Level of the intervals.
+        errors : mapping of metric to float, or None, default=None
+            Standard errors that were estimated otherwise; None computes them from the predictions.
 
         Returns
         -------
@@ -185,7 +188,7 @@ class Nested:
         >>> nested.scores().value["auc"] > 0.8
         True
         """
-        return score_predictions(self.truth, self.passes, self.positive, self.groups, level)
+        return score_predictions(self.truth, self.passes, self.positive, self.groups, level, errors)
 
 
 def nested_splits(target: Target, cv: int, n_repeats: int, random_state: int) -> list[Split]:
@@ -199,6 +202,59 @@ def nested_splits(target: Target, cv: int, n_repeats: int, random_state: int) ->
             state = _integer(seeds[first + 1 + k])
             splits.append(Split(f"{repeat}.{k}", repeat, train, test, random_state=state))
     return splits
+
+
+def pair_splits(splits: Sequence[Split], random_state: int) -> list[Split]:
+    """For each repeat and pair of its folds a split that tests both and trains on the others."""
+    pairs = []
+    for repeat in sorted({split.repeat for split in splits}):
+        folds = [split for split in splits if split.repeat == repeat]
+        for j, k in itertools.combinations(range(len(folds)), 2):
+            test = np.sort(np.concatenate([folds[j].test, folds[k].test]))
+            train = np.setdiff1d(np.concatenate([folds[j].train, folds[j].test]), test)
+            state = _integer(np.random.SeedSequence([random_state, repeat, j, k]))
+            pairs.append(Split(f"{repeat}.{j}x{k}", repeat, train, test, random_state=state))
+    return pairs
+
+
+def nested_errors(nested: Nested, pairs: Sequence[Fold]) -> dict[str, float]:
+    """Standard errors of the metrics by nested cross-validation (after Bates, Hastie and Tibshirani).
+
+    ::
+
+        MSE = mean over folds j of (s_in,j - s_out,j)^2 - K V,      SE = sqrt((K - 1) / K max(MSE, 0))
+
+    s_out,j is the score on fold j of the model on the other folds, s_in,j the score of models on K - 2 folds over the
+    rows outside j, V the variance of a pass; SE is kept within sqrt(V) and sqrt(K V).
+    """
+    away: dict[str, list[float]] = {}
+    classes, K = len(nested.classes), len([fold for fold in nested.folds if fold.repeat == 0])
+    for repeat in range(nested.repeats):
+        folds = [fold for fold in nested.folds if fold.repeat == repeat]
+        for one in folds:
+            entries, rows = [], []
+            for pair in (some for some in pairs if some.repeat == repeat and np.isin(one.test, some.test).all()):
+                inside = ~np.isin(pair.test, one.test)
+                entries.append(_part_of(pair, inside))
+                rows.append(pair.test[inside])
+            inner = point_metrics(nested.truth[np.concatenate(rows)], Pass.joined(entries), nested.positive, classes)
+            outer = point_metrics(nested.truth[one.test], Pass.joined([vars(one)]), nested.positive, classes)
+            for name in inner.keys() & outer.keys():
+                away.setdefault(name, []).append((inner[name] - outer[name]) ** 2)
+    scores, counts = nested.scores(), np.bincount(nested.truth)
+    errors = {}
+    for name, squares in away.items():
+        variance = float(np.sum(np.array(scores.by_class[name]) / counts))
+        mse = float(np.mean(squares)) - K * variance
+        wide = np.sqrt((K - 1) / K * max(mse, 0.0))
+        errors[name] = float(np.clip(wide, np.sqrt(variance), np.sqrt(K * variance)))
+    return errors
+
+
+def _part_of(fold: Fold, rows: BoolArray) -> dict[str, Any]:
+    """What a fold predicts for some of its test rows."""
+    values = {name: getattr(fold, name) for name in ("predicted", "decision", "probability")}
+    return {"unit": fold.unit} | {name: None if one is None else one[rows] for name, one in values.items()}
 
 
 def collected(target: Target, positive: int, folds: Sequence[Fold], n_features: int, random_state: int) -> Nested:

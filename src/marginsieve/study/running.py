@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..contracts import Progress
-from ..errors import InputError, SolverError, many, positive_number, whole_number
+from ..errors import InputError, SolverError, listing, many, positive_number, whole_number
 from ..estimators import SVMSelector, find_suspects
 from ..estimators.suspects import judge_labels, ramp_selector
 from ..outcomes import Target, units_per_class
@@ -34,6 +34,7 @@ from .units import Method, UnitTable
 if TYPE_CHECKING:
     import pandas as pd
 
+INTERVALS = ("simple", "nested")
 MOST_JUDGED = 3000  # rows up to which every label is judged
 CLEAN_RATE = 0.02  # at most this share of the correct labels is expected among the suspects
 
@@ -333,6 +334,7 @@ def study(
     suspects: bool = True,
     references: bool = True,
     n_permutations: int = 99,
+    intervals: str = "simple",
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -379,6 +381,9 @@ def study(
         Score an l1 logistic regression and a random forest of scikit-learn on the first repeat, for reference.
     n_permutations : int, default=99
         Number of times that the labels are shuffled to test whether anything predicts them, 24 or more.
+    intervals : "simple" or "nested", default="simple"
+        Standard errors from the predictions with factors that were measured on simulated tables, or by nested
+        cross-validation on this table, which takes about three times as long.
     random_state : int, default=0
         Seed; the result depends on it alone, not on the number of workers.
     n_jobs : int or None, default=None
@@ -404,7 +409,17 @@ def study(
     """
     keep = [keep] if isinstance(keep, str) else keep
     data = from_arrays(X, y, groups, [ids] if isinstance(ids, str) else ids, keep)
-    given = (positive, n_features_to_select, tuple(keep), prefilter, ensemble, random_state, n_jobs, n_permutations)
+    given = (
+        positive,
+        n_features_to_select,
+        tuple(keep),
+        prefilter,
+        ensemble,
+        random_state,
+        n_jobs,
+        n_permutations,
+        intervals,
+    )
     options = StudyOptions(*given)
     settings = {"methods": methods, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
     settings |= {"cv": cv, "n_repeats": n_repeats, "suspects": suspects, "references": references}
@@ -466,6 +481,8 @@ def run_study(
 def _check(settings: dict[str, Any], options: StudyOptions) -> None:
     whole_number("study", "random_state", options.random_state, 0)
     whole_number("study", "n_permutations", options.n_permutations, FEWEST)
+    if options.intervals not in INTERVALS:
+        raise InputError(f"study: intervals is {options.intervals!r}; it must be one of {listing(INTERVALS)}")
     if options.n_jobs == 0:
         raise InputError("study: n_jobs is 0; it must be 1 or more, or -1 for one per core")
     if options.n_features_to_select is not None:

@@ -26,7 +26,7 @@ from ..fitting.procedure import fit_encoded, plan_of, seed_sequence
 from .choosing import Choice
 from .engine import Run
 from .metrics import Scores
-from .nested import Fold, Nested, collected, nested_splits
+from .nested import Fold, Nested, collected, nested_errors, nested_splits, pair_splits
 from .protocols import Protocol
 from .stability import Stability, nogueira
 from .store import opened
@@ -52,6 +52,7 @@ class StudyOptions:
     random_state: int = 0
     n_jobs: int | None = None
     n_permutations: int = 99
+    intervals: str = "simple"
 
 
 @dataclass(frozen=True)
@@ -238,13 +239,14 @@ def run_method(
     target, state = table.encoded.target, options.random_state
     protocol = Protocol("study", "folds", folds=choice.cv, repeats=choice.n_repeats)
     splits = nested_splits(target, choice.cv, choice.n_repeats, state)
-    outer = PreparedMethod(clone(prepared.selector).set_params(resamples=0), prepared.plan)  # no fold names suspects
+    quick = PreparedMethod(clone(prepared.selector).set_params(resamples=0), prepared.plan)  # no fold names suspects
     mark = key_of(table.fingerprint, repr(prepared.selector), prepared.selector.get_params(), versions()["marginsieve"])
+    pairs = pair_splits(splits, state) if options.intervals == "nested" else []
     tasks = []
-    for split in splits:
+    for split in (*splits, *pairs):
         key = key_of(mark, choice.cv, choice.n_repeats, state, split.name)
         unit = Unit(key, table.name, method, protocol, split, state, split.random_state)
-        tasks.append(Task(unit, partial(run_prepared, prepared=outer), catch=False))
+        tasks.append(Task(unit, partial(run_prepared, prepared=quick), catch=False))
     with nullcontext() if folder is None else opened(folder, "study") as store:
         rows = {} if store is None else {row["key"]: row for row in store.units() if row["status"] == "done"}
         folds = [Fold.of_row(rows[task.unit.key]) for task in tasks if task.unit.key in rows]
@@ -254,10 +256,12 @@ def run_method(
             folds.append(Fold.of_row(row))
             if progress is not None:
                 progress(len(folds))
-    nested = collected(target, table.positive, folds, table.encoded.table.shape[1], state)
+    outer, twice = ([fold for fold in folds if ("x" in fold.name) == paired] for paired in (False, True))
+    nested = collected(target, table.positive, outer, table.encoded.table.shape[1], state)
     chosen = nested.frequency > 0
     selector = fit_prepared(prepared, table, options.n_jobs, None if method.baseline else chosen)
-    return Selection(method, selector, nested, nested.scores(), time.perf_counter() - since)
+    scores = nested.scores(errors=nested_errors(nested, twice) if twice else None)
+    return Selection(method, selector, nested, scores, time.perf_counter() - since)
 
 
 def fit_prepared(

@@ -107,7 +107,8 @@ def _protocol(study: StudyRun) -> dict[str, Any]:
         "repeats": nested.repeats,
         "random_state": nested.random_state,
         "trained_on": f"{study.choice.cv - 1}/{study.choice.cv} of the rows",
-        "interval": f"intervals ({scores.level:.0%}) are for the model on all rows",
+        "interval": f"intervals ({scores.level:.0%}) are for the model on all rows"
+        + (", by nested cross-validation" if study.options.intervals == "nested" else ""),
         "chosen": list(study.choice.why),
     }
 
