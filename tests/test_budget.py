@@ -1,5 +1,7 @@
 """A budget of features as a search: what is found is what is fitted, said with its proof; suspects."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,7 +29,7 @@ def objective(made, X, y, C, ramp=True):
 @pytest.mark.parametrize("name", ["fs_svm", "ramp_fs"])
 @pytest.mark.parametrize("solver", ["fast", "daks", "exact"])
 def test_what_is_found_is_what_is_fitted(name, solver, blobs):
-    X, y = blobs[0][::2, :6], blobs[1][::2].copy()
+    X, y = blobs[0][::2, :7], blobs[1][::2].copy()  # too many cells for a proof without "exact"
     y[-1] *= -1  # a row that the ramp leaves out
     made = recipes.get(name)(budget=2, C=0.5, solver=solver, random_state=0).fit(X, y)
     assert made.n_features_ <= 2
@@ -126,6 +128,28 @@ def test_a_result_that_the_clock_cut_says_so(blobs):
     exact = recipes.ramp_fs(budget=2, solver="exact", time_limit=1e-9, random_state=0).fit(*blobs)
     assert exact.status_ in ("limit", "optimal")
     assert exact.bound_ <= exact.objective_
+
+
+def test_a_limit_of_seconds_is_kept_on_a_wide_table():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3000)), np.arange(300) % 2
+    since = time.perf_counter()
+    exact = recipes.ramp_fs(budget=5, solver="exact", C=1, time_limit=5, random_state=0).fit(X, y)
+    assert time.perf_counter() - since < 8.0
+    assert exact.status_ == "limit"
+    assert 0.0 < exact.bound_ < exact.objective_
+    assert exact.n_features_ <= 5
+
+
+@pytest.mark.parametrize("name", ["fs_svm", "ramp_fs"])
+@pytest.mark.parametrize("solver", ["fast", "daks"])
+def test_tiny_tables_are_solved_to_the_optimum(name, solver, blobs):
+    X, y = blobs[0][::3, :5], blobs[1][::3]
+    selector = recipes.get(name)(budget=2, C=2.0, solver=solver, random_state=0).fit(X, y)
+    proved = recipes.get(name)(budget=2, C=2.0, solver="exact", random_state=0).fit(X, y)
+    assert selector.status_ == "optimal"
+    assert selector.gap_ <= 1e-6
+    assert selector.objective_ <= proved.objective_ * (1 + 1e-6)
 
 
 def test_linear_programs_have_a_proof_and_others_none(blobs):

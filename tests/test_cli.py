@@ -422,6 +422,7 @@ def test_bench_runs_a_suite_says_how_far_it_is_and_resumes(run, tmp_path, monkey
     assert "of 8: " in err
     assert "% done" in err
     assert "fisher" in out
+    assert "average ranks" not in out  # one data set
     monkeypatch.setenv("COLUMNS", "42")
     code, out, _ = run(*words, "--resume")
     assert code == 0
@@ -429,6 +430,20 @@ def test_bench_runs_a_suite_says_how_far_it_is_and_resumes(run, tmp_path, monkey
     code, out, _ = run(*words, "--resume", "--json", "--metric", "auc")
     assert code == 0
     assert {row["method"] for row in json.loads(out)} == {"fisher", "su"}
+
+
+@pytest.mark.parametrize("control", ["", 'control = "su"\n'])
+def test_bench_tests_against_the_control_or_all_pairs(run, tmp_path, control):
+    cohort = "cohort = {n_samples = 40, n_features = 10, n_relevant = 2, effect = 1.5, random_state = "
+    data = "".join(f'[[data]]\nname = "{name}"\n{cohort}{k}}}\n' for k, name in enumerate("ABC"))
+    (tmp_path / "small.toml").write_text(
+        f'{control}[protocol]\nname = "nested"\nfolds = 2\nrepeats = 1\n{data}'
+        '[[method]]\nname = "fisher"\nn_features_to_select = 2\n[[method]]\nname = "su"\nn_features_to_select = 2\n'
+    )
+    code, out, _ = run("bench", tmp_path / "small.toml", "--out", tmp_path / "b")
+    assert code == 0
+    line = "p against the control su (average ranks, Holm): fisher " if control else "pairs that differ at 5% (Nemenyi"
+    assert line in out
 
 
 def test_predictions_never_overwrite_the_table(folder, run, tmp_path):

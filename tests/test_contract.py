@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from marginsieve import SVDD, MKLClassifier, recipes
+from marginsieve import SVDD, MKLClassifier, SVMSelector, recipes
 from marginsieve.fitting.smote import Smote
 from marginsieve.machines import Sphere
 
@@ -75,4 +75,13 @@ def test_scikit_learn(estimator, check):
             pytest.skip(NOISE)
         if isinstance(estimator, MKLClassifier):
             pytest.skip(GAP)
+    check(estimator)
+
+
+DEFAULTS = ("fisher", "svm_rfe", "su", "hellinger")  # with inner folds a check takes long; these are the quick ones
+
+
+@parametrize_with_checks([SVMSelector(), *(recipes.get(name)() for name in DEFAULTS)])
+def test_scikit_learn_with_default_settings(estimator, check):
+    """Number of features and threshold from inner folds, which the checks give as lists of splits with weights of 0."""
     check(estimator)

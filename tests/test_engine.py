@@ -72,6 +72,16 @@ def test_a_study_reads_back(undisturbed, tmp_path):
         study.scores("luck")
 
 
+def test_a_suite_names_its_control(tmp_path):
+    labels = [method["name"] for method in SPEC["method"]]
+    study = run_suite(Suite.read({**SPEC, "control": labels[1]}), tmp_path)
+    assert study.compare().control == labels[1]
+    assert study.compare(control=labels[0]).control == labels[0]
+    assert "p_against_control" in study.compare().table()
+    with pytest.raises(InputError, match="control of the suite is 'best'; it must be the label of one of its methods"):
+        Suite.read({**SPEC, "control": "best"})
+
+
 def test_pooled_scores_are_those_of_nested_predictions(tmp_path):
     """A pass through the table is one metric: AUC over the pairs within its folds, each fold by its pairs."""
     from sklearn.metrics import roc_auc_score

@@ -1,17 +1,19 @@
 """The exact program: equal to brute force, its bounds valid, its limits said."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marginsieve.searches import Budget
 from marginsieve.solvers import branch_and_bound as _exact
 from marginsieve.solvers import ramp_descent as _ramp
 from marginsieve.solvers.clock import Clock
 from marginsieve.solvers.daks import daks
-from marginsieve.solvers.highs import Limits, SolverError
+from marginsieve.solvers.highs import Limits, Program, SolverError
 from marginsieve.solvers.hinge_program import HingeData
 from marginsieve.solvers.ramp_descent import Ramp
 from test_ramp import brute_force, instance, value
@@ -161,13 +163,86 @@ def test_a_limit_is_said_with_a_bound():
 
 
 def test_a_wrong_answer_of_the_solver_is_an_error(monkeypatch):
-    from dataclasses import replace
-
     ramp = instance(2, 12, 4, 1.0, 2.0)
     whole = _exact.Whole.solve
     monkeypatch.setattr(_exact.Whole, "solve", lambda *given: replace(whole(*given), status="infeasible"))
     with pytest.raises(SolverError, match="HiGHS called a program 'infeasible' that has a point of value"):
         _exact.solve(ramp, begun(ramp))
+
+
+def test_a_bound_above_a_known_point_is_an_error(monkeypatch):
+    ramp = instance(2, 12, 4, 1.0, 2.0)
+    start, whole = begun(ramp), _exact.Whole.solve
+    monkeypatch.setattr(_exact.Whole, "solve", lambda *given: replace(whole(*given), bound=1.01 * start.F))
+    with pytest.raises(SolverError, match=r"a bound of .* is above a point of value"):
+        _exact.solve(ramp, start)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6), C=st.sampled_from([0.1, 1.0, 10.0]), ramp=st.booleans())
+def test_the_relaxation_is_a_bound_with_and_without_time(seed, C, ramp):
+    given = instance(seed, 14, 6, C, 2.0, ramp=ramp)
+    start = begun(given)
+    proved = _exact.solve(given, start, limits=TIGHT)
+    first = _exact.first_bounds(given, start.F)
+    tight = _exact.tightened(given, first, start.F, 2)
+    early, late = (_exact.relaxation(given, first, clock) for clock in (Clock(0.0), Clock()))
+    assert 0.0 < early <= late * (1 + 1e-9)
+    if tight.norm > _exact.GONE:
+        later = _exact.relaxation(given, tight, Clock())
+        assert late <= later * (1 + 1e-6)
+        assert later <= proved.point.F * (1 + 1e-6)
+
+
+def test_a_run_without_time_returns_the_bound_that_it_knows():
+    ramp = instance(11, 60, 12, 1.0, 3.0)
+    start = begun(ramp, 0)
+    cut = _exact.solve(ramp, start, clock=Clock(0.0))
+    assert cut.clock
+    assert cut.status == "limit"
+    assert cut.point is start
+    assert _exact.relaxation(ramp, _exact.first_bounds(ramp, start.F), Clock(0.0)) <= cut.bound < start.F
+
+
+@pytest.mark.parametrize("ramp", [True, False])
+def test_every_program_has_the_clock(monkeypatch, ramp):
+    limits, solve = [], Program.solve
+
+    def watched(self, given=None):
+        limits.append(given)
+        return solve(self, given)
+
+    monkeypatch.setattr(Program, "solve", watched)
+    given, clock, rng, seen = instance(9, 30, 12, 1.0, 3.0, ramp=ramp), Clock(60.0), np.random.default_rng(0), []
+    start, _ = _ramp.fast(given, rng, 1, clock, seen)
+    daks(given, start, seen, rng, clock)
+    _exact.solve(given, start, rounds=1, limits=Limits(nodes=10), clock=clock)
+    _exact.tightened(given, _exact.first_bounds(given, start.F), start.F, 1, by_sample=False, clock=clock)
+    assert len(limits) > 100
+    assert all(one is not None and 0.0 < one.seconds <= 60.0 for one in limits)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.1])
+def test_a_cut_at_any_time_leaves_a_point(seconds):
+    """Wherever the clock runs out, there is a point within the budget and its value is its own."""
+    ramp = instance(9, 60, 40, 1.0, 3.0)
+    clock, seen = Clock(seconds), []
+    start, _ = _ramp.fast(ramp, np.random.default_rng(0), 10, clock, seen)
+    point = daks(ramp, start, seen, np.random.default_rng(0), clock)
+    assert clock.cut
+    assert point.F <= start.F <= ramp.flat().F
+    assert pytest.approx(value(ramp, point), rel=1e-9) == point.F
+    assert len(point.features) <= 3
+
+
+@pytest.mark.parametrize("solver", ["fast", "daks"])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_solver_misses_a_tiny_optimum(solver, seed):
+    ramp = instance(seed, 9, 4, 3.0, 2.0)
+    point, bound, status = Budget(2, solver, shakes=0)._solve(ramp, np.random.default_rng(0))
+    assert status == "optimal"
+    assert pytest.approx(brute_force(ramp), rel=1e-6) == point.F
+    assert bound <= point.F
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -241,6 +241,18 @@ def test_the_stop_of_2011_stops():
     assert "still moved after 5 moves" in stopped.stop_reason
 
 
+def test_a_round_without_a_fallen_factor_is_named():
+    """With no penalty worth naming nothing falls below eps, and every feature goes by its place alone."""
+    X, y = wide(30, 40)
+    problem = problem_of(X, y, Gaussian(), CSVC())
+    settings = {"update": "quasi-newton", "one_by_one_below": 0, "step": 0.5}
+    still = PenalizedScaling(**settings, C2=0.0, eps=1e-9).run(problem, None)
+    rounds = len(still.steps) - 1
+    assert f"in {rounds} of {rounds} rounds no factor fell below eps (1e-09 of its start)" in still.stop_reason
+    assert "39 features in all" in still.stop_reason
+    assert "fell below eps" not in PenalizedScaling(update="multiplicative").run(problem, None).stop_reason
+
+
 def test_a_dearer_feature_leaves_fewer():
     X, y = wide(40, 300)
     sizes = [recipes.kp_svm(C2=C2).fit(X, y).n_features_ for C2 in (0.25, 1.0, 4.0)]

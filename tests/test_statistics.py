@@ -75,6 +75,18 @@ def test_wilcoxon_is_demsars_signed_rank_sum():
     assert st.wilcoxon_p(a, b) == pytest.approx(stats.wilcoxon(a, b, method="exact").pvalue)
 
 
+@pytest.mark.parametrize("count", [8, 14, 30])
+@pytest.mark.parametrize("decimals", [0, 1, 8])
+def test_wilcoxon_is_scipys_with_ties_and_zeros(count, decimals):
+    """With no tie and no zero the exact distribution; else scipy's treatment, whatever it is."""
+    difference = np.round(np.random.default_rng(count).normal(0.3, size=count), decimals)
+    whole = np.round(10.0**decimals * difference)  # without rounding errors, which part equal differences
+    p = st.wilcoxon_p(difference + 0.7, np.full(count, 0.7))
+    assert p == pytest.approx(stats.wilcoxon(whole).pvalue)
+    if decimals == 8:
+        assert p == pytest.approx(stats.wilcoxon(whole, method="exact").pvalue)
+
+
 def test_nemenyi_equals_scikit_posthocs():
     rng = np.random.default_rng(2)
     table = pd.DataFrame(rng.normal(size=(12, 5)) + np.arange(5) * 0.4, columns=list("abcde"))
@@ -88,10 +100,58 @@ def test_holm_is_step_down():
     p = np.array([0.01, 0.04, 0.03, 0.005])
     np.testing.assert_allclose(st.holm(p), [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_allclose(st.holm(np.array([0.9, 0.8])), [1.0, 1.0])
-    ranks = np.array([1.5, 2.0, 2.5])
-    z = (ranks - 1.5) / np.sqrt(3 * 4 / (6 * 10))
-    expected = st.holm(2 * stats.norm.sf(z[1:]))
-    np.testing.assert_allclose(st.holm_against_best(ranks, 10), [1.0, *expected])
+
+
+@pytest.mark.parametrize("row", [(1.0, 2.0, 3.0), (1.5, 1.5, 3.0)])
+def test_the_p_value_of_a_rank_difference_is_that_of_all_orders(row):
+    """All 6^3 ways to order three rows of ranks, ties as they are, against the convolution."""
+    orders = list(itertools.permutations(row))
+    differences = np.array([np.mean([one[0] - one[1] for one in rows]) for rows in itertools.product(orders, repeat=3)])
+    ranks = np.array([row, row[::-1], row])
+    sizes = np.unique(np.abs(differences))
+    slow = [np.mean(np.abs(differences) >= size - 1e-12) for size in sizes]
+    np.testing.assert_allclose(st.rank_difference_p(ranks, sizes), slow)
+
+
+def test_the_control_is_named_beforehand():
+    compared = st.compare(DEMSAR, control="C4.5")
+    table = compared.table().set_index("method")
+    assert list(table.columns) == ["mean", "low", "high", "rank", "p_against_control"]
+    assert np.isnan(table.loc["C4.5", "p_against_control"])
+    others = table.drop(index="C4.5")
+    alone = st.rank_difference_p(st.rank_rows(DEMSAR.to_numpy()), others["rank"].to_numpy() - table.loc["C4.5", "rank"])
+    np.testing.assert_allclose(others["p_against_control"], st.holm(alone))
+    z = (table.loc["C4.5", "rank"] - others["rank"].to_numpy()) / np.sqrt(4 * 5 / (6 * 14))  # Demsar's, without ties
+    np.testing.assert_allclose(alone, 2 * stats.norm.sf(np.abs(z)), atol=0.05)
+    assert list(st.compare(DEMSAR).table().columns) == ["method", "mean", "low", "high", "rank"]
+    with pytest.raises(InputError, match=r"control is 'C5'; it must be one of the methods: 'C4.5', 'C4.5\+m'"):
+        st.compare(DEMSAR, control="C5")
+
+
+@pytest.mark.parametrize(("n", "k"), [(8, 3), (12, 6)])
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_family_wise_error_is_at_most_the_level(n, k, tied):
+    """Without any difference between methods at most 5 % of tables have a p-value below .05, and Monte Carlo error.
+
+    The control that is chosen after looking, the method with the best rank, exceeds it.
+    """
+    rng, draws, level = np.random.default_rng(5), 2000, 0.05
+    errors = {"control": 0, "chosen after looking": 0, "nemenyi": 0, "wilcoxon": 0}
+    for draw in range(draws):
+        scores = rng.normal(size=(n, k))
+        ranks = st.rank_rows(np.round(scores) if tied else scores)
+        average = ranks.mean(axis=0)
+        errors["control"] += np.nanmin(st.holm_against(ranks, 0)) <= level
+        errors["chosen after looking"] += np.nanmin(st.holm_against(ranks, int(np.argmin(average)))) <= level
+        if draw < draws // 20:  # the quantile and the signed ranks are slow
+            errors["nemenyi"] += np.ptp(average) > st.critical_difference(ranks, level)
+            pairs = [st.wilcoxon_p(scores[:, a], scores[:, b]) for a, b in itertools.combinations(range(k), 2)]
+            errors["wilcoxon"] += st.holm(np.array(pairs)).min() <= level
+    few = draws // 20
+    assert errors["control"] <= draws * level + 3 * np.sqrt(draws * level * (1 - level))
+    assert max(errors["nemenyi"], errors["wilcoxon"]) <= few * level + 3 * np.sqrt(few * level * (1 - level))
+    if k > 3:
+        assert errors["chosen after looking"] > errors["control"]
 
 
 def test_groups_are_the_longest_runs():

@@ -400,6 +400,13 @@ class LeavesOneOut(Protocol):
 
 
 @runtime_checkable
+class Refines(Protocol):
+    """Solves a problem again from its solution, far more tightly than its tolerance asks for."""
+
+    def refined(self, solution: Solution, view: Any, y: Array, cost: Array) -> Solution: ...
+
+
+@runtime_checkable
 class EntersFeatures(Protocol):
     """Chooses features by itself, more of them as C grows."""
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..estimators.prediction import Prediction
     from ..estimators.selector import SVMSelector
     from ..study.findings import Finding
+    from ..study.statistics import Comparison
 
 SHOWN = 20  # features in the printed table
 NAMED = 3  # groups of near-duplicates that a note names
@@ -158,7 +159,22 @@ def show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) -
         ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(compared.methods, compared.ranks, strict=True))
         say(f"\naverage ranks: {ranks}")
         say(f"Friedman p = {compared.p_value:.3g}, critical difference {compared.critical_difference:.2f}")
+        say(_tests(compared))
     say(f"study: {out}/results.sqlite")
+
+
+def _tests(compared: Comparison) -> str:
+    """The p-values against the control that the suite names, or the pairs of methods that differ."""
+    if compared.control is not None:
+        rows = compared.table().dropna(subset="p_against_control").to_dict("records")
+        values = ", ".join(f"{row['method']} {row['p_against_control']:.3g}" for row in rows)
+        return f"p against the control {compared.control} (average ranks, Holm): {values}"
+    pairs = compared.pairs()
+    names = [
+        f"{row['first']} and {row['second']}" for row in pairs[pairs["p_nemenyi"] <= compared.alpha].to_dict("records")
+    ]
+    differing = listing(names, SHOWN) if names else "none"
+    return f"pairs that differ at {compared.alpha:.0%} (Nemenyi, all {len(pairs)} pairs): {differing}"
 
 
 def show_prediction(found: Prediction, model: SVMSelector, out: Path | None) -> None:

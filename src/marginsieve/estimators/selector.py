@@ -94,8 +94,10 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     resamples : int, default=50
         Number of fits on subsamples that estimate how often a suspect of a machine with the ramp loss is left out; 0
         for none.
-    cv : int or splitter, default=5
-        The inner folds.
+    cv : int, splitter or list of splits, default=5
+        The inner folds. A list has (train, test) rows of the table that is fitted, as numbers from 0 or as masks; rows
+        without a weight are left out of it, and with `max_samples` rows outside the sample are tested but not trained
+        on.
     n_jobs : int or None, default=None
         Number of workers for the inner folds or the members of an ensemble; the result does not depend on it.
     random_state : int, RandomState or None, default=None

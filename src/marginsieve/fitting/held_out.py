@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 from joblib import delayed
+from sklearn.model_selection import PredefinedSplit
 
 from ..contracts import Array, IntArray
-from ..errors import InputError
+from ..errors import InputError, one_line, shown_value
 from ..outcomes import stratified_folds, unit_name, units_per_class
 from ..outcomes.folds import Splits
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .ensemble import Member, run_search
-from .part import Part
+from .part import Encoded, Part
 from .settings import Plan
 
 MOST_SIZES = 40  # sizes on the grid of the inner folds
@@ -109,6 +110,8 @@ def inner_folds(
 ) -> tuple[list[Splits], str | None]:
     """The splits of a part, stratified (and by group where there are groups), and a remark where fewer were made.
 
+    A `cv` that lists rows of the user's table is for `listed_folds`.
+
     A whole number `cv` is lowered to what the rarest class can fill; with `repeated` such folds are drawn several times
     where the part is small, since a curve over sizes from one draw of few rows is mostly noise.
     """
@@ -138,21 +141,103 @@ def rarest_class(part: Part, names: Sequence[Any]) -> tuple[int, Any]:
     return counts[rarest], names[rarest]
 
 
-def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> Splits:
-    """The folds of a splitter or of a list of (train, test) rows; each training side must hold every class."""
+def lists_rows(cv: Any) -> bool:
+    """Whether `cv` names rows of the user's table, whatever the table that it is asked to split."""
+    return isinstance(cv, PredefinedSplit) or not (isinstance(cv, (int, np.integer)) or hasattr(cv, "split"))
+
+
+def listed_folds(cv: Any, encoded: Encoded, used: IntArray, sample: IntArray, names: Sequence[Any]) -> Splits:
+    """The folds of a list of (train, test) rows of the user's table, as places among the rows `used` of `encoded`.
+
+    Rows that take no part (they have no weight, or are not in this part of the table) are in no fold. Those of `used`
+    that are not in the sample are not trained on, but tested where the list says so. A fold that tests none of the rows
+    is left out.
+    """
+    numbers, total = encoded.row_numbers()
+    places = Places(numbers[used])
+    sampled = np.zeros(len(used), dtype=bool)
+    sampled[sample] = True
+    folds = []
+    for train, test in _row_lists(cv, total):
+        inside = places.of(train)
+        folds.append((inside[sampled[inside]], places.of(test)))
+    folds = [(train, test) for train, test in folds if len(test)]
+    _refuse_lost_classes(folds, encoded.target.codes[used], names)
+    return folds
+
+
+class Places:
+    """Where the rows with given numbers are; a number may stand for several rows or for none."""
+
+    def __init__(self, numbers: IntArray) -> None:
+        self.order = np.argsort(numbers, kind="stable")
+        self.sorted = numbers[self.order]
+
+    def of(self, rows: IntArray) -> IntArray:
+        """The places of these rows, in their order."""
+        first, last = (np.searchsorted(self.sorted, rows, side) for side in ("left", "right"))
+        count = last - first
+        return self.order[np.repeat(last - np.cumsum(count), count) + np.arange(count.sum())]
+
+
+def _row_lists(cv: Any, total: int) -> Splits:
+    """The splits of a list: numbers of rows, or masks over all of them; refuses rows that the table does not have."""
     try:
-        splits = cv.split(np.zeros(len(part.y)), part.y, part.groups) if hasattr(cv, "split") else cv
-        folds = [(np.asarray(a, dtype=np.intp), np.asarray(b, dtype=np.intp)) for a, b in splits]
+        splits = list(cv.split() if isinstance(cv, PredefinedSplit) else cv)
+        folds = [(_rows_of(train, total), _rows_of(test, total)) for train, test in splits]
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"cv is {cv!r}; it must be a whole number, a splitter or a list of splits ({error})"
+            f"cv is {shown_value(cv)}; it must be a whole number, a splitter or a list of splits ({one_line(error)})"
         ) from error
-    for k, (train, _) in enumerate(folds):
-        if len(lost := np.setdiff1d(np.arange(len(names)), part.y[train])):
-            raise InputError(f"fold {k} of cv trains without class {names[int(lost[0])]!r}: use a stratified splitter")
-    if len(lost := np.setdiff1d(np.arange(len(names)), part.y[np.concatenate([test for _, test in folds])])):
-        raise InputError(f"no fold of cv tests class {names[int(lost[0])]!r}: use a stratified splitter")
+    if not folds:
+        raise InputError("cv has no splits; it must be a whole number, a splitter or a list of splits")
+    for k, fold in enumerate(folds):
+        rows = np.concatenate(fold)
+        if len(outside := rows[(rows < 0) | (rows >= total)]):
+            raise InputError(f"split {k} of cv names row {outside[0]}; the table has rows 0 to {total - 1}")
     return folds
+
+
+def _rows_of(side: Any, total: int) -> IntArray:
+    rows = np.asarray(side)
+    if rows.ndim != 1:
+        raise ValueError("a side of a split must be a list of rows")
+    if rows.dtype == bool:
+        if len(rows) != total:
+            raise ValueError(f"a mask has {len(rows)} rows and the table {total}")
+        return np.flatnonzero(rows)
+    if len(rows) and rows.dtype.kind not in "iu":
+        raise ValueError(f"rows are numbered by whole numbers, not by {rows.dtype}")
+    return rows.astype(np.intp)
+
+
+def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> Splits:
+    """The folds that a splitter makes of a part."""
+    try:
+        splits = cv.split(np.zeros(len(part.y)), part.y, part.groups)
+        folds = [(_rows_of(train, len(part.y)), _rows_of(test, len(part.y))) for train, test in splits]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"cv is {cv!r}; it must be a whole number, a splitter or a list of splits ({one_line(error)})"
+        ) from error
+    for k, fold in enumerate(folds):
+        if len(outside := (rows := np.concatenate(fold))[(rows < 0) | (rows >= len(part.y))]):
+            raise InputError(
+                f"fold {k} of cv={cv!r} names row {outside[0]} of the {len(part.y)} rows that it was to split: where "
+                "it has rows of its own, give it as a list of splits"
+            )
+    _refuse_lost_classes(folds, part.y, names)
+    return folds
+
+
+def _refuse_lost_classes(folds: Splits, y: IntArray, names: Sequence[Any]) -> None:
+    """Each training side must hold every class, and so must the test sides together."""
+    for k, (train, _) in enumerate(folds):
+        if len(lost := np.setdiff1d(np.arange(len(names)), y[train])):
+            raise InputError(f"fold {k} of cv trains without class {names[int(lost[0])]!r}: use a stratified splitter")
+    tested = np.concatenate([np.empty(0, dtype=np.intp), *(test for _, test in folds)])
+    if len(lost := np.setdiff1d(np.arange(len(names)), y[tested])):
+        raise InputError(f"no fold of cv tests class {names[int(lost[0])]!r}: use a stratified splitter")
 
 
 def choose_size(sizes: Sequence[int], score: Array, columns: int, rule: str) -> int:

@@ -35,18 +35,28 @@ class Part:
 class Encoded:
     """A table and its target as numbers: what every fit on rows of the table starts from.
 
-    `names` tells the rows apart where the user's table has an index, else it is None.
+    `names` tells the rows apart where the user's table has an index, else it is None. `numbers` are the rows' numbers
+    in the user's table of `total` rows, None where these are all of them.
     """
 
     schema: Schema
     table: Table
     target: Target
     names: Any = None
+    numbers: IntArray | None = None
+    total: int = 0
 
     def take(self, rows: IntArray) -> Encoded:
         """Some of the rows; the schema stays that of the whole table."""
         names = None if self.names is None else self.names[rows]
-        return replace(self, table=self.table.rows(rows), target=self.target.take(rows), names=names)
+        numbers, total = self.row_numbers()
+        table, target = self.table.rows(rows), self.target.take(rows)
+        return replace(self, table=table, target=target, names=names, numbers=numbers[rows], total=total)
+
+    def row_numbers(self) -> tuple[IntArray, int]:
+        """The numbers of the rows in the user's table, and how many rows that has."""
+        count = len(self.target.codes)
+        return (np.arange(count), count) if self.numbers is None else (self.numbers, self.total)
 
     def part(self) -> tuple[Part, IntArray]:
         """The rows that count (weight above 0), and their numbers."""

@@ -15,7 +15,7 @@ from ..data.table import Schema, equal_columns
 from ..outcomes import check_classes
 from . import notes, resampling
 from .ensemble import OVERLAP, agreed, members
-from .held_out import HeldOut, choose_size, hold_out, inner_folds, rarest_class, size_grid
+from .held_out import HeldOut, choose_size, hold_out, inner_folds, listed_folds, lists_rows, rarest_class, size_grid
 from .memory import refuse_too_large
 from .near_duplicates import Group, near_duplicates
 from .part import Encoded, Part, choose_rows, with_rest
@@ -215,9 +215,12 @@ def _decided(
         searched, part = agreed(plan, searched, ensemble), rows.chosen
         path, held = searched.path, HeldOut.of(sizes, ensemble, OVERLAP) if sizes else None
     elif sizes:
-        draws, remark = inner_folds(settings.cv, rows.chosen, classes, rng, repeated=bool(choice.rule))
-        remarks += [remark] if remark else []
-        folds = [fold for one in draws for fold in with_rest(one, rows.sample, len(part.y), rng, part.groups)]
+        if lists_rows(settings.cv):
+            folds = listed_folds(settings.cv, encoded, rows.used, rows.sample, classes)
+        else:
+            draws, remark = inner_folds(settings.cv, rows.chosen, classes, rng, repeated=bool(choice.rule))
+            remarks += [remark] if remark else []
+            folds = [fold for one in draws for fold in with_rest(one, rows.sample, len(part.y), rng, part.groups)]
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
         held = hold_out(plan, rows.training, sizes, folds, seed, settings.n_jobs)
         for work in held.work:

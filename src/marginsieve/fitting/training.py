@@ -11,7 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Array, BoolArray, HoldsOut, IntArray, Machine, Matrix, Path, Refits, Solution, is_sparse
+from ..contracts import (
+    Array,
+    BoolArray,
+    HoldsOut,
+    IntArray,
+    Machine,
+    Matrix,
+    Path,
+    Refines,
+    Refits,
+    Solution,
+    is_sparse,
+)
 from ..errors import InputError
 from ..problem import Problem
 from .part import Part
@@ -73,10 +85,21 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     local, weight = _subset(searched, size)
     small = problem.part(local, machine=_final(plan), feature_weight=weight[local])
     view = small.view()
-    solutions = _known(searched, size) or small.solve(view)
+    solutions = _known(searched, size) or _refined(small, view, small.solve(view))
     problem.count(small)
     scaling = None if ready.scaling is None else ready.scaling.columns(local)
     return Model(small.machine, ready.usable[local], scaling, view, solutions)
+
+
+def _refined(problem: Problem, view: Any, solutions: tuple[Solution, ...]) -> tuple[Solution, ...]:
+    """The solutions of a model, which predicts from them, more tightly than those of a search."""
+    machine = problem.machine
+    if not isinstance(machine, Refines):
+        return solutions
+    return tuple(
+        machine.refined(one, view, y, cost) if one.converged else one
+        for one, y, cost in zip(solutions, problem.y, problem.cost, strict=True)
+    )
 
 
 def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -> Array:

@@ -60,6 +60,7 @@ KP_IMBALANCED = Paper(
             },
             untuned={"kp_cssvm": NONE, "kp_svdd": NONE},
             nested_protocol=FOLDS,
+            control="kp_cssvm",
         ),
         Job(
             "oversampling",
@@ -167,6 +168,7 @@ KP_SVM = Paper(
             KP_SVM_QUICK,
             {f"svm_{kernel}": ("fisher", {**ALL, "kernel": kernel}) for kernel in ("linear", "polynomial", "gaussian")},
             EFFECTIVENESS,
+            control="svm_gaussian",
         ),
         _kp_svm_job(
             "own-number",
@@ -293,6 +295,7 @@ def _ramp_job(name: str, noise: str, note: str, large: bool = False) -> Job:
             **dict.fromkeys(("fisher", "svm_rfe"), sizes),
         },
         chosen_by="accuracy",
+        control="ramp_fs",
     )
 
 

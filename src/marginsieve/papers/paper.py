@@ -19,7 +19,8 @@ class Job:
     `methods` maps a printed method to (recipe, settings); a recipe that does not exist is shown as missing.
     `quantities` maps a printed quantity to (metric, "value" | "mean" | "max" over sizes). `variants` are settings of a
     method that the paper chose among by the very estimate that it reports; `untuned` are the settings with which a
-    method is run instead, with nothing tuned, where parameters may not be chosen so.
+    method is run instead, with nothing tuned, where parameters may not be chosen so. `control` is the paper's own
+    method, which the others are tested against; without one all pairs are tested.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Job:
     follows: str = ""  # "job:method": the sizes are the mean number of features that the method there settled on
     refined: Mapping[str, Any] = field(default_factory=dict)  # or: its best variant there is run again with these
     chosen_by: str = ""  # the metric by which the best variant is chosen for all quantities; each has its own without
+    control: str = ""
 
 
 @dataclass(frozen=True)

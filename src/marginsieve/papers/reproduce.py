@@ -14,7 +14,7 @@ from ..study.difficulty import describe
 from ..study.engine import run_suite
 from ..study.folders import claim
 from ..study.results import OWN, SuiteResult
-from ..study.statistics import compare
+from ..study.statistics import Comparison, compare
 from ..study.store import FILE
 from ..study.suite import Suite
 from . import problems
@@ -224,20 +224,35 @@ def _section(job: Job, table: pd.DataFrame, studies: dict[str, SuiteResult], pri
 
 
 def _ranks(job: Job, table: pd.DataFrame, out: Path) -> list[str]:
-    """Average ranks of our values over the data sets, Holm's test against the best, and the diagram."""
+    """Average ranks of our values over the data sets, the tests that belong to them, and the diagram."""
     quantity = [name for name, (metric, _) in job.quantities.items() if metric != "n_features"][-1]
     part = table[(table["quantity"] == quantity) & table["paper"].notna()]
     scores = part.pivot_table(index="dataset", columns="method", values="paper").dropna()
     if min(scores.shape) < 2:
         return []
-    compared = compare(scores)
+    compared = compare(scores, control=job.control if job.control in scores else None)
     name = f"{job.name}-ranks.svg"
     compared.plot(out / name)
     lines = [f"Ours over {len(scores)} data sets, {quantity}: Friedman p = {compared.p_value:.3g}.", ""]
-    lines += ["| method | mean | average rank | Holm's p against the best |", "|---|---|---|---|"]
+    return [*lines, *rank_table(compared), "", f"![ranks]({name})", ""]
+
+
+def rank_table(compared: Comparison) -> list[str]:
+    """Means and average ranks with the p-values against the paper's own method, or with what differs of all pairs."""
+    if compared.control is None:
+        lines = ["| method | mean | average rank |", "|---|---|---|"]
+        for row in compared.table().to_dict("records"):
+            lines.append(f"| {row['method']} | {row['mean']:.2f} | {row['rank']:.2f} |")
+        pairs = compared.pairs()
+        differing = pairs[pairs["p_nemenyi"] <= compared.alpha].to_dict("records")
+        names = [f"{row['first']} and {row['second']} (p = {row['p_nemenyi']:.2g})" for row in differing]
+        listed = ", ".join(names) if names else "none"
+        return [*lines, "", f"Pairs that differ at {compared.alpha:.0%} by Nemenyi's test of all pairs: {listed}."]
+    lines = [f"| method | mean | average rank | Holm's p against {compared.control} |", "|---|---|---|---|"]
     for row in compared.table().to_dict("records"):
-        lines.append(f"| {row['method']} | {row['mean']:.2f} | {row['rank']:.2f} | {row['p_against_best']:.3g} |")
-    return [*lines, "", f"![ranks]({name})", ""]
+        p = "" if row["method"] == compared.control else f"{row['p_against_control']:.3g}"
+        lines.append(f"| {row['method']} | {row['mean']:.2f} | {row['rank']:.2f} | {p} |")
+    return lines
 
 
 def _times(job: Job, study: SuiteResult, printed: pd.DataFrame) -> list[str]:

@@ -54,6 +54,7 @@ def _job(size: str, d: float) -> Job:
         size=size,
         nested=False,
         quick_protocol={"repeats": 3},
+        control="symon_r1",
     )
 
 

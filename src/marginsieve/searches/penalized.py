@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import Array, BoolArray, IntArray, Path, ProblemView, Scalable, Step, StopInfo
-from ..errors import InputError, listing, positive_number, whole_number
+from ..errors import InputError, listing, many, positive_number, whole_number
 from ..problem import step_of
 from .backward import check_step, drop_count, worst_first
 from .scaling_objective import Objective, ScaledPoint
@@ -56,7 +56,8 @@ class PenalizedScaling(BaseEstimator):
         Measure s in units of its start and C2 in units of J / n; False uses the papers' formula as printed.
     step : float or int, default=0.2
         Features dropped after each round: a share of those that are left, or a count. The rules of the papers drop the
-        features whose factor fell below `eps`, but never more than this.
+        features whose factor fell below `eps`, but never more than this; where no factor fell so far, the features
+        with the smallest factors are dropped all the same, and the reason of the stop says how many.
     one_by_one_below : int, default=10
         From this number of features on, one is dropped after each round.
     moves : int, default=3
@@ -130,6 +131,7 @@ class PenalizedScaling(BaseEstimator):
         stop = self._settle(walk) if self.stop == "own" else None
         self._rank(walk, fixed=self.update == "multiplicative" or stop is not None)
         reason = f"all features were ranked: {walk.accepted} moves lowered the objective, {walk.refused} did not"
+        reason += walk.without_fallen()
         path = walk.path(stop, reason if stop is None else str(stop))
         return path if self.refit == "learned" else replace(path, weights=())
 
@@ -175,7 +177,12 @@ class PenalizedScaling(BaseEstimator):
                 if not walk.move(rule) or (not fixed and walk.fallen().any()):
                     break
             walk.record(since)
-            walk.drop(0 if fixed else int(walk.fallen().sum()))
+            fallen = 0 if fixed else int(walk.fallen().sum())
+            before = len(walk.point.live)
+            walk.drop(fallen)
+            walk.rounds += 1
+            if not fixed and not fallen:
+                walk.unfallen.append(before - len(walk.point.live))
         walk.record(time.perf_counter())
 
     def _settle(self, walk: _Walk) -> StopInfo:
@@ -225,7 +232,8 @@ class _Walk:
         self.gone: list[IntArray] = []  # worst first
         self.steps: list[Step] = []
         self.weights: list[tuple[IntArray, Array]] = []
-        self.accepted = self.refused = 0
+        self.accepted = self.refused = self.rounds = 0
+        self.unfallen: list[int] = []  # features dropped in each round in which no factor fell below eps
 
     def move(self, rule: Update) -> bool:
         """One move along the rule's curve, halved until the re-solved objective does not rise; False if it did not."""
@@ -270,6 +278,15 @@ class _Walk:
         stay = np.setdiff1d(np.arange(left), worst)
         e = e[stay] if self.total is None else rescaled(np.sqrt(e[stay]), self.total)
         self.point = self.objective.at(self.point, e, stay)
+
+    def without_fallen(self) -> str:
+        """What was dropped although no factor had fallen below eps; empty where there was no such round."""
+        if not self.unfallen:
+            return ""
+        return (
+            f"; in {len(self.unfallen)} of {self.rounds} rounds no factor fell below eps ({self.eps:g} of its start), "
+            f"and the smallest were dropped all the same, {many(sum(self.unfallen), 'feature')} in all"
+        )
 
     def record(self, since: float) -> None:
         """A step of the path at the present features."""

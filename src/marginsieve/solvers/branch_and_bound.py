@@ -5,9 +5,9 @@
     sum_{k of j} (p_k + q_k) <= U_j v_j,   sum_j cost_j v_j <= budget
 
 with w = p - q; z_i = 1 leaves sample i out at the full loss of 2, v_j = 1 lets feature j have weights. M and U come
-from an upper bound of the optimum (a point of `_ramp.fast`), and linear programs over all points that are no worse make
-them smaller, round by round: a sample whose M_i is at most 2 cannot gain by being left out, a feature whose U_j is 0 is
-gone. With the plain hinge (FS-SVM) there is no z, xi has no top, and M plays no part.
+from an upper bound of the optimum (a point of `ramp_descent.fast`), and linear programs over all points that are no
+worse make them smaller, round by round: a sample whose M_i is at most 2 cannot gain by being left out, a feature whose
+U_j is 0 is gone. With the plain hinge (FS-SVM) there is no z, xi has no top, and M plays no part.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from scipy import sparse
 
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
-from .clock import Clock
+from .clock import Clock, TimeUp
 from .highs import Answer, Limits, Program
-from .ramp_descent import Ramp, RampPoint, better, on
+from .hinge_program import HingeData, answers, balanced, begin
+from .ramp_descent import GRACE, Ramp, RampPoint, better, on
 
 SAFETY = 1e-6  # added to the value of a linear program before it is used as a bound
 GONE = 1e-6  # a feature whose weights cannot be larger is dropped; the bound allows for it
 FEW = 200  # features up to which each has a bound of its own
 PROGRESS = 0.01  # of the number of samples: what the logarithms of all bounds must fall by for another round
+WRONG = 1e-5  # of the objective: a bound so far above a known point is wrong, less is rounding
+SETUP = 3e-6  # seconds for each cell of the table that presolving takes, which looks at the clock seldom
 ITERATIONS = 50_000  # of the simplex method in one of the tightening programs
 
 
@@ -84,9 +87,10 @@ class _Relaxed:
     (to cover a lack h, z costs 2 / M_i a unit, less than xi), y_i f + t_i >= 1 where it is fixed.
     """
 
-    def __init__(self, ramp: Ramp, bounds: Bounds, UB: float) -> None:
+    def __init__(self, ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> None:
         X, y, top = ramp.data.X, ramp.data.y, ramp.data.top
         m, d = X.shape
+        self.clock = clock
         self.d, self.m, self.y, self.X = d, m, y, X
         yX = y[:, None] * X
         slope = np.where(bounds.fixed, 1.0, 0.5 * bounds.M)
@@ -110,8 +114,11 @@ class _Relaxed:
 
     def largest(self, cost: Array) -> tuple[str, float]:
         """(status, the largest cost'x a little enlarged); infinite where the program did not end."""
+        if self.clock.out():
+            return "limit", np.inf
         self.program.costs(np.arange(len(cost)), -cost)
-        answer = self.program.solve(Limits(iterations=ITERATIONS))
+        answer = self.program.solve(Limits(iterations=ITERATIONS, seconds=self.clock.left()))
+        self.clock.cut = self.clock.cut or answer.clock
         if answer.status != "optimal":
             return answer.status, np.inf
         return "optimal", -answer.value + SAFETY * max(1.0, abs(answer.value))
@@ -142,13 +149,15 @@ def tightened(
     for _ in range(rounds):
         before = _size(bounds)
         fixed = int(bounds.fixed.sum())
-        bounds = _intercept_and_norm(ramp, bounds, UB)
+        if clock.out():
+            break
+        bounds = _intercept_and_norm(ramp, bounds, UB, clock)
         if bounds.norm <= GONE:
             return bounds
         if len(ramp.cost) <= FEW:
             bounds = _features(ramp, bounds, UB, clock)
         bounds = _free(ramp, bounds)
-        bounds = _samples(ramp, bounds, UB, clock) if by_sample else _classes(ramp, bounds, UB)
+        bounds = _samples(ramp, bounds, UB, clock) if by_sample else _classes(ramp, bounds, UB, clock)
         if clock.out() or (bounds.fixed.sum() == fixed and before - _size(bounds) <= PROGRESS * len(bounds.M)):
             break
     return bounds
@@ -158,8 +167,8 @@ def _size(bounds: Bounds) -> float:
     return float(np.log(np.maximum(bounds.M, 2.0)).sum() + np.log(np.maximum(bounds.U, GONE)).sum())
 
 
-def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
-    relaxed = _Relaxed(ramp, bounds, UB)
+def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
+    relaxed = _Relaxed(ramp, bounds, UB, clock)
     norm = min(bounds.norm, relaxed.largest(relaxed.vector(1.0, 1.0))[1])
     high = min(bounds.high, relaxed.largest(relaxed.vector(b=1.0))[1])
     low = max(bounds.low, -relaxed.largest(relaxed.vector(b=-1.0))[1])
@@ -168,7 +177,7 @@ def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
 
 
 def _features(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
-    relaxed, U = _Relaxed(ramp, bounds, UB), bounds.U.copy()
+    relaxed, U = _Relaxed(ramp, bounds, UB, clock), bounds.U.copy()
     for j in np.flatnonzero(U > GONE):
         if clock.out():
             break
@@ -191,7 +200,9 @@ def _free(ramp: Ramp, bounds: Bounds) -> Bounds:
 
 
 def _samples(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
-    relaxed, M = _Relaxed(ramp, bounds, UB), bounds.M.copy()
+    if clock.out():
+        return bounds
+    relaxed, M = _Relaxed(ramp, bounds, UB, clock), bounds.M.copy()
     for i in np.flatnonzero(~bounds.fixed):
         if clock.out():
             break
@@ -199,8 +210,10 @@ def _samples(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
     return replace(bounds, M=M).settled()
 
 
-def _classes(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
-    relaxed, M, y = _Relaxed(ramp, bounds, UB), bounds.M.copy(), ramp.data.y
+def _classes(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
+    if clock.out():
+        return bounds
+    relaxed, M, y = _Relaxed(ramp, bounds, UB, clock), bounds.M.copy(), ramp.data.y
     for side in (1.0, -1.0):
         rows = ramp.data.X[y == side]
         low, high = rows.min(axis=0), rows.max(axis=0)
@@ -217,15 +230,22 @@ def solve(
     by_sample: bool = True,
     clock: Clock | None = None,
 ) -> Proved:
-    """From a good point: tighten (half of the time, if that is bounded), then branch and bound.
+    """From a good point: a bound by relaxation, tighten (half of the time, if that is bounded), then branch and bound.
 
-    The answer is recomputed from its weights.
+    The answer is recomputed from its weights. Where the clock cuts the work, the bound is the best that is known.
     """
     limits, clock = limits or Limits(), clock or Clock()
-    bounds = tightened(ramp, first_bounds(ramp, start.F), start.F, rounds, by_sample, clock.part(0.5))
+    first = first_bounds(ramp, start.F)
+    known = relaxation(ramp, first, clock)
+    bounds = tightened(ramp, first, start.F, rounds, by_sample, clock.part(0.5))
     if bounds.norm <= GONE or not (bounds.U > GONE).any():
-        best = better([ramp.flat(), start])
-        return _proved(ramp, best, ramp.flat().F, min(bounds.norm, GONE * len(bounds.U)), limits.gap)
+        best, small = better([ramp.flat(), start]), min(bounds.norm, GONE * len(bounds.U))
+        return _proved(ramp, best, known, ramp.flat().F - _moved(ramp, small), limits.gap)
+    moved = _moved(ramp, GONE * int((bounds.U <= GONE).sum()))
+    below = relaxation(ramp, bounds, clock) - moved
+    left = clock.left()
+    if left is not None and left <= SETUP * ramp.data.X.size:  # the time would be over before the first node
+        return _proved(ramp, start, known, below, limits.gap, clock=True)
     whole = Whole(ramp, bounds)
     answer = whole.solve(start, replace(limits, seconds=clock.left()))
     if answer.status in ("infeasible", "unbounded"):
@@ -237,15 +257,47 @@ def solve(
     if answer.x is not None:
         features, marked = whole.chosen(answer.x)
         if ramp.fits(features):
-            best = better([start, on(ramp, features, marked), on(ramp, features)])
-    small = GONE * int((bounds.U <= GONE).sum())
-    return _proved(ramp, best, answer.bound, small, limits.gap, answer.clock)
+            brief = replace(ramp, clock=clock.at_least(GRACE))
+            best = better([start, on(brief, features, marked), on(brief, features)])
+    return _proved(ramp, best, known, max(below, answer.bound - moved), limits.gap, answer.clock)
 
 
-def _proved(ramp: Ramp, best: RampPoint, below: float, small: float, least_gap: float, clock: bool = False) -> Proved:
-    """No point without the features that are gone is below `below`; their weights, `small` in all, change little."""
-    change = small * float(ramp.data.top @ np.abs(ramp.data.X).max(axis=1, initial=0.0))
-    bound = max(0.0, min(below - change, best.F))
+def relaxation(ramp: Ramp, bounds: Bounds, clock: Clock) -> float:
+    """A value that no point within the bounds is below, any number of features allowed.
+
+    With t_i = xi_i + 2 z_i, y_i f + (M_i / 2) t_i >= 1 at a price of top_i (M_i = 2 where z_i is fixed): the l1 machine
+    with prices 2 top_i / M_i. Any multipliers of it, shrunk until no column pulls harder than 1, give a bound, so a
+    program that the clock cuts leaves one too.
+    """
+    share = np.where(bounds.fixed, 1.0, 2.0 / np.maximum(bounds.M, 2.0))
+    data = HingeData(ramp.data.X, ramp.data.y, ramp.data.top * share)
+
+    def worth(alpha: Array) -> float:
+        return float(alpha.sum()) / max(1.0, float(np.abs((alpha * data.y) @ data.X).max(initial=0.0)))
+
+    best = worth(np.abs(balanced(data.y, data.top)))
+    try:
+        for fit in answers(begin(data, np.ones(len(ramp.owner)), clock=clock)):
+            best = max(best, worth(np.clip(fit.alpha, 0.0, data.top)))
+    except TimeUp:
+        pass
+    return best * (1.0 - SAFETY)
+
+
+def _moved(ramp: Ramp, small: float) -> float:
+    """How far weights of features that are gone, `small` in all, could change the loss."""
+    return small * float(ramp.data.top @ np.abs(ramp.data.X).max(axis=1, initial=0.0))
+
+
+def _proved(ramp: Ramp, best: RampPoint, known: float, below: float, least_gap: float, clock: bool = False) -> Proved:
+    """No point is below `known` or `below`; a bound that is above the best point is an error of the solver."""
+    bound = max(0.0, known, below)
+    if bound > best.F + WRONG * max(best.F, float(ramp.data.top.max(initial=0.0))):
+        raise SolverError(
+            f"a bound of {bound:.8g} is above a point of value {best.F:.8g}: standardise the table, or use "
+            "solver='fast'"
+        )
+    bound = min(bound, best.F)  # what is left is rounding
     gap = (best.F - bound) / max(best.F, 1e-300)
     return Proved(best, bound, gap, "optimal" if gap <= least_gap else "limit", clock)
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 
 
+class TimeUp(Exception):
+    """The clock cut a program that has no answer without its end; who holds a point goes on with that one."""
+
+
 class Clock:
     """So many seconds from now; None is for ever."""
 
@@ -24,3 +28,8 @@ class Clock:
         """A share of what is left."""
         left = self.left()
         return Clock(None if left is None else share * left)
+
+    def at_least(self, seconds: float) -> Clock:
+        """What is left, but not less than so many seconds: for the least that a result is made of."""
+        left = self.left()
+        return Clock(None if left is None else max(left, seconds))

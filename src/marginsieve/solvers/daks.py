@@ -21,7 +21,7 @@ import numpy as np
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
 from .branch_and_bound import GONE, Bounds, Whole, first_bounds, tightened
-from .clock import Clock
+from .clock import Clock, TimeUp
 from .highs import Limits
 from .hinge_program import HingeData, begin, finish
 from .ramp_descent import FALL, Ramp, RampPoint, better, by_feature, on, pulls_at, shaken, swapped
@@ -44,14 +44,17 @@ STRICT = 1e-6  # of the objective: what a better point must be better by
 
 def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Generator, clock: Clock) -> RampPoint:
     """A point that is no worse than the start; `seen` are the points met on the way to it."""
-    programs = WORK / (1.0 + len(ramp.data.y) / SAMPLES)
+    programs, ramp = WORK / (1.0 + len(ramp.data.y) / SAMPLES), replace(ramp, clock=clock)
     search, idle = _Kernels(ramp, start, list(seen), clock), 0
     for k in range(PASSES):
         if clock.out() or idle == IDLE:
             break
         before = search.best
         search.best = shaken(ramp, search.best, SHAKES, rng, clock, search.seen, programs)
-        search.one_pass(k < GROWING)
+        try:
+            search.one_pass(k < GROWING)
+        except TimeUp:
+            break
         if search.best is not before:
             search.best = swapped(ramp, search.best, clock)
         idle = idle + 1 if search.best is before else 0
@@ -96,7 +99,7 @@ class _Kernels:
         ramp, marked = self.ramp, self.best.marked
         if (self.state == DOUBTFUL).any():
             marked = self._relaxed()
-        program = begin(ramp.data, np.ones(len(ramp.owner)))
+        program = begin(ramp.data, np.ones(len(ramp.owner)), clock=self.clock)
         program.leave_out(marked)
         fit = finish(program)
         weight = by_feature(ramp, fit.columns, np.abs(fit.w))

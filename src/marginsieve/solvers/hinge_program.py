@@ -10,13 +10,15 @@ not there and not broken costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
 from ..errors import SolverError
-from .highs import Limits, Program
+from .clock import Clock, TimeUp
+from .highs import Answer, Limits, Program
 
 FIRST = 80  # rows of a wide table to begin with
 NEXT = 20  # beside those with a weight, where a similar program was solved before
@@ -60,10 +62,13 @@ class Fit:
 
 
 class HingeProgram:
-    """The dual program over some columns; others join and leave, samples are left out."""
+    """The dual program over some columns; others join and leave, samples are left out.
 
-    def __init__(self, data: HingeData, columns: IntArray, prices: Array) -> None:
-        self.data, self.prices = data, prices
+    A program that the clock cuts raises `TimeUp`.
+    """
+
+    def __init__(self, data: HingeData, columns: IntArray, prices: Array, clock: Clock | None = None) -> None:
+        self.data, self.prices, self.clock = data, prices, clock or Clock()
         self.columns = [int(k) for k in columns]
         m = len(data.y)
         self._marked = np.zeros(m, dtype=bool)
@@ -103,21 +108,31 @@ class HingeProgram:
         self.program.row_bounds(1 + np.arange(len(p)), -p, p)
 
     def solve(self) -> Fit:
-        alpha, dual, value = _optimum(self.program)
+        alpha, dual, value = _optimum(self.program, self.clock)
         w = -dual[1:]
         w[np.abs(w) < ZERO] = 0.0
         return Fit(np.array(self.columns, dtype=np.intp), w, -float(dual[0]), alpha, -value)
 
 
-def _optimum(program: Program) -> tuple[Array, Array, float]:
+def _optimum(program: Program, clock: Clock) -> tuple[Array, Array, float]:
     """The point, the rows' duals and the objective; where the simplex method cycles it begins anew."""
-    answer = program.solve(Limits(iterations=CYCLING))
+    answer = _in_time(program, CYCLING, clock)
     if answer.status == "limit":
         program.forget()
-        answer = program.solve(Limits(iterations=ITERATIONS))
+        answer = _in_time(program, ITERATIONS, clock)
     if answer.status != "optimal" or answer.x is None or answer.row_dual is None:
         raise SolverError(f"HiGHS stopped at {answer.status!r} in a linear program of {program.rows} rows")
     return answer.x, answer.row_dual, answer.value
+
+
+def _in_time(program: Program, iterations: int, clock: Clock) -> Answer:
+    if clock.out():
+        raise TimeUp
+    answer = program.solve(Limits(iterations=iterations, seconds=clock.left()))
+    if answer.clock:
+        clock.cut = True
+        raise TimeUp
+    return answer
 
 
 def balanced(y: Array, top: Array) -> Array:
@@ -150,36 +165,45 @@ def least_pull(data: HingeData) -> float:
             program = Program(np.append(np.zeros(m), 1.0), lower, upper, A, low, high)
         else:
             program.add_rows(A, low, high)
-        x, _, least = _optimum(program)
+        x, _, least = _optimum(program, Clock())
         pull = np.abs(np.asarray((x[:-1] * data.y) @ data.X))
     return least
 
 
-def solve(data: HingeData, near: tuple[Array, Array] | None = None) -> Fit:
+def solve(data: HingeData, near: tuple[Array, Array] | None = None, clock: Clock | None = None) -> Fit:
     """Over all columns of the table; `near` (weights, alpha y) is the answer to a similar program."""
-    return finish(begin(data, np.ones(data.X.shape[1]), near))
+    return finish(begin(data, np.ones(data.X.shape[1]), near, clock))
 
 
-def begin(data: HingeData, prices: Array, near: tuple[Array, Array] | None = None) -> HingeProgram:
+def begin(
+    data: HingeData, prices: Array, near: tuple[Array, Array] | None = None, clock: Clock | None = None
+) -> HingeProgram:
     """The program over the columns that pull hardest."""
     p, d = np.maximum(prices, LEAST), data.X.shape[1]
     weight, c = (np.zeros(d), balanced(data.y, data.top)) if near is None else near
     pull = np.abs(np.asarray(c @ data.X)) / p
     pull[weight != 0] = np.inf
     most = FIRST if near is None else int(np.count_nonzero(weight)) + NEXT
-    return HingeProgram(data, np.sort(np.argsort(-pull, kind="stable")[:most]), p)
+    return HingeProgram(data, np.sort(np.argsort(-pull, kind="stable")[:most]), p, clock)
 
 
 def finish(program: HingeProgram) -> Fit:
     """The answer over all columns of the table: rows that it breaks join until there are none."""
+    *_, fit = answers(program)
+    return fit
+
+
+def answers(program: HingeProgram) -> Iterator[Fit]:
+    """The answers on the way to that of `finish`, which is the last."""
     data, p = program.data, program.prices
     while True:
         fit = program.solve()
+        yield fit
         if len(program.columns) == len(p):
-            return fit
+            return
         over = np.abs(np.asarray((fit.alpha * data.y) @ data.X)) - p * (1.0 + BROKEN)
         over[program.columns] = 0.0
         broken = np.flatnonzero(over > 0.0)
         if not len(broken):
-            return fit
+            return
         program.join(np.sort(broken[np.argsort(-over[broken], kind="stable")[:MORE]]))

@@ -12,14 +12,14 @@ asks for it. The first fall is taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
-from .clock import Clock
+from .clock import Clock, TimeUp
 from .hinge_program import Fit, HingeData, HingeProgram, balanced, begin, finish, solve
 
 EXCHANGED = 40  # features that are tried in the place of one that goes
@@ -32,6 +32,7 @@ WORK = 9_000  # linear programs after which none of them begins
 MANY = 200  # samples from which on there are fewer of them
 ACCEPTED = 1.1  # a point up to so much above the last is gone on from
 BACK = 15  # shakes after which the best point is gone on from
+GRACE = 1.0  # seconds that the first descent has, however little time is left: the result is made of it
 HOPELESS = 1.3  # a descent that is so many times above the best after its first program is given up
 
 
@@ -45,6 +46,7 @@ class Ramp:
     budget: float
     ramp: bool = True  # else the plain hinge: no sample is ever left out
     solved: list[int] = field(default_factory=lambda: [0], compare=False)  # linear programs so far
+    clock: Clock = field(default_factory=Clock, compare=False)  # of every program
 
     @property
     def top(self) -> float:
@@ -62,7 +64,7 @@ class Ramp:
         return np.flatnonzero(np.isin(self.owner, features))
 
     def program(self, columns: IntArray) -> HingeProgram:
-        return HingeProgram(self.data, columns, np.ones(len(self.owner)))
+        return HingeProgram(self.data, columns, np.ones(len(self.owner)), self.clock)
 
     def fits(self, features: Sequence[int] | IntArray) -> bool:
         return float(self.cost[np.asarray(features, dtype=np.intp)].sum()) <= self.budget * (1 + 1e-12)
@@ -113,13 +115,19 @@ def descend(
 ) -> RampPoint:
     """From some samples left out, on the program's columns; given up where it begins far above `stop`.
 
-    With `whole` on all columns of the table, which join the program on demand.
+    With `whole` on all columns of the table, which join the program on demand. Where the clock cuts it, the best point
+    so far; `TimeUp` where there is none.
     """
     best: RampPoint | None = None
     while True:
         if ramp.ramp:
             program.leave_out(marked)
-        point = _point(ramp, finish(program) if whole else program.solve())
+        try:
+            point = _point(ramp, finish(program) if whole else program.solve())
+        except TimeUp:
+            if best is None:
+                raise
+            return best
         if best is not None and best.F - FALL * max(1.0, best.F) <= point.F:
             return best
         if not ramp.ramp or HOPELESS * stop < point.F or np.array_equal(point.marked, marked):
@@ -128,11 +136,17 @@ def descend(
 
 
 def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None = None) -> RampPoint:
-    """A descent on some features, from no sample left out unless told; never above the flat point."""
+    """A descent on some features, from no sample left out by default; never above the flat point.
+
+    The flat point where the clock leaves no time for any other.
+    """
     start = np.zeros(len(ramp.data.y), dtype=bool) if marked is None else marked
     if not len(columns := ramp.columns(features)):
         return ramp.flat()
-    return better([descend(ramp, ramp.program(columns), start), ramp.flat()])
+    try:
+        return better([descend(ramp, ramp.program(columns), start), ramp.flat()])
+    except TimeUp:
+        return ramp.flat()
 
 
 def everywhere(ramp: Ramp) -> RampPoint:
@@ -176,7 +190,7 @@ def within(ramp: Ramp, score: Array) -> list[int]:
 
 def l1_weights(ramp: Ramp) -> Array:
     """(n,) sizes of the weights of the l1 machine on all features."""
-    fit = solve(ramp.data)
+    fit = solve(ramp.data, clock=ramp.clock)
     return by_feature(ramp, fit.columns, np.abs(fit.w))
 
 
@@ -230,11 +244,17 @@ def fast(
     There are `rounds` random changes, fewer where there are many samples. The points at which swaps ended are added to
     `seen`.
     """
-    clock, seen = clock or Clock(), [] if seen is None else seen
-    weight = l1_weights(ramp)
-    first = printed_start(ramp, weight)
-    sets = [within(ramp, weight), eliminated(ramp, weight), within(ramp, apart(ramp))]
-    points = [on(ramp, first.features, first.marked), *(on(ramp, chosen) for chosen in sets)]
+    clock, seen = clock or ramp.clock, [] if seen is None else seen
+    ramp = replace(ramp, clock=clock)
+    sure = on(replace(ramp, clock=clock.at_least(GRACE)), within(ramp, apart(ramp)))
+    try:
+        weight = l1_weights(ramp)
+        first = printed_start(ramp, weight)
+        sets = [within(ramp, weight), eliminated(ramp, weight)]
+    except TimeUp:
+        seen.append(sure)
+        return sure, sure
+    points = [on(ramp, first.features, first.marked), *(on(ramp, chosen) for chosen in sets), sure]
     seen += [_while_lower(ramp, point, clock, (_swap,)) for point in _distinct(points)]
     fewer = min(1.0, MANY / len(ramp.data.y))
     left, times = WORK - ramp.solved[0], int(np.ceil(rounds * fewer))
@@ -263,7 +283,7 @@ def shaken(
 
     No further round begins after so many linear programs.
     """
-    here, clock, seen = best, clock or Clock(), [] if seen is None else seen
+    here, clock, seen = best, clock or ramp.clock, [] if seen is None else seen
     last = ramp.solved[0] + programs
     for k in range(rounds):
         if clock.out() or ramp.solved[0] >= last:
@@ -303,14 +323,17 @@ def _shake(ramp: Ramp, here: RampPoint, rng: np.random.Generator) -> RampPoint:
 
 def swapped(ramp: Ramp, here: RampPoint, clock: Clock | None = None) -> RampPoint:
     """Exchanges, and then swaps that add first, until none of those tried lowers F."""
-    return _while_lower(ramp, here, clock or Clock(), (_exchange, _swap))
+    return _while_lower(ramp, here, clock or ramp.clock, (_exchange, _swap))
 
 
 def _while_lower(ramp: Ramp, here: RampPoint, clock: Clock, moves: Sequence[Any]) -> RampPoint:
     for _ in range(ROUNDS):
         target = here.F - FALL * max(1.0, here.F)
         for move in moves:
-            there = move(ramp, here, target, clock)
+            try:
+                there = move(ramp, here, target, clock)
+            except TimeUp:
+                return here
             if there is not None:
                 break
         else:
@@ -349,7 +372,7 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampP
 
 
 def _swap(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
-    """The first lower point point by adding a feature and, where the budget asks for it, dropping others."""
+    """The first lower point by adding a feature and, where the budget asks for it, dropping others."""
     pull = _pressing(ramp, here)
     order = np.argsort(-pull, kind="stable")[:CANDIDATES]
     program = ramp.program(ramp.columns(here.features))

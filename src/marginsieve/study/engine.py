@@ -87,7 +87,8 @@ def run_suite(
         units = suite.units(tables)
         run = stack.enter_context(workers(tables, n_jobs, cluster))
         params = _tuned(suite, units, store, run, progress)
-        store.set_meta("suite", {"name": suite.name, "protocol": suite.protocol.name, "scheme": suite.protocol.scheme})
+        about = {"name": suite.name, "protocol": suite.protocol.name, "scheme": suite.protocol.scheme}
+        store.set_meta("suite", {**about, "control": suite.control})
         store.set_meta("current", [unit.key for unit in units])
         done = store.done()
         pending = []

@@ -14,6 +14,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import InputError
+from ..estimators import SVMSelector
+from ..fitting.held_out import lists_rows
 from ..outcomes import Target, check_classes, positive_code, read_target, stratified_folds, unit_name, units_per_class
 from .engine import workers
 from .metrics import Pass, Scores, point_metrics, score_predictions
@@ -324,6 +326,11 @@ def nested_cv(
     check_classes(target)
     if sample_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
         raise InputError(f"{type(estimator).__name__} does not take sample_weight: leave it out")
+    if isinstance(estimator, SVMSelector) and lists_rows(estimator.cv):
+        raise InputError(
+            "cv of the estimator is a list of splits, whose rows are not those of an outer fold: give a number or a "
+            "splitter"
+        )
     _enough(target, cv)
     if n_repeats < 1:
         raise InputError(f"n_repeats is {n_repeats!r}; it must be 1 or more")

@@ -198,7 +198,13 @@ class SuiteResult:
         records = [(*where, float(np.nanmean(each)), len(each)) for where, each in values.items()]
         return pd.DataFrame(records, columns=["data", "method", "size", metric, "passes"])
 
-    def compare(self, metric: str = "balanced_accuracy", size: int | None = None, alpha: float = 0.05) -> Comparison:
+    def compare(
+        self,
+        metric: str = "balanced_accuracy",
+        size: int | None = None,
+        alpha: float = 0.05,
+        control: str | None = None,
+    ) -> Comparison:
         """Compare methods over data sets: ranks, Friedman, Nemenyi, Holm, Wilcoxon.
 
         Parameters
@@ -209,6 +215,9 @@ class SuiteResult:
             Number of features; None averages over the sizes.
         alpha : float, default=0.05
             Significance level.
+        control : str or None, default=None
+            Method that the others are tested against, named before looking; None is the `control` of the suite. Where
+            that names none, all pairs are tested.
 
         Returns
         -------
@@ -234,7 +243,7 @@ class SuiteResult:
         if size is not None:
             scores = scores[scores["size"] == size]
         table = scores.pivot_table(index="data", columns="method", values=metric, aggfunc="mean")
-        return compare(table, alpha)
+        return compare(table, alpha, self._rows()[2].get("control") if control is None else control)
 
     def plot_stability(self, path: str | Path | None = None, metric: str = "balanced_accuracy") -> Any:
         """Plot the score against the stability, a point for each method and size, both averaged over the data sets.

@@ -44,6 +44,8 @@ class Suite:
         Seed of the splits.
     seconds : float or None, default=None
         Time limit for one unit; a unit that exceeds it has failed.
+    control : str or None, default=None
+        Label of the method that the others are tested against; None tests all pairs of methods.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Suite:
     methods: tuple[Method, ...]
     seed: int = 0
     seconds: float | None = None
+    control: str | None = None
 
     @classmethod
     def read(cls, source: str | Path | Mapping[str, Any]) -> Suite:
@@ -67,7 +70,8 @@ class Suite:
         Parameters
         ----------
         source : str, path or mapping
-            With the keys name, protocol, seed, seconds, data (a list of data sets) and method (a list of methods).
+            With the keys name, protocol, seed, seconds, control, data (a list of data sets) and method (a list of
+            methods).
 
         Returns
         -------
@@ -86,7 +90,7 @@ class Suite:
         ['fisher', 'fisher-20']
         """
         spec = dict(source) if isinstance(source, Mapping) else _toml(Path(source))
-        allowed = {"name", "protocol", "seed", "seconds", "data", "method"}
+        allowed = {"name", "protocol", "seed", "seconds", "control", "data", "method"}
         if unknown := [key for key in spec if key not in allowed]:
             raise InputError(f"the suite has {listing(unknown)}; it may have {listing(sorted(allowed), 10)}")
         for part in ("data", "method"):
@@ -103,6 +107,11 @@ class Suite:
         labels = [method.label for method in methods]
         if len(set(labels)) < len(labels):
             raise InputError(f"two methods of the suite have the same label ({listing(labels)}): give one a 'label'")
+        if spec.get("control") is not None and spec["control"] not in labels:
+            raise InputError(
+                f"control of the suite is {shown_value(spec['control'])}; it must be the label of one of its methods: "
+                f"{listing(labels, 10)}"
+            )
         return cls(
             name=str(spec.get("name", "suite")),
             protocol=protocol_of(spec.get("protocol", "nested")),
@@ -110,6 +119,7 @@ class Suite:
             methods=methods,
             seed=int(spec.get("seed", 0)),
             seconds=spec.get("seconds"),
+            control=spec.get("control"),
         )
 
     def tables(self) -> list[UnitTable]:

@@ -16,7 +16,7 @@ from ..errors import InputError, listing
 from ..estimators import SVMSelector
 from ..estimators.inputs import encode
 from ..fitting.ensemble import run_search
-from ..fitting.held_out import hold_out, inner_folds
+from ..fitting.held_out import hold_out, inner_folds, listed_folds, lists_rows
 from ..fitting.part import Encoded, Part, sampled
 from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
 from ..fitting.preparation import Prepared, prepare
@@ -98,8 +98,8 @@ def tune(
     grid : mapping of str to sequence, or None, default=None
         Values of each parameter, for example {"machine__C": [0.1, 1.0]}; None is a grid over C (r for a sphere), the
         width where the kernel has one, and C2.
-    cv : int or splitter, default=5
-        The inner folds.
+    cv : int, splitter or list of splits, default=5
+        The inner folds; a list has (train, test) rows of the table, as in `SVMSelector`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weight of each row.
     groups : array-like of shape (n_samples,) or None, default=None
@@ -132,8 +132,11 @@ def tune(
         known = copy.get_params()
         grid = {name: values for name, values in GRID.items() if name in known}
     _refuse(copy, grid)
-    part, _ = encoded.part()
-    (folds,), _ = inner_folds(cv, part, encoded.target.classes.tolist(), rng)
+    (part, used), names = encoded.part(), encoded.target.classes.tolist()
+    if lists_rows(cv):
+        folds = listed_folds(cv, encoded, used, np.arange(len(used)), names)
+    else:
+        (folds,), _ = inner_folds(cv, part, names, rng)
     params: dict[str, Any] = {}
     scores: dict[str, float] = {}
     second = {name: tuple(values) for name, values in grid.items() if name.startswith("search__")}
