@@ -14,7 +14,17 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array, BoolArray, is_sparse
+from ..contracts import (
+    Array,
+    BoolArray,
+    CriterionLike,
+    KernelLike,
+    MachineLike,
+    PrefilterLike,
+    SamplerLike,
+    SearchLike,
+    is_sparse,
+)
 from ..data.table import as_frame
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import (
@@ -150,14 +160,14 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Any = "linear",
-        machine: Any = "c_svc",
-        criterion: Any = "margin",
-        search: Any = "backward",
+        kernel: KernelLike = "linear",
+        machine: MachineLike = "c_svc",
+        criterion: CriterionLike = "margin",
+        search: SearchLike = "backward",
         n_features_to_select: int | float | str | None = None,
         standardize: bool = False,
-        prefilter: tuple[Any, int] | None = None,
-        sampler: Any = None,
+        prefilter: PrefilterLike = None,
+        sampler: SamplerLike = None,
         ensemble: int | None = None,
         keep: Sequence[Any] | None = None,
         kinds: Mapping[str, str] | None = None,

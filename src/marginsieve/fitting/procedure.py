@@ -140,7 +140,7 @@ def fit_encoded(
     names = np.array(encoded.schema.names, dtype=object)
     constant = tuple(names[~varying(rows.chosen.table.Z)].tolist())
     duplicates = tuple(tuple(names[group]) for group in equal_columns(rows.chosen.table.Z))
-    remarks = notes.of_table(plan, encoded.schema.names, constant, rows.chosen)
+    remarks = notes.table_notes(plan, encoded.schema.names, constant, rows.chosen)
     searched = search_once(plan, rows.chosen, rng)
     fitted = _decided(settings, plan, encoded, rows, searched, remarks, rng)
     index = resampling.sample_index(encoded.names, len(encoded.target.codes))[fitted.rows]
@@ -221,7 +221,7 @@ def _decided(
         size = choose_size(sizes, score, error, choice.rule) if choice.rule else size
     model = fit_model(plan, searched, size)
     fitted = Fitted(plan, encoded.schema, encoded.target.classes, model, replace(path, n_selected=len(model.features)))
-    remarks += notes.of_model(settings, fitted, rows.chosen)
+    remarks += notes.model_notes(settings, fitted, rows.chosen)
     cut, sigmoid = _threshold_and_sigmoid(settings, plan, part, held, size, threshold, fitted.sign)
     return replace(
         fitted,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 
-from ..algebra import ColumnView
+from ..algebra import ColumnView, as_columns
 from ..contracts import Array, FitsBudget, IntArray, Matrix, is_sparse
 from ..machines import CSVC, RampSVC
 from ..outcomes import left_out
@@ -77,7 +77,7 @@ def _once(
     with one_thread():
         ready = prepare(plan, seen, rng)
         problem = ready.problem
-        view: ColumnView = problem.view()
+        view = as_columns(problem.view())
         X = view.rows(ready.rows(part.table.Z[rows]))
         trained = view.X if dense and problem.table.shape[0] < X.shape[1] else None
         for k in range(len(labels)):

@@ -8,7 +8,23 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..contracts import Criterion, Filter, FixesSize, Kernel, Machine, ReadsColumns, Sampler, Search, StopInfo
+from ..contracts import (
+    Criterion,
+    CriterionLike,
+    Filter,
+    FixesSize,
+    Kernel,
+    KernelLike,
+    Machine,
+    MachineLike,
+    PrefilterLike,
+    ReadsColumns,
+    Sampler,
+    SamplerLike,
+    Search,
+    SearchLike,
+    StopInfo,
+)
 from ..criteria import FILTERS
 from ..data.table import Schema
 from ..errors import InputError, cost_number, listing, positive_number, shown_value, truth_value, whole_number
@@ -24,14 +40,14 @@ SIZE_RULES = ("one-se", "best")
 class Settings(Protocol):
     """The parameters of a selector, as `marginsieve.SVMSelector` describes them."""
 
-    kernel: Any
-    machine: Any
-    criterion: Any
-    search: Any
+    kernel: KernelLike
+    machine: MachineLike
+    criterion: CriterionLike
+    search: SearchLike
     n_features_to_select: int | float | str | None
     standardize: bool
-    prefilter: tuple[Any, int] | None
-    sampler: Any
+    prefilter: PrefilterLike
+    sampler: SamplerLike
     ensemble: int | None
     keep: Sequence[Any] | None
     class_weight: Mapping[Any, float] | str | None
@@ -155,10 +171,9 @@ def check_class_weight(weight: Any) -> None:
         cost_number("selector", f"class_weight of {shown_value(label)}", value)
 
 
-def read_prefilter(prefilter: Any) -> tuple[Filter, int]:
+def read_prefilter(prefilter: PrefilterLike) -> tuple[Filter, int]:
     """The filter and how many columns it leaves; refuses what is no filter or no count."""
-    pair = isinstance(prefilter, (tuple, list)) and len(prefilter) == 2
-    name, count = prefilter if pair else (None, 0)
+    name, count = prefilter if isinstance(prefilter, (tuple, list)) and len(prefilter) == 2 else (None, 0)
     whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool) and count >= 1
     known = not isinstance(name, str) or name.replace("-", "_") in FILTERS
     score = criterion_of(name) if whole and known else None

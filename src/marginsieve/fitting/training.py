@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ..contracts import Array, HoldsOut, IntArray, Machine, Matrix, Path, Refits, Solution, is_sparse
+from ..contracts import Array, HoldsOut, IntArray, Machine, Matrix, Path, Refits, Solution, View, is_sparse
 from ..errors import InputError
 from ..problem import Problem
 from .part import Part
@@ -43,7 +42,7 @@ class Model:
     machine: Machine
     features: IntArray
     scaling: Scaling | None
-    view: Any
+    view: View
     solutions: tuple[Solution, ...]
 
     def rows(self, Z: Matrix) -> Matrix:
@@ -88,7 +87,7 @@ def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -
     problem = searched.problem
     last = problem.with_machine(_final(plan))
     values: dict[int, Array] = {}
-    view: Any = None
+    view: View | None = None
     for size in sorted(sizes, reverse=True):
         local, weight = _subset(searched, size)
         if view is not None and np.array_equal(view.feature_weight[local], weight[local]):
@@ -129,8 +128,8 @@ def _final(plan: Plan) -> Machine:
 def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     """The path over all features of the part; features that do not vary come last, in the order of the table."""
     ready = prepare(plan, part, rng)
-    judges = [one for one in (plan.search, plan.criterion) if isinstance(one, HoldsOut) and one.held_out_share]
-    judge: Any = judges[0] if judges else None
+    parts: tuple[object, ...] = plan.search, plan.criterion
+    judge = next((one for one in parts if isinstance(one, HoldsOut) and one.held_out_share), None)
     inner = ready if judge is None else with_validation(plan, part, judge.held_out_share, judge.held_out_name, rng)
     if plan.prefilter:
         inner, path = _prefiltered(plan, inner, rng)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Gram, Matrix, ProblemView, Solution
+from ..contracts import Array, Gram, Matrix, ProblemView, Solution, View, as_gram
 from ..errors import InputError, cost_number, positive_number
 from ..solvers import smo as _smo
 
@@ -49,17 +49,20 @@ class CSVC(BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
+        gram = as_gram(view)
         start = np.zeros(len(y)) if warm is None else warm.coef
         return self.on(gram.matrix(), y, cost, start)
 
-    def decision(self, solution: Solution, gram: Gram, Z: Matrix) -> Array:
+    def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
         """f at the rows of Z."""
+        gram = as_gram(view)
         return gram.apply(solution.coef, Z) + solution.intercept
 
-    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
+    def loo(self, solution: Solution, view: View, y: Array, cost: Array) -> Array:
         """Each sample's decision value under the machine trained without it."""
+        gram = as_gram(view)
         return self.loo_on(gram.matrix(), solution, y, cost)
 
     def loo_on(
