@@ -158,6 +158,19 @@ def test_parts_are_annotated_by_contracts():
     assert wrong == []
 
 
+def test_contributing_names_every_capability():
+    """What a part may offer besides its contract is a runtime-checkable protocol, and CONTRIBUTING has them all."""
+    text = (SOURCE.parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    axes = {"Kernel", "Machine", "Criterion", "Search", "Sampler"}
+    capabilities = {
+        node.name
+        for node in MODULES[SOURCE / "contracts.py"].body
+        if isinstance(node, ast.ClassDef) and [ast.unparse(one) for one in node.decorator_list] == ["runtime_checkable"]
+    }
+    assert len(capabilities) > 15
+    assert [name for name in sorted(capabilities - axes) if f"`{name}`" not in text] == []
+
+
 def test_dir_shows_the_public_names():
     assert set(dir(marginsieve)) == set(marginsieve.__all__)
     for name in marginsieve.__all__:
