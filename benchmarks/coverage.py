@@ -86,7 +86,7 @@ def truth_of(selector: Any, setting: Setting, shift: np.ndarray) -> dict[str, fl
     """What a fitted linear selector scores on new rows, by the normal distribution of its decision value."""
     w, b = selector.coef_.ravel(), float(selector.intercept_.ravel()[0])
     full = np.zeros(len(shift))
-    full[selector.support_ if len(w) < len(shift) else slice(None)] = w if len(w) < len(shift) else w
+    full[selector.support_ if len(w) < len(shift) else slice(None)] = w
     variance = full @ full
     if setting.blocks:
         variance = (1 - CORRELATION) * variance + CORRELATION * (full.reshape(-1, BLOCK).sum(axis=1) ** 2).sum()
@@ -121,8 +121,8 @@ def _weighted(value: np.ndarray, truth: np.ndarray, probability: Any, weight: np
 
 
 def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: int) -> np.ndarray:
-    """(3, metrics, 6): of the method, of all features and of their difference the value, the variance of a pass, the
-    truth of the model on all rows, the stated error and the stated ends."""
+    """(3, metrics, 3): of the method, of all features and of their difference the value, the variance of a pass and the
+    truth of the model on all rows."""
     warnings.simplefilter("ignore")
     rng = np.random.default_rng([seed, setting.rows, setting.columns, setting.positives, int(1000 * setting.shift)])
     X, y, shift = cohort(setting, rng)
@@ -135,29 +135,18 @@ def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: i
         nested = nested_cv(selector, X, y, positive=1, cv=5, n_repeats=repeats, random_state=0)
         fits.append((nested, truth_of(selector.fit(X, y), setting, shift)))
     (ours, a), (theirs, b) = fits
-    rows = [_row(ours.scores(), a), _row(theirs.scores(), b)]
     gap = metrics.score_difference(ours.truth, ours.passes, theirs.passes, 1)
-    rows.append(_row(gap, {name: a[name] - b[name] for name in a}))
-    return np.array(rows)
-
-
-def _row(scores: Any, truth: dict[str, float]) -> list[list[float]]:
-    out = []
-    for name in SCORED:
-        n = np.array(COUNTS.get("now", (1, 1)), dtype=float)
-        variance = float(np.sum(np.array(scores.by_class[name]) / n)) if "now" in COUNTS else float("nan")
-        out.append(
-            [scores.value[name], variance, truth[name], scores.error[name], scores.low[name], scores.high[name]]
-        )
-    return out
-
-
-COUNTS: dict[str, tuple[int, int]] = {}
+    known = [(ours.scores(), a), (theirs.scores(), b), (gap, {name: a[name] - b[name] for name in a})]
+    counts = np.array([setting.rows - setting.positives, setting.positives], dtype=float)
+    return np.array(
+        [
+            [(scores.value[name], float(np.sum(scores.by_class[name] / counts)), truth[name]) for name in SCORED]
+            for scores, truth in known
+        ]
+    )
 
 
 def _one(task: tuple[Setting, int, str, int | None, int]) -> np.ndarray:
-    setting = task[0]
-    COUNTS["now"] = (setting.rows - setting.positives, setting.positives)
     return study(*task)
 
 
@@ -173,6 +162,49 @@ def run(file: str, cohorts: int, jobs: int, recipe: str, size: int | None, repea
             np.savez_compressed(file, **kept)
 
 
+def table(file: str) -> None:
+    """Coverage, misses below and above, and widths, by the formulas that the package has now."""
+    kept = np.load(file)
+    known = {setting.name: setting for setting in SETTINGS}
+    for place, what in enumerate(("the method", "all features", "the method less all features")):
+        print(f"\n### {what}\n")
+        print("| metric | family | cohorts | covered | truth below | truth above | width | lowest covered | widest |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for k, name in enumerate(SCORED):
+            rows = [(known[key].family, *_covered(known[key], kept[key], place, k, name)) for key in kept]
+            for family in dict.fromkeys(row[0] for row in rows):
+                some = np.array([row[1:] for row in rows if row[0] == family])
+                count, low, high, width = some[:, 0].sum(), some[:, 1].mean(), some[:, 2].mean(), some[:, 3].mean()
+                least, widest = (1 - some[:, 1] - some[:, 2]).min(), some[:, 3].max()
+                cells = f"{1 - low - high:.3f} | {low:.3f} | {high:.3f} | {width:.2f} | {least:.3f} | {widest:.2f}"
+                print(f"| {metrics.METRICS[name]} | {family} | {count:.0f} | {cells} |")
+
+
+def _covered(
+    setting: Setting, kept: np.ndarray, place: int, k: int, name: str
+) -> tuple[int, float, float, float]:
+    """Cohorts, shares of them with the truth below and above the interval, its width over 2 * 1.96 * RMSE."""
+    counts = (setting.rows - setting.positives, setting.positives)
+    truth = np.repeat([0, 1], counts)
+    ends, level = [], 0.95
+    for one in kept:
+        value, variance, _ = one[place, k, :3]
+        rooms = [metrics._rooms(dict(zip(SCORED, one[each, :, 0], strict=True)), truth, 1)[name] for each in (0, 1)]
+        room = max(rooms) if place == 2 else rooms[place]
+        factors = (metrics.DIFFERENCES if place == 2 else metrics.LEVELS)[name]
+        errors = metrics.standard_errors(variance, room, counts, factors, name != "brier")
+        if place == 2:
+            t = stats.t.ppf(0.5 + level / 2, min(counts) - 1)
+            ends.append((value - t * errors[0], value + t * errors[1]))
+        else:
+            ends.append(metrics._ends(name, value, errors, min(counts), level))
+    low, high = np.array(ends).T
+    true, value = kept[:, place, k, 2], kept[:, place, k, 0]
+    rmse = float(np.sqrt(np.mean((value - true) ** 2)))
+    width = float(np.mean(high - low)) / (2 * 1.96 * rmse)
+    return len(kept), float(np.mean(true < low)), float(np.mean(true > high)), width
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["run", "table"])
@@ -184,6 +216,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--settings", default="")
     given = parser.parse_args()
+    if given.what == "table":
+        table(given.file)
+        return
     size = given.size or None
     names = [name for name in given.settings.split(",") if name]
     run(given.file, given.cohorts, given.jobs, given.recipe, size, given.repeats, names)

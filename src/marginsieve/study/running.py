@@ -439,7 +439,7 @@ def run_study(
                         raise
                     failures.append(Finding("method", "alarm", f"{method.title} failed: {error}"))
     with work.step("shuffled labels", choice.shuffling):
-        chance = above_chance(done[0], methods, table, choice, options)
+        chance = above_chance(methods, table, choice, options)
     judged = None
     if choice.suspects:
         with work.step("judging labels", choice.judging):

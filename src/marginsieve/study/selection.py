@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import recipes
-from ..contracts import Array, PricesFeatures
+from ..contracts import Array, BoolArray, PricesFeatures
 from ..errors import InputError
 from ..estimators import SVMSelector
 from ..estimators.inputs import refuse_cells
@@ -191,10 +191,6 @@ def _settings(
         settings["prefilter"] = options.prefilter
         settings |= {} if options.ensemble is None else {"ensemble": options.ensemble}
     settings |= dict(method.settings)
-    ensemble = parameters.get("ensemble")
-    averaged = settings.get("ensemble", None if ensemble is None else ensemble.default)
-    if size is None and not method.baseline and averaged:
-        settings["n_features_to_select"] = "best"  # of a ranking over subsamples the curve by size is smooth
     if settings.get("kernel") == "clinical":
         settings["standardize"] = False
     return settings
@@ -247,15 +243,19 @@ def run_method(
             if progress is not None:
                 progress(len(folds))
     nested = collected(target, table.positive, folds, table.encoded.table.shape[1], state)
-    selector = fit_prepared(prepared, table, options.n_jobs)
+    chosen = nested.frequency > 0
+    selector = fit_prepared(prepared, table, options.n_jobs, None if method.baseline else chosen)
     return Selection(method, selector, nested, nested.scores(), time.perf_counter() - since)
 
 
-def fit_prepared(prepared: PreparedMethod, table: UnitTable, n_jobs: int | None) -> SVMSelector:
-    """The method's selector on all rows of the table."""
+def fit_prepared(
+    prepared: PreparedMethod, table: UnitTable, n_jobs: int | None, chosen: BoolArray | None
+) -> SVMSelector:
+    """The method's selector on all rows of the table; `chosen` (n,): the features that some outer fold selected."""
     selector: SVMSelector = clone(prepared.selector).set_params(n_jobs=n_jobs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        selector.adopt(fit_encoded(selector, table.encoded, plan=prepared.plan), seed_sequence(selector.random_state))
+        fitted = fit_encoded(selector, table.encoded, plan=prepared.plan, allowed=chosen)
+        selector.adopt(fitted, seed_sequence(selector.random_state))
     selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
     return selector

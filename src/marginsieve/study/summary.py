@@ -105,7 +105,8 @@ def _protocol(study: StudyRun) -> dict[str, Any]:
         "folds": study.choice.cv,
         "repeats": nested.repeats,
         "random_state": nested.random_state,
-        "interval": f"{scores.level:.0%} intervals for the model on all rows",
+        "trained_on": f"{study.choice.cv - 1}/{study.choice.cv} of the rows",
+        "interval": f"intervals ({scores.level:.0%}) are for the model on all rows",
         "chosen": list(study.choice.why),
     }
 
@@ -145,10 +146,10 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
 
 
 def _size_rule(selector: Any) -> str:
-    """How the number of features came about: given, method (chosen by it), best or one-se."""
+    """How the number of features came about: given, method (chosen by it), best or auto."""
     size = selector.n_features_to_select
     if size is None:
-        return "one-se" if selector.path_.stop is None or selector.ensemble else "method"
+        return "auto" if selector.path_.stop is None or selector.ensemble else "method"
     return size if isinstance(size, str) else "given"
 
 
