@@ -105,15 +105,19 @@ def test_nothing_private_is_imported_from_another_room():
 
 
 def test_no_two_files_and_no_two_classes_have_one_name():
-    files, classes = defaultdict(list), defaultdict(list)
+    """Whatever underscores they begin with, and one of them or many."""
+    files, classes, functions = defaultdict(list), defaultdict(list), defaultdict(set)
     for path, tree in MODULES.items():
-        if path.name != "__init__.py":
-            files[path.name].append(path)
+        where = str(path.relative_to(SOURCE))
+        if path.name not in ("__init__.py", "__main__.py"):
+            files[path.stem.strip("_").removesuffix("s")].append(where)
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
-                classes[node.name].append(path)
-    assert [name for name, found in files.items() if len(found) > 1] == []
-    assert [name for name, found in classes.items() if len(found) > 1] == []
+                classes[node.name.strip("_")].append(where)
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("check_"):
+                functions[node.name].add(where)
+    for known in (files, classes, functions):
+        assert {name: paths for name, paths in known.items() if len(paths) > 1} == {}
 
 
 def test_the_product_does_not_know_the_papers():

@@ -61,7 +61,8 @@ def test_drop_one_is_rebuilding(kernel, setting):
     n = table.shape[1]
     for rows in (None, Z):
         slow = [
-            kernel_matrix(kernel, table, s, [k for k in range(n) if k != j], rows, divide_by=range(n)) @ c for j in range(n)
+            kernel_matrix(kernel, table, s, [k for k in range(n) if k != j], rows, divide_by=range(n)) @ c
+            for j in range(n)
         ]
         np.testing.assert_allclose(gram.drop_one(c, rows), slow, rtol=1e-9, atol=1e-11)
 

@@ -30,9 +30,9 @@ from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.fitting import held_out, procedure
-from marginsieve.fitting.part import Part, choose_rows, with_rest
 from marginsieve.fitting.smote import Smote
 from marginsieve.fitting.threshold import balanced_threshold, cost_threshold, fit_sigmoid
+from marginsieve.fitting.training_rows import Part, choose_rows, with_rest
 from marginsieve.kernels import Gaussian, Polynomial
 from marginsieve.outcomes import Classes, left_out
 

@@ -110,7 +110,9 @@ def test_a_doubled_weight_is_a_repeated_sample():
     weight[[1, 20]] = 2.0
     once = Sphere(tol=1e-10, r_out=0.5).solve(gram_of(Gaussian(width=0.5, average=False), X), y, weight)
     more = np.r_[np.arange(25), 1, 20]
-    twice = Sphere(tol=1e-10, r_out=0.5).solve(gram_of(Gaussian(width=0.5, average=False), X[more]), y[more], np.ones(27))
+    twice = Sphere(tol=1e-10, r_out=0.5).solve(
+        gram_of(Gaussian(width=0.5, average=False), X[more]), y[more], np.ones(27)
+    )
     assert once.objective == pytest.approx(twice.objective, rel=1e-8)
 
 

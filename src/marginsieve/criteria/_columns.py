@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..algebra.products import parts
+from ..algebra.block_products import parts
 from ..contracts import Array, IntArray, Matrix, TableView, is_sparse
 from ..data.table import column_of
 from ..solvers.jit import jit

@@ -17,8 +17,8 @@ from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .ensemble import Member, run_search
-from .part import Part
 from .settings import Plan
+from .training_rows import Part
 
 MOST_SIZES = 40  # sizes on the grid of the inner folds
 PRICE = 0.002  # of a size twice or half the usual one, in units of the score

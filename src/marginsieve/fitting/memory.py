@@ -12,8 +12,8 @@ from joblib import effective_n_jobs
 from ..contracts import KnowsPeak
 from ..errors import InputError
 from ..problem import is_filter
-from .part import Encoded
 from .settings import Plan, Settings
+from .training_rows import Encoded
 
 NUMBER = 8  # bytes
 PEAK = (5.2, 1.7)  # of parts that do not say: copies of the table, matrices of rows by rows

@@ -11,9 +11,9 @@ from ..contracts import Array, Interpolates, Path, PricesFeatures, TableView, is
 from ..data.table import Schema
 from ..errors import InputError, listing
 from ..problem import is_filter
-from .part import Part
 from .settings import Plan, Settings
 from .training import Model, Searched
+from .training_rows import Part
 
 DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
 FEWEST = 10  # rows from which on a column of categories can look like an id

@@ -14,8 +14,8 @@ from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import left_out
 from ..problem import Problem
-from .part import Part
 from .settings import Plan
+from .training_rows import Part
 
 SMALLEST = 1e-305  # one over a smaller range is no number
 SAFE = 2.0**200  # squares of squares of ranges between one over this and this are numbers

@@ -18,11 +18,11 @@ from .ensemble import OVERLAP, agreed, members
 from .held_out import HeldOut, choose_size, hold_out, inner_folds, rarest_class, size_grid
 from .memory import refuse_too_large
 from .near_duplicates import Group, near_duplicates
-from .part import Encoded, Part, choose_rows, with_rest
 from .preparation import prepare, varying
 from .settings import Plan, Settings, check_seed, make_plan, size_choice, threshold_rule
 from .threshold import balanced_threshold, cost_threshold, fit_sigmoid
 from .training import Model, Searched, fit_model, search_once
+from .training_rows import Encoded, Part, choose_rows, with_rest
 
 if TYPE_CHECKING:
     import pandas as pd

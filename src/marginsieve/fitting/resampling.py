@@ -15,10 +15,10 @@ from ..machines import CSVC, RampSVC
 from ..outcomes import left_out
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .part import Part
 from .preparation import prepare, varying
 from .settings import Plan
 from .training import Model
+from .training_rows import Part
 
 LEFT_OUT = 0.3  # share of each class that a fit does not see
 CLIPPED = 2.0  # a decision value counts up to so much

@@ -31,8 +31,8 @@ from ..errors import InputError, cost_number, listing, positive_number, shown_va
 from ..outcomes import Classes, Target, positive_code
 from ..problem import is_filter
 from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
-from .part import Part
 from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
+from .training_rows import Part
 
 SIZE_RULES = ("auto", "best")
 
@@ -130,7 +130,7 @@ def check_settings(settings: Settings) -> None:
     truth_value("selector", "standardize", settings.standardize)
     truth_value("selector", "probability", settings.probability)
     check_seed(settings.random_state)
-    check_jobs(settings.n_jobs)
+    check_n_jobs(settings.n_jobs)
     if isinstance(settings.cv, (bool, float, str)) or (isinstance(settings.cv, (int, np.integer)) and settings.cv < 2):
         raise InputError(
             f"cv is {settings.cv!r}; it must be a whole number of 2 or more, or a splitter of scikit-learn"
@@ -153,7 +153,7 @@ def check_seed(random_state: Any) -> None:
         )
 
 
-def check_jobs(n_jobs: Any) -> None:
+def check_n_jobs(n_jobs: Any) -> None:
     """Refuse what is no number of workers."""
     whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool) and n_jobs != 0
     if not (n_jobs is None or whole):

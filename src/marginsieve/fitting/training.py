@@ -25,9 +25,9 @@ from ..contracts import (
 )
 from ..errors import InputError
 from ..problem import Problem
-from .part import Part
 from .preparation import Prepared, Scaling, prepare, with_validation
 from .settings import Plan
+from .training_rows import Part
 
 
 @dataclass(frozen=True)

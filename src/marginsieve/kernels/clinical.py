@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra import TentGram, tents
+from ..algebra import TentGram, tent_sums
 from ..contracts import KINDS, Array, IntArray, TableView, is_sparse
 from ..data.table import Schema, as_frame, column_names
 from ..errors import InputError, listing
@@ -17,7 +17,7 @@ from ._shared import KernelMixin
 
 
 class Clinical(KernelMixin, BaseEstimator):
-    """K(x, z) = mean_j w_j k_j(x_j, z_j) over the live columns, every w_j = 1 at the start; k_j as in `clinical_kernel`.
+    """K(x, z) = mean_j w_j k_j(x_j, z_j) over the live columns, w_j = 1 at the start; k_j as in `clinical_kernel`.
 
     Each column is measured in units of its range over the training rows, so standardizing would change nothing and is
     not done.
@@ -102,7 +102,7 @@ def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = Non
            [0.  , 0.75, 1.  ]])
     """
     left, right = _coordinates(A, B, kinds, "the clinical kernel")
-    return tents.weighted(left, np.full(len(right), 1.0 / len(right)), right)
+    return tent_sums.weighted(left, np.full(len(right), 1.0 / len(right)), right)
 
 
 def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:
@@ -146,7 +146,7 @@ def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None
            [1.414, 0.5  , 0.   ]])
     """
     left, right = _coordinates(A, B, kinds, "the HEOM distance")
-    return np.sqrt(tents.squares(left, right))
+    return np.sqrt(tent_sums.squares(left, right))
 
 
 def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> tuple[Array, Array]:
@@ -170,7 +170,7 @@ def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> 
         names = [name for name, gone in zip(columns.names, empty, strict=True) if gone]
         warnings.warn(f"no cell of {listing(names)} is observed: left out of {what}", UserWarning, stacklevel=3)
     kept = np.flatnonzero(~empty)
-    training = tents.Tents.of(Z[:, kept], [columns.kind[j] for j in kept])
+    training = tent_sums.Tents.of(Z[:, kept], [columns.kind[j] for j in kept])
     if B is None:
         return training.U, training.U
     rows = columns.encode(A)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .. import recipes
 from ..errors import InputError, many
-from ..fitting.part import MOST_ROWS
+from ..fitting.training_rows import MOST_ROWS
 from .units import ALL_FEATURES, Method
 
 FOLDS, REPEATS = 5, 3

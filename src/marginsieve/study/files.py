@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.atomic import write_atomic
-from ..data.formulas import inert
+from ..data.inert_text import inert
 from ..data.paths import check_file, reason, shown
 from ..errors import InputError
 from ..estimators import SVMSelector

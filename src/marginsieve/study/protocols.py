@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from ..contracts import IntArray
 from ..errors import InputError, listing, positive_number, shown_value, truth_value, whole_number
-from ..fitting.part import Encoded
+from ..fitting.training_rows import Encoded
 from ..outcomes import stratified_folds, unit_name, units_per_class
 
 

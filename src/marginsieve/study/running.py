@@ -427,7 +427,7 @@ def run_study(
         **settings,
     )
     methods = [prepare_method(method, table, options, choice.max_samples) for method in choice.methods]
-    work = _Work(choice, progress)
+    work = _StudyWork(choice, progress)
     done, failures = [], []
     with workers([table], options.n_jobs) as run:
         for method, prepared in methods:
@@ -492,7 +492,7 @@ def _judged(data: StudyData, table: UnitTable, options: StudyOptions) -> tuple[p
         return None, [Finding("suspects", "note", f"labels were not judged: {error}")]
 
 
-class _Work:
+class _StudyWork:
     """Work done of all work, in expected seconds, passed on as parts of it finish."""
 
     def __init__(self, choice: Choice, progress: Progress | None) -> None:

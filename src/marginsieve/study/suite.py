@@ -18,9 +18,9 @@ from ..data.paths import check_file
 from ..data.reading import read_table
 from ..data.table import Schema
 from ..errors import InputError, listing, one_line, positive_number, reading, shown_value, whole_number
-from ..fitting.part import Encoded
 from ..fitting.parts import resolve
 from ..fitting.settings import check_seed, check_settings
+from ..fitting.training_rows import Encoded
 from ..outcomes import Target, read_target
 from .protocols import Protocol, checked_grid, protocol_of
 from .units import Method, Unit, UnitTable

@@ -16,11 +16,11 @@ from ..errors import InputError, listing
 from ..estimators import SVMSelector
 from ..estimators.inputs import encode
 from ..fitting.held_out import hold_out, inner_folds
-from ..fitting.part import Encoded, sampled
 from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
 from ..fitting.preparation import Prepared, prepare
 from ..fitting.procedure import plan_of
 from ..fitting.settings import Plan
+from ..fitting.training_rows import Encoded, sampled
 from ..outcomes.scores import balanced_accuracy, ranking_auc
 
 GRID: dict[str, tuple[Any, ...]] = {

@@ -31,10 +31,10 @@ from ..estimators import SVMSelector
 from ..estimators.inputs import refuse_cells
 from ..fitting.compatibility import kinds_taken
 from ..fitting.held_out import inner_folds
-from ..fitting.part import Encoded
 from ..fitting.parts import kernel_of, machine_of
 from ..fitting.procedure import Fitted, fit_encoded, predicted_codes, refit_at_sizes, seed_sequence
 from ..fitting.settings import Plan
+from ..fitting.training_rows import Encoded
 from ..outcomes import Target
 from ..solvers.threads import one_thread
 from .metrics import Pass, point_metrics
