@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from ..contracts import Array, IntArray, Kernel, Matrix, TableView, View, is_sparse
+from ..data.table import levels_of
 from .blocks import table_columns
 
 
@@ -86,7 +87,7 @@ class ColumnView:
         owner, factor, level = [numbers], [scale[numbers]], [np.full(len(numbers), np.nan)]
         for place in np.flatnonzero(nominal):
             z = np.asarray(self.table.Z[:, self.features[place]])
-            codes = np.unique(z[~np.isnan(z)])
+            codes = levels_of(z)
             spread = np.array([np.std(z == code) for code in codes])
             owner.append(np.full(len(codes), place))
             factor.append(scale[place] / np.where(spread > 0, spread, 1.0))

@@ -10,6 +10,7 @@ import numpy as np
 from ..contracts import Array, Interpolates, Path, PricesFeatures, TableView, is_sparse
 from ..data.table import Schema
 from ..errors import InputError, listing
+from ..outcomes import rarest
 from ..problem import is_filter
 from .settings import Plan, Settings
 from .training import Model, Searched
@@ -47,7 +48,7 @@ def table_notes(plan: Plan, names: Sequence[str], constant: Sequence[str], part:
         )
     if lost := [names[j] for j in plan.keep if names[j] in constant]:
         notes.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
-    count, sampler = int(np.bincount(part.y).min()), plan.sampler
+    (_, count), sampler = rarest(part.y), plan.sampler
     if isinstance(sampler, Interpolates) and sampler.neighbors(count) < sampler.k_neighbors:
         notes.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbors, not more")
     notes += distinct_levels(part.table)

@@ -71,6 +71,35 @@ def units_per_class(codes: IntArray, groups: IntArray | None = None, classes: in
     return [len(np.unique(units[codes == code])) for code in known]
 
 
+def rarest(codes: IntArray, groups: IntArray | None = None, classes: int | None = None) -> tuple[int, int]:
+    """The rarest class, and how many samples (or groups) it has.
+
+    Parameters
+    ----------
+    codes : array of int of shape (m,)
+        Class of each row.
+    groups : array of int of shape (m,) or None, default=None
+        Group of each row.
+    classes : int or None, default=None
+        Number of classes; None is one more than the largest code.
+
+    Returns
+    -------
+    tuple of int
+        Its code, and the number of its samples or groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import rarest
+    >>> rarest(np.array([0, 1, 0, 1, 1]))
+    (0, 2)
+    """
+    units = units_per_class(codes, groups, int(codes.max()) + 1 if classes is None else classes)
+    code = int(np.argmin(units))
+    return code, int(units[code])
+
+
 def unit_name(groups: IntArray | None) -> str:
     """The name of what is counted: samples, or groups of them.
 

@@ -10,13 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..contracts import Progress
 from ..errors import InputError, SolverError, many, positive_number, whole_number
 from ..estimators import SVMSelector, find_suspects
 from ..estimators.suspects import judge_labels, ramp_selector
-from ..outcomes import Target, units_per_class
+from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from .chance import above_chance
@@ -416,12 +414,11 @@ def run_study(
     _check(settings, options)
     table = data.table(options.positive)
     target = table.encoded.target
-    counts = np.bincount(target.codes)
     _check_classes(target, data, settings["cv"])
     choice = choose(
         *data.X.shape,
         mixed=data.mixed or data.gaps,
-        prevalence=float(counts.min() / counts.sum()),
+        prevalence=rarest(target.codes)[1] / len(target.codes),
         classes=len(target.classes),
         n_jobs=options.n_jobs,
         **settings,

@@ -21,7 +21,7 @@ from ..errors import InputError, listing, one_line, positive_number, reading, sh
 from ..fitting.parts import resolve
 from ..fitting.settings import check_seed, check_settings
 from ..fitting.training_rows import Encoded
-from ..outcomes import Target, read_target
+from ..outcomes import Target, positive_code, read_target
 from .protocols import Protocol, checked_grid, protocol_of
 from .units import Method, Unit, UnitTable
 
@@ -213,12 +213,12 @@ def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:
 
 
 def table_of(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> UnitTable:
-    """A pandas table and its target as units see them; the rarest class is positive where none is named."""
+    """A pandas table and its target as units see them; the rarer class is positive where none is named."""
     target = read_target(X, y, None, groups)
-    labels = [str(label) for label in target.classes]
+    labels = {str(label): label for label in target.classes}  # files of suites name classes by their text
     if positive is not None and str(positive) not in labels:
-        raise InputError(f"positive is {positive!r}; data set {name!r} has {listing(labels)}")
-    code = labels.index(str(positive)) if positive is not None else int(np.bincount(target.codes).argmin())
+        raise InputError(f"positive is {positive!r}; data set {name!r} has {listing(list(labels))}")
+    code = positive_code(target, None if positive is None else labels[str(positive)])
     schema = Schema.of(X)
     return UnitTable(name, Encoded(schema, schema.table(X), target), code, fingerprint(X, target, code))
 
