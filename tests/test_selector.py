@@ -232,6 +232,8 @@ def test_probabilities(cohort):
     value = selector.decision_function(cohort.X)
     np.testing.assert_array_equal(np.argsort(p[:, 1], kind="stable"), np.argsort(value, kind="stable"))
     assert not hasattr(recipes.svm_rfe(), "predict_proba")
+    with pytest.raises(AttributeError, match=r"no attribute 'predict_proba': probability is False; use probability=Tr"):
+        recipes.svm_rfe(n_features_to_select=5, random_state=0).fit(cohort.X, cohort.y).predict_proba(cohort.X)
 
 
 def test_the_sigmoid_is_the_likeliest(rng):

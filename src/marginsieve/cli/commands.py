@@ -149,7 +149,7 @@ def report(
     from ..report import render
     from ..study import files
 
-    page = render(files.read_result(folder))
+    page = render(files.current_result(folder))
     path = out or folder / "report.html"
     files.write_text(path, page)
     typer.echo(f"report: {path}")
