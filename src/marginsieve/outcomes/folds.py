@@ -10,7 +10,7 @@ from ..contracts import BoolArray, IntArray
 Splits = list[tuple[IntArray, IntArray]]
 
 
-def stratified_folds(codes: IntArray, groups: IntArray | None, folds: int, random_state: int) -> Splits:
+def stratified_folds(codes: IntArray, groups: IntArray | None, n_splits: int, random_state: int) -> Splits:
     """Folds stratified by class, with the rows of a group in the same fold.
 
     Parameters
@@ -19,7 +19,7 @@ def stratified_folds(codes: IntArray, groups: IntArray | None, folds: int, rando
         Class of each row.
     groups : array of int of shape (m,) or None
         Group of each row.
-    folds : int
+    n_splits : int
         Number of folds.
     random_state : int
         Seed of the shuffling.
@@ -38,7 +38,7 @@ def stratified_folds(codes: IntArray, groups: IntArray | None, folds: int, rando
     [[1, 1], [1, 1]]
     """
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    splitter = kind(folds, shuffle=True, random_state=random_state)
+    splitter = kind(n_splits, shuffle=True, random_state=random_state)
     return list(splitter.split(np.zeros(len(codes)), codes, groups))
 
 

@@ -163,8 +163,8 @@ def _beside(job: Job, printed: pd.DataFrame, answers: list[pd.DataFrame]) -> pd.
     theirs = printed[printed["table"].isin(job.tables) & printed["quantity"].isin(list(job.quantities))]
     theirs = theirs[theirs["method"].isin(list(job.methods)) & theirs["note"].str.contains(job.note, regex=False)]
     theirs = theirs[theirs["size"] == job.size] if job.size else theirs
-    wanted_rows = theirs["dataset"].isin(job.data) | ~theirs["dataset"].isin(named_problems.names())
-    theirs, keys = theirs[wanted_rows], ["dataset", "method", "quantity"]
+    of_job = theirs["dataset"].isin(job.data) | ~theirs["dataset"].isin(named_problems.names())
+    theirs, keys = theirs[of_job], ["dataset", "method", "quantity"]
     means = theirs[theirs["dataset"] != ""].groupby(keys, sort=False)["value"].mean()
     table = means.reset_index().rename(columns={"value": "printed"})
     for frame in answers:

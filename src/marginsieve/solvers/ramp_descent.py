@@ -128,7 +128,7 @@ def descend(
 
 
 def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None = None) -> RampPoint:
-    """A descent on some features, from no sample left out unless told; never above the flat point."""
+    """A descent on some features, from no sample left out unless `marked` has some; never above the flat point."""
     start = np.zeros(len(ramp.data.y), dtype=bool) if marked is None else marked
     if not len(columns := ramp.columns(features)):
         return ramp.flat()

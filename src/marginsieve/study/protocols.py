@@ -129,9 +129,9 @@ def protocol_of(spec: str | Mapping[str, Any]) -> Protocol:
         fields["sizes"] = _sizes(fields["sizes"])
     if "grid" in fields:
         fields["grid"] = checked_grid(fields["grid"])
-    made = replace(PROTOCOLS[name], **fields)
-    _check(made)
-    return made
+    protocol = replace(PROTOCOLS[name], **fields)
+    _check(protocol)
+    return protocol
 
 
 def _check(protocol: Protocol) -> None:

@@ -40,7 +40,7 @@ class Suite:
         The data sets: each a registered name, a cohort to generate, or a file.
     methods : tuple of Method
         Recipes with their settings.
-    seed : int, default=0
+    random_state : int, default=0
         Seed of the splits.
     seconds : float or None, default=None
         Time limit for one unit; a unit that exceeds it has failed.
@@ -49,7 +49,7 @@ class Suite:
     --------
     >>> from marginsieve.study import Suite
     >>> suite = Suite.read({"data": [{"name": "toy", "cohort": {}}], "method": [{"name": "fisher"}]})
-    >>> suite.protocol.name, suite.protocol.folds, suite.seed
+    >>> suite.protocol.name, suite.protocol.folds, suite.random_state
     ('nested', 5, 0)
     """
 
@@ -57,7 +57,7 @@ class Suite:
     protocol: Protocol
     data: tuple[Mapping[str, Any], ...]
     methods: tuple[Method, ...]
-    seed: int = 0
+    random_state: int = 0
     seconds: float | None = None
 
     @classmethod
@@ -108,7 +108,7 @@ class Suite:
             protocol=protocol_of(spec.get("protocol", "nested")),
             data=tuple(spec["data"]),
             methods=methods,
-            seed=int(spec.get("seed", 0)),
+            random_state=int(spec.get("seed", 0)),
             seconds=spec.get("seconds"),
         )
 
@@ -122,7 +122,7 @@ class Suite:
             if not shuffles:
                 out.append(base)
             for k in range(shuffles):
-                rng = np.random.default_rng([self.seed, k, _number(name)])
+                rng = np.random.default_rng([self.random_state, k, _number(name)])
                 target = replace(base.encoded.target, codes=rng.permutation(base.y))
                 encoded, mark = replace(base.encoded, target=target), fingerprint(frame, target, base.positive)
                 out.append(UnitTable(f"{name}~{k}", encoded, base.positive, mark))
@@ -137,13 +137,13 @@ class Suite:
         if not protocol["impute"]:  # a field that came later: studies from before it are still good
             del protocol["impute"]
         for table in tables:
-            splits = self.protocol.splits(table.y, table.groups, self.seed)
+            splits = self.protocol.splits(table.y, table.groups, self.random_state)
             for method in self.methods:
                 for split in splits:
                     what = (method.recipe, method.settings, method.grid)
-                    key = key_of(table.fingerprint, protocol, what, split.name, self.seed)
+                    key = key_of(table.fingerprint, protocol, what, split.name, self.random_state)
                     random_state = int(key[:8], 16) // 2
-                    out.append(Unit(key, table.name, method, self.protocol, split, self.seed, random_state))
+                    out.append(Unit(key, table.name, method, self.protocol, split, self.random_state, random_state))
         return out
 
 
