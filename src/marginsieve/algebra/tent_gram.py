@@ -46,7 +46,7 @@ class TentGram(BlockGram):
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Clinical
     >>> X = pd.DataFrame({"age": [20.0, 40.0, 60.0], "stage": ["a", "b", "b"]})
-    >>> gram = Clinical().bind(Schema.of(X).table(X), np.full(2, 0.5), np.arange(2))
+    >>> gram = Clinical().bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
     >>> gram.matrix()
     array([[1.  , 0.25, 0.  ],
            [0.25, 1.  , 0.75],
