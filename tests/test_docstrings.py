@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from marginsieve.study import running
+
 MODULES = (
     "marginsieve",
     *(
@@ -177,6 +179,23 @@ def test_docstrings(check, module):
     each(module, check)
 
 
+STUDIES = {}  # of the examples, which show one study from many sides: it is run once
+
+
+@pytest.fixture
+def each_study_once(monkeypatch):
+    run = running.run_study
+
+    def remembered(data, options, settings, *rest, **others):
+        key = data.X.to_csv(), str(list(data.y)), repr(options), repr(sorted(settings.items())), repr((rest, others))
+        if key not in STUDIES:
+            STUDIES[key] = run(data, options, settings, *rest, **others)
+        return STUDIES[key]
+
+    monkeypatch.setattr(running, "run_study", remembered)
+
+
+@pytest.mark.usefixtures("each_study_once")
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_run(module):
     """Each on its own, with nothing imported but what it imports itself; a fit may warn."""
