@@ -3,6 +3,7 @@
     python -m benchmarks.coverage run cohorts.npz --cohorts 400 --jobs 16     # cohorts of every setting
     python -m benchmarks.coverage run default.npz --recipe stable_fisher --cohorts 200 --settings weak-60x500,...
     python -m benchmarks.coverage table cohorts.npz                           # coverage and widths, for coverage.md
+    python -m benchmarks.coverage evidence --cohorts 1000 --jobs 16           # how often a signal is claimed
 
 Columns are normal, so that the decision value of a linear machine is normal in each class and the truth (the score of
 the model on all rows, for new rows with the table's mix of classes) is an integral over one dimension, not an estimate.
@@ -17,13 +18,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # a core for each cohort
-    os.environ.setdefault(_name, "1")
-
 import numpy as np
 from scipy import special, stats
 
 from marginsieve import nested_cv, recipes
+from marginsieve.outcomes.scores import average_precision, ranking_auc
+from marginsieve.solvers.threads import one_thread
 from marginsieve.study import metrics
 
 SCORED = ("balanced_accuracy", "auc", "pr_auc", "accuracy", "brier")
@@ -65,6 +65,21 @@ SETTINGS = (
     Setting("correlated", 60, 500, 12, 0.8, True),
     Setting("correlated", 100, 500, 50, 0.6, True),
     Setting("correlated", 200, 2000, 40, 0.5, True),
+)
+CHECKS = (  # had no part in the choice of the factors
+    Setting("none", 80, 1000, 24, 0.0),
+    Setting("none", 150, 100, 75, 0.0),
+    Setting("weak", 80, 1000, 40, 0.6),
+    Setting("weak", 150, 100, 30, 0.35),
+    Setting("strong", 80, 1000, 24, 1.1),
+    Setting("strong", 150, 100, 45, 0.7),
+    Setting("correlated", 80, 1000, 16, 0.9, True),
+    Setting("correlated", 150, 100, 75, 0.4, True),
+)
+EVIDENCE = (  # true AUC of all columns together about 0.5, 0.65 and 0.75
+    Setting("none", 60, 200, 24, 0.0),
+    Setting("weak", 60, 200, 24, 0.42),
+    Setting("strong", 60, 200, 24, 0.62),
 )
 
 
@@ -110,8 +125,8 @@ def _weighted(value: np.ndarray, truth: np.ndarray, probability: Any, weight: np
     recall = [float(np.average(right[truth == k], weights=weight[truth == k])) for k in (0, 1)]
     out = {
         "balanced_accuracy": float(np.mean(recall)),
-        "auc": float(metrics.ranking_auc(value, positive, w)[0]),
-        "pr_auc": float(metrics.average_precision(value, positive, w)[0]),
+        "auc": float(ranking_auc(value, positive, w)[0]),
+        "pr_auc": float(average_precision(value, positive, w)[0]),
         "accuracy": float(weight @ right),
         "brier": float("nan"),
     }
@@ -147,12 +162,14 @@ def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: i
 
 
 def _one(task: tuple[Setting, int, str, int | None, int]) -> np.ndarray:
-    return study(*task)
+    with one_thread():  # a core for each cohort
+        return study(*task)
 
 
 def run(file: str, cohorts: int, jobs: int, recipe: str, size: int | None, repeats: int, names: list[str]) -> None:
     """Study cohorts of each setting and keep what `study` gives."""
-    chosen = [setting for setting in SETTINGS if not names or setting.name in names]
+    every = CHECKS if names == ["checks"] else SETTINGS
+    chosen = [setting for setting in every if not names or names == ["checks"] or setting.name in names]
     kept = {}
     with ProcessPoolExecutor(jobs) as pool:
         for setting in chosen:
@@ -165,7 +182,7 @@ def run(file: str, cohorts: int, jobs: int, recipe: str, size: int | None, repea
 def table(file: str) -> None:
     """Coverage, misses below and above, and widths, by the formulas that the package has now."""
     kept = np.load(file)
-    known = {setting.name: setting for setting in SETTINGS}
+    known = {setting.name: setting for setting in (*SETTINGS, *CHECKS)}
     for place, what in enumerate(("the method", "all features", "the method less all features")):
         print(f"\n### {what}\n")
         print("| metric | family | cohorts | covered | truth below | truth above | width | lowest covered | widest |")
@@ -180,9 +197,7 @@ def table(file: str) -> None:
                 print(f"| {metrics.METRICS[name]} | {family} | {count:.0f} | {cells} |")
 
 
-def _covered(
-    setting: Setting, kept: np.ndarray, place: int, k: int, name: str
-) -> tuple[int, float, float, float]:
+def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) -> tuple[int, float, float, float]:
     """Cohorts, shares of them with the truth below and above the interval, its width over 2 * 1.96 * RMSE."""
     counts = (setting.rows - setting.positives, setting.positives)
     truth = np.repeat([0, 1], counts)
@@ -205,10 +220,42 @@ def _covered(
     return len(kept), float(np.mean(true < low)), float(np.mean(true > high)), width
 
 
+def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
+    """(p by shuffled labels, true AUC of the fisher model with 20 columns on all rows)."""
+    from marginsieve.study.chance import above_chance
+    from marginsieve.study.choosing import choose
+    from marginsieve.study.selection import StudyOptions, prepare_method
+    from marginsieve.study.study_data import from_arrays
+
+    warnings.simplefilter("ignore")
+    setting, seed = task
+    rng = np.random.default_rng([seed, 77, setting.rows, setting.columns])
+    X, y, shift = cohort(setting, rng)
+    options = StudyOptions(positive=1, random_state=0)
+    table = from_arrays(X, y, ids=()).table(1)
+    choice = choose(*X.shape, mixed=False, prevalence=setting.positives / setting.rows, methods="fisher")
+    methods = [prepare_method(method, table, options, None) for method in choice.methods]
+    selector = recipes.fisher(n_features_to_select=20, positive=1, similar=None, random_state=0).fit(X, y)
+    return above_chance(methods, table, choice, options).p, truth_of(selector, setting, shift)["auc"]
+
+
+def evidence(cohorts: int, jobs: int) -> None:
+    """Shares of tables in which a signal is claimed."""
+    from marginsieve.study.chance import LEVEL
+
+    print("| setting | tables | true AUC | claimed |\n|---|---|---|---|")
+    with ProcessPoolExecutor(jobs) as pool:
+        for k, setting in enumerate(EVIDENCE):
+            count = cohorts if k == 0 else cohorts // 4
+            found = np.array(list(pool.map(_claimed, [(setting, seed) for seed in range(count)], chunksize=2)))
+            share = np.mean(found[:, 0] <= LEVEL)
+            print(f"| {setting.name} | {count} | {found[:, 1].mean():.2f} | {share:.3f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["run", "table"])
-    parser.add_argument("file")
+    parser.add_argument("what", choices=["run", "table", "evidence"])
+    parser.add_argument("file", nargs="?", default="")
     parser.add_argument("--cohorts", type=int, default=400)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--recipe", default="fisher")
@@ -218,6 +265,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.what == "table":
         table(given.file)
+        return
+    if given.what == "evidence":
+        evidence(given.cohorts, given.jobs)
         return
     size = given.size or None
     names = [name for name in given.settings.split(",") if name]

@@ -18,7 +18,7 @@ from marginsieve import recipes
 from marginsieve.criteria import Fisher
 from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
-from marginsieve.study import SuiteResult
+from marginsieve.study import SuiteResult, engine
 from marginsieve.study.engine import run_suite, share_table, shared_table
 from marginsieve.study.folders import claim, locked
 from marginsieve.study.store import FILE, Store
@@ -73,18 +73,18 @@ def test_a_study_reads_back(undisturbed, tmp_path):
 
 
 def test_pooled_scores_are_those_of_nested_predictions(tmp_path):
-    """A pass through the table is pooled before the metric is taken."""
+    """A pass through the table is one metric: AUC over the pairs within its folds, each fold by its pairs."""
     from sklearn.metrics import roc_auc_score
 
     study = run_suite(Suite.read({**SPEC, "data": SPEC["data"][:1], "method": SPEC["method"][:1]}), tmp_path)
     rows, data, _ = study._rows()
     values = []
+    truth = np.array(data["A"]["truth"]) == data["A"]["positive"]
     for repeat in (0, 1):
-        decision = np.empty(40)
-        for row in rows:
-            if row["repeat"] == repeat:
-                decision[row["result"]["test"]] = row["result"]["by_size"][0]["decision"]
-        values.append(roc_auc_score(np.array(data["A"]["truth"]) == data["A"]["positive"], decision))
+        folds = [row["result"] for row in rows if row["repeat"] == repeat]
+        areas = [roc_auc_score(truth[fold["test"]], fold["by_size"][0]["decision"]) for fold in folds]
+        pairs = [truth[fold["test"]].sum() * (~truth[fold["test"]]).sum() for fold in folds]
+        values.append(np.average(areas, weights=pairs))
     assert study.scores("auc")["auc"].item() == pytest.approx(np.mean(values))
 
 

@@ -5,13 +5,20 @@ import pandas as pd
 import pytest
 from oracles import auc as slow_auc
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import average_precision_score, balanced_accuracy_score, recall_score, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    brier_score_loss,
+    recall_score,
+    roc_auc_score,
+)
 
 from marginsieve import recipes
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.outcomes.scores import average_precision, ranking_auc
-from marginsieve.study import nested_cv, score_predictions
+from marginsieve.study import Pass, nested_cv, score_predictions
+from marginsieve.study.metrics import _linearised, score_difference
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -20,12 +27,15 @@ def test_metrics_equal_scikit_learn(seed):
     truth = rng.integers(0, 2, 60)
     decision = (rng.normal(size=(2, 60)) + truth).round(1)  # ties
     predicted = (decision > 0.3).astype(int)
-    value = score_predictions(truth, predicted, decision, positive=1, draws=10).value
+    probability = 1.0 / (1.0 + np.exp(-decision))
+    passes = [Pass(*rows) for rows in zip(predicted, decision, probability, strict=True)]
+    value = score_predictions(truth, passes, positive=1).value
     means = {
         "balanced_accuracy": np.mean([balanced_accuracy_score(truth, row) for row in predicted]),
         "sensitivity": np.mean([recall_score(truth, row) for row in predicted]),
         "specificity": np.mean([recall_score(truth, row, pos_label=0) for row in predicted]),
         "accuracy": np.mean(predicted == truth),
+        "brier": np.mean([brier_score_loss(truth, row) for row in probability]),
         "auc": np.mean([roc_auc_score(truth, row) for row in decision]),
         "pr_auc": np.mean([average_precision_score(truth, row) for row in decision]),
         "g_mean": np.mean(
@@ -49,12 +59,79 @@ def test_intervals_cover_the_truth():
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1], 60)
     hits = 0
-    for seed in range(200):
+    for _ in range(200):
         right = rng.random(120) < 0.7
-        predicted = np.where(right, truth, 1 - truth)[None, :]
-        scores = score_predictions(truth, predicted, predicted.astype(float), 1, draws=300, seed=seed)
+        predicted = np.where(right, truth, 1 - truth)
+        scores = score_predictions(truth, [Pass(predicted, predicted.astype(float))], 1)
         hits += scores.low["balanced_accuracy"] <= 0.7 <= scores.high["balanced_accuracy"]
-    assert 180 <= hits <= 199
+    assert 185 <= hits <= 199
+
+
+@pytest.mark.parametrize("metric", ["auc", "pr_auc", "balanced_accuracy", "g_mean", "accuracy", "brier"])
+def test_what_a_row_adds_is_the_derivative_in_its_weight(metric):
+    rng = np.random.default_rng(3)
+    truth = (rng.random(40) < 0.4).astype(int)
+    decision = np.round(rng.normal(size=40) + truth, 1)  # ties
+    probability, predicted = 1.0 / (1.0 + np.exp(-decision)), (decision > 0.5).astype(int)
+    slow = np.empty(40)
+    for i in range(40):
+        ends = []
+        for step in (1e-5, -1e-5):
+            w = np.ones(40)
+            w[i] += step
+            recall = [w[truth == k] @ (predicted == truth)[truth == k] / w[truth == k].sum() for k in (0, 1)]
+            ends.append(
+                {
+                    "auc": ranking_auc(decision, truth == 1, w[None])[0],
+                    "pr_auc": average_precision(decision, truth == 1, w[None])[0],
+                    "balanced_accuracy": np.mean(recall),
+                    "g_mean": np.sqrt(np.prod(recall)),
+                    "accuracy": w @ (predicted == truth) / w.sum(),
+                    "brier": w @ (probability - truth) ** 2 / w.sum(),
+                }[metric]
+            )
+        slow[i] = (ends[0] - ends[1]) / 2e-5
+    for k in (0, 1):  # the classes keep their sizes
+        slow[truth == k] -= slow[truth == k].mean()
+    fast = _linearised(truth, Pass(predicted, decision, probability), 1)[metric][1]
+    np.testing.assert_allclose(fast, slow, atol=1e-9)
+
+
+def test_auc_is_over_pairs_within_a_fold():
+    """Two models on scales of their own, each without an error: pooled, their values would mix."""
+    truth, fold = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
+    one = Pass(truth, np.array([-1.0, 0.0, 5.0, 6.0]), fold=fold)
+    assert score_predictions(truth, [one], 1).value["auc"] == 1.0
+    assert score_predictions(truth, [Pass(truth, one.decision)], 1).value["auc"] == 0.75
+    alone = Pass(truth, one.decision, fold=np.arange(4))  # leave-one-out: no fold has a pair
+    assert score_predictions(truth, [alone], 1).value["auc"] == 0.75
+
+
+def test_averaged_passes_do_not_narrow_the_interval():
+    """The same pass five times is no more evidence than once; with few samples of a class there is no interval."""
+    rng = np.random.default_rng(4)
+    truth = np.repeat([0, 1], 30)
+    decision = rng.normal(size=60) + truth
+    one = Pass((decision > 0.5).astype(int), decision)
+    once, often = score_predictions(truth, [one], 1), score_predictions(truth, [one] * 5, 1)
+    for name in ("value", "low", "high", "error"):
+        assert getattr(once, name) == pytest.approx(getattr(often, name))
+    few = score_predictions(truth[:39], [one.take(np.arange(39))], 1)  # nine of a class
+    assert np.isnan(few.low["auc"])
+    assert 0 < few.value["auc"] < 1
+    same = score_difference(truth, [one], [one], 1)
+    assert same.value["auc"] == 0.0
+    assert same.low["auc"] < 0.0 < same.high["auc"]
+
+
+def test_a_forecast_is_wider_for_a_smaller_cohort():
+    rng = np.random.default_rng(5)
+    truth = np.repeat([0, 1], 40)
+    decision = rng.normal(size=80) + truth
+    scores = score_predictions(truth, [Pass((decision > 0.5).astype(int), decision)], 1)
+    ends = [scores.forecast([count, count], level=0.95)["auc"] for count in (10, 100, 10**9)]
+    widths = [high - low for low, high in ends]
+    assert widths[0] > widths[1] > widths[2] > 0.9 * (scores.high["auc"] - scores.low["auc"])
 
 
 def test_groups_widen_the_interval():
@@ -62,18 +139,18 @@ def test_groups_widen_the_interval():
     rng = np.random.default_rng(1)
     truth = np.repeat([0, 1], 20)
     predicted = np.where(rng.random(40) < 0.75, truth, 1 - truth)
-    many, copies = np.repeat(truth, 10), np.repeat(predicted, 10)[None, :]
+    many, copies = np.repeat(truth, 10), np.repeat(predicted, 10)
     groups = np.repeat(np.arange(40), 10)
-    decision = copies.astype(float)
-    by_row = score_predictions(many, copies, decision, 1)
-    by_group = score_predictions(many, copies, decision, 1, groups=groups)
+    passes = [Pass(copies, copies.astype(float))]
+    by_row = score_predictions(many, passes, 1)
+    by_group = score_predictions(many, passes, 1, groups=groups)
     width = {name: s.high["accuracy"] - s.low["accuracy"] for name, s in (("row", by_row), ("group", by_group))}
     assert width["group"] > 2 * width["row"]
 
 
 def test_more_than_two_classes_have_accuracies_only(rng):
     truth = rng.integers(0, 3, 50)
-    value = score_predictions(truth, truth[None, :], None, positive=1, draws=10).value
+    value = score_predictions(truth, [Pass(truth)], positive=1).value
     assert value == {"balanced_accuracy": 1.0, "accuracy": 1.0}
 
 
@@ -90,7 +167,7 @@ def test_shuffled_labels_score_at_chance(name):
     short |= {"improvisations": 15, "memory": 10} if name == "symon" else {}
     for shuffle in range(14):
         nested = nested_cv(recipes.get(name)(**short), X, rng.permutation(y), cv=3, n_repeats=1, random_state=shuffle)
-        scores.append(nested.scores(draws=1).value["balanced_accuracy"])
+        scores.append(nested.scores().value["balanced_accuracy"])
     assert 0.42 <= np.mean(scores) <= 0.55  # cross-validation on few rows of noise is below one half by itself
 
 
@@ -184,5 +261,5 @@ def test_wrappers_are_looked_into():
     with pytest.raises(InputError, match="Pipeline does not take sample_weight"):
         nested_cv(pipeline, X, y, sample_weight=np.ones(40))
     forest = nested_cv(RandomForestClassifier(10), X, y, cv=3, n_repeats=1)
-    assert forest.scores(draws=10).value["auc"] > 0.6
+    assert forest.scores().value["auc"] > 0.6
     assert forest.sizes.tolist() == [12, 12, 12]

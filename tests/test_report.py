@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import shutil
 import sys
 
@@ -15,6 +16,8 @@ from marginsieve import InputError, study
 from marginsieve.cli import commands as cli
 from marginsieve.data import make_cohort
 from marginsieve.report import render, svg
+from marginsieve.report.answer import answer
+from marginsieve.report.numbers import shown
 from marginsieve.study.curves import confusion, curves, wilson
 from marginsieve.study.effects import cramers_v, eta_squared, evidence, hedges_g
 
@@ -255,3 +258,113 @@ def test_ticks_are_round_and_inside():
         assert 3 <= len(ticks) <= 8
         assert all(low - 1e-9 <= tick <= high + 1e-9 for tick in ticks)
     assert svg._decades(1, 20_000) == [1, 10, 100, 1000, 10_000]
+
+
+# -- no sentence contradicts a number -------------------------------------------------------------------------------
+
+
+def drawn_score(rng, low, high):
+    """A value with an interval around it, sometimes very close to an end, sometimes without an interval."""
+    value = rng.uniform(low, high) if rng.random() < 0.8 else high - 10 ** rng.uniform(-5, -1) * (high - low)
+    ends = np.clip(value + np.array([-1, 1]) * 10 ** rng.uniform(-4, -0.5), low, high)
+    if rng.random() < 0.1:
+        return {"value": float(value), "low": None, "high": None}
+    return {"value": float(value), "low": float(ends[0]), "high": float(ends[1])}
+
+
+def drawn_result(result, rng):
+    """The result of a study with other numbers in it."""
+    result = copy.deepcopy(result)
+    for method in result["methods"]:
+        method["scores"] = {name: drawn_score(rng, 0.0, 1.0) for name in method["scores"]}
+        method["difference"] = {name: drawn_score(rng, -1.0, 1.0) for name in method["difference"]}
+    result["scores"] = result["methods"][0]["scores"]
+    p = float(rng.choice([0.01, 0.04, 0.05, 0.5, 1.0]))
+    result["chance"] = {"evident": p <= 0.04, "p": p, "shuffles": 99}
+    sizes = np.sort(rng.integers(1, 60, 3))
+    usual = [int(sizes[0]), int(sizes[2])]
+    result["n_features_over_folds"] = {
+        "smallest": usual[0],
+        "median": float(sizes[1]),
+        "largest": usual[1],
+        "usual": usual,
+    }
+    result["n_features"] = len(result["features"])
+    result["stability"]["value"] = float(rng.uniform(-0.2, 1.0))
+    for feature in result["features"]:
+        feature["frequency"] = float(rng.choice([0.2, 0.9, 1.0]))
+    return result
+
+
+NUMBER = r"([+-]?\d+\.\d+)"
+
+
+def numbers_agree(text, pattern, score):
+    """Every place in a text that matches, with a value and two ends, has the numbers of the score."""
+    for match in re.finditer(pattern, text):
+        for written, key in zip(match.groups(), ("value", "low", "high"), strict=True):
+            digits = len(written.split(".")[1])
+            assert abs(float(written) - score[key]) <= 0.5 * 10.0**-digits + 1e-12
+        assert not (score["value"] < 1 and float(match.group(1)) == 1 and len(match.group(1)) < 6)
+        assert match.group(2) != match.group(3) or score["low"] == score["high"] or len(match.group(2)) >= 6
+
+
+VERDICT = {
+    "is better in": lambda score: score["low"] is not None and score["low"] > 0,
+    "is worse in": lambda score: score["low"] is not None and score["high"] < 0,
+    "may be better or worse (the data cannot tell) in": lambda score: (
+        score["low"] is not None and score["low"] <= 0 <= score["high"]
+    ),
+    "differs by an amount without an interval in": lambda score: score["low"] is None,
+}
+
+
+def test_no_sentence_contradicts_a_number(found):
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        result = drawn_result(found.result, rng)
+        words = answer(result)
+        headline, text = words["headline"], " ".join(words["sentences"])
+        level = {"balanced_accuracy": 0.5, "auc": 0.5}
+        above = all(result["scores"][k]["low"] is None or result["scores"][k]["low"] > v for k, v in level.items())
+        assert headline.startswith("No evidence") == (not result["chance"]["evident"])
+        assert ("the interval includes chance" in headline) == (result["chance"]["evident"] and not above)
+        span = rf"{NUMBER} \(95 % interval {NUMBER} to {NUMBER}\)"
+        numbers_agree(headline, f"balanced accuracy {span}", result["scores"]["balanced_accuracy"])
+        numbers_agree(text, f"\\(AUC {span}", result["scores"]["auc"])
+        change = result["methods"][0]["difference"]
+        price = next(one for one in words["sentences"] if one.startswith("Against all features"))
+        named = {"balanced accuracy": "balanced_accuracy", "PR-AUC": "pr_auc", "accuracy": "accuracy", "AUC": "auc"}
+        seen = []
+        for part in price.removeprefix("Against all features the short list ").removesuffix(".").split("; "):
+            verdict = next(words_ for words_ in VERDICT if part.startswith(words_))
+            for metric in re.findall(r"(balanced accuracy|PR-AUC|AUC|accuracy) \(", part):
+                score = change[named[metric]]
+                assert VERDICT[verdict](score), (part, score)
+                numbers_agree(part, rf"(?:^|[ ,]){metric} \({NUMBER}, {NUMBER} to {NUMBER}\)", score)
+                seen.append(metric)
+        assert sorted(seen) == sorted(named)
+        stability, value = (
+            next(one for one in words["sentences"] if "list" in one and "where 0 is" in one),
+            result["stability"],
+        )
+        always = sum(feature["frequency"] == 1 for feature in result["features"])
+        if stability.startswith("The list is"):
+            kind = "stable" if value["value"] >= 0.75 else "moderately" if value["value"] >= 0.4 else "unstable"
+            assert stability.startswith(f"The list is {kind}")
+            assert re.search(rf"\b{always} (was|were) selected in every outer fold", stability)
+
+
+@pytest.mark.parametrize(
+    ("score", "digits", "written"),
+    [
+        ({"value": 0.9994, "low": 0.9981, "high": 0.99996}, 2, ("0.999", "0.998 to 1.000")),
+        ({"value": 0.9994, "low": 0.981, "high": 1.0}, 2, ("0.999", "0.981 to 1.000")),
+        ({"value": 1.0, "low": 0.94, "high": 1.0}, 2, ("1.00", "0.94 to 1.00")),
+        ({"value": 0.5, "low": None, "high": None}, 2, ("0.50", "no interval")),
+        ({"value": 0.501, "low": 0.5001, "high": 0.5012}, 2, ("0.501", "0.500 to 0.501")),
+        ({"value": 0.2, "low": 0.1, "high": 0.3}, 3, ("0.200", "0.100 to 0.300")),
+    ],
+)
+def test_numbers_have_enough_digits(score, digits, written):
+    assert shown(score, digits) == written

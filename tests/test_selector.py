@@ -103,11 +103,47 @@ def test_wrong_sizes_are_refused(cohort, asked):
         recipes.svm_rfe(n_features_to_select=asked).fit(cohort.X, cohort.y)
 
 
-def test_one_standard_error_and_best():
-    sizes, score, error = (1, 5, 20, 50), np.array([0.6, 0.86, 0.9, 0.9]), np.array([0.1, 0.1, 0.05, 0.01])
-    assert held_out.choose_size(sizes, score, error, "best") == 20
-    assert held_out.choose_size(sizes, score, error, "one-se") == 5
-    assert held_out.choose_size(sizes, score, np.zeros(4), "one-se") == 20
+def test_the_size_is_that_of_the_best_smoothed_score_less_a_price():
+    sizes = np.array([2.0**k for k in range(12)])  # neighbours are a factor of two apart: nothing is smoothed
+    flat, peak = np.full(12, 0.8), np.where(sizes == 1024, 0.9, 0.8)
+    assert held_out.choose_size(sizes, peak, 2048, "best") == 1024
+    assert held_out.choose_size(sizes, flat, 2048, "auto") == 64  # next to the root of the columns, 45
+    assert held_out.choose_size(sizes, flat, 10**6, "auto") == 64  # next to 50
+    assert held_out.choose_size(sizes, peak, 2048, "auto") == 1024  # a gain of .1 against a price of .04
+    assert held_out.choose_size(sizes, np.where(sizes == 1024, 0.83, 0.8), 2048, "auto") == 64
+    dense = np.arange(1.0, 101.0)
+    spike = np.where(dense == 90, 0.9, 0.8) + np.where(np.abs(dense - 20) < 6, 0.05, 0.0)
+    assert 15 <= held_out.choose_size(dense, spike, 100, "best") <= 25  # one size that stands out alone is noise
+    away = np.abs(np.log2(dense[:, None] / dense))
+    weight = np.maximum(1 - away, 0)
+    np.testing.assert_allclose(held_out.smoothed(dense, spike), (weight * spike).sum(1) / weight.sum(1))
+
+
+def test_folds_are_repeated_where_rows_are_few(rng):
+    from marginsieve.fitting.part import Part
+
+    for rows, times in ((60, 4), (600, 2), (2400, 1)):
+        part = Part(None, np.arange(rows) % 2, np.ones(rows))
+        draws, _ = held_out.inner_folds(5, part, [0, 1], rng, repeated=True)
+        assert len(draws) == times
+        assert all(sorted(np.concatenate([test for _, test in folds])) == list(range(rows)) for folds in draws)
+    assert len(held_out.inner_folds(5, part, [0, 1], rng)[0]) == 1
+
+
+def test_a_list_ends_before_what_is_not_allowed(cohort):
+    from marginsieve.estimators.inputs import encode
+    from marginsieve.fitting.procedure import fit_encoded
+
+    selector = recipes.fisher(n_features_to_select="auto", random_state=0)
+    encoded = encode(selector, cohort.X, cohort.y, None, None, None)
+    whole = fit_encoded(selector, encoded)
+    order, size = whole.path.order, whole.path.n_selected
+    assert size > 2
+    allowed = np.ones(len(order), dtype=bool)
+    allowed[order[size - 1]] = False
+    assert fit_encoded(selector, encoded, allowed=allowed).path.n_selected < size
+    given = recipes.fisher(n_features_to_select=size, random_state=0)
+    assert fit_encoded(given, encoded, allowed=allowed).path.n_selected == size
 
 
 def test_inner_folds_choose_a_size_and_say_how(cohort):
@@ -123,14 +159,12 @@ def test_inner_folds_choose_a_size_and_say_how(cohort):
 
 
 def test_size_grid():
-    assert held_out.size_grid([8, 4, 2, 1], 8, 2) == (2, 4, 8)
-    many = held_out.size_grid(list(range(1, 2001)), 2000, 1)
-    assert len(many) <= 60
+    assert held_out.size_grid(4, 2) == (2, 3, 4)
+    many = held_out.size_grid(2000, 1)
+    assert 25 < len(many) <= 40
     assert (many[0], many[-1]) == (1, 2000)
-    assert held_out.size_grid([30], 30, 1)[-1] == 30
-    assert held_out.size_grid([8, 4, 2, 1], 500, 15)[0] >= 15  # more to keep than the path has sizes for
-    assert len(held_out.size_grid([8, 4, 2, 1], 500, 15)) > 5
-    assert max(held_out.size_grid([600], 70, 1)) == 70
+    assert held_out.size_grid(500, 15)[0] >= 15
+    assert held_out.size_grid(5, 9) == (5,)
 
 
 # -- threshold ---------------------------------------------------------------------------------------------------

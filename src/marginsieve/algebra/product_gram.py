@@ -43,7 +43,7 @@ class ProductGram(SmoothGram):
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Polynomial
     >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
-    >>> gram = Polynomial(degree=2).bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> gram = Polynomial(degree=2, average=False).bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
     >>> gram.matrix()
     array([[25., 25.],
            [25., 81.]])

@@ -40,7 +40,7 @@ class WidthMixin(KernelMixin):
             raise InputError(f'width is {self.width!r}; it must be "auto" or a positive number')
 
     def start(self, table: TableView) -> Array:
-        """(n,) of width^2; "auto" is 1 where the kernel averages, else 1 / sqrt(sum of all columns' variances)."""
+        """(n,) of width^2; "auto" is 1 where the kernel averages, else 1 / sqrt(sum of the variances of all)."""
         self.check()
         if self.width != "auto":
             return np.full(table.shape[1], float(self.width) ** 2)

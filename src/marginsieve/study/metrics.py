@@ -3,7 +3,8 @@
 Every metric of a pass over the table is linearised: `influence` (m,) is what each row adds to it, so that its variance
 is a sum of squares. The variance of one pass is that of one test of the model, and it is never that of averaged
 passes: these share their rows, and their mean varies between tables nearly as much as one of them. What it lacks (the
-training rows vary too, and folds share them) is a factor that was measured on simulated tables (benchmarks/coverage.md).
+training rows vary too, and folds share them) are factors that were measured on simulated tables
+(benchmarks/coverage.md).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from scipy import special, stats
 
 from ..contracts import Array, BoolArray, IntArray
 from ..outcomes import units_per_class
-from ..outcomes.scores import METRICS, average_precision, ranking_auc
+from ..outcomes.scores import METRICS
 
 __all__ = ["METRICS", "Pass", "Scores", "point_metrics", "score_difference", "score_predictions"]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .. import recipes
@@ -34,6 +35,9 @@ from .units import Method, PreparedMethod, Task, Unit, UnitTable, run_prepared, 
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+CORE = 0.9  # share of the outer folds that selected a feature of the core
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class Selection:
         return ScoreFormula(sign * selector.coef_[0], sign * selector.intercept_[0], slope, sign * offset)
 
     def features(self) -> pd.DataFrame:
-        """Every feature by rank: name, rank, score, selected, frequency over the outer folds, and what it resembles.
+        """Every feature by rank: name, rank, score, part of the list, share of the outer folds, what it resembles.
 
         `coefficient` is that of the `formula`, empty where there is none.
         """
@@ -111,6 +115,7 @@ class Selection:
                 "name": np.array(names, dtype=object)[order],
                 "rank": self.selector.ranking_[order],
                 "score": self.selector.scores_[order],
+                "part": list_part(self.selector.support_, self.nested.frequency)[order],
                 "selected": self.selector.support_[order],
                 "frequency": self.nested.frequency[order],
                 "coefficient": factor[order],
@@ -134,6 +139,12 @@ class Selection:
         for name, values in (("decision", nested.decision), ("probability", nested.probability)):
             frame[name] = (np.full(shape, np.nan) if values is None else values).ravel()
         return frame
+
+
+def list_part(selected: BoolArray, frequency: Array) -> NDArray[np.object_]:
+    """(n,) "core": selected, and in at least 9 of 10 outer folds too; "optional": selected; "rest"."""
+    core = selected & (frequency >= CORE - 1e-12)
+    return np.where(core, "core", np.where(selected, "optional", "rest")).astype(object)
 
 
 def score_label(selector: SVMSelector) -> str:

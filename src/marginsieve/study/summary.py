@@ -15,8 +15,8 @@ from ..report.answer import LIKELY, answer
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
 from .curves import confusion, curves
-from .effects import evidence
 from .metrics import METRICS, Scores
+from .reference_rows import ReferenceRow
 from .selection import Selection, score_label
 from .study_run import StudyRun
 
@@ -59,6 +59,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "features": _features(study),
         "groups": [group.to_dict() for group in selector.groups_],
         "methods": methods,
+        "reference_rows": [_reference(row) for row in study.reference_rows],
         "curves": {"main": curves(nested), "all": curves(study.baseline.nested)},
         "confusion": confusion(nested),
         "suspects": _suspects(study),
@@ -130,6 +131,7 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
             "median": float(np.median(nested.sizes)),
             "smallest": int(nested.sizes.min()),
             "largest": int(nested.sizes.max()),
+            "usual": [int(np.round(size)) for size in np.quantile(nested.sizes, [0.1, 0.9])],
         },
         "stability": None if stable is None else asdict(stable),
         "size_rule": _size_rule(selector),
@@ -142,6 +144,16 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
         "left_out": _left_out(selector),
         "notes": selection.notes,
         "seconds": round(selection.seconds, 3),
+    }
+
+
+def _reference(row: ReferenceRow) -> dict[str, Any]:
+    return {
+        "title": row.title,
+        "scores": _scores(row.scores),
+        "difference": _scores(row.difference),
+        "n_features": int(np.median(row.nested.sizes)),
+        "seconds": round(row.seconds, 3),
     }
 
 
@@ -173,15 +185,17 @@ def _features(study: StudyRun) -> list[dict[str, Any]]:
     frame = study.features.query("selected").head(LISTED)
     others = [s for s in study.selections[1:] if not s.method.baseline]
     chosen = {s.method.title: set(s.selector.get_feature_names_out()) for s in others}
-    codes, labels = study.main.nested.truth, [str(label) for label in study.main.nested.classes]
     alike = enumerate(study.main.selector.groups_, 1)
     groups = {name: k for k, group in alike for name in (group.representative, *group.members)}
-    out: list[dict[Any, Any]] = frame.drop(columns=["selected", "like"]).to_dict("records")
+    known = ["name", "rank", "part", "score", "frequency", "coefficient", "kind"]
+    out: list[dict[Any, Any]] = frame[known].to_dict("records")
     for place, entry in enumerate(out):
         name = entry["name"]
         entry |= {"group": groups.get(name), "also_by": [title for title, some in chosen.items() if name in some]}
+        shown = study.evidence[name]
+        entry |= {"effect": shown["effect"], "direction": shown["direction"]}
         if place < DETAILED:
-            entry |= evidence(study.data.X[name], entry["kind"], codes, labels, study.main.nested.positive)
+            entry["plot"] = shown["plot"]
     return out
 
 
