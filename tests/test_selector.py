@@ -120,7 +120,7 @@ def test_the_size_is_that_of_the_best_smoothed_score_less_a_price():
 
 
 def test_folds_are_repeated_where_rows_are_few(rng):
-    from marginsieve.fitting.part import Part
+    from marginsieve.fitting.training_rows import Part
 
     for rows, times in ((60, 4), (600, 2), (2400, 1)):
         part = Part(None, np.arange(rows) % 2, np.ones(rows))

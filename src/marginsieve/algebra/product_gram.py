@@ -45,8 +45,8 @@ class ProductGram(SmoothGram):
     >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
     >>> gram = Polynomial(degree=2, average=False).bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
     >>> gram.matrix()
-    array([[25., 25.],
-           [25., 81.]])
+    array([[ 36.,  36.],
+           [ 36., 121.]])
     >>> gram.without(np.array([1])).matrix()
     array([[  4.,  16.],
            [ 16., 100.]])

@@ -69,7 +69,7 @@ class Study:
     >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
     >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
     >>> study.main.method.title, study.features.shape
-    ('fisher', (10, 8))
+    ('fisher', (10, 14))
     """
 
     run: StudyRun
