@@ -20,7 +20,7 @@ from marginsieve.data.table import filled_with_means
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.preparation import prepare
 from marginsieve.fitting.procedure import plan_of
-from marginsieve.papers import problems
+from marginsieve.papers import named_problems
 from marginsieve.solvers import branch_and_bound, ramp_descent
 from marginsieve.solvers.clock import Clock
 from marginsieve.solvers.daks import daks
@@ -47,7 +47,7 @@ def filled(X):
 
 def instance(name, C, budget, rows=None, columns=None, seed=0):
     """One program on a table, or on random rows and columns of it."""
-    data = problems.load(name)
+    data = named_problems.load(name)
     X, y = filled(data.X), np.asarray(data.y)
     if rows is not None:
         rng = np.random.default_rng(seed)
@@ -113,7 +113,7 @@ def proofs(name, C):
 
 def run():
     """What `make bench` shows: seconds as ratios of the limits, objectives as ratios."""
-    if not problems.present(("WDBC", "SONAR", "LEUKEMIA", "DLBCL")):
+    if not named_problems.present(("WDBC", "SONAR", "LEUKEMIA", "DLBCL")):
         return
     for name, rows, columns, prices, limit, draw in (
         ("WDBC", 60, 10, (0.1, 1.0, 10.0), 10, 0),
@@ -134,7 +134,7 @@ def run():
         yield Result("its objective (not seconds)", "the paper's start", found.F, first.F, 1.25)
     for name in ("LEUKEMIA", "DLBCL"):
         made = recipes.ramp_fs(budget=10, C=1.0, random_state=0)
-        data = problems.load(name)
+        data = named_problems.load(name)
         _, seconds = timed(lambda made=made, data=data: made.fit(data.X, data.y))
         yield Result(f"daks, {name} ({data.X.shape[1]:,} columns), budget 10, C = 1", "limit of 60 s", seconds, 60, 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -146,7 +146,7 @@ def main(path, exact):
     if path.exists():
         with path.open() as handle:
             done = {(row["data"], float(row["C"])) for row in csv.DictReader(handle)}
-    for name in problems.present(SETS):
+    for name in named_problems.present(SETS):
         for C in PRICES:
             if (name, C) in done or (exact and (name, C) not in PROVED):
                 continue

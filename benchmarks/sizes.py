@@ -32,7 +32,7 @@ OPTIONS: dict[str, Any] = {"class_weight": "balanced", "random_state": 0, "simil
 
 def read(name: str) -> tuple[np.ndarray, np.ndarray]:
     """(X, y) of a problem of the papers, y 1 for the positive class."""
-    from marginsieve.papers.problems import load
+    from marginsieve.papers.named_problems import load
 
     table = load(name)
     return table.X.to_numpy(dtype=float), (np.asarray(table.y) == table.positive).astype(int)

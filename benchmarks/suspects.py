@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from marginsieve import find_suspects
 from marginsieve.data import make_cohort
-from marginsieve.papers import problems
+from marginsieve.papers import named_problems
 
 SETS = ("COLON", "LEUKEMIA", "DLBCL", "GLIOMA", "WDBC", "SONAR")
 SHARES = (0.0, 0.05, 0.1)
@@ -37,8 +37,8 @@ def generated(effect):
 def tables(names):
     for effect in () if names else (0.8, 1.2):
         yield f"generated 100 x 1,000, effect {effect:g}", *generated(effect)
-    for name in problems.present(names or SETS):
-        data = problems.load(name)
+    for name in named_problems.present(names or SETS):
+        data = named_problems.load(name)
         y = np.asarray(data.y)
         yield f"{name} {data.X.shape[0]} x {data.X.shape[1]:,}", data.X.to_numpy(dtype=float), (y == y[0]).astype(int)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from marginsieve import recipes
-from marginsieve.algebra import tents
+from marginsieve.algebra import tent_sums
 from marginsieve.errors import InputError
 from marginsieve.kernels import clinical_kernel
 
@@ -152,9 +152,9 @@ def test_running_sums_are_the_double_sum(seed, m):
     Z, nominal = Z[:, seen], nominal[seen]
     if not Z.shape[1]:
         return
-    training = tents.Tents.of(Z, np.where(nominal, "nominal", "real"))
+    training = tent_sums.Tents.of(Z, np.where(nominal, "nominal", "real"))
     c, d = rng.normal(size=(2, m))
-    plain = [tents.weighted(row[None], np.ones(1), row[None]) for row in training.U]
+    plain = [tent_sums.weighted(row[None], np.ones(1), row[None]) for row in training.U]
     features = np.arange(Z.shape[1])
     np.testing.assert_allclose(training.quadratics(features, c, d), [c @ K @ d for K in plain], atol=1e-10)
     np.testing.assert_allclose(training.observed(features, c), [c @ np.diag(K) for K in plain], atol=1e-12)

@@ -7,8 +7,8 @@ from sklearn.metrics import roc_auc_score
 
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.papers import problems
-from marginsieve.papers import problems as papers
+from marginsieve.papers import named_problems
+from marginsieve.papers import named_problems as papers
 
 
 def test_cohort_has_what_it_says():
@@ -68,9 +68,9 @@ def test_cohort_repeats_itself_and_refuses_nonsense():
 def test_a_missing_file_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"COLON needs colon.parquet.*docs/data.md.*MARGINSIEVE_DATA"):
-        problems.load("colon")
+        named_problems.load("colon")
     with pytest.raises(InputError, match="there is no data set 'IRIS'; the names are 'GORDON'"):
-        problems.load("IRIS")
+        named_problems.load("IRIS")
     monkeypatch.delenv("MARGINSIEVE_DATA")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert papers.folder() == tmp_path / "marginsieve"
@@ -80,7 +80,7 @@ def test_files_are_read_by_the_papers_names(monkeypatch, tmp_path):
     frame = pd.DataFrame({"g": [1.0, 2.0, 3.0], "target": pd.Categorical(["kidney", "liver", "colon"])})
     frame.to_parquet(tmp_path / "car.parquet")
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
-    data = problems.load("CAR 1")
+    data = named_problems.load("CAR 1")
     assert data.y.tolist() == ["kidney", "rest", "rest"]
     assert (data.name, data.positive, list(data.X.columns)) == ("CAR1", "kidney", ["g"])
 
@@ -118,12 +118,12 @@ SHAPES = {  # samples, features, positives: as the papers print them (CAR: one m
 @pytest.mark.data
 @pytest.mark.parametrize("name", list(SHAPES))
 def test_shapes_of_the_papers_tables(name):
-    if not problems.present([name]):
+    if not named_problems.present([name]):
         pytest.skip("the papers' data sets are not here (MARGINSIEVE_DATA)")
-    data = problems.load(name)
+    data = named_problems.load(name)
     assert (*data.X.shape, int((data.y == data.positive).sum())) == SHAPES[name]
     assert "target" not in data.X.columns
 
 
 def test_every_problem_has_a_shape_to_check():
-    assert {papers.ALIASES.get(name, name) for name in SHAPES} == set(problems.names())
+    assert {papers.ALIASES.get(name, name) for name in SHAPES} == set(named_problems.names())

@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from marginsieve.study import running
+
 MODULES = (
     "marginsieve",
     *(
@@ -36,7 +38,7 @@ def collect():
     def add(module, name, value):
         if id(value) not in seen:
             seen.add(id(value))
-            found.append(pytest.param(module, name, value, id=f"{module}.{name}"))
+            found.append((module, name, value))
 
     for module in MODULES:
         home = importlib.import_module(module)
@@ -61,6 +63,21 @@ def methods_of(name, cls):
 
 
 PUBLIC = collect()
+
+
+def each(module, check):
+    """Check every public callable of a module; a failure names it."""
+    for home, name, value in PUBLIC:
+        if home == module:
+            try:
+                check(value)
+            except BaseException as error:
+                error.add_note(f"in the docstring of {home}.{name}")
+                raise
+
+
+def test_nothing_public_is_left_out():
+    assert len(PUBLIC) > 130
 
 
 def sections(doc):
@@ -94,8 +111,7 @@ def parameters(value):
     return {name: one for name, one in inspect.signature(value).parameters.items() if name != "self"}
 
 
-@pytest.mark.parametrize(("module", "name", "value"), PUBLIC)
-def test_documented_parameters_are_those_of_the_signature(module, name, value):
+def check_documented_parameters_are_those_of_the_signature(value):
     found = sections(value.__doc__)
     documented, known = entries(found.get("Parameters", "")), parameters(value)
     attributes = entries(found.get("Attributes", ""))
@@ -107,8 +123,7 @@ def test_documented_parameters_are_those_of_the_signature(module, name, value):
         assert kind or parameter == "settings", f"{parameter} has no type"
 
 
-@pytest.mark.parametrize(("module", "name", "value"), PUBLIC)
-def test_documented_defaults_are_those_of_the_signature(module, name, value):
+def check_documented_defaults_are_those_of_the_signature(value):
     documented = entries(sections(value.__doc__).get("Parameters", ""))
     for parameter, one in parameters(value).items():
         stated = re.search(r", default=(.+)$", documented.get(parameter, ("", ""))[0])
@@ -119,8 +134,7 @@ def test_documented_defaults_are_those_of_the_signature(module, name, value):
             assert literal_eval(stated[1]) == one.default, parameter
 
 
-@pytest.mark.parametrize(("module", "name", "value"), PUBLIC)
-def test_every_section_that_is_due_is_there(module, name, value):
+def check_every_section_that_is_due_is_there(value):
     found = sections(value.__doc__)
     assert found[""], "there is no summary"
     assert found.get("Examples"), "there is no example"
@@ -135,30 +149,59 @@ def test_every_section_that_is_due_is_there(module, name, value):
     assert list(found) == sorted(found, key=order.index)
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "value"),
-    [one for one in PUBLIC if isinstance(one.values[2], type) and is_dataclass(one.values[2])],
-)
-def test_attributes_of_dataclasses_are_there(module, name, value):
+def check_attributes_of_dataclasses_are_there(value):
+    if not (isinstance(value, type) and is_dataclass(value)):
+        return
     properties = {key for key, one in inspect.getmembers(value) if isinstance(one, (property, cached_property))}
     assert (
         set(entries(sections(value.__doc__).get("Attributes", ""))) <= {one.name for one in fields(value)} | properties
     )
 
 
-@pytest.mark.parametrize(("module", "name", "value"), PUBLIC)
-def test_docstrings_are_in_plain_english(module, name, value):
+def check_docstrings_are_in_plain_english(value):
     text = " ".join(value.__doc__.split()).lower()
     assert not [word for word in DIALECT if re.search(rf"\b{word}\b", text)]
 
 
 @pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_documented_parameters_are_those_of_the_signature,
+        check_documented_defaults_are_those_of_the_signature,
+        check_every_section_that_is_due_is_there,
+        check_attributes_of_dataclasses_are_there,
+        check_docstrings_are_in_plain_english,
+    ],
+    ids=lambda check: check.__name__.removeprefix("check_"),
+)
+def test_docstrings(check, module):
+    each(module, check)
+
+
+STUDIES = {}  # of the examples, which show one study from many sides: it is run once
+
+
+@pytest.fixture
+def each_study_once(monkeypatch):
+    run = running.run_study
+
+    def remembered(data, options, settings, *rest, **others):
+        key = data.X.to_csv(), str(list(data.y)), repr(options), repr(sorted(settings.items())), repr((rest, others))
+        if key not in STUDIES:
+            STUDIES[key] = run(data, options, settings, *rest, **others)
+        return STUDIES[key]
+
+    monkeypatch.setattr(running, "run_study", remembered)
+
+
+@pytest.mark.usefixtures("each_study_once")
+@pytest.mark.parametrize("module", MODULES)
 def test_examples_run(module):
     """Each on its own, with nothing imported but what it imports itself; a fit may warn."""
     finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(verbose=False)
     report = []
-    for one in PUBLIC:
-        home, name, value = one.values
+    for home, name, value in PUBLIC:
         if home != module:
             continue
         tests = [test for test in finder.find(value, f"{home}.{name}", module=False, globs={}) if test.examples]

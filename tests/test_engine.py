@@ -18,7 +18,7 @@ from marginsieve import recipes
 from marginsieve.criteria import Fisher
 from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
-from marginsieve.study import SuiteResult
+from marginsieve.study import SuiteResult, engine
 from marginsieve.study.engine import run_suite, share_table, shared_table
 from marginsieve.study.folders import claim, locked
 from marginsieve.study.store import FILE, Store
@@ -265,7 +265,8 @@ def test_a_dead_worker_is_replaced(tmp_path):
     assert len(by_method) == 2
 
 
-def test_a_unit_that_always_kills_its_worker_fails_alone(tmp_path):
+def test_a_unit_that_always_kills_its_worker_fails_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "CRASHES", 1)  # after which units run alone: every further pool costs seconds
     suite = sabotaged("dies")
     suite = replace(suite, protocol=replace(suite.protocol, folds=2, repeats=1))
     study = run_suite(suite, tmp_path, n_jobs=2)

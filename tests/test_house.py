@@ -105,15 +105,19 @@ def test_nothing_private_is_imported_from_another_room():
 
 
 def test_no_two_files_and_no_two_classes_have_one_name():
-    files, classes = defaultdict(list), defaultdict(list)
+    """Whatever underscores they begin with, and one of them or many."""
+    files, classes, functions = defaultdict(list), defaultdict(list), defaultdict(set)
     for path, tree in MODULES.items():
-        if path.name != "__init__.py":
-            files[path.name].append(path)
+        where = str(path.relative_to(SOURCE))
+        if path.name not in ("__init__.py", "__main__.py"):
+            files[path.stem.strip("_").removesuffix("s")].append(where)
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
-                classes[node.name].append(path)
-    assert [name for name, found in files.items() if len(found) > 1] == []
-    assert [name for name, found in classes.items() if len(found) > 1] == []
+                classes[node.name.strip("_")].append(where)
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("check_"):
+                functions[node.name].add(where)
+    for known in (files, classes, functions):
+        assert {name: paths for name, paths in known.items() if len(paths) > 1} == {}
 
 
 def test_the_product_does_not_know_the_papers():
@@ -129,16 +133,69 @@ def test_the_numerics_have_no_branch_on_a_geometry(room):
         assert "geometry is" not in text
 
 
+PARTS = {"kernel", "machine", "criterion", "search", "sampler", "prefilter", "final", "judge", "view", "gram"}
+OF_PARTS = {"resolve", "view", "view_of", "for_columns", "for_size"}  # what these return is a part
+
+
+def annotations(tree):
+    """(line, name, annotation) of every annotated variable and argument, and of what functions return."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign):
+            yield node.lineno, getattr(node.target, "id", getattr(node.target, "attr", "")), node.annotation
+        elif isinstance(node, ast.arg) and node.annotation is not None:
+            yield node.lineno, node.arg, node.annotation
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None:
+            yield node.lineno, f"{node.name}()", node.returns
+
+
 def test_parts_are_annotated_by_contracts():
-    """No Any for a kernel, machine, criterion, search or sampler in a dataclass that holds one."""
+    """No Any for what holds, takes or returns a part, or what a machine reads of a table."""
     wrong = []
     for path, tree in MODULES.items():
+        for line, name, annotation in annotations(tree):
+            word = name.strip("_()")
+            part = word in (PARTS | OF_PARTS if name.endswith("()") else PARTS)
+            part |= name == "value" and path.name == "parts.py"  # what `resolve` and its like are given
+            held = {node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)}
+            if part and "Any" in held:
+                wrong.append(f"{path.relative_to(SOURCE)}:{line} {name}: {ast.unparse(annotation)}")
+    assert wrong == []
+
+
+def test_contributing_names_every_capability():
+    """What a part may offer besides its contract is a runtime-checkable protocol, and CONTRIBUTING has them all."""
+    text = (SOURCE.parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    axes = {"Kernel", "Machine", "Criterion", "Search", "Sampler"}
+    capabilities = {
+        node.name
+        for node in MODULES[SOURCE / "contracts.py"].body
+        if isinstance(node, ast.ClassDef) and [ast.unparse(one) for one in node.decorator_list] == ["runtime_checkable"]
+    }
+    assert len(capabilities) > 15
+    assert [name for name in sorted(capabilities - axes) if f"`{name}`" not in text] == []
+
+
+DIALECT = {"told", "said", "made", "found", "wanted", "asked"}
+
+
+def test_identifiers_say_what_they_hold():
+    """No variable, argument, attribute, function or class is called by a word of our own dialect."""
+    wrong = []
+    for path, tree in MODULES.items():
+        if path.name == "answer.py":  # its `found` is renamed with the report, which is being changed elsewhere
+            continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                part = node.target.id in ("kernel", "machine", "criterion", "search", "sampler")
-                if part and ast.unparse(node.annotation) == "Any" and path.name != "settings.py":
-                    wrong.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
-    assert wrong == []  # settings.py describes parameters, which may be names
+            names = {
+                ast.Name: lambda one: one.id if isinstance(one.ctx, ast.Store) else "",
+                ast.Attribute: lambda one: one.attr if isinstance(one.ctx, ast.Store) else "",
+                ast.arg: lambda one: one.arg,
+                ast.FunctionDef: lambda one: one.name,
+                ast.ClassDef: lambda one: one.name,
+            }
+            name = names.get(type(node), lambda _: "")(node)
+            if DIALECT & set(name.lower().split("_")):
+                wrong.append(f"{path.relative_to(SOURCE)}:{node.lineno} {name}")
+    assert wrong == []
 
 
 def test_dir_shows_the_public_names():

@@ -8,7 +8,7 @@ from marginsieve import SVMSelector, nested_cv, recipes, tune
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.fitting.held_out import Places, listed_folds
-from marginsieve.fitting.part import Encoded
+from marginsieve.fitting.training_rows import Encoded
 from marginsieve.outcomes import read_target
 
 

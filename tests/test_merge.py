@@ -12,9 +12,9 @@ from marginsieve import recipes
 from marginsieve.criteria import MixedTest
 from marginsieve.data.table import Schema, Table
 from marginsieve.errors import InputError
-from marginsieve.fitting.part import Part
 from marginsieve.fitting.preparation import prepare
 from marginsieve.fitting.settings import Plan
+from marginsieve.fitting.training_rows import Part
 from marginsieve.kernels import Clinical, heom_distances
 from marginsieve.machines import CSVC
 from marginsieve.outcomes import Classes

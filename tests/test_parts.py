@@ -18,10 +18,12 @@ import marginsieve
 from marginsieve import SVMSelector, recipes
 from marginsieve.algebra import GenericGram
 from marginsieve.contracts import NUMBERS, Path, Solution, Step
+from marginsieve.criteria import FILTERS
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.machines import CSVC
-from marginsieve.searches import Backward, Harmony
+from marginsieve.kernels import KERNELS
+from marginsieve.machines import CSVC, MACHINES
+from marginsieve.searches import SEARCHES, Backward, Harmony
 from marginsieve.study import Suite, run_suite
 
 FIXED = {"n_features_to_select": 3, "threshold": "margin", "random_state": 0}
@@ -572,6 +574,48 @@ def test_each_recipe_can_be_the_main_one(place, registered, cohort):
     assert one.model.predict(cohort.X).shape == (60,)
     shown = {"laplace_rfe": "margin", "gap": "mean_gap", "least_squares_rfe": "margin", "at_random": "RandomOrder"}
     assert one.result["score_is"] == f"{shown[name]}, when the feature was last looked at"
+
+
+class MeanGap:
+    """The filter as a class, which a model file can name."""
+
+    def __call__(self, table, y, weight):
+        return mean_gap(table, y, weight)
+
+
+ENTRIES = {  # axis: its dictionary, the class to enter, and a selector that names the entry
+    "filter": (FILTERS, MeanGap, {"criterion": "third-party", "search": "top_k", "prefilter": ("third_party", 8)}),
+    "kernel": (KERNELS, Laplace, {"kernel": "third_party"}),
+    "machine": (MACHINES, LeastSquaresWithMargin, {"machine": "third_party"}),
+    "search": (SEARCHES, RandomOrder, {"search": "third_party", "criterion": None, "class_weight": "balanced"}),
+}
+
+
+@pytest.mark.parametrize("axis", list(ENTRIES))
+def test_an_entry_in_a_dictionary_is_fitted_studied_and_saved(axis, cohort, registered, monkeypatch, tmp_path):
+    """After everything was imported and a model was saved: the dictionaries are read when they are needed."""
+    dictionary, make, parts = ENTRIES[axis]
+    saved = recipes.fisher(**FIXED).fit(cohort.X, cohort.y)
+    marginsieve.save(saved, tmp_path / "before.marginsieve")
+    with pytest.raises(InputError, match=r"'third.party'; "):
+        SVMSelector(**FIXED, **parts).fit(cohort.X, cohort.y)
+    monkeypatch.setitem(dictionary, "third_party", make)
+    fitted = SVMSelector(**FIXED, **parts).fit(cohort.X, cohort.y)
+    assert fitted.n_features_ == 3
+
+    @recipes.register("nobody2025", family="elimination", bibtex=BIBTEX)
+    def third_party(**settings):
+        """A method that names an entry."""
+        return SVMSelector(**{**settings, **parts})
+
+    study = marginsieve.study(
+        cohort.X, cohort.y, methods="third-party", cv=3, n_repeats=1, suspects=False, n_features_to_select=3
+    )
+    assert study.main.method.recipe == "third_party"
+    for number, model in enumerate((fitted, study.model)):
+        loaded = marginsieve.load(marginsieve.save(model, tmp_path / f"{number}.marginsieve"))
+        np.testing.assert_array_equal(loaded.decision_function(cohort.X), model.decision_function(cohort.X))
+        assert loaded.get_params()[{"filter": "criterion"}.get(axis, axis)] is not None
 
 
 def test_a_refusal_in_a_study_names_the_recipe(registered, cohort):

@@ -164,7 +164,7 @@ def test_the_page_is_drawn_again_from_the_folder(found, tmp_path, monkeypatch, c
     for text, sentence in (
         ("{", "is not valid JSON"),
         ("[]", "is not the result of a study"),
-        ('{"schema": 1}', "schema 1"),
+        ('{"schema": 1}', "schema 1 and this marginsieve reads 3: run `marginsieve select` again"),
     ):
         (tmp_path / "result.json").write_text(text)
         with pytest.raises(SystemExit) as stop:

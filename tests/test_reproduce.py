@@ -159,12 +159,12 @@ def test_describe_is_its_definition():
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "gfr"), [("GLIOMA", 0.234), ("SRBCT", 0.169), ("CAR1", 0.086), ("BHAT4", 0.046)])
 def test_generalised_fisher_ratio_is_the_printed_one(name, gfr):
-    from marginsieve.papers import problems
-    from marginsieve.papers.problems import PROBLEMS, folder
+    from marginsieve.papers import named_problems
+    from marginsieve.papers.named_problems import PROBLEMS, folder
 
     if not (folder() / f"{PROBLEMS[name][0]}.parquet").is_file():
         pytest.skip("the papers' data sets are not here (MARGINSIEVE_DATA)")
-    data = problems.load(name)
+    data = named_problems.load(name)
     assert describe(data.X, data.y)["gfr"] == pytest.approx(gfr, abs=6e-4)
 
 

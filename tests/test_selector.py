@@ -30,9 +30,9 @@ from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.fitting import held_out, procedure
-from marginsieve.fitting.part import Part, choose_rows, with_rest
 from marginsieve.fitting.smote import Smote
 from marginsieve.fitting.threshold import balanced_threshold, cost_threshold, fit_sigmoid
+from marginsieve.fitting.training_rows import Part, choose_rows, with_rest
 from marginsieve.kernels import Gaussian, Polynomial
 from marginsieve.outcomes import Classes, left_out
 
@@ -120,7 +120,7 @@ def test_the_size_is_that_of_the_best_smoothed_score_less_a_price():
 
 
 def test_folds_are_repeated_where_rows_are_few(rng):
-    from marginsieve.fitting.part import Part
+    from marginsieve.fitting.training_rows import Part
 
     for rows, times in ((60, 4), (600, 2), (2400, 1)):
         part = Part(None, np.arange(rows) % 2, np.ones(rows))
@@ -266,6 +266,8 @@ def test_probabilities(cohort):
     value = selector.decision_function(cohort.X)
     np.testing.assert_array_equal(np.argsort(p[:, 1], kind="stable"), np.argsort(value, kind="stable"))
     assert not hasattr(recipes.svm_rfe(), "predict_proba")
+    with pytest.raises(AttributeError, match=r"no attribute 'predict_proba': probability is False; use probability=Tr"):
+        recipes.svm_rfe(n_features_to_select=5, random_state=0).fit(cohort.X, cohort.y).predict_proba(cohort.X)
 
 
 def test_the_sigmoid_is_the_likeliest(rng):

@@ -9,7 +9,7 @@ import numpy as np
 
 from marginsieve import recipes
 from marginsieve.data import make_cohort
-from marginsieve.papers import problems
+from marginsieve.papers import named_problems
 from marginsieve.report.figures import COLOURS, save
 
 SETTINGS = {"n_features_to_select": 10, "threshold": "margin"}
@@ -48,7 +48,7 @@ def main():
     planted = np.flatnonzero(cohort.X.columns.isin(cohort.truth.features))
     title = "generated: 3 pairs that act together alone, of 60"
     panel(left, cohort.X.to_numpy(), (cohort.y == "case").to_numpy(), planted, title, ("fisher",))
-    glioma = problems.load("GLIOMA")
+    glioma = named_problems.load("GLIOMA")
     X, y = glioma.X.to_numpy(dtype=float), (glioma.y == glioma.positive).to_numpy()
     best = np.argsort(recipes.fisher(**SETTINGS).fit(X, y).ranking_)[:100]
     panel(right, X, y, best, "GLIOMA: the 100 best genes by Fisher score, of 4,434")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,7 @@ class TableView(Protocol):
     def rows(self, index: IntArray | BoolArray) -> TableView: ...
     def sample(self, index: IntArray) -> TableView: ...  # some rows, the variances still those of all
     def columns(self, index: IntArray) -> TableView: ...
+    def frozen(self) -> TableView: ...  # the same with what was computed from it
     def derived(self, make: Callable[[TableView], T]) -> T: ...  # made of the table once, then remembered
 
 
@@ -222,6 +223,20 @@ class JudgingRows(NamedTuple):
 Metric = Callable[[Array, Array, Array], tuple[float, ...]]  # decision (k, rows), y (k, rows), weight (rows,)
 
 
+class View(Protocol):
+    """What a machine reads of the live features of a table: a Gram, or their columns (`Machine.needs`)."""
+
+    @property
+    def kernel(self) -> Kernel: ...
+    @property
+    def table(self) -> TableView: ...
+    @property
+    def features(self) -> IntArray: ...  # (p,) the live features, sorted
+    @property
+    def feature_weight(self) -> Array: ...  # (n,) over all features of the table, before the divisor
+    def without(self, features: IntArray) -> View: ...
+
+
 # -- kernels --------------------------------------------------------------------------------------------------------
 
 
@@ -311,6 +326,13 @@ class Gram(ABC):
         return None
 
 
+def as_gram(view: View) -> Gram:
+    """The view of a machine that needs a Gram."""
+    if not hasattr(view, "matrix"):
+        raise TypeError(f"this machine needs a Gram and was given {type(view).__name__}")
+    return cast(Gram, view)
+
+
 class GramLine(Protocol):
     """Grams along a line of scales."""
 
@@ -376,10 +398,10 @@ class Machine(Protocol):
     additive_only: ClassVar[bool]
     kinds: ClassVar[frozenset[str]]
 
-    def solve(self, view: Any, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum; y (m,) in {-1, +1}, cost (m,)."""
 
-    def decision(self, solution: Solution, view: Any, Z: Matrix) -> Array:
+    def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
         """f at the rows of Z (rows, n)."""
 
 
@@ -396,7 +418,7 @@ class Scalable(Protocol):
 class LeavesOneOut(Protocol):
     """Gives each sample's decision value under the machine trained without it."""
 
-    def loo(self, solution: Solution, view: Any, y: Array, cost: Array) -> Array: ...
+    def loo(self, solution: Solution, view: View, y: Array, cost: Array) -> Array: ...
 
 
 @runtime_checkable
@@ -412,8 +434,8 @@ class EntersFeatures(Protocol):
 
     C: float
 
-    def first(self, view: Any, y: Array, cost: Array) -> float: ...  # the C above which some weight differs from 0
-    def pull(self, solution: Solution, view: Any) -> Array: ...  # (p,) the gradient at zero weight, at most 1 there
+    def first(self, view: View, y: Array, cost: Array) -> float: ...  # the C above which some weight differs from 0
+    def pull(self, solution: Solution, view: View) -> Array: ...  # (p,) the gradient at zero weight, at most 1 there
 
 
 @runtime_checkable
@@ -510,9 +532,9 @@ class ProblemView(Work, Protocol):
     @property
     def judged(self) -> JudgingRows: ...  # rows by which a machine is judged
     def gram(self, features: IntArray | None = None) -> Gram: ...
-    def view(self, features: IntArray | None = None) -> Any: ...  # what the machine reads: a Gram or columns
-    def solve(self, view: Any, warm: Sequence[Solution] | None = None) -> tuple[Solution, ...]: ...
-    def judge(self, view: Any, solutions: Sequence[Solution], metric: Metric) -> tuple[float, ...]: ...
+    def view(self, features: IntArray | None = None) -> View: ...  # what the machine reads: a Gram or columns
+    def solve(self, view: View, warm: Sequence[Solution] | None = None) -> tuple[Solution, ...]: ...
+    def judge(self, view: View, solutions: Sequence[Solution], metric: Metric) -> tuple[float, ...]: ...
     def score(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array: ...
     def ties(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array | None: ...
     def with_machine(self, machine: Machine) -> ProblemView: ...
@@ -555,14 +577,14 @@ class HoldsOut(Protocol):
 class ReadsColumns(Protocol):
     """A search whose parameters depend on the table's columns."""
 
-    def for_columns(self, names: Sequence[str]) -> Any: ...
+    def for_columns(self, names: Sequence[str]) -> Search: ...
 
 
 @runtime_checkable
 class FixesSize(Protocol):
-    """A search that is told how many features are wanted before it begins."""
+    """A search that needs the number of features to select before it begins."""
 
-    def for_size(self, count: int) -> Any: ...
+    def for_size(self, count: int) -> Search: ...
 
 
 @runtime_checkable
@@ -602,3 +624,21 @@ class Interpolates(Protocol):
     def neighbors(self, count: int) -> int: ...
     @property
     def k_neighbors(self) -> int: ...
+
+
+@runtime_checkable
+class HasParameters(Protocol):
+    """A part whose parameters can be read by name, as those of scikit-learn's estimators can."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
+# -- parts as a user gives them: by name or as they are -------------------------------------------------------------
+
+KernelLike = str | Kernel
+MachineLike = str | Machine
+CriterionLike = str | Criterion | Filter | None
+SearchLike = str | Search
+SamplerLike = str | Sampler | None
+PrefilterLike = tuple[str | Filter, int] | None
+AnyPart = Kernel | Machine | Criterion | Filter | Search | Sampler

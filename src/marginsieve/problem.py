@@ -25,6 +25,7 @@ from .contracts import (
     Solution,
     Step,
     TableView,
+    View,
     Work,
 )
 
@@ -42,7 +43,7 @@ def is_filter(criterion: Criterion | Filter | None) -> TypeGuard[Filter]:
     return criterion is not None and not hasattr(criterion, "score")
 
 
-def view_of(machine: Machine, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Any:
+def view_of(machine: Machine, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> View:
     """What a machine reads of some features of a table: a Gram, or columns without any kernel matrix."""
     if machine.needs == "gram":
         return kernel.bind(table, feature_weight, live)
@@ -72,14 +73,14 @@ class Problem:
         """The kernel on the features (all of them by default), at the frozen weights."""
         return self.kernel.bind(self.table, self.feature_weight, self._live(features))
 
-    def view(self, features: IntArray | None = None) -> Any:
+    def view(self, features: IntArray | None = None) -> View:
         """What the machine reads of the features: a Gram, or columns without any kernel matrix."""
         return view_of(self.machine, self.kernel, self.table, self.feature_weight, self._live(features))
 
     def _live(self, features: IntArray | None) -> IntArray:
         return np.arange(self.table.shape[1]) if features is None else np.asarray(features, dtype=np.intp)
 
-    def solve(self, view: Any, warm: Sequence[Solution] | None = None) -> tuple[Solution, ...]:
+    def solve(self, view: View, warm: Sequence[Solution] | None = None) -> tuple[Solution, ...]:
         """One solution per binary problem."""
         solutions = []
         starts = [None] * len(self.y) if warm is None else warm
@@ -92,7 +93,7 @@ class Problem:
             solutions.append(solution)
         return tuple(solutions)
 
-    def judge(self, view: Any, solutions: Sequence[Solution], metric: Metric) -> tuple[float, ...]:
+    def judge(self, view: View, solutions: Sequence[Solution], metric: Metric) -> tuple[float, ...]:
         """What solutions are worth on the rows that the machine is judged by."""
         Z, y, weight = self.judged
         rows = self.table.Z if Z is None else Z

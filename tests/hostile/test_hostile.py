@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from marginsieve import InputError, load, predict, recipes, save
 from marginsieve.data.atomic import write_atomic, write_together
-from marginsieve.data.formulas import inert, restored
+from marginsieve.data.inert_text import inert, restored
 from marginsieve.data.reading import read_table
 from marginsieve.fitting import memory as free_memory
 from marginsieve.study import Suite, files, run_suite

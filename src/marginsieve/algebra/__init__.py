@@ -4,10 +4,10 @@
 (Gaussian), tents (clinical), and plainly for any other kernel.
 """
 
-from .columns import ColumnView
+from .column_view import ColumnView, as_columns
 from .distance import DistanceGram
 from .generic import GenericGram
-from .product import LinearGram, ProductGram
-from .tent import TentGram
+from .product_gram import LinearGram, ProductGram
+from .tent_gram import TentGram
 
-__all__ = ["ColumnView", "DistanceGram", "GenericGram", "LinearGram", "ProductGram", "TentGram"]
+__all__ = ["ColumnView", "DistanceGram", "GenericGram", "LinearGram", "ProductGram", "TentGram", "as_columns"]

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
+from .block_products import removed
 from .line import Line
-from .products import removed
 
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
 CELLS_AT_ONCE = 4_000_000  # of a kernel matrix against new rows

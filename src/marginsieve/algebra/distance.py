@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..contracts import Array, IntArray, Matrix, TableView
+from .block_products import as_distance
 from .blocks import new_rows, table_columns
-from .products import as_distance
 from .smooth import SmoothGram
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
 from ..data.table import column_of
+from .block_products import parts, used
 from .line import Line
-from .products import parts, used
 
 
 class Elementwise(Protocol):

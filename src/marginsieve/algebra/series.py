@@ -22,7 +22,7 @@ import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
 from ..solvers.jit import jit
-from .products import parts
+from .block_products import parts
 
 FEATURES_AT_ONCE = 256  # large enough for BLAS, small enough for the cache
 MOST_ORDERS = 14  # beyond which the exponential itself is cheaper

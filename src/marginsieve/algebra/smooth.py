@@ -15,8 +15,8 @@ import numpy as np
 from ..contracts import Array, IntArray, Matrix
 from ..data.table import column_of
 from . import series
+from .block_products import less, quadratic_rows, used, weighted
 from .blocks import BlockGram
-from .products import less, quadratic_rows, used, weighted
 
 FEW = 4  # columns up to which a downdate is a compiled loop instead of a matrix product
 MOST_ON = 0.8  # share of non-zero coefficients above which picking their samples out costs more than it saves

@@ -129,13 +129,13 @@ def select(
             kept, dropped = tuple(options.names_of(keep)), options.names_of(drop)
             data = from_frame(frame, target, groups=groups, drop=dropped, ids=options.ids_of(ids), keep=kept)
             label = None if positive is None else label_of(data, positive)
-            wanted = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals)
+            study_options = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals)
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
             settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}
             files.check_folder(out)
             options.say_deleted(begin(out, resume, fresh))
             command = options.say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
-            study = run_study(data, wanted, settings, progress, out, command)
+            study = run_study(data, study_options, settings, progress, out, command)
             progress("writing", 1.0, 1.0)
             study.save(out)
             if table.suffix.lower() == ".h5ad":
@@ -158,7 +158,7 @@ def report(
     from ..report import render
     from ..study import files
 
-    page = render(files.read_result(folder))
+    page = render(files.current_result(folder))
     path = out or folder / "report.html"
     files.write_text(path, page)
     typer.echo(f"report: {path}")

@@ -93,13 +93,13 @@ def _show_features(result: dict[str, Any]) -> None:
         say(f"... and {result['n_features'] - SHOWN} more in features.csv")
 
 
-def show_suspects(found: pd.DataFrame, findings: Sequence[Finding], target: str, out: Path) -> None:
+def show_suspects(suspicions: pd.DataFrame, findings: Sequence[Finding], target: str, out: Path) -> None:
     """The suspects, the most suspicious first."""
     from ..report.answer import LIKELY
 
-    worst = found[found["suspect"]].sort_values("suspicion", ascending=False, kind="stable")
+    worst = suspicions[suspicions["suspect"]].sort_values("suspicion", ascending=False, kind="stable")
     wrong = int((worst["suspicion"] >= LIKELY).sum())
-    text = f"{many(len(found), 'sample')}: {many(wrong, 'label')} more likely wrong than right, "
+    text = f"{many(len(suspicions), 'sample')}: {many(wrong, 'label')} more likely wrong than right, "
     say(text + f"{len(worst) - wrong} more hard to place")
     named = ["row", *(["label"] if "label" in worst else []), target]
     rows = [
@@ -177,13 +177,13 @@ def _tests(compared: Comparison) -> str:
     return f"pairs that differ at {compared.alpha:.0%} (Nemenyi, all {len(pairs)} pairs): {differing}"
 
 
-def show_prediction(found: Prediction, model: SVMSelector, out: Path | None) -> None:
+def show_prediction(prediction: Prediction, model: SVMSelector, out: Path | None) -> None:
     """How many samples each class gets, and what to know about them."""
-    frame = found.table
+    frame = prediction.table
     counts = ", ".join(f"{label}: {count}" for label, count in frame["predicted"].value_counts().items())
     say(f"{many(len(frame), 'sample')} ({counts}) by a model of {many(model.n_features_, 'feature')}")
     if "probability" in frame and len(model.classes_) == 2:
         say(f"the probability is that of {model.positive_!s}; the score is cut at 0, which need not be one half")
-    for note in found.notes:
+    for note in prediction.notes:
         say(f"note: {note}")
     say(f"predictions: {out}")

@@ -54,7 +54,7 @@ def say_replaced(out: Path, command: str) -> str:
 
 def say_absent(paper: Paper, quick: bool) -> None:
     """Data sets of a paper that are not here."""
-    from ..papers.problems import present
+    from ..papers.named_problems import present
 
     needed = sorted({name for job in paper.jobs for name in (job.quick if quick else job.data)})
     if absent := sorted(set(needed) - set(present(needed))):

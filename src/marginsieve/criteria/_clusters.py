@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..algebra.products import parts
+from ..algebra.block_products import parts
 from ..contracts import Array, IntArray, Matrix
 from ._columns import as_rows
 

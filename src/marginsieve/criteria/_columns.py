@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..algebra.products import parts
+from ..algebra.block_products import parts
 from ..contracts import Array, IntArray, Matrix, TableView, is_sparse
 from ..data.table import column_of
-from ..solvers.jit import jit
 
 TINY = 1e-12  # of the variance of a column: what counts as no variance inside the classes
 
@@ -105,16 +104,3 @@ def moments(z: Array, label: Array, weight: Array) -> tuple[list[Array], list[Ar
         mean.append(z @ w / total[-1])
         variance.append(np.maximum(square @ w / total[-1] - mean[-1] ** 2, 0.0))
     return mean, variance, total, TINY * (square @ weight) / weight.sum()
-
-
-@jit
-def tied(row: Array, place: IntArray, positive: Array, negative: Array, plus: Array, minus: Array) -> int:
-    """The positives' and the negatives' weights by distinct value of a row, in order; returns how many there are."""
-    count = 0
-    for i in range(row.shape[0]):
-        if i == 0 or row[place[i]] != row[place[i - 1]]:
-            plus[count], minus[count] = 0.0, 0.0
-            count += 1
-        plus[count - 1] += positive[place[i]]
-        minus[count - 1] += negative[place[i]]
-    return count

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.products import parts
+from ..algebra.block_products import parts
 from ..contracts import NUMBERS, Array, TableView
 from ..errors import InputError
 from ._clusters import centred, products

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import NUMBERS, Array, IntArray, TableView
+from ..outcomes.scores import area_and_gap
 from ..solvers.jit import jit
-from ._columns import by_block, moments, over_columns, tied
+from ._columns import by_block, moments, over_columns
 
 PSEUDO = 5.0  # observations with the pooled variance that are added to each class
 FLOOR = 0.05  # of the median pooled variance, added below
@@ -143,12 +144,7 @@ def _areas_and_gaps(z: Array, label: Array, weight: Array) -> tuple[Array, Array
 
 @jit
 def _walk(z: Array, order: IntArray, positive: Array, negative: Array, out: Array) -> None:
-    """Along each row of z (p, m) in its order: pairs won, and how far the two classes' shares are apart."""
-    P, N, plus, minus = positive.sum(), negative.sum(), np.empty(z.shape[1]), np.empty(z.shape[1])
+    """|AUC - 1/2| and the largest gap of each row of z (p, m)."""
     for j in range(z.shape[0]):
-        below, passed, won, gap = 0.0, 0.0, 0.0, 0.0
-        for k in range(tied(z[j], order[j], positive, negative, plus, minus)):
-            won += plus[k] * (below + 0.5 * minus[k])
-            below, passed = below + minus[k], passed + plus[k]
-            gap = max(gap, abs(passed / P - below / N))
-        out[0, j], out[1, j] = abs(won / (P * N) - 0.5), gap
+        area, gap = area_and_gap(z[j], order[j], positive, negative)
+        out[0, j], out[1, j] = abs(area - 0.5), gap

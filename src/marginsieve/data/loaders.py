@@ -85,7 +85,7 @@ def load_table(name: str) -> NamedTable:
     Examples
     --------
     >>> from marginsieve.data import load_table
-    >>> from marginsieve.papers import problems  # registers the papers' tables
+    >>> from marginsieve.papers import named_problems  # registers the papers' tables
     >>> load_table("COHORT77").X.shape
     (77, 4355)
     """

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, listing
-from .formulas import restored
+from .inert_text import restored
 from .paths import check_file
 
 if TYPE_CHECKING:

@@ -395,6 +395,11 @@ def filled_with_means(Z: Array, training: Array, kind: Sequence[str] | None = No
     return np.asarray(np.where(np.isnan(Z), mean, Z))
 
 
+def levels_of(codes: Array) -> Array:
+    """The levels of a column of categories, ascending; missing cells have none."""
+    return np.asarray(np.unique(codes[~np.isnan(codes)]))
+
+
 def one_hot(Z: Array, training: Array, kind: Sequence[str]) -> tuple[Array, IntArray]:
     """Codes as numbers alone, and the column that each of theirs was made of.
 
@@ -407,7 +412,7 @@ def one_hot(Z: Array, training: Array, kind: Sequence[str]) -> tuple[Array, IntA
         if one in ("real", "boolean"):
             out.append(Z[:, j])
         else:
-            known = np.unique(training[~np.isnan(training[:, j]), j])
+            known = levels_of(training[:, j])
             out += [(Z[:, j] == level).astype(np.float64) for level in known[len(known) == 2 :]]
         owner += [j] * (len(out) - len(owner))
     return np.asfortranarray(np.column_stack(out)), np.array(owner, dtype=np.intp)

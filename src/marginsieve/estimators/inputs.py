@@ -11,8 +11,8 @@ from sklearn.utils.validation import validate_data
 from ..contracts import Matrix, is_sparse
 from ..data.table import Schema, Table, as_frame, refuse_bad_cells
 from ..errors import InputError, reading
-from ..fitting.part import Encoded
 from ..fitting.parts import kernel_of
+from ..fitting.training_rows import Encoded
 from ..outcomes import read_target
 
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array
+from ..contracts import Array, KernelLike
 from ..criteria import LearnedWeight
 from ..errors import InputError
 from ..fitting.compatibility import refuses, refuses_table
@@ -84,7 +84,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Any = "clinical",
+        kernel: KernelLike = "clinical",
         C: float = 1.0,
         class_weight: Mapping[Any, float] | str | None = None,
         standardize: bool = False,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra import as_columns
 from ..contracts import KINDS, Checked, Path, Solution, Step, StopInfo, Trials, is_sparse
 from ..data.table import Schema, Table
 from ..errors import InputError
@@ -226,7 +227,7 @@ def _check_table(table: Any, schema: Schema, features: Any, missing: bool) -> in
 def check_view(model: Model) -> None:
     """What is known once the view is made: lengths of weights over its columns."""
     if model.machine.needs == "columns":
-        columns = len(model.view.owner)
+        columns = len(as_columns(model.view).owner)
         for solution in model.solutions:
             require(solution.expanded is None or len(solution.expanded) == columns, "a weight")
             require(solution.weights is not None or solution.expanded is not None, "a weight")

@@ -6,22 +6,21 @@ constructors, arrays are read without pickles. So files survive moves between mo
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 import os
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Path, Solution, Step, StopInfo, Trials, is_sparse
+from ..contracts import HasParameters, Path, Solution, Step, StopInfo, Trials, is_sparse
 from ..data.atomic import write_atomic
 from ..data.paths import check_file, shown
 from ..data.table import Schema, Table
@@ -50,19 +49,13 @@ ATTRIBUTES = (  # of a fitted selector; the others follow from them
 UNREAD = ("criterion", "search", "prefilter", "sampler", "cv", "random_state")
 
 
-@cache
-def _known() -> dict[str, Any]:
-    """Classes that a file may hold, by public name."""
+def _known() -> dict[str, type]:
+    """Classes that a file may hold, by public name: those that the dictionaries of parts have now, and our own."""
     rooms = {"kernel": "kernels", "machine": "machines", "criterion": "criteria", "search": "searches"}
     makers = [(room, make) for axis, room in rooms.items() for make in AXES[axis].values()]
     parts = {f"{room}.{make.__name__}": make for room, make in makers if isinstance(make, type)}
-    others = (Schema, Table, Scaling, Solution, Step, StopInfo, Path, Trials, Group, Smote)
+    others: tuple[type, ...] = (Schema, Table, Scaling, Solution, Step, StopInfo, Path, Trials, Group, Smote)
     return {**parts, **{one.__name__: one for one in others}}
-
-
-@cache
-def _names() -> dict[type, str]:
-    return {one: name for name, one in _known().items()}
 
 
 def save(model: SVMSelector, path: str | File) -> File:
@@ -235,6 +228,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
+        self.names = {one: name for name, one in _known().items()}
 
     def encode(self, value: Any) -> Any:
         """Plain JSON; a TypeError names what has no place in a file."""
@@ -253,7 +247,7 @@ class _Writer:
                 "indptr": value.indptr.astype(np.intp),
             }
             return {"$csc": {name: self._array(part) for name, part in parts.items()}, "shape": list(value.shape)}
-        if isinstance(value, (list, tuple)) and type(value) not in _names():
+        if isinstance(value, (list, tuple)) and type(value) not in self.names:
             items = [self.encode(item) for item in value]
             return items if isinstance(value, list) else {"$tuple": items}
         if isinstance(value, Mapping):
@@ -269,19 +263,22 @@ class _Writer:
         return {"$array": len(self.arrays) - 1, "dtype": value.dtype.str}
 
     def _part(self, value: Any) -> dict[str, Any]:
-        name = _names().get(type(value))
+        name = self.names.get(type(value))
         if name is None:
             raise TypeError(f"{getattr(value, '__qualname__', type(value).__qualname__)!r}")
         return {"$type": name, "with": {key: self.encode(item) for key, item in _arguments(value).items()}}
 
 
 def _arguments(value: Any) -> dict[str, Any]:
-    """What a constructor needs to make an equal object."""
-    if isinstance(value, BaseEstimator):
+    """What a constructor needs to make an equal object: constructors only assign."""
+    if isinstance(value, HasParameters):
         return dict(value.get_params(deep=False))
     if is_dataclass(value):
         return {one.name: getattr(value, one.name) for one in fields(value)}
-    return dict(value._asdict())
+    names = inspect.signature(type(value)).parameters
+    if lacking := [name for name in names if not hasattr(value, name)]:
+        raise TypeError(f"{type(value).__qualname__!r} (without the attribute {lacking[0]!r} of its constructor)")
+    return {name: getattr(value, name) for name in names}
 
 
 class _Reader:
@@ -289,6 +286,7 @@ class _Reader:
 
     def __init__(self, arrays: list[Any]) -> None:
         self.arrays = arrays
+        self.known = _known()
 
     def decode(self, value: Any) -> Any:
         """The value that was encoded."""
@@ -343,7 +341,7 @@ class _Reader:
         return sparse.csc_array((data, at.astype(np.int32), starts.astype(np.int32)), shape=tuple(one["shape"]))
 
     def _part(self, one: dict[str, Any]) -> Any:
-        make = _known().get(one["$type"])
+        make = self.known.get(one["$type"])
         if make is None:
             raise InputError(f"the file holds {one['$type']!r}, which is not a type of marginsieve: it is not loaded")
         return make(**{str(key): self.decode(item) for key, item in one["with"].items()})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array, BoolArray, is_sparse
+from ..contracts import (
+    Array,
+    BoolArray,
+    CriterionLike,
+    KernelLike,
+    MachineLike,
+    PrefilterLike,
+    SamplerLike,
+    SearchLike,
+    is_sparse,
+)
 from ..data.table import as_frame
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import (
@@ -33,10 +43,22 @@ from .inputs import encode, read_new
 from .optimality import optimality
 
 
-def _probability_is_on(selector: SVMSelector) -> bool:
-    if not selector.probability:
-        raise AttributeError("predict_proba needs probability=True")
-    return True
+class _WithProbability:
+    """A method that is there with probability=True; the error without says so (that of `available_if` does not)."""
+
+    def __init__(self, method: Callable[..., Array]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, selector: SVMSelector | None, owner: type | None = None) -> Callable[..., Array]:
+        if selector is None:
+            return self.method
+        if not selector.probability:
+            raise AttributeError(
+                f"This {type(selector).__name__!r} has no attribute {self.method.__name__!r}: probability is "
+                f"{selector.probability!r}; use probability=True and fit again"
+            )
+        return MethodType(self.method, selector)
 
 
 class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
@@ -153,14 +175,14 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Any = "linear",
-        machine: Any = "c_svc",
-        criterion: Any = "margin",
-        search: Any = "backward",
+        kernel: KernelLike = "linear",
+        machine: MachineLike = "c_svc",
+        criterion: CriterionLike = "margin",
+        search: SearchLike = "backward",
         n_features_to_select: int | float | str | None = None,
         standardize: bool = False,
-        prefilter: tuple[Any, int] | None = None,
-        sampler: Any = None,
+        prefilter: PrefilterLike = None,
+        sampler: SamplerLike = None,
         ensemble: int | None = None,
         keep: Sequence[Any] | None = None,
         kinds: Mapping[str, str] | None = None,
@@ -390,7 +412,7 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         value = self.decision_function(X)
         return self.classes_[predicted_codes(value)]
 
-    @available_if(_probability_is_on)  # type: ignore[untyped-decorator]
+    @_WithProbability
     def predict_proba(self, X: Any) -> Array:
         """Probabilities: a sigmoid of the decision value, fitted on the inner folds; needs probability=True.
 

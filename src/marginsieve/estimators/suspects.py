@@ -10,9 +10,9 @@ from scipy import optimize
 
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import InputError, positive_number, whole_number
-from ..fitting.part import Encoded
 from ..fitting.procedure import plan_of, seed_sequence
 from ..fitting.resampling import RESAMPLES, resampled, sample_index
+from ..fitting.training_rows import Encoded
 from .inputs import encode
 from .selector import SVMSelector
 

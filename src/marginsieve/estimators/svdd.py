@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array, BoolArray, IntArray
+from ..contracts import Array, BoolArray, IntArray, KernelLike
 from ..errors import InputError
 from ..fitting.compatibility import refuses_table
 from ..fitting.parts import kernel_of
@@ -68,7 +68,12 @@ class SVDD(OutlierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, kernel: Any = "gaussian", r: float = 0.1, r_out: float = 0.1, standardize: bool = False, tol: float = 1e-4
+        self,
+        kernel: KernelLike = "gaussian",
+        r: float = 0.1,
+        r_out: float = 0.1,
+        standardize: bool = False,
+        tol: float = 1e-4,
     ) -> None:
         self.kernel = kernel
         self.r = r

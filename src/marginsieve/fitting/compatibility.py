@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ..contracts import NUMBERS, Criterion, Filter, Kernel, Machine, Sampler, Search, TableView, TakesKinds
+from ..contracts import (
+    NUMBERS,
+    AnyPart,
+    Criterion,
+    Filter,
+    Kernel,
+    Machine,
+    Sampler,
+    Search,
+    TableView,
+    TakesKinds,
+)
 from ..criteria import CRITERIA
 from ..errors import listing
 from ..kernels import KERNELS
@@ -57,6 +68,7 @@ def _refuses_ranking(
             f"{_name(search)} works on lists that a filter ranked, and {_name(criterion)} is about a machine: use "
             f"{FOR_ALL}"
         )
+    criterion = cast(Criterion, criterion)
     learning = _learning(machine)
     ways = [_machines(criterion, kernel), _criteria(machine), learning and f"{learning} with criterion=None"]
     if _missing(criterion, machine):
@@ -75,14 +87,14 @@ def _reads(machine: Machine, kernel: Kernel) -> bool:
     return kernel.linear if machine.needs == "columns" else kernel.additive or not machine.additive_only
 
 
-def _missing(part: Any, machine: Machine) -> Any:
+def _missing(part: Search | Criterion, machine: Machine) -> type | None:
     """The first capability that a search or criterion requires of the machine and the machine lacks, or None."""
     return next((one for one in part.requires if not isinstance(machine, one)), None)
 
 
-def _lacks(part: Any, machine: Machine, ways: Iterable[str]) -> str:
+def _lacks(part: Search | Criterion, machine: Machine, ways: Iterable[str]) -> str:
     """What a search or criterion requires of the machine, in the words of the capability, and the ways out."""
-    missing = _missing(part, machine)
+    missing = _missing(part, machine) or object
     text = (missing.__doc__ or f"Has {missing.__name__}").split(":")[0].splitlines()[0].rstrip(". ")
     return (
         f"{_name(part)} needs a machine that {text[0].lower()}{text[1:]}, and {_name(machine)} is not one: use "
@@ -97,7 +109,7 @@ def _kernels(*machines: Machine) -> str:
     return _named("kernel", KERNELS, lambda one: all(_reads(machine, one) for machine in machines))
 
 
-def _machines(part: Any, kernel: Kernel) -> str:
+def _machines(part: Search | Criterion, kernel: Kernel) -> str:
     """Machines that have what a search or criterion requires, and another kernel where none of them reads this one."""
 
     def able(machine: Machine) -> bool:
@@ -139,7 +151,7 @@ def _either(ways: Iterable[str]) -> str:
     return ", or ".join(way for way in ways if way)
 
 
-def _name(part: Any) -> str:
+def _name(part: AnyPart) -> str:
     """What a part is called; a filter may be a function."""
     return str(getattr(part, "__name__", type(part).__name__))
 
@@ -187,9 +199,9 @@ def refuses_mixed(
     return None
 
 
-def _takes_categories(axis: str, part: Any) -> bool:
+def _takes_categories(axis: str, part: Criterion | Filter | Sampler) -> bool:
     """Whether a part can work with categories: criteria of machines can, and some filters."""
-    if axis == "criterion" and not is_filter(part):
+    if axis == "criterion" and not is_filter(cast(Criterion | Filter, part)):
         return True
     return "nominal" in (part.kinds if isinstance(part, TakesKinds) else NUMBERS)
 

@@ -16,9 +16,9 @@ from ..outcomes import left_out
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .part import Part
 from .settings import Plan
 from .training import Searched, decisions, search_once
+from .training_rows import Part
 
 LEFT_OUT = 0.2  # share of each class that a member does not see
 OVERLAP = LEFT_OUT / (1.0 - LEFT_OUT)  # rows that a member judges for each row that it sees

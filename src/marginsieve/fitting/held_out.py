@@ -12,14 +12,14 @@ from sklearn.model_selection import PredefinedSplit
 
 from ..contracts import Array, IntArray
 from ..errors import InputError, one_line, shown_value
-from ..outcomes import stratified_folds, unit_name, units_per_class
+from ..outcomes import rarest, stratified_folds, unit_name
 from ..outcomes.folds import Splits
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .ensemble import Member, run_search
-from .part import Encoded, Part
 from .settings import Plan
+from .training_rows import Encoded, Part
 
 MOST_SIZES = 40  # sizes on the grid of the inner folds
 PRICE = 0.002  # of a size twice or half the usual one, in units of the score
@@ -119,26 +119,25 @@ def inner_folds(
         return [_given_folds(cv, part, names)], None
     if cv < 2:
         raise InputError(f"cv is {cv!r}; it must be 2 or more, or a splitter of scikit-learn")
-    count, rarest = rarest_class(part, names)
+    count, label = rarest_class(part, names)
     k = min(int(cv), count)
     remark = None
     if k < cv:
         what = f"{count} {unit_name(part.groups)}"
-        remark = f"class {rarest!r} has {what}, fewer than cv={cv}: {k} inner folds were made"
+        remark = f"class {label!r} has {what}, fewer than cv={cv}: {k} inner folds were made"
     times = next((some for rows, some in REPEATS if len(part.y) <= rows), 1) if repeated else 1
     return [stratified_folds(part.y, part.groups, k, int(rng.integers(2**31))) for _ in range(times)], remark
 
 
 def rarest_class(part: Part, names: Sequence[Any]) -> tuple[int, Any]:
     """How many samples (or groups) the rarest class has, and its name; refuses fewer than two."""
-    counts = units_per_class(part.y, part.groups, len(names))
-    rarest = int(np.argmin(counts))
-    if counts[rarest] < 2:
+    code, count = rarest(part.y, part.groups, len(names))
+    if count < 2:
         raise InputError(
-            f"class {names[rarest]!r} has {counts[rarest]} {unit_name(part.groups)}: inner folds need at least 2 of "
+            f"class {names[code]!r} has {count} {unit_name(part.groups)}: inner folds need at least 2 of "
             "each class; to do without them give n_features_to_select a number and threshold='margin'"
         )
-    return counts[rarest], names[rarest]
+    return count, names[code]
 
 
 def lists_rows(cv: Any) -> bool:

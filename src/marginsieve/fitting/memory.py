@@ -12,8 +12,8 @@ from joblib import effective_n_jobs
 from ..contracts import KnowsPeak
 from ..errors import InputError
 from ..problem import is_filter
-from .part import Encoded
 from .settings import Plan, Settings
+from .training_rows import Encoded
 
 NUMBER = 8  # bytes
 PEAK = (5.2, 1.7)  # of parts that do not say: copies of the table, matrices of rows by rows
@@ -36,10 +36,10 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
     trained = min(m, settings.max_samples or m)
     by_filter = is_filter(plan.criterion)  # then the kernel is needed once, for the model
     parts = (plan.machine, plan.search) if by_filter else (plan.kernel, plan.machine, plan.search)
-    said = [PEAK if plan.kernel.linear or not by_filter else ONCE]
-    said += [part.peak for part in parts if isinstance(part, KnowsPeak)]
-    tables = max(one for one, _ in said)
-    matrices = 0.0 if plan.machine.needs == "columns" else max(one for _, one in said)
+    peaks = [PEAK if plan.kernel.linear or not by_filter else ONCE]
+    peaks += [part.peak for part in parts if isinstance(part, KnowsPeak)]
+    tables = max(one for one, _ in peaks)
+    matrices = 0.0 if plan.machine.needs == "columns" else max(one for _, one in peaks)
     cells = 1.5 * table.Z.nnz if table.is_sparse else m * n  # an index is half a number
     one = ALWAYS + NUMBER * (tables * cells + matrices * trained**2)
     return float(one * max(1, effective_n_jobs(settings.n_jobs)))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algebra.products import parts
+from ..algebra.block_products import parts
 from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
 from ..data.table import filled_with_means
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ..contracts import Array, Interpolates, PricesFeatures, TableView, is_sparse
+from ..contracts import Array, Interpolates, Path, PricesFeatures, TableView, is_sparse
+from ..data.table import Schema
 from ..errors import InputError, listing
+from ..outcomes import rarest
 from ..problem import is_filter
-from .part import Part
 from .settings import Plan, Settings
-from .training import Searched
+from .training import Model, Searched
+from .training_rows import Part
 
 DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
 FEWEST = 10  # rows from which on a column of categories can look like an id
@@ -20,7 +22,22 @@ DISTINCT = 0.8  # categories per row above which it does
 DROWNS = 1e14  # and one so much wider leaves nothing of the others
 
 
-def of_table(plan: Plan, names: Sequence[str], constant: Sequence[str], part: Part) -> list[str]:
+class FittedModel(Protocol):
+    """What is read of a fit (`fitting.procedure.Fitted`)."""
+
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def classes(self) -> Any: ...
+    @property
+    def model(self) -> Model: ...
+    @property
+    def path(self) -> Path: ...
+
+
+def table_notes(plan: Plan, names: Sequence[str], constant: Sequence[str], part: Part) -> list[str]:
     """Columns to keep that do not vary, a class too small for the sampler, a column that decides the kernel alone."""
     notes = []
     spread = dict(zip(names, part.table.spread, strict=True))
@@ -31,7 +48,7 @@ def of_table(plan: Plan, names: Sequence[str], constant: Sequence[str], part: Pa
         )
     if lost := [names[j] for j in plan.keep if names[j] in constant]:
         notes.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
-    count, sampler = int(np.bincount(part.y).min()), plan.sampler
+    (_, count), sampler = rarest(part.y), plan.sampler
     if isinstance(sampler, Interpolates) and sampler.neighbors(count) < sampler.k_neighbors:
         notes.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbors, not more")
     notes += distinct_levels(part.table)
@@ -52,12 +69,12 @@ def distinct_levels(table: TableView) -> list[str]:
     return [f"nearly every row of {listing(columns)} has a category of its own: if it is an id, leave it out"]
 
 
-def of_model(settings: Settings, fitted: Any, part: Part) -> list[str]:
+def model_notes(settings: Settings, fitted: FittedModel, part: Part) -> list[str]:
     """What is remarkable about a fitted model."""
     return [*_one_class(settings, fitted, part), *_over_budget(fitted), *_no_score(fitted)]
 
 
-def _one_class(settings: Settings, fitted: Any, part: Part) -> list[str]:
+def _one_class(settings: Settings, fitted: FittedModel, part: Part) -> list[str]:
     """A machine that calls every training row the same has learned nothing to cut."""
     plan, stop = fitted.plan, fitted.path.stop
     costs = settings.class_weight is not None or settings.negative_weight != 1.0
@@ -72,7 +89,7 @@ def _one_class(settings: Settings, fitted: Any, part: Part) -> list[str]:
     return [f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"]
 
 
-def _over_budget(fitted: Any) -> list[str]:
+def _over_budget(fitted: FittedModel) -> list[str]:
     """Features that were asked for by number, or by an ensemble, may cost more than the budget."""
     search = fitted.plan.search
     if not isinstance(search, PricesFeatures):
@@ -84,7 +101,7 @@ def _over_budget(fitted: Any) -> list[str]:
     return [f"the {len(names)} selected features cost {spent:g}, more than the budget of {search.budget:g}"]
 
 
-def _no_score(fitted: Any) -> list[str]:
+def _no_score(fitted: FittedModel) -> list[str]:
     """A filter that scores every column 0 ranks by the place in the table alone."""
     plan = fitted.plan
     if not is_filter(plan.criterion) or plan.ensemble:

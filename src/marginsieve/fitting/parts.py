@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from typing import cast
 
-from ..contracts import Checked, Criterion, Filter, Kernel, Machine, Sampler, Search
+from ..contracts import (
+    AnyPart,
+    Checked,
+    Criterion,
+    CriterionLike,
+    Filter,
+    Kernel,
+    KernelLike,
+    Machine,
+    MachineLike,
+    Sampler,
+    SamplerLike,
+    Search,
+    SearchLike,
+)
 from ..criteria import CRITERIA, FILTERS
 from ..errors import InputError, listing
 from ..kernels import KERNELS
@@ -13,17 +28,18 @@ from ..machines import MACHINES
 from ..searches import SEARCHES
 from .smote import Smote
 
-AXES: dict[str, Mapping[str, Any]] = {
+SAMPLERS: dict[str, Callable[..., Sampler]] = {"smote": Smote}
+AXES: dict[str, Mapping[str, Callable[..., AnyPart]]] = {  # the dictionaries themselves: what is added later counts
     "kernel": KERNELS,
     "machine": MACHINES,
-    "criterion": {**CRITERIA, **FILTERS},
+    "criterion": cast(Mapping[str, Callable[..., AnyPart]], ChainMap(FILTERS, CRITERIA)),
     "search": SEARCHES,
-    "sampler": {"smote": Smote},
+    "sampler": SAMPLERS,
 }
-CONTRACTS: dict[str, Any] = dict(zip(AXES, (Kernel, Machine, Criterion, Search, Sampler), strict=True))
+CONTRACTS: dict[str, type] = dict(zip(AXES, (Kernel, Machine, Criterion, Search, Sampler), strict=True))
 
 
-def resolve(axis: str, value: Any) -> Any:
+def resolve(axis: str, value: str | AnyPart) -> AnyPart:
     """The part that `value` names or is, checked against its contract."""
     contract = CONTRACTS[axis]
     if isinstance(value, str):
@@ -46,26 +62,26 @@ def resolve(axis: str, value: Any) -> Any:
     return value
 
 
-def kernel_of(value: Any) -> Kernel:
+def kernel_of(value: KernelLike) -> Kernel:
     """A kernel by name or as it is."""
     return cast(Kernel, resolve("kernel", value))
 
 
-def machine_of(value: Any) -> Machine:
+def machine_of(value: MachineLike) -> Machine:
     """A machine by name or as it is."""
     return cast(Machine, resolve("machine", value))
 
 
-def criterion_of(value: Any) -> Criterion | Filter | None:
+def criterion_of(value: CriterionLike) -> Criterion | Filter | None:
     """A criterion or a filter by name or as it is; None is none."""
     return None if value is None else cast(Criterion | Filter, resolve("criterion", value))
 
 
-def search_of(value: Any) -> Search:
+def search_of(value: SearchLike) -> Search:
     """A search by name or as it is."""
     return cast(Search, resolve("search", value))
 
 
-def sampler_of(value: Any) -> Sampler | None:
+def sampler_of(value: SamplerLike) -> Sampler | None:
     """A sampler by name or as it is; None is none."""
     return None if value is None else cast(Sampler, resolve("sampler", value))

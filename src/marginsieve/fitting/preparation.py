@@ -12,10 +12,10 @@ from sklearn.base import clone
 from ..contracts import Array, BoolArray, IntArray, JudgingRows, Matrix, Sampler, is_sparse
 from ..data.table import Table
 from ..errors import InputError
-from ..outcomes import left_out
+from ..outcomes import left_out, rarest
 from ..problem import Problem
-from .part import Part
 from .settings import Plan
+from .training_rows import Part
 
 SMALLEST = 1e-305  # one over a smaller range is no number
 SAFE = 2.0**200  # squares of squares of ranges between one over this and this are numbers
@@ -154,7 +154,7 @@ def with_validation(plan: Plan, part: Part, share: float, name: str, rng: np.ran
     """A share of the rows is held out for the criterion or the search, everything else is fitted without them."""
     held = left_out(part.y, part.groups, share, rng, at_least=1, leave=0)
     if len(np.unique(part.y[held])) < len(np.unique(part.y)) or len(np.unique(part.y[~held])) < len(np.unique(part.y)):
-        fewest = int(np.bincount(part.y).min())
+        _, fewest = rarest(part.y)
         raise InputError(
             f"{name} is {share!r} and a class has too few rows (or groups) to be on both sides ({fewest} in a training"
             " part): use " + ("another search" if name.startswith("search") else "held_out=0")
@@ -178,7 +178,7 @@ def _oversampled(
     except InputError:
         raise
     except ValueError as error:
-        smallest = int(np.bincount(y).min())
+        _, smallest = rarest(y)
         raise InputError(
             f"{type(sampler).__name__} failed on a training part whose rarest class has {smallest} rows: {error}"
         ) from error

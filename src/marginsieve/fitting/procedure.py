@@ -18,11 +18,11 @@ from .ensemble import OVERLAP, agreed, members
 from .held_out import HeldOut, choose_size, hold_out, inner_folds, listed_folds, lists_rows, rarest_class, size_grid
 from .memory import refuse_too_large
 from .near_duplicates import Group, near_duplicates
-from .part import Encoded, Part, choose_rows, with_rest
 from .preparation import prepare, varying
 from .settings import Plan, Settings, check_seed, make_plan, size_choice, threshold_rule
 from .threshold import balanced_threshold, cost_threshold, fit_sigmoid
 from .training import Model, Searched, fit_model, search_once
+from .training_rows import Encoded, Part, choose_rows, with_rest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,7 +147,7 @@ def fit_encoded(
     names = np.array(encoded.schema.names, dtype=object)
     constant = tuple(names[~varying(rows.chosen.table.Z)].tolist())
     duplicates = tuple(tuple(names[group]) for group in equal_columns(rows.chosen.table.Z))
-    remarks = notes.of_table(plan, encoded.schema.names, constant, rows.chosen)
+    remarks = notes.table_notes(plan, encoded.schema.names, constant, rows.chosen)
     searched = search_once(plan, rows.chosen, rng)
     fitted = _decided(settings, plan, encoded, rows, searched, remarks, rng, allowed)
     index = resampling.sample_index(encoded.names, len(encoded.target.codes))[fitted.rows]
@@ -232,7 +232,7 @@ def _decided(
         size = _within(sizes, size, path.order, allowed) if choice.rule and allowed is not None else size
     model = fit_model(plan, searched, size)
     fitted = Fitted(plan, encoded.schema, encoded.target.classes, model, replace(path, n_selected=len(model.features)))
-    remarks += notes.of_model(settings, fitted, rows.chosen)
+    remarks += notes.model_notes(settings, fitted, rows.chosen)
     cut, sigmoid = _threshold_and_sigmoid(settings, plan, part, held, size, threshold, fitted.sign)
     return replace(
         fitted,

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 
-from ..algebra import ColumnView
+from ..algebra import ColumnView, as_columns
 from ..contracts import Array, FitsBudget, IntArray, Matrix, is_sparse
 from ..machines import CSVC, RampSVC
 from ..outcomes import left_out
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .part import Part
 from .preparation import prepare, varying
 from .settings import Plan
 from .training import Model
+from .training_rows import Part
 
 LEFT_OUT = 0.3  # share of each class that a fit does not see
 CLIPPED = 2.0  # a decision value counts up to so much
@@ -77,7 +77,7 @@ def _once(
     with one_thread():
         ready = prepare(plan, seen, rng)
         problem = ready.problem
-        view: ColumnView = problem.view()
+        view = as_columns(problem.view())
         X = view.rows(ready.rows(part.table.Z[rows]))
         trained = view.X if dense and problem.table.shape[0] < X.shape[1] else None
         for k in range(len(labels)):

@@ -8,15 +8,31 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..contracts import Criterion, Filter, FixesSize, Kernel, Machine, ReadsColumns, Sampler, Search, StopInfo
+from ..contracts import (
+    Criterion,
+    CriterionLike,
+    Filter,
+    FixesSize,
+    Kernel,
+    KernelLike,
+    Machine,
+    MachineLike,
+    PrefilterLike,
+    ReadsColumns,
+    Sampler,
+    SamplerLike,
+    Search,
+    SearchLike,
+    StopInfo,
+)
 from ..criteria import FILTERS
 from ..data.table import Schema
 from ..errors import InputError, cost_number, listing, positive_number, shown_value, truth_value, whole_number
 from ..outcomes import Classes, Target, positive_code
 from ..problem import is_filter
 from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
-from .part import Part
 from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
+from .training_rows import Part
 
 SIZE_RULES = ("auto", "best")
 
@@ -24,14 +40,14 @@ SIZE_RULES = ("auto", "best")
 class Settings(Protocol):
     """The parameters of a selector, as `marginsieve.SVMSelector` describes them."""
 
-    kernel: Any
-    machine: Any
-    criterion: Any
-    search: Any
+    kernel: KernelLike
+    machine: MachineLike
+    criterion: CriterionLike
+    search: SearchLike
     n_features_to_select: int | float | str | None
     standardize: bool
-    prefilter: tuple[Any, int] | None
-    sampler: Any
+    prefilter: PrefilterLike
+    sampler: SamplerLike
     ensemble: int | None
     keep: Sequence[Any] | None
     class_weight: Mapping[Any, float] | str | None
@@ -114,7 +130,7 @@ def check_settings(settings: Settings) -> None:
     truth_value("selector", "standardize", settings.standardize)
     truth_value("selector", "probability", settings.probability)
     check_seed(settings.random_state)
-    check_jobs(settings.n_jobs)
+    check_n_jobs(settings.n_jobs)
     if isinstance(settings.cv, (bool, float, str)) or (isinstance(settings.cv, (int, np.integer)) and settings.cv < 2):
         raise InputError(
             f"cv is {settings.cv!r}; it must be a whole number of 2 or more, or a splitter of scikit-learn"
@@ -137,7 +153,7 @@ def check_seed(random_state: Any) -> None:
         )
 
 
-def check_jobs(n_jobs: Any) -> None:
+def check_n_jobs(n_jobs: Any) -> None:
     """Refuse what is no number of workers."""
     whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool) and n_jobs != 0
     if not (n_jobs is None or whole):
@@ -155,10 +171,9 @@ def check_class_weight(weight: Any) -> None:
         cost_number("selector", f"class_weight of {shown_value(label)}", value)
 
 
-def read_prefilter(prefilter: Any) -> tuple[Filter, int]:
+def read_prefilter(prefilter: PrefilterLike) -> tuple[Filter, int]:
     """The filter and how many columns it leaves; refuses what is no filter or no count."""
-    pair = isinstance(prefilter, (tuple, list)) and len(prefilter) == 2
-    name, count = prefilter if pair else (None, 0)
+    name, count = prefilter if isinstance(prefilter, (tuple, list)) and len(prefilter) == 2 else (None, 0)
     whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool) and count >= 1
     known = not isinstance(name, str) or name.replace("-", "_") in FILTERS
     score = criterion_of(name) if whole and known else None

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..errors import InputError, positive_number, whole_number
+from ..outcomes import rarest
 
 
 class Smote(BaseEstimator):
@@ -36,17 +37,16 @@ class Smote(BaseEstimator):
         if self.percent is not None:
             positive_number("sampler", "percent", self.percent)
         whole_number("sampler", "k_neighbors", self.k_neighbors)
-        labels, counts = np.unique(y, return_counts=True)
-        rarest = int(counts.argmin())
-        count = int(counts[rarest])
+        labels, codes = np.unique(y, return_inverse=True)
+        code, count = rarest(codes)
         if count < 2:
             raise InputError(
-                f"SMOTE interpolates between rows of the rarest class {labels[rarest]!s}, which has {count} in a "
+                f"SMOTE interpolates between rows of the rarest class {labels[code]!s}, which has {count} in a "
                 "training part: it needs 2 or more"
             )
         strategy: Any = "not majority"
         if self.percent is not None:
-            strategy = {labels[rarest]: count + round(self.percent / 100.0 * count)}
+            strategy = {labels[code]: count + round(self.percent / 100.0 * count)}
         smote = SMOTE(sampling_strategy=strategy, k_neighbors=self.neighbors(count), random_state=self.random_state)
         return smote.fit_resample(X, y)  # type: ignore[no-any-return]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -22,13 +21,14 @@ from ..contracts import (
     Refines,
     Refits,
     Solution,
+    View,
     is_sparse,
 )
 from ..errors import InputError
 from ..problem import Problem
-from .part import Part
 from .preparation import Prepared, Scaling, prepare, with_validation
 from .settings import Plan
+from .training_rows import Part
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Model:
     machine: Machine
     features: IntArray
     scaling: Scaling | None
-    view: Any
+    view: View
     solutions: tuple[Solution, ...]
 
     def rows(self, Z: Matrix) -> Matrix:
@@ -91,7 +91,7 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     return Model(small.machine, ready.usable[local], scaling, view, solutions)
 
 
-def _refined(problem: Problem, view: Any, solutions: tuple[Solution, ...]) -> tuple[Solution, ...]:
+def _refined(problem: Problem, view: View, solutions: tuple[Solution, ...]) -> tuple[Solution, ...]:
     """The solutions of a model, which predicts from them, more tightly than those of a search."""
     machine = problem.machine
     if not isinstance(machine, Refines):
@@ -112,7 +112,7 @@ def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -
     problem = searched.problem
     last = problem.with_machine(_final(plan))
     values: dict[int, Array] = {}
-    view: Any = None
+    view: View | None = None
     warm: tuple[Solution, ...] | None = None
     for size in sorted(sizes, reverse=True):
         local, weight = _subset(searched, size)
@@ -163,8 +163,8 @@ def _final(plan: Plan) -> Machine:
 def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     """The path over all features of the part; features that do not vary come last, in the order of the table."""
     ready = prepare(plan, part, rng)
-    judges = [one for one in (plan.search, plan.criterion) if isinstance(one, HoldsOut) and one.held_out_share]
-    judge: Any = judges[0] if judges else None
+    parts: tuple[object, ...] = plan.search, plan.criterion
+    judge = next((one for one in parts if isinstance(one, HoldsOut) and one.held_out_share), None)
     inner = ready if judge is None else with_validation(plan, part, judge.held_out_share, judge.held_out_name, rng)
     if plan.prefilter:
         inner, path = _prefiltered(plan, inner, rng)

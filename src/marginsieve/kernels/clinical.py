@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra import TentGram, tents
+from ..algebra import TentGram, tent_sums
 from ..contracts import KINDS, Array, IntArray, TableView, is_sparse
 from ..data.table import Schema, as_frame, column_names
 from ..errors import InputError, listing
@@ -102,7 +102,7 @@ def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = Non
            [0.  , 0.75, 1.  ]])
     """
     left, right = _coordinates(A, B, kinds, "the clinical kernel")
-    return tents.weighted(left, np.full(len(right), 1.0 / len(right)), right)
+    return tent_sums.weighted(left, np.full(len(right), 1.0 / len(right)), right)
 
 
 def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:
@@ -146,7 +146,7 @@ def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None
            [1.414, 0.5  , 0.   ]])
     """
     left, right = _coordinates(A, B, kinds, "the HEOM distance")
-    return np.sqrt(tents.squares(left, right))
+    return np.sqrt(tent_sums.squares(left, right))
 
 
 def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> tuple[Array, Array]:
@@ -170,7 +170,7 @@ def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> 
         names = [name for name, gone in zip(columns.names, empty, strict=True) if gone]
         warnings.warn(f"no cell of {listing(names)} is observed: left out of {what}", UserWarning, stacklevel=3)
     kept = np.flatnonzero(~empty)
-    training = tents.Tents.of(Z[:, kept], [columns.kind[j] for j in kept])
+    training = tent_sums.Tents.of(Z[:, kept], [columns.kind[j] for j in kept])
     if B is None:
         return training.U, training.U
     rows = columns.encode(A)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..contracts import Array, Machine, Solution
+from ..contracts import Array, Machine, Solution, View
 
 
 class OneByOneMixin:
     """Leaves each sample out in its turn."""
 
-    def loo(self: Machine, solution: Solution, view: Any, y: Array, cost: Array) -> Array:
+    def loo(self: Machine, solution: Solution, view: View, y: Array, cost: Array) -> Array:
         """Each sample's decision value under the machine trained without it, by warm starts.
 
         The only member of its class leaves a one-class problem behind: its value is -y, the vote of the other class.

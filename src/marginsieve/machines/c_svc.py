@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Gram, Matrix, ProblemView, Solution
+from ..contracts import Array, Gram, Matrix, ProblemView, Solution, View, as_gram
 from ..errors import InputError, cost_number, positive_number
 from ..solvers import smo as _smo
 
@@ -52,22 +52,25 @@ class CSVC(BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
+        gram = as_gram(view)
         start = np.zeros(len(y)) if warm is None else warm.coef
         return self.on(gram.matrix(), y, cost, start)
 
-    def refined(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Solution:
+    def refined(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
-        tight = CSVC(self.C, FINER * self.tol, self.max_iter).solve(gram, y, cost, solution)
+        tight = CSVC(self.C, FINER * self.tol, self.max_iter).solve(view, y, cost, solution)
         return replace(tight, converged=tight.residual <= self.tol)
 
-    def decision(self, solution: Solution, gram: Gram, Z: Matrix) -> Array:
+    def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
         """f at the rows of Z."""
+        gram = as_gram(view)
         return gram.apply(solution.coef, Z) + solution.intercept
 
-    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
+    def loo(self, solution: Solution, view: View, y: Array, cost: Array) -> Array:
         """Each sample's decision value under the machine trained without it."""
+        gram = as_gram(view)
         return self.loo_on(gram.matrix(), solution, y, cost)
 
     def loo_on(

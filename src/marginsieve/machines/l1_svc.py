@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra import ColumnView
-from ..contracts import Array, Matrix, Solution
+from ..algebra import as_columns
+from ..contracts import Array, Matrix, Solution, View
 from ..errors import InputError, cost_number, positive_number, whole_number
 from ..solvers import squared_hinge as _l1
 from ._leave_one_out import OneByOneMixin
@@ -56,9 +56,10 @@ class L1SVC(OneByOneMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
-        factor, columns, start = np.sqrt(view.weight), view.by_rows, None
+        live = as_columns(view)
+        factor, columns, start = np.sqrt(live.weight), live.by_rows, None
         if warm is None and not np.isfinite(columns.sum()):
             raise InputError("the table holds values that are not finite or too large: use standardize=True")
         if warm is not None and warm.weights is not None:
@@ -68,22 +69,25 @@ class L1SVC(OneByOneMixin, BaseEstimator):
         objective = _l1.objective(w, f, y, self.C * cost)
         return Solution(c, b, objective, violation, slack, violation <= self.tol, weights=factor * w)
 
-    def refined(self, solution: Solution, view: ColumnView, y: Array, cost: Array) -> Solution:
+    def refined(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
         tight = L1SVC(self.C, FINER * self.tol, self.max_iter).solve(view, y, cost, solution)
         return replace(tight, converged=tight.residual <= self.tol)
 
-    def decision(self, solution: Solution, view: ColumnView, Z: Matrix) -> Array:
+    def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
         """f at the rows of Z."""
-        return np.asarray(Z[:, view.features] @ solution.weights + solution.intercept)
+        columns = as_columns(view)
+        return np.asarray(Z[:, columns.features] @ solution.weights + solution.intercept)
 
-    def first(self, view: ColumnView, y: Array, cost: Array) -> float:
+    def first(self, view: View, y: Array, cost: Array) -> float:
         """The C above which some weight differs from 0."""
-        return _l1.first(view.by_rows, np.sqrt(view.weight), y, cost)
+        columns = as_columns(view)
+        return _l1.first(columns.by_rows, np.sqrt(columns.weight), y, cost)
 
-    def pull(self, solution: Solution, view: ColumnView) -> Array:
+    def pull(self, solution: Solution, view: View) -> Array:
         """(p,) the gradient at zero weight, in units of the penalty's: at most 1 where a feature has no weight."""
-        return np.asarray(np.abs(np.sqrt(view.weight) * np.asarray(view.by_rows @ solution.coef)))
+        columns = as_columns(view)
+        return np.asarray(np.abs(np.sqrt(columns.weight) * np.asarray(columns.by_rows @ solution.coef)))
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""

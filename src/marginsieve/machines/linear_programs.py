@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra import ColumnView
-from ..contracts import Array, Matrix, Solution
+from ..algebra import ColumnView, as_columns
+from ..contracts import Array, Matrix, Solution, View
 from ..errors import cost_number, positive_number, whole_number
 from ..solvers import hinge_program as _hinge
 from ..solvers import ramp_descent as _ramp
@@ -29,18 +29,21 @@ class LinearProgramMixin(OneByOneMixin):
 
     C: float
 
-    def decision(self, solution: Solution, view: ColumnView, Z: Matrix) -> Array:
+    def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
         """f at the rows of Z."""
-        return np.asarray(view.rows(Z) @ solution.expanded + solution.intercept)
+        columns = as_columns(view)
+        return np.asarray(columns.rows(Z) @ solution.expanded + solution.intercept)
 
-    def first(self, view: ColumnView, y: Array, cost: Array) -> float:
+    def first(self, view: View, y: Array, cost: Array) -> float:
         """The C above which some weight differs from 0."""
-        pull = _hinge.least_pull(_hinge.HingeData(view.X, y, cost))
+        columns = as_columns(view)
+        pull = _hinge.least_pull(_hinge.HingeData(columns.X, y, cost))
         return 1.0 / pull if pull * HIGHEST > 1.0 else float("inf")
 
-    def pull(self, solution: Solution, view: ColumnView) -> Array:
+    def pull(self, solution: Solution, view: View) -> Array:
         """(p,) the gradient at zero weight, in units of the penalty's: at most 1 where a feature has no weight."""
-        return view.by_feature(np.abs(np.asarray(solution.coef @ view.X)))
+        columns = as_columns(view)
+        return columns.by_feature(np.abs(np.asarray(solution.coef @ columns.X)))
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
@@ -79,13 +82,14 @@ class HingeSVC(LinearProgramMixin, BaseEstimator):
     def __init__(self, C: float = 1.0) -> None:
         self.C = C
 
-    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the columns; y (m,) in {-1, +1}, cost (m,)."""
-        data = _hinge.HingeData(view.X, y, self.C * cost)
+        columns = as_columns(view)
+        data = _hinge.HingeData(columns.X, y, self.C * cost)
         near = None
-        if warm is not None and warm.expanded is not None and len(warm.expanded) == len(view.owner):
+        if warm is not None and warm.expanded is not None and len(warm.expanded) == len(columns.owner):
             near = warm.expanded, warm.coef
-        return _solution(data, view, _hinge.solve(data, near))
+        return _solution(data, columns, _hinge.solve(data, near))
 
 
 class RampSVC(LinearProgramMixin, BaseEstimator):
@@ -123,13 +127,14 @@ class RampSVC(LinearProgramMixin, BaseEstimator):
     def __init__(self, C: float = 1.0) -> None:
         self.C = C
 
-    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
         """A local optimum on the columns; y (m,) in {-1, +1}, cost (m,)."""
-        data = _hinge.HingeData(view.X, y, self.C * cost)
-        features = len(view.features)
-        point = _ramp.everywhere(_ramp.Ramp(data, view.owner, np.ones(features), float(features)))
+        columns = as_columns(view)
+        data = _hinge.HingeData(columns.X, y, self.C * cost)
+        features = len(columns.features)
+        point = _ramp.everywhere(_ramp.Ramp(data, columns.owner, np.ones(features), float(features)))
         fit = _hinge.Fit(point.columns, point.w, point.b, point.alpha, point.F)
-        return replace(_solution(data, view, fit), objective=point.F, residual=0.0, converged=True, **GUESSED)
+        return replace(_solution(data, columns, fit), objective=point.F, residual=0.0, converged=True, **GUESSED)
 
 
 class ConcaveSVC(LinearProgramMixin, BaseEstimator):
@@ -170,10 +175,11 @@ class ConcaveSVC(LinearProgramMixin, BaseEstimator):
         self.beta = beta
         self.max_iter = max_iter
 
-    def solve(self, view: ColumnView, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
         """A local optimum on the columns; `residual` is the last fall of the objective, of its size."""
-        data = _hinge.HingeData(view.X, y, self.C * cost)
-        weight, best, value, fall, steps = np.zeros(len(view.owner)), None, np.inf, np.inf, 0
+        columns = as_columns(view)
+        data = _hinge.HingeData(columns.X, y, self.C * cost)
+        weight, best, value, fall, steps = np.zeros(len(columns.owner)), None, np.inf, np.inf, 0
         program = _hinge.begin(data, self.beta * np.ones(len(weight)))
         while steps < self.max_iter:
             steps += 1
@@ -187,7 +193,7 @@ class ConcaveSVC(LinearProgramMixin, BaseEstimator):
             weight[fit.columns] = np.abs(fit.w)
             program.reprice(self.beta * np.exp(-self.beta * weight))
         assert best is not None
-        solution, done = _solution(data, view, best), bool(fall <= FALL)
+        solution, done = _solution(data, columns, best), bool(fall <= FALL)
         return replace(
             solution, objective=value, residual=max(float(fall), 0.0), converged=done, iterations=steps, **GUESSED
         )

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Gram, Matrix, Solution
+from ..contracts import Array, Gram, Matrix, Solution, View, as_gram
 from ..errors import InputError, cost_number, positive_number, whole_number
 from ..solvers import kernel_weights as _mkl
 from ..solvers import smo as _smo
@@ -53,8 +53,9 @@ class MKL(OneByOneMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum over the gram's features; y (m,) in {-1, +1}, cost (m,)."""
+        gram = as_gram(view)
         mu, c = None, np.zeros(len(y))
         if warm is not None and warm.scale is not None:
             c, before = warm.coef, warm.scale[gram.features] ** 2
@@ -71,8 +72,9 @@ class MKL(OneByOneMixin, BaseEstimator):
         done = answer.gap <= self.tol
         return Solution(at.c, at.b, at.J, answer.gap, at.slack, done, scale=scale, iterations=answer.machines)
 
-    def decision(self, solution: Solution, gram: Gram, Z: Matrix) -> Array:
+    def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
         """f at the rows of Z."""
+        gram = as_gram(view)
         live = mixed(gram, self.learned_weights(solution, gram))
         return live.apply(solution.coef, Z) + solution.intercept
 

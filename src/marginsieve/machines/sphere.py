@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Gram, Matrix, ProblemView, Solution, is_sparse
+from ..contracts import Array, Gram, Matrix, ProblemView, Solution, View, as_gram, is_sparse
 from ..errors import InputError, positive_number
 from ..solvers import smo as _smo
 
@@ -59,19 +59,22 @@ class Sphere(BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(self, gram: Gram, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's kernel matrix; y (m,), cost (m,)."""
+        gram = as_gram(view)
         return self._solve(gram.matrix(), y, cost, None if warm is None else warm.coef / -2.0)
 
-    def decision(self, solution: Solution, gram: Gram, Z: Matrix) -> Array:
+    def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
         """f at the rows of Z."""
+        gram = as_gram(view)
         return gram.apply(solution.coef, Z) + solution.diagonal * gram.diagonal(Z) + solution.intercept
 
-    def loo(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
+    def loo(self, solution: Solution, view: View, y: Array, cost: Array) -> Array:
         """Each sample's decision value under the sphere fitted without it, by warm starts.
 
         The only target leaves nothing to describe: its value is +1, outside.
         """
+        gram = as_gram(view)
         K, out = gram.matrix(), np.ones(len(y))
         for i in range(len(y)):
             rest = cost.copy()

@@ -10,7 +10,7 @@ from ..contracts import BoolArray, IntArray
 Splits = list[tuple[IntArray, IntArray]]
 
 
-def stratified_folds(codes: IntArray, groups: IntArray | None, folds: int, random_state: int) -> Splits:
+def stratified_folds(codes: IntArray, groups: IntArray | None, n_splits: int, random_state: int) -> Splits:
     """Folds stratified by class, with the rows of a group in the same fold.
 
     Parameters
@@ -19,7 +19,7 @@ def stratified_folds(codes: IntArray, groups: IntArray | None, folds: int, rando
         Class of each row.
     groups : array of int of shape (m,) or None
         Group of each row.
-    folds : int
+    n_splits : int
         Number of folds.
     random_state : int
         Seed of the shuffling.
@@ -38,7 +38,7 @@ def stratified_folds(codes: IntArray, groups: IntArray | None, folds: int, rando
     [[1, 1], [1, 1]]
     """
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    splitter = kind(folds, shuffle=True, random_state=random_state)
+    splitter = kind(n_splits, shuffle=True, random_state=random_state)
     return list(splitter.split(np.zeros(len(codes)), codes, groups))
 
 
@@ -69,6 +69,35 @@ def units_per_class(codes: IntArray, groups: IntArray | None = None, classes: in
     units = np.arange(len(codes)) if groups is None else groups
     known = np.unique(codes) if classes is None else range(classes)
     return [len(np.unique(units[codes == code])) for code in known]
+
+
+def rarest(codes: IntArray, groups: IntArray | None = None, classes: int | None = None) -> tuple[int, int]:
+    """The rarest class, and how many samples (or groups) it has.
+
+    Parameters
+    ----------
+    codes : array of int of shape (m,)
+        Class of each row.
+    groups : array of int of shape (m,) or None, default=None
+        Group of each row.
+    classes : int or None, default=None
+        Number of classes; None is one more than the largest code.
+
+    Returns
+    -------
+    tuple of int
+        Its code, and the number of its samples or groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import rarest
+    >>> rarest(np.array([0, 1, 0, 1, 1]))
+    (0, 2)
+    """
+    units = units_per_class(codes, groups, int(codes.max()) + 1 if classes is None else classes)
+    code = int(np.argmin(units))
+    return code, int(units[code])
 
 
 def unit_name(groups: IntArray | None) -> str:

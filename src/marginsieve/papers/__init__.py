@@ -1,5 +1,5 @@
 """`reproduce`: the five papers' protocols, printed figures and data. Nothing but the command imports it."""
 
-from . import problems, protocols_printed
+from . import named_problems, protocols_printed
 
-__all__ = ["problems", "protocols_printed"]
+__all__ = ["named_problems", "protocols_printed"]

@@ -13,7 +13,7 @@ from .. import recipes
 from ..data.table import filled_with_means
 from ..study.engine import run_suite
 from ..study.suite import Suite
-from . import problems
+from . import named_problems
 from .drawings import convergence, two_scales
 
 PROTOCOL = {"name": "nested", "folds": 10, "repeats": 1, "settings": {"threshold": "margin"}}
@@ -72,7 +72,7 @@ class ConvergenceStudy:
         lines += ["| data set | moves | came to rest | features | at the cap |", "|---|---|---|---|---|"]
         moved = {}
         for name in self.data:
-            data = problems.load(name)
+            data = named_problems.load(name)
             selector = recipes.get(self.recipe)(**self.settings, threshold="margin", class_weight="balanced")
             cells = data.X.to_numpy(dtype=float)
             stop = selector.fit(filled_with_means(cells, cells), data.y).path_.stop

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..contracts import IntArray
 from ..errors import InputError
-from ..fitting.part import Encoded
 from ..fitting.procedure import fit_encoded
+from ..fitting.training_rows import Encoded
 from ..recipes import svm_l1
 from ..study.protocols import Protocol, register_protocol
 

@@ -17,7 +17,7 @@ from ..study.results import OWN, SuiteResult
 from ..study.statistics import Comparison, compare
 from ..study.store import FILE
 from ..study.suite import Suite
-from . import problems
+from . import named_problems
 from .catalogue import paper_of
 from .drawings import curves
 from .markdown import grid
@@ -47,7 +47,7 @@ def reproduce(
     if resume and not any(out.glob(f"*/{FILE}")):
         raise InputError(f"there is nothing to resume in {out}")
     needed = [name for job in paper.jobs for name in (job.quick if quick else job.data)]
-    if not problems.present(needed):
+    if not named_problems.present(needed):
         raise InputError(
             f"none of the data sets of {name} is here: --data or MARGINSIEVE_DATA names their folder, docs/data.md "
             "says where they come from"
@@ -57,7 +57,7 @@ def reproduce(
     finished: dict[str, SuiteResult] = {}
     sections, ours = [], []
     for job in paper.jobs:
-        names = problems.present(job.quick if quick else job.data)
+        names = named_problems.present(job.quick if quick else job.data)
         answers, studies = [], {}
         for tuning in ("paper", "nested") if job.nested else ("paper",):
             suite = _suite(following(job, finished, paper.jobs), names, tuning, quick)
@@ -80,7 +80,7 @@ def reproduce(
         ours.append(table.assign(job=job.name))
         sections.append(_section(job, table, studies, printed, out))
     for part in paper.studies:
-        if problems.present(part.data) and not (quick and getattr(part, "long", False)):
+        if named_problems.present(part.data) and not (quick and getattr(part, "long", False)):
             watch = None if progress is None else partial(progress, part.name)
             sections.append("\n".join(part.run(out, n_jobs, fresh, watch)))
     report = out / "report.md"
@@ -163,8 +163,8 @@ def _beside(job: Job, printed: pd.DataFrame, answers: list[pd.DataFrame]) -> pd.
     theirs = printed[printed["table"].isin(job.tables) & printed["quantity"].isin(list(job.quantities))]
     theirs = theirs[theirs["method"].isin(list(job.methods)) & theirs["note"].str.contains(job.note, regex=False)]
     theirs = theirs[theirs["size"] == job.size] if job.size else theirs
-    wanted_rows = theirs["dataset"].isin(job.data) | ~theirs["dataset"].isin(problems.names())
-    theirs, keys = theirs[wanted_rows], ["dataset", "method", "quantity"]
+    of_job = theirs["dataset"].isin(job.data) | ~theirs["dataset"].isin(named_problems.names())
+    theirs, keys = theirs[of_job], ["dataset", "method", "quantity"]
     means = theirs[theirs["dataset"] != ""].groupby(keys, sort=False)["value"].mean()
     table = means.reset_index().rename(columns={"value": "printed"})
     for frame in answers:
@@ -361,8 +361,8 @@ def _properties(paper: Paper, out: Path) -> list[str]:
     printed = paper.printed()
     theirs = printed[(printed["table"] == "1") & (printed["quantity"] == "gfr")].set_index("dataset")["value"]
     rows = []
-    for name in problems.present([name for name in theirs.index if name in problems.names()]):
-        data = problems.load(name)
+    for name in named_problems.present([name for name in theirs.index if name in named_problems.names()]):
+        data = named_problems.load(name)
         rows.append({"dataset": name, **describe(data.X, data.y).to_dict(), "gfr_printed": theirs[name]})
     if not rows:
         return []

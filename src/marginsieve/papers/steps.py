@@ -17,7 +17,7 @@ from ..fitting.procedure import plan_of
 from ..problem import Problem
 from ..searches.scaling_objective import Objective
 from ..searches.scaling_updates import QuasiNewton
-from . import problems
+from . import named_problems
 from .markdown import number
 from .paper import printed_figures
 
@@ -72,7 +72,7 @@ class StepTimes:
         printed = printed_figures(self.paper)
         printed = printed[printed["quantity"].isin(["seconds_per_step", "seconds_training"])]
         known = printed.set_index(["dataset", "method"])["value"].to_dict()
-        ours = {name: self._measure(name) for name in problems.present(self.data)}
+        ours = {name: self._measure(name) for name in named_problems.present(self.data)}
         rows = [
             {"dataset": name, "method": method, "printed": known.get((name, method)), "ours": value}
             for name, times in ours.items()
@@ -96,7 +96,7 @@ class StepTimes:
 
     def _measure(self, name: str) -> dict[str, float]:
         """Mean seconds of a step of each method on one data set."""
-        data = problems.load(name)
+        data = named_problems.load(name)
         X, out = data.X.to_numpy(dtype=np.float64), {}
         for method, (recipe, settings, make) in STEPS.items():
             times = []

@@ -18,7 +18,7 @@ from ..study.statistics import wilcoxon_p
 from ..study.store import FILE
 from ..study.suite import Suite
 from ..study.units import UnitTable
-from . import problems
+from . import named_problems
 from .markdown import grid
 from .paper import Claim, Job, Paper
 from .symon_parts import (
@@ -210,7 +210,7 @@ def _plainly(changes: Sequence[tuple[float, float, float]]) -> str:
 def _training(out: Path, frame: pd.DataFrame) -> list[str]:
     """Table 7: G-mean on the training rows, of the first split at a fifth of the features."""
     rows = {}
-    for name in problems.present(tuple(frame["data"].unique())):
+    for name in named_problems.present(tuple(frame["data"].unique())):
         data = Suite.read({"protocol": SPLITS, "data": [{"name": name}], "method": [{"name": "su"}]}).tables()[0]
         rows[name] = {
             label: _on_training_rows(recipes.get(recipe)(**settings), data)

@@ -18,7 +18,7 @@ from ..fitting.procedure import plan_of
 from ..problem import is_filter
 from ..study.engine import run_suite
 from ..study.suite import Suite
-from . import problems
+from . import named_problems
 from .markdown import grid, number
 from .paper import printed_figures
 
@@ -60,7 +60,10 @@ class SettingsStudy:
     def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
         methods = [{"name": self.recipe, "label": label, **settings} for label, settings in self.variants.items()]
-        protocol, data = {**SPLITS, "repeats": self.repeats}, [{"name": name} for name in problems.present(self.data)]
+        protocol, data = (
+            {**SPLITS, "repeats": self.repeats},
+            [{"name": name} for name in named_problems.present(self.data)],
+        )
         suite = Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
         frame = run_suite(suite, out / self.name, n_jobs=n_jobs, fresh=fresh, progress=progress).to_pandas()
         return _settings_table(self.name, self.text, frame, list(self.variants), out)
@@ -101,7 +104,9 @@ class Imbalance:
         methods += [{"name": name, "label": name, "n_features_to_select": d} for name in self.methods]
         folder = out / self.name
         folder.mkdir(parents=True, exist_ok=True)
-        entries = [self._thinned(name, rate, folder) for name in problems.present(self.data) for rate in self.rates]
+        entries = [
+            self._thinned(name, rate, folder) for name in named_problems.present(self.data) for rate in self.rates
+        ]
         data = [entry for entry in entries if entry is not None]
         protocol = {**SPLITS, "repeats": self.repeats}
         suite = Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
@@ -118,7 +123,7 @@ class Imbalance:
 
     def _thinned(self, name: str, rate: float, folder: Path) -> dict[str, Any] | None:
         """The table with a random part of its rarer class, as a file; None where there is not enough of it."""
-        data, file = problems.load(name), folder / f"{name}@{rate:g}.parquet"
+        data, file = named_problems.load(name), folder / f"{name}@{rate:g}.parquet"
         y = np.asarray(data.y).astype(str)
         rare, rest = np.flatnonzero(y == str(data.positive)), np.flatnonzero(y != str(data.positive))
         count = round(rate * len(rest))
@@ -147,7 +152,7 @@ class Times:
         printed = printed_figures("symon")
         known = printed[printed["table"] == "8"].set_index(["dataset", "method", "quantity"])["value"].to_dict()
         rows = []
-        for name in (*problems.present(self.data), *self.generated):
+        for name in (*named_problems.present(self.data), *self.generated):
             X, y = _generated(*self.generated[name]) if name in self.generated else _loaded(name)
             for label, (recipe, settings) in methods_at(SHARES["F/5"]).items():
                 if label not in ("symon_r2", "symon_r3", "symon_r4"):
@@ -170,7 +175,7 @@ class Times:
 
 
 def _loaded(name: str) -> tuple[Any, Any]:
-    data = problems.load(name)
+    data = named_problems.load(name)
     return data.X.to_numpy(dtype=np.float64), data.y
 
 

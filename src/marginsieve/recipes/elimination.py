@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..contracts import CriterionLike, KernelLike, Machine, MachineLike
 from ..criteria import LearnedWeight, Loss, MarginChange
 from ..estimators import SVMSelector
 from ..fitting.parts import criterion_of, kernel_of, machine_of
@@ -15,7 +16,7 @@ from .registry import register
 
 @register("guyon2002", family="elimination", takes="numbers sparse", cost=(0.2, 0.8, 1.8), default_for={"numbers": 2})
 def svm_rfe(
-    kernel: Any = "linear", C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any
+    kernel: KernelLike = "linear", C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
     """Recursive elimination by the margin change of a support vector machine.
 
@@ -100,7 +101,11 @@ def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SV
 
 @register("paul", family="elimination", takes="numbers categories missing", cost=(0.7, 15.0, 9.6))
 def mkl_rfe(
-    kernel: Any = None, C: float = 1.0, step: float | int = 0.2, final: Any = "c_svc", **settings: Any
+    kernel: KernelLike | None = None,
+    C: float = 1.0,
+    step: float | int = 0.2,
+    final: MachineLike | None = "c_svc",
+    **settings: Any,
 ) -> SVMSelector:
     """Recursive elimination by the weights that multiple kernel learning gives the features' clinical kernels.
 
@@ -138,14 +143,14 @@ def mkl_rfe(
     True
     """
     kernel = Clinical() if kernel is None else kernel_of(kernel)
-    last = CSVC(C=C) if isinstance(final, str) and final == "c_svc" else final
+    last = None if final is None else CSVC(C=C) if final == "c_svc" else machine_of(final)
     last = None if last is None else machine_of(last)
     return _backward(kernel, MKL(C=C), LearnedWeight(), step, settings, last)
 
 
 @register("maldonado2014", family="elimination", takes="numbers sparse")
 def svm_bfe(
-    kernel: Any = "linear",
+    kernel: KernelLike = "linear",
     C: float = 1.0,
     loss: str = "balanced",
     costs: tuple[float, float] = (1.0, 1.0),
@@ -201,7 +206,7 @@ def svm_bfe(
 
 @register("jeong2012", family="elimination")
 def svdd_rfe(
-    kernel: Any = "gaussian",
+    kernel: KernelLike = "gaussian",
     r: float = 0.1,
     r_out: float = 0.1,
     criterion: str = "radius",
@@ -254,7 +259,12 @@ def svdd_rfe(
 
 
 def _backward(
-    kernel: Any, machine: Any, criterion: Any, step: float | int, settings: dict[str, Any], final: Any = None
+    kernel: KernelLike,
+    machine: MachineLike,
+    criterion: CriterionLike,
+    step: float | int,
+    settings: dict[str, Any],
+    final: Machine | None = None,
 ) -> SVMSelector:
     search = Backward(step=step, final=final)
     return SVMSelector(kernel=kernel_of(kernel), machine=machine, criterion=criterion, search=search, **settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import criteria
+from ..contracts import CriterionLike, KernelLike, MachineLike
 from ..estimators import SVMSelector
 from ..fitting.parts import criterion_of, kernel_of, machine_of
 from ..fitting.smote import Smote
@@ -16,7 +17,11 @@ from .registry import register
 
 @register("maldonado2018", family="filter", takes="numbers sparse", cost=(0.2, 0.7, 1.3))
 def fisher(
-    kernel: Any = "linear", C: float = 1.0, machine: Any = None, standardize: bool = True, **settings: Any
+    kernel: KernelLike = "linear",
+    C: float = 1.0,
+    machine: MachineLike | None = None,
+    standardize: bool = True,
+    **settings: Any,
 ) -> SVMSelector:
     """The best features by the Fisher score, then a support vector machine (or another machine) on them.
 
@@ -64,7 +69,7 @@ def fisher(
     default_for={"numbers": 1, "rare class": 1},
 )
 def stable_fisher(
-    kernel: Any = "linear", C: float = 1.0, ensemble: int | None = 30, standardize: bool = True, **settings: Any
+    kernel: KernelLike = "linear", C: float = 1.0, ensemble: int | None = 30, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
     """The Fisher score with shrunken variances, its ranking averaged over subsamples, then a support vector machine.
 
@@ -385,7 +390,13 @@ def smote_pca(explained: float = 0.95, C: float = 1.0, standardize: bool = True,
     return _filter(criteria.Principal(explained), C, standardize=standardize, **settings)
 
 
-def _filter(criterion: Any, C: float, kernel: Any = "linear", machine: Any = None, **settings: Any) -> SVMSelector:
+def _filter(
+    criterion: CriterionLike,
+    C: float,
+    kernel: KernelLike = "linear",
+    machine: MachineLike | None = None,
+    **settings: Any,
+) -> SVMSelector:
     """The best features by a filter, then a support vector machine, or another machine where one is given."""
     last = CSVC(C=C) if machine is None else machine_of(machine)
     return SVMSelector(kernel=kernel_of(kernel), machine=last, criterion=criterion, search=TopK(), **settings)
@@ -485,9 +496,9 @@ def symon(
     ripple: int = 1,
     pool: float | None = None,
     C: float = 1.0,
-    kernel: Any = "linear",
-    machine: Any = None,
-    criterion: Any = None,
+    kernel: KernelLike = "linear",
+    machine: MachineLike | None = None,
+    criterion: CriterionLike = None,
     cuts: str = "equal_frequency",
     bins: int = 5,
     standardize: bool = True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..contracts import KernelLike, MachineLike, SearchLike
 from ..estimators import SVMSelector
 from ..fitting.parts import kernel_of, machine_of
 from ..machines import L1SVC, ConcaveSVC, HingeSVC, RampSVC
@@ -19,10 +20,10 @@ from .registry import register
     default_for={"numbers": 3, "rare class": 2},
 )
 def l1_cssvm(
-    kernel: Any = "linear",
+    kernel: KernelLike = "linear",
     C: float = 1.0,
     points: int = 40,
-    final: Any = None,
+    final: MachineLike | None = None,
     stop: str = "ranking",
     standardize: bool = True,
     **settings: Any,
@@ -73,7 +74,7 @@ def l1_cssvm(
 def svm_l1(
     C: float = 1.0,
     points: int = 40,
-    final: Any = None,
+    final: MachineLike | None = None,
     stop: str = "ranking",
     standardize: bool = True,
     **settings: Any,
@@ -122,7 +123,7 @@ def fsv(
     C: float = 10.0,
     beta: float = 5.0,
     points: int = 40,
-    final: Any = None,
+    final: MachineLike | None = None,
     stop: str = "ranking",
     standardize: bool = True,
     **settings: Any,
@@ -172,7 +173,7 @@ def fsv(
 def ramp_svm(
     C: float = 1.0,
     points: int = 40,
-    final: Any = None,
+    final: MachineLike | None = None,
     stop: str = "ranking",
     standardize: bool = True,
     **settings: Any,
@@ -339,10 +340,10 @@ def ramp_fs(
     return _linear(RampSVC(C=C), search, threshold=threshold, standardize=standardize, **settings)
 
 
-def _learned(machine: Any, points: int, final: Any, stop: str, **settings: Any) -> SVMSelector:
+def _learned(machine: MachineLike, points: int, final: MachineLike | None, stop: str, **settings: Any) -> SVMSelector:
     final = None if final is None else machine_of(final)
     return _linear(machine, LearnedPath(points, final, stop), **settings)
 
 
-def _linear(machine: Any, search: Any, kernel: Any = "linear", **settings: Any) -> SVMSelector:
+def _linear(machine: MachineLike, search: SearchLike, kernel: KernelLike = "linear", **settings: Any) -> SVMSelector:
     return SVMSelector(kernel=kernel_of(kernel), machine=machine, criterion=None, search=search, **settings)

@@ -295,7 +295,7 @@ def reference_text(key: str) -> str:
 
 def _plain(text: str) -> str:
     """BibTeX's accents, braces and dashes as characters."""
-    text = _ACCENT.sub(lambda found: unicodedata.normalize("NFC", found[2] + _ACCENTS[found[1]]), text)
+    text = _ACCENT.sub(lambda match: unicodedata.normalize("NFC", match[2] + _ACCENTS[match[1]]), text)
     return re.sub(r"[{}\\]", "", text).replace("--", "-")
 
 

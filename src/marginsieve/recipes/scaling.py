@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from ..contracts import KernelLike, MachineLike
 from ..estimators import SVMSelector
 from ..fitting.parts import kernel_of
 from ..kernels import Linear
@@ -16,7 +17,7 @@ from .registry import register
 
 @register("maldonado2018", family="scaling")
 def kp_cssvm(
-    kernel: Any = "gaussian",
+    kernel: KernelLike = "gaussian",
     C: float = 1.0,
     C2: float = 1.0,
     class_weight: Any = "balanced",
@@ -65,7 +66,7 @@ def kp_cssvm(
 
 @register("maldonado2018", family="scaling")
 def kp_svdd(
-    kernel: Any = "gaussian",
+    kernel: KernelLike = "gaussian",
     r: float = 0.1,
     r_out: float = 0.1,
     C2: float = 1.0,
@@ -115,7 +116,7 @@ def kp_svdd(
 
 @register("maldonado2011", family="scaling")
 def kp_svm(
-    kernel: Any = "gaussian",
+    kernel: KernelLike = "gaussian",
     C: float = 1.0,
     C2: float = 1.0,
     update: str = "gradient",
@@ -165,14 +166,14 @@ def kp_svm(
     return _kp(kernel, CSVC(C=C), {"C2": C2, "update": update, "stop": stop}, {"standardize": standardize, **settings})
 
 
-def _kp(kernel: Any, machine: Any, search: dict[str, Any], settings: dict[str, Any]) -> SVMSelector:
+def _kp(kernel: KernelLike, machine: MachineLike, options: dict[str, Any], settings: dict[str, Any]) -> SVMSelector:
     """The settings that belong to the search go there, `width` to the kernel, the rest to the selector.
 
     "linear" divides by the number of live features here, so that C means the same while the factors' sum is kept.
     """
     known = PenalizedScaling().get_params()
-    search |= {name: settings.pop(name) for name in list(settings) if name in known}
+    options |= {name: settings.pop(name) for name in list(settings) if name in known}
     kernel = Linear(average=True) if isinstance(kernel, str) and kernel == "linear" else kernel_of(kernel)
     if "width" in settings:
         kernel = clone(kernel).set_params(width=settings.pop("width"))
-    return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=PenalizedScaling(**search), **settings)
+    return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=PenalizedScaling(**options), **settings)

@@ -1,5 +1,8 @@
 """Searches: how subsets are walked over; each returns a path with a full ranking."""
 
+from collections.abc import Callable
+
+from ..contracts import Search
 from .backward import Backward
 from .budget import Budget
 from .harmony import Harmony
@@ -8,7 +11,7 @@ from .merge import Merge
 from .penalized import PenalizedScaling
 from .top_k import TopK
 
-SEARCHES = {
+SEARCHES: dict[str, Callable[..., Search]] = {
     "backward": Backward,
     "budget": Budget,
     "harmony": Harmony,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..contracts import Array, Metric
 from ..errors import InputError, listing
+from ..outcomes.scores import area_and_gap
 from ..solvers.jit import jit
 
 NAMES = {"g_mean": "G-mean", "auc": "AUC", "balanced_accuracy": "balanced accuracy"}
@@ -83,17 +84,8 @@ def _measured(decision: Array, y: Array, weight: Array) -> tuple[Array, float, f
         right[side] += weight[i] if hit else 0.0
     auc, hinge = 0.0, 0.0
     for j in range(k):
-        order = np.argsort(decision[j])
-        won, below, positive, negative, start = 0.0, 0.0, 0.0, 0.0, 0
-        while start < m:
-            end, plus, minus = start, 0.0, 0.0
-            while end < m and decision[j, order[end]] == decision[j, order[start]]:
-                i = order[end]
-                plus += weight[i] if y[j, i] > 0.0 else 0.0
-                minus += 0.0 if y[j, i] > 0.0 else weight[i]
-                hinge += weight[i] * max(0.0, 1.0 - y[j, i] * decision[j, i])
-                end += 1
-            won += plus * (below + 0.5 * minus)
-            below, positive, negative, start = below + minus, positive + plus, negative + minus, end
-        auc += won / (positive * negative)
+        plus = np.where(y[j] > 0.0, weight, 0.0)
+        auc += area_and_gap(decision[j], np.argsort(decision[j]), plus, weight - plus)[0]
+        for i in range(m):
+            hinge += weight[i] * max(0.0, 1.0 - y[j, i] * decision[j, i])
     return right / whole, auc / k, hinge / (k * weight.sum())

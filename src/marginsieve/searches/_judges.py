@@ -13,6 +13,7 @@ import numpy as np
 
 from ..contracts import CATEGORICAL, Array, BoolArray, IntArray, TableView
 from ..data.table import column_of
+from ..outcomes.scores import balanced_accuracy
 from ..solvers.jit import jit
 
 
@@ -42,8 +43,7 @@ class FoldedRows:
         """Of the class with the largest score (m, classes); where several are, a row counts in part."""
         best = score >= score.max(axis=1, keepdims=True) - 1e-12
         right = best[np.arange(len(score)), self.codes] / best.sum(axis=1)
-        hits = np.bincount(self.codes, self.weight * right, minlength=self.classes)
-        return float(np.mean(hits / np.bincount(self.codes, self.weight, minlength=self.classes)))
+        return balanced_accuracy(right, self.codes, self.weight)
 
 
 class NaiveBayes:

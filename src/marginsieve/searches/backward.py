@@ -89,7 +89,7 @@ def check_step(step: Any) -> None:
         raise InputError(f"search: step is {step!r}; it must be a share in (0, 1) or a whole number of 1 or more")
 
 
-def check_final(final: Any) -> None:
+def check_final(final: Machine | None) -> None:
     """Refuse what is neither None nor a machine."""
     if final is not None and (isinstance(final, type) or not hasattr(final, "solve")):
         raise InputError(f"search: final is {final!r}; it must be None or a machine such as CSVC()")

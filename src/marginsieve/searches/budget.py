@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra import ColumnView
+from ..algebra import ColumnView, as_columns
 from ..contracts import Array, FitsBudget, IntArray, Path, ProblemView, Solution, Step, StopInfo, is_sparse
 from ..errors import InputError, SolverError, listing, positive_number, whole_number
 from ..problem import WorkDone
@@ -148,7 +148,7 @@ class Budget(BaseEstimator):
 
     def instance(self, problem: ProblemView) -> tuple[_ramp.Ramp, MergedRows, ColumnView]:
         """The program, the rows it was made of, and what its columns are."""
-        view: ColumnView = problem.view()
+        view = as_columns(problem.view())
         machine = problem.machine
         assert isinstance(machine, FitsBudget)
         cost, budget = self._costs(problem)
@@ -263,7 +263,7 @@ def _solution(
     status: str,
 ) -> Solution:
     """The point as a solution on the chosen features alone."""
-    small = problem.view(chosen)
+    small = as_columns(problem.view(chosen))
     weight = {view.key(int(k)): float(w) for k, w in zip(point.columns, point.w, strict=True)}
     expanded = np.array([weight.get(small.key(k), 0.0) for k in range(len(small.owner))])
     outside = 1.0 - rows.y * (rows.X[:, point.columns] @ point.w + point.b)

@@ -303,7 +303,7 @@ def _proved(ramp: Ramp, best: RampPoint, known: float, below: float, least_gap: 
 
 
 class Whole:
-    """The mixed-integer program: columns p (d), q (d), b, xi (m), z (free samples), v (n), whole unless told."""
+    """The mixed-integer program: columns p (d), q (d), b, xi (m), z (free samples), v (n), whole by default."""
 
     def __init__(self, ramp: Ramp, bounds: Bounds, whole_features: bool = True) -> None:
         X, y, top = ramp.data.X, ramp.data.y, ramp.data.top

@@ -190,9 +190,9 @@ class _Kernels:
         if ramp.ramp:
             self.state = self._after(point)
 
-    def _after(self, found: RampPoint) -> IntArray:
+    def _after(self, point: RampPoint) -> IntArray:
         """The samples' states after an answer."""
-        outside = self.ramp.data.outside(found.w, found.b, found.columns)
+        outside = self.ramp.data.outside(point.w, point.b, point.columns)
         state = self.state.copy()
         state[(self.state == IN) & (outside >= 1.0)] = DOUBTFUL
         state[(self.state == OUT) & (outside <= 1.0)] = DOUBTFUL

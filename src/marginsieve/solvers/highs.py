@@ -148,12 +148,12 @@ class Program:
             return
         pressed: list[KeyboardInterrupt] = []
 
-        def look(_kind: Any, _message: str, _out: Any, asked: Any, _user: Any) -> None:
+        def look(_kind: Any, _message: str, _out: Any, control: Any, _user: Any) -> None:
             try:  # a signal is delivered where Python runs, which is here
-                asked.user_interrupt = int(bool(pressed) or self.interrupted())
+                control.user_interrupt = int(bool(pressed) or self.interrupted())
             except KeyboardInterrupt as stop:
                 pressed.append(stop)
-                asked.user_interrupt = 1
+                control.user_interrupt = 1
 
         self._h.setCallback(look, None)
         self._h.startCallback(self._highspy.cb.HighsCallbackType.kCallbackMipInterrupt)

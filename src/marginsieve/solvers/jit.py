@@ -14,21 +14,21 @@ class _Loop:
 
     def __init__(self, function: Any) -> None:
         self.function = function
-        self.made: Any = None
+        self.machine_code: Any = None
 
     def compiled(self) -> Any:
         """numba's function; it takes this one's place in the module, and so do those that it calls."""
-        if self.made is None:
+        if self.machine_code is None:
             import numba
 
             known = self.function.__globals__
             for name in self.function.__code__.co_names:
                 if isinstance(known.get(name), _Loop):
                     known[name] = known[name].compiled()
-            self.made = numba.njit(cache=True, nogil=True)(self.function)
+            self.machine_code = numba.njit(cache=True, nogil=True)(self.function)
             if known.get(self.function.__name__) is self:
-                known[self.function.__name__] = self.made
-        return self.made
+                known[self.function.__name__] = self.machine_code
+        return self.machine_code
 
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled()(*arguments)

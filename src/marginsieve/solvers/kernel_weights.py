@@ -123,7 +123,7 @@ class Solved:
     machines: int
 
 
-class _Search:
+class _WeightSearch:
     """One problem, the points tried on it and the bound that they give."""
 
     def __init__(self, base: Base, y: Array, top: Array, tol: float, limit: int) -> None:
@@ -200,7 +200,7 @@ def solve(base: Base, y: Array, top: Array, mu: Array | None, c: Array, tol: flo
 
     `mu` (p,) is where to start, None at the features in which the class means are furthest apart.
     """
-    return _Search(base, y, top, tol, limit).run(mu, c)
+    return _WeightSearch(base, y, top, tol, limit).run(mu, c)
 
 
 def _first(base: Base, y: Array, top: Array) -> Array:

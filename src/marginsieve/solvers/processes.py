@@ -30,7 +30,7 @@ def die_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     else:  # pragma: no cover
         threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-    if os.getppid() != parent:  # it died before we asked to be told
+    if os.getppid() != parent:  # it died before the request took effect
         os._exit(1)
 
 

@@ -17,9 +17,9 @@ from joblib import delayed
 
 from ..contracts import IntArray
 from ..fitting.held_out import hold_out, inner_folds, size_grid
-from ..fitting.part import Part, choose_rows
 from ..fitting.settings import Plan
 from ..fitting.training import search_once
+from ..fitting.training_rows import Part, choose_rows
 from ..solvers.processes import parallel
 from .choosing import SHUFFLED_ROWS, Choice, is_cheap
 from .selection import StudyOptions

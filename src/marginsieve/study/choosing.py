@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .. import recipes
 from ..errors import InputError, many
-from ..fitting.part import MOST_ROWS
+from ..fitting.training_rows import MOST_ROWS
 from .units import ALL_FEATURES, Method
 
 FOLDS, REPEATS = 5, 3
@@ -109,7 +109,7 @@ def choose(
         names = tuple(dict.fromkeys(recipes.entry(name).name for name in given if name.strip()))
         if not names:
             raise InputError("methods is empty; it must be 'auto' or names that `marginsieve methods` lists")
-        why.append(f"{'method' if len(names) == 1 else 'methods'} as asked for")
+        why.append(f"{'method' if len(names) == 1 else 'methods'} as given")
     if max_samples is None and m > MOST_ROWS:
         max_samples = ROWS
         why.append(f"{m} rows: each fit is on every row of the rare class and a weighted sample, {ROWS} rows in all")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..contracts import Array, IntArray, is_sparse
 from ..data.table import Schema
-from ..outcomes import check_classes, read_target
+from ..outcomes import check_classes, rarest, read_target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,14 +47,14 @@ def describe(X: Any, y: Any) -> pd.Series:
     codes, columns = target.codes, Schema.of(X)
     Z = columns.encode(X)
     Z = Z.toarray() if is_sparse(Z) else Z
-    counts = np.bincount(codes)
+    (_, fewest), m = rarest(codes), len(codes)
     return pd.Series(
         {
             "features": Z.shape[1],
             "samples": Z.shape[0],
-            "minority_percent": 100 * counts.min() / counts.sum(),
-            "majority_percent": 100 * (1 - counts.min() / counts.sum()),
-            "imbalance_ratio": (counts.sum() - counts.min()) / counts.min(),
+            "minority_percent": 100 * fewest / m,
+            "majority_percent": 100 * (1 - fewest / m),
+            "imbalance_ratio": (m - fewest) / fewest,
             "gfr": generalised_fisher_ratio(Z[:, [kind != "nominal" for kind in columns.kind]], codes),
         }
     )

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.atomic import write_atomic
-from ..data.formulas import inert
+from ..data.inert_text import inert
 from ..data.paths import check_file, reason, shown
-from ..errors import InputError
+from ..errors import InputError, shown_value
 from ..estimators import SVMSelector
 from ..estimators.persistence import NAME, to_bytes
+from ..report.render import SCHEMA
 from .folders import claim, publish
 from .store import FILE
 
@@ -66,6 +67,17 @@ def read_result(folder: Path) -> dict[str, Any]:
         raise InputError(f"{shown(path)} is not valid JSON: {error}") from error
     if not isinstance(result, dict):
         raise InputError(f"{str(path)!r} is not the result of a study")
+    return result
+
+
+def current_result(folder: Path) -> dict[str, Any]:
+    """The result.json of a folder; one of another version is refused, with what to do."""
+    result = read_result(folder)
+    if result.get("schema") != SCHEMA:
+        raise InputError(
+            f"the result in {shown(folder)} has schema {shown_value(result.get('schema'))} and this marginsieve reads "
+            f"{SCHEMA}: run `marginsieve select` again"
+        )
     return result
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Array
+from ..contracts import Array, KernelLike
 from ..data.table import Schema, refuse_bad_cells
 from ..errors import InputError
 from ..fitting.parts import kernel_of
@@ -18,7 +18,7 @@ from ..outcomes import Classes, check_classes, read_target
 def loo_decision(
     X: Any,
     y: Any,
-    kernel: Any = "linear",
+    kernel: KernelLike = "linear",
     C: float = 1.0,
     class_weight: Any = None,
     sample_weight: Any = None,

@@ -15,8 +15,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from ..contracts import IntArray
 from ..errors import InputError, listing, positive_number, shown_value, truth_value, whole_number
-from ..fitting.part import Encoded
-from ..outcomes import stratified_folds, unit_name, units_per_class
+from ..fitting.training_rows import Encoded
+from ..outcomes import rarest, stratified_folds, unit_name
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Protocol:
             return [Split(f"{i}", 0, np.delete(everything, i), everything[[i]]) for i in range(m)]
         states = np.random.SeedSequence(seed).generate_state(self.repeats + 1)
         if self.scheme == "folds":
-            if (fewest := min(units_per_class(y, groups))) < self.folds:
+            if (fewest := rarest(y, groups)[1]) < self.folds:
                 raise InputError(
                     f"protocol {self.name!r} makes {self.folds} folds and the rarest class has {fewest} "
                     f"{unit_name(groups)}: use fewer folds"
@@ -129,9 +129,9 @@ def protocol_of(spec: str | Mapping[str, Any]) -> Protocol:
         fields["sizes"] = _sizes(fields["sizes"])
     if "grid" in fields:
         fields["grid"] = checked_grid(fields["grid"])
-    made = replace(PROTOCOLS[name], **fields)
-    _check(made)
-    return made
+    protocol = replace(PROTOCOLS[name], **fields)
+    _check(protocol)
+    return protocol
 
 
 def _check(protocol: Protocol) -> None:

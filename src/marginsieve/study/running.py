@@ -10,13 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..contracts import Progress
 from ..errors import InputError, SolverError, listing, many, positive_number, whole_number
 from ..estimators import SVMSelector, find_suspects
 from ..estimators.suspects import judge_labels, ramp_selector
-from ..outcomes import Target, units_per_class
+from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from .chance import FEWEST, above_chance
@@ -72,7 +70,7 @@ class Study:
     >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
     >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
     >>> study.main.method.title, study.features.shape
-    ('fisher', (10, 8))
+    ('fisher', (10, 14))
     """
 
     run: StudyRun
@@ -439,18 +437,17 @@ def run_study(
     _check(settings, options)
     table = data.table(options.positive)
     target = table.encoded.target
-    counts = np.bincount(target.codes)
     _check_classes(target, data, settings["cv"])
     choice = choose(
         *data.X.shape,
         mixed=data.mixed or data.gaps,
-        prevalence=float(counts.min() / counts.sum()),
+        prevalence=rarest(target.codes)[1] / len(target.codes),
         classes=len(target.classes),
         n_jobs=options.n_jobs,
         **{name: value for name, value in settings.items() if name != "references"},
     )
     methods = [prepare_method(method, table, options, choice.max_samples) for method in choice.methods]
-    work = _Work(choice, progress)
+    work = _StudyWork(choice, progress)
     done, failures = [], []
     with workers([table], options.n_jobs) as run:
         for method, prepared in methods:
@@ -524,7 +521,7 @@ def _judged(data: StudyData, table: UnitTable, options: StudyOptions) -> tuple[p
         return None, [Finding("suspects", "note", f"labels were not judged: {error}")]
 
 
-class _Work:
+class _StudyWork:
     """Work done of all work, in expected seconds, passed on as parts of it finish."""
 
     def __init__(self, choice: Choice, progress: Progress | None) -> None:

@@ -220,8 +220,9 @@ def _build(recipe: Callable[..., SVMSelector], method: Method, settings: dict[st
 
 def _prepared(selector: SVMSelector, table: UnitTable) -> PreparedMethod:
     """The selector with its plan on the whole table; refuses what does not fit, before any fold is run."""
-    refuse_cells(table.encoded.table.Z, table.encoded.schema, kernel_of(selector.kernel).missing)
-    return PreparedMethod(selector, plan_of(selector, table.encoded))
+    plan = plan_of(selector, table.encoded)
+    refuse_cells(table.encoded.table.Z, table.encoded.schema, plan.kernel.missing)
+    return PreparedMethod(selector, plan)
 
 
 def run_method(

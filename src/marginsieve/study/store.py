@@ -57,7 +57,7 @@ class Store:
             if not new:
                 self._check()
             self.connection.execute("PRAGMA journal_mode = WAL")
-            self.connection.execute("PRAGMA synchronous = FULL")  # a unit that was told to be done is on the disk
+            self.connection.execute("PRAGMA synchronous = FULL")  # a unit that is reported as done is on the disk
             if new:
                 self._create()
         except sqlite3.DatabaseError as error:
@@ -232,7 +232,7 @@ def _files(folder: Path) -> list[Path]:
     return [folder / f"{FILE}{ending}" for ending in ("", "-journal", "-shm", "-wal")]
 
 
-def forget_empty(folder: Path, made: bool) -> None:
+def forget_empty(folder: Path, is_new: bool) -> None:
     """Take away what a run that failed at once leaves: a store without a unit, lock and mark, a folder it made."""
     try:
         mark = read_mark(folder)
@@ -243,7 +243,7 @@ def forget_empty(folder: Path, made: bool) -> None:
                     used = next(store.units(), None) is not None
             for path in [] if used else [*_files(folder), folder / LOCK, folder / MARK]:
                 path.unlink(missing_ok=True)
-        if made and folder.is_dir() and not any(folder.iterdir()):
+        if is_new and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
     except (InputError, OSError):  # another run is at work, or the folder is not ours to remove
         return

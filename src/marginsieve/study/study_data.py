@@ -16,7 +16,7 @@ from ..data.reading import ENCODING_NOTE
 from ..data.table import Schema, as_frame
 from ..errors import InputError, listing
 from ..estimators import find_suspects
-from ..fitting.part import Encoded
+from ..fitting.training_rows import Encoded
 from ..outcomes import positive_code, read_target
 from .findings import MIXED, Finding, are_numbers, findings_of, leaks
 from .suite import fingerprint

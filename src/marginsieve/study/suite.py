@@ -18,10 +18,10 @@ from ..data.paths import check_file
 from ..data.reading import read_table
 from ..data.table import Schema
 from ..errors import InputError, listing, one_line, positive_number, reading, shown_value, whole_number
-from ..fitting.part import Encoded
 from ..fitting.parts import resolve
 from ..fitting.settings import check_seed, check_settings
-from ..outcomes import Target, read_target
+from ..fitting.training_rows import Encoded
+from ..outcomes import Target, positive_code, read_target
 from .protocols import Protocol, checked_grid, protocol_of
 from .units import Method, Unit, UnitTable
 
@@ -40,7 +40,7 @@ class Suite:
         The data sets: each a registered name, a cohort to generate, or a file.
     methods : tuple of Method
         Recipes with their settings.
-    seed : int, default=0
+    random_state : int, default=0
         Seed of the splits.
     seconds : float or None, default=None
         Time limit for one unit; a unit that exceeds it has failed.
@@ -51,7 +51,7 @@ class Suite:
     --------
     >>> from marginsieve.study import Suite
     >>> suite = Suite.read({"data": [{"name": "toy", "cohort": {}}], "method": [{"name": "fisher"}]})
-    >>> suite.protocol.name, suite.protocol.folds, suite.seed
+    >>> suite.protocol.name, suite.protocol.folds, suite.random_state
     ('nested', 5, 0)
     """
 
@@ -59,7 +59,7 @@ class Suite:
     protocol: Protocol
     data: tuple[Mapping[str, Any], ...]
     methods: tuple[Method, ...]
-    seed: int = 0
+    random_state: int = 0
     seconds: float | None = None
     control: str | None = None
 
@@ -117,7 +117,7 @@ class Suite:
             protocol=protocol_of(spec.get("protocol", "nested")),
             data=tuple(spec["data"]),
             methods=methods,
-            seed=int(spec.get("seed", 0)),
+            random_state=int(spec.get("seed", 0)),
             seconds=spec.get("seconds"),
             control=spec.get("control"),
         )
@@ -132,7 +132,7 @@ class Suite:
             if not shuffles:
                 out.append(base)
             for k in range(shuffles):
-                rng = np.random.default_rng([self.seed, k, _number(name)])
+                rng = np.random.default_rng([self.random_state, k, _number(name)])
                 target = replace(base.encoded.target, codes=rng.permutation(base.y))
                 encoded, mark = replace(base.encoded, target=target), fingerprint(frame, target, base.positive)
                 out.append(UnitTable(f"{name}~{k}", encoded, base.positive, mark))
@@ -147,13 +147,13 @@ class Suite:
         if not protocol["impute"]:  # a field that came later: studies from before it are still good
             del protocol["impute"]
         for table in tables:
-            splits = self.protocol.splits(table.y, table.groups, self.seed)
+            splits = self.protocol.splits(table.y, table.groups, self.random_state)
             for method in self.methods:
                 for split in splits:
                     what = (method.recipe, method.settings, method.grid)
-                    key = key_of(table.fingerprint, protocol, what, split.name, self.seed)
+                    key = key_of(table.fingerprint, protocol, what, split.name, self.random_state)
                     random_state = int(key[:8], 16) // 2
-                    out.append(Unit(key, table.name, method, self.protocol, split, self.seed, random_state))
+                    out.append(Unit(key, table.name, method, self.protocol, split, self.random_state, random_state))
         return out
 
 
@@ -223,12 +223,12 @@ def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:
 
 
 def table_of(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> UnitTable:
-    """A pandas table and its target as units see them; the rarest class is positive where none is named."""
+    """A pandas table and its target as units see them; the rarer class is positive where none is named."""
     target = read_target(X, y, None, groups)
-    labels = [str(label) for label in target.classes]
+    labels = {str(label): label for label in target.classes}  # files of suites name classes by their text
     if positive is not None and str(positive) not in labels:
-        raise InputError(f"positive is {positive!r}; data set {name!r} has {listing(labels)}")
-    code = labels.index(str(positive)) if positive is not None else int(np.bincount(target.codes).argmin())
+        raise InputError(f"positive is {positive!r}; data set {name!r} has {listing(list(labels))}")
+    code = positive_code(target, None if positive is None else labels[str(positive)])
     schema = Schema.of(X)
     return UnitTable(name, Encoded(schema, schema.table(X), target), code, fingerprint(X, target, code))
 

@@ -11,19 +11,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_random_state
 
-from ..contracts import Array, Gram, IntArray, Kernel, Solution
+from ..contracts import Array, Gram, HasParameters, IntArray, Kernel, Solution, View
 from ..errors import InputError, listing
 from ..estimators import SVMSelector
 from ..estimators.inputs import encode
 from ..fitting.ensemble import run_search
 from ..fitting.held_out import hold_out, inner_folds, listed_folds, lists_rows
-from ..fitting.part import Encoded, Part, sampled
 from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
 from ..fitting.preparation import Prepared, prepare
 from ..fitting.procedure import plan_of
 from ..fitting.settings import Plan, feature_count, threshold_rule
 from ..fitting.threshold import balanced_threshold, cost_threshold
 from ..fitting.training import Searched, decisions
+from ..fitting.training_rows import Encoded, Part, sampled
 from ..outcomes.folds import Splits
 from ..outcomes.scores import balanced_accuracy, ranking_auc
 
@@ -288,7 +288,7 @@ def _along_grid(points: list[dict[str, Any]], plans: list[Plan], ready: Prepared
     """Decision values (rows, k) point by point: points of one kernel share its matrix and start from the last."""
     shared: dict[str, Gram] = {}
     against: dict[str, tuple[Array, Array]] = {}
-    warm: dict[str, Any] = {}
+    warm: dict[str, tuple[Solution, ...]] = {}
     for point, plan in zip(points, plans, strict=True):
         kernel = repr(sorted((name, value) for name, value in point.items() if name.startswith("kernel")))
         cost = plan.outcome.costs(ready.y, ready.problem.sample_weight)
@@ -304,7 +304,7 @@ def _along_grid(points: list[dict[str, Any]], plans: list[Plan], ready: Prepared
         yield np.column_stack([_values(plan, one, view, rows, against.get(kernel)) for one in warm[kernel]])
 
 
-def _values(plan: Plan, solution: Solution, view: Any, rows: Any, against: tuple[Array, Array] | None) -> Array:
+def _values(plan: Plan, solution: Solution, view: View, rows: Any, against: tuple[Array, Array] | None) -> Array:
     """(rows,) decision values; K against the rows and their diagonal are known where the machine has a kernel."""
     if against is None or not solution.is_expansion:
         return plan.machine.decision(solution, view, rows)
@@ -322,8 +322,10 @@ def _gram(kernel: Kernel, ready: Prepared, known: list[Gram]) -> Gram:
     return kernel.bind(table, weight, np.arange(table.shape[1]))
 
 
-def _but_width(kernel: Any) -> dict[str, Any]:
-    return {**kernel.get_params(), "width": 0, "": type(kernel)}
+def _but_width(kernel: Kernel) -> dict[str, Any]:
+    """What a kernel is apart from its width; one without readable parameters is only like itself."""
+    params = kernel.get_params() if isinstance(kernel, HasParameters) else {"is": id(kernel)}
+    return {**params, "width": 0, "": type(kernel)}
 
 
 def _tune_search(

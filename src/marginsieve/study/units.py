@@ -31,10 +31,10 @@ from ..estimators import SVMSelector
 from ..estimators.inputs import refuse_cells
 from ..fitting.compatibility import kinds_taken
 from ..fitting.held_out import inner_folds
-from ..fitting.part import Encoded
 from ..fitting.parts import kernel_of, machine_of
 from ..fitting.procedure import Fitted, fit_encoded, predicted_codes, refit_at_sizes, seed_sequence
 from ..fitting.settings import Plan
+from ..fitting.training_rows import Encoded
 from ..outcomes import Target
 from ..solvers.threads import one_thread
 from .metrics import Pass, point_metrics
@@ -217,10 +217,11 @@ def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mappin
     codes = protocol.training_labels(part, np.random.default_rng([unit.seed, *split.name.encode()]))
     part = replace(part, target=replace(part.target, codes=codes))
     selector, owner = _selector(unit, table, recipe, params), None
-    if protocol.impute and "nominal" not in kinds_taken(kernel_of(selector.kernel), machine_of(selector.machine)):
+    kernel = kernel_of(selector.kernel)
+    if protocol.impute and "nominal" not in kinds_taken(kernel, machine_of(selector.machine)):
         (cells, owner), (rows, _) = (one_hot(Z, part.table.Z, part.schema.kind) for Z in (part.table.Z, rows))
         part = _with_cells(part, cells, owner)
-    refuse_cells(part.table.Z, part.schema, kernel_of(selector.kernel).missing)
+    refuse_cells(part.table.Z, part.schema, kernel.missing)
     chosen = dict(params)
     if protocol.tuned == "nested" and unit.grid:
         chosen = _tune_nested(selector, part, unit)

@@ -9,7 +9,7 @@ SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20\u2212"  # with the full-width signs that
 BREAKS = r"\r\n\x0b\x0c\x85\u2028\u2029\t;"  # what some programs take for the end of a cell
 SPACE = r"[ \xa0\u3000\ufeff\x00\"]*"  # what they skip before a sign
 FORMULA = re.compile(rf"(^|[{BREAKS}])(?={SPACE}[{SIGNS}])")
-MADE_INERT = re.compile(rf"(^|[{BREAKS}])'(?={SPACE}[{SIGNS}])")
+INERT = re.compile(rf"(^|[{BREAKS}])'(?={SPACE}[{SIGNS}])")
 
 
 def inert(value: Any) -> Any:
@@ -19,4 +19,4 @@ def inert(value: Any) -> Any:
 
 def restored(value: Any) -> Any:
     """The text of which `inert` made this one; other values as they are."""
-    return MADE_INERT.sub(r"\1", value) if isinstance(value, str) else value
+    return INERT.sub(r"\1", value) if isinstance(value, str) else value

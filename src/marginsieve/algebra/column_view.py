@@ -13,7 +13,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..contracts import Array, IntArray, Kernel, Matrix, TableView, is_sparse
+from ..contracts import Array, IntArray, Kernel, Matrix, TableView, View, is_sparse
+from ..data.table import levels_of
 from .blocks import table_columns
 
 
@@ -86,7 +87,7 @@ class ColumnView:
         owner, factor, level = [numbers], [scale[numbers]], [np.full(len(numbers), np.nan)]
         for place in np.flatnonzero(nominal):
             z = np.asarray(self.table.Z[:, self.features[place]])
-            codes = np.unique(z[~np.isnan(z)])
+            codes = levels_of(z)
             spread = np.array([np.std(z == code) for code in codes])
             owner.append(np.full(len(codes), place))
             factor.append(scale[place] / np.where(spread > 0, spread, 1.0))
@@ -120,3 +121,32 @@ class ColumnView:
         out = np.zeros(len(self.features))
         np.maximum.at(out, self.owner, value)
         return out
+
+
+def as_columns(view: View) -> ColumnView:
+    """The view of a machine that needs columns.
+
+    Parameters
+    ----------
+    view : View
+        What `Machine.solve` was given.
+
+    Returns
+    -------
+    ColumnView
+        The same object.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.algebra import ColumnView, as_columns
+    >>> from marginsieve.data.table import Schema
+    >>> from marginsieve.kernels import Linear
+    >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
+    >>> view = ColumnView(Linear(), Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> as_columns(view) is view
+    True
+    """
+    if not isinstance(view, ColumnView):
+        raise TypeError(f"this machine needs columns and was given {type(view).__name__}")
+    return view

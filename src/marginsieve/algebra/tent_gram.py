@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from ..contracts import Array, IntArray, Matrix, TableView
+from .block_products import parts
 from .blocks import BlockGram
-from .products import parts
-from .tents import MISSING, Tents, weighted
+from .tent_sums import MISSING, Tents, weighted
 
 
 @dataclass(frozen=True, eq=False)

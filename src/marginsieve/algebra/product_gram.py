@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..contracts import Array, IntArray, Matrix, TableView, is_sparse
+from .block_products import parts
 from .blocks import new_rows, table_columns
-from .products import parts
 from .smooth import SmoothGram
 
 
