@@ -425,7 +425,7 @@ class LeavesOneOut(Protocol):
 class Refines(Protocol):
     """Solves a problem again from its solution, far more tightly than its tolerance asks for."""
 
-    def refined(self, solution: Solution, view: Any, y: Array, cost: Array) -> Solution: ...
+    def refined(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution: ...
 
 
 @runtime_checkable
