@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from ..fitting.part import Encoded, Part
 from ..fitting.procedure import seed_sequence
 from ..fitting.resampling import sample_index
 from ..fitting.settings import check_class_weight, check_jobs, weight_by_code
-from ..outcomes import Classes, Target, check_classes, positive_code
+from ..outcomes import Classes, Target, check_classes, positive_code, stratified_folds, units_per_class
+from ..outcomes.folds import Splits
 from ..outcomes.label_noise import wrong_label
 from ..solvers.processes import parallel
-from ..solvers.ridge import HeldOutRidge
+from ..solvers.ridge import HeldOutRidge, screened_scores
 from ..solvers.threads import one_thread
 from .inputs import encode
 from .selector import SVMSelector
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 CLEAN_RATE = 0.05  # the default everywhere: the largest share of the correct labels among the suspects
 LIKELY = 0.5  # a suspect's label is at least as likely wrong as right
 MOST_LANDMARKS = 1000  # rows that the Gaussian kernel is built on; with no more rows than these it is exact
+SCREENED = (10, 30, 100)  # columns most correlated with the label that machines may be restricted to
+SCREENING_FOLDS, SCREENING_REPEATS = 10, 3
 MOST_CELLS, PROJECTED = 2**26, 1000  # cells of a sparse table that are made dense; else so many random directions
 WRONG_SHARE = "wrong_share"  # attrs of the frame: the estimated share of wrong labels by class
 
@@ -122,10 +126,11 @@ def judge_labels(
     count = len(target.classes)
     outcome = Classes(count, positive_code(target), weight_by_code(class_weight, target.classes))
     labels, problem, every = outcome.labels(part.y), outcome.own_problem(part.y), np.arange(len(part.y))
+    seed = seed_sequence(random_state)
     with one_thread():
-        machines = _machines(part, np.random.default_rng(seed_sequence(random_state)))
-        score = np.array(parallel(n_jobs)(delayed(_scores)(machines, label) for label in labels))
-        wrong = np.array([wrong_label(f, label > 0, _counts(part.weight)) for f, label in zip(score, labels, strict=True)])
+        machines = _Machines.of(part, np.random.default_rng(seed))
+        jobs = (delayed(_judged)(machines, label, part, seed) for label in labels)
+        score, wrong = (np.array(some) for some in zip(*parallel(n_jobs)(jobs), strict=True))
     cost = outcome.costs(part.y, part.weight)
     border = (cost * (labels - score)).sum(axis=1) / cost.sum(axis=1)
     suspicion = wrong[problem, every]
@@ -152,18 +157,40 @@ def suspected(suspicion: Array, weight: Array, clean_rate: float) -> BoolArray:
     return out & (suspicion >= LIKELY)
 
 
-def _machines(part: Part, rng: np.random.Generator) -> list[HeldOutRidge]:
-    """Ridge regressions on the columns and on a Gaussian kernel of them."""
-    X = label_columns(part.table, part.weight, rng)
-    maps = [X, gaussian_columns(X, part.weight, rng)]
-    groups = None if part.groups is None else np.unique(part.groups, return_inverse=True)[1]
-    return [HeldOutRidge.of(one, part.weight, rng, groups) for one in maps]
+@dataclass(frozen=True)
+class _Machines:
+    """The columns (m, d), and ridge regressions on them and on a Gaussian kernel of them."""
+
+    columns: Array
+    ridges: tuple[HeldOutRidge, ...]
+
+    @classmethod
+    def of(cls, part: Part, rng: np.random.Generator) -> _Machines:
+        X = label_columns(part.table, part.weight, rng)
+        groups = None if part.groups is None else np.unique(part.groups, return_inverse=True)[1]
+        maps = (X, gaussian_columns(X, part.weight, rng))
+        return cls(X, tuple(HeldOutRidge.of(one, part.weight, rng, groups) for one in maps))
 
 
-def _scores(machines: list[HeldOutRidge], label: Array) -> Array:
-    """(m,) held-out scores of the machine whose held-out squared error is the smallest."""
+def _judged(machines: _Machines, label: Array, part: Part, seed: np.random.SeedSequence) -> tuple[Array, Array]:
+    """(m,), (m,): scores of the machine with the smallest held-out squared error, how likely each label is wrong."""
     with one_thread():
-        return min((machine.scores(label) for machine in machines), key=lambda pair: pair[1])[0]
+        judges = [ridge.scores(label) for ridge in machines.ridges]
+        counts = [count for count in SCREENED if 2 * count <= machines.columns.shape[1]]
+        if counts and (folds := _folds(label > 0, part.groups, seed)):
+            judges.append(screened_scores(machines.columns, label, part.weight, folds, counts))
+        score, _ = min(judges, key=lambda judge: judge[1])
+        return score, wrong_label(score, label > 0, _counts(part.weight))
+
+
+def _folds(positive: BoolArray, groups: IntArray | None, seed: np.random.SeedSequence) -> Splits:
+    """Folds of every repeat; none where a class has a single sample or group."""
+    codes = positive.astype(np.intp)
+    count = min(SCREENING_FOLDS, *units_per_class(codes, groups, 2))
+    if count < 2:
+        return []
+    states = seed.generate_state(SCREENING_REPEATS)
+    return [split for state in states for split in stratified_folds(codes, groups, count, int(state))]
 
 
 def _counts(weight: Array) -> Array:

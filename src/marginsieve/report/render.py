@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..outcomes.scores import METRICS
 from . import svg
 
-SCHEMA = 3
+SCHEMA = 4
 NEEDED = (
     *("answer", "table", "methods", "features", "scores", "protocol", "how", "suspects", "findings", "curves"),
     *("confusion", "n_features", "n_features_over_folds", "stability", "groups", "methods_text", "bibtex", "seconds"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,9 +50,7 @@ class HeldOutRidge:
     groups: IntArray | None = None
 
     @classmethod
-    def of(
-        cls, X: Array, weight: Array, rng: np.random.Generator, groups: IntArray | None = None
-    ) -> HeldOutRidge:
+    def of(cls, X: Array, weight: Array, rng: np.random.Generator, groups: IntArray | None = None) -> HeldOutRidge:
         """Of rows X (m, d); no matrix of m x m is made where there are fewer columns than rows."""
         m, d = X.shape
         rows = (X - weight @ X / weight.sum()) * np.sqrt(weight)[:, None]
@@ -92,28 +91,60 @@ class HeldOutRidge:
 
     def mean_of_others(self, Y: Array) -> Array:
         """(m, k): the mean label of the rows outside each row's group."""
-        sums, weights = self.weight[:, None] * Y, self.weight
-        if self.groups is not None:
-            count = int(self.groups.max()) + 1
-            by_group = np.zeros((count, Y.shape[1]))
-            np.add.at(by_group, self.groups, sums)
-            group_sums, group_weights = by_group[self.groups], np.bincount(self.groups, weights, count)[self.groups]
-        else:
-            group_sums, group_weights = sums, weights
-        return np.asarray((sums.sum(axis=0) - group_sums) / (weights.sum() - group_weights)[:, None])
+        group = np.arange(len(Y)) if self.groups is None else self.groups
+        labels, weights = np.zeros((int(group.max()) + 1, Y.shape[1])), np.zeros(int(group.max()) + 1)
+        np.add.at(labels, group, self.weight[:, None] * Y)
+        np.add.at(weights, group, self.weight)
+        return np.asarray(((labels.sum(axis=0) - labels) / (weights.sum() - weights)[:, None])[group])
+
+    def best_penalty(self, y: Array) -> float:
+        """The penalty whose held-out values have the smallest squared error on labels y (m,)."""
+        unit = float(self.energy.mean()) if len(self.energy) else 1.0
+        errors = [self.weight @ (self.values(y[:, None], unit * one)[:, 0] - y) ** 2 for one in RELATIVE]
+        return unit * RELATIVE[int(np.argmin(errors))]
 
     def scores(self, y: Array) -> tuple[Array, float]:
-        """(m,), error: x_i'w + b less the mean label under the fit without the row's group, at the penalty whose
-        squared error on labels y (m,) is the smallest, and that error.
+        """(m,), error: x_i'w + b less the mean label under the fit without the row's group, at the best penalty for
+        labels y (m,), and its squared error.
 
         The mean label of the others is low where the row's own is high; without it the score says nothing of the label
         where the columns do not.
         """
-        Y, unit = y[:, None], float(self.energy.mean()) if len(self.energy) else 1.0
-        tried = [self.values(Y, unit * penalty) for penalty in RELATIVE]
-        errors = [float(self.weight @ (values[:, 0] - y) ** 2) for values in tried]
-        best = int(np.argmin(errors))
-        return np.asarray((tried[best] - self.mean_of_others(Y))[:, 0]), errors[best]
+        values = self.values(y[:, None], self.best_penalty(y))
+        error = float(self.weight @ (values[:, 0] - y) ** 2)
+        return np.asarray((values - self.mean_of_others(y[:, None]))[:, 0]), error
+
+
+def screened_scores(
+    X: Array, y: Array, weight: Array, folds: Sequence[tuple[IntArray, IntArray]], counts: Sequence[int]
+) -> tuple[Array, float]:
+    """(m,), error: held-out scores like `HeldOutRidge.scores`, of the columns most correlated with the label alone.
+
+    The columns, their weights and the penalty come from the training rows of each fold; each row is tested at least
+    once. The number of columns is the one of `counts` with the smallest error.
+    """
+    total, times = np.zeros((len(counts), len(y))), np.zeros(len(y))
+    base = np.zeros(len(y))
+    for train, test in folds:
+        rows, labels, w = X[train], y[train], weight[train]
+        centre, mean = w @ rows / w.sum(), w @ labels / w.sum()
+        rows = rows - centre
+        length = np.sqrt(w @ rows**2)
+        covariance = np.abs((w * (labels - mean)) @ rows) / np.where(length > 0, length, np.inf)
+        order = np.argsort(-covariance, kind="stable")
+        for place, count in enumerate(counts):
+            chosen = order[:count]
+            fit = HeldOutRidge.of(rows[:, chosen], w, np.random.default_rng(0))
+            penalty = fit.best_penalty(labels)
+            A = rows[:, chosen]
+            slope = np.linalg.solve((A.T * w) @ A + penalty * np.eye(len(chosen)), (A.T * w) @ (labels - mean))
+            total[place, test] += (X[np.ix_(test, chosen)] - centre[chosen]) @ slope
+        base[test] += mean
+        times[test] += 1
+    scores = total / times
+    errors = [float(weight @ (score + base / times - y) ** 2) for score in scores]
+    best = int(np.argmin(errors))
+    return np.asarray(scores[best]), errors[best]
 
 
 def _leading(rows: Array, rng: np.random.Generator) -> Array:
