@@ -20,6 +20,7 @@ from ..fitting.settings import check_class_weight, check_jobs, weight_by_code
 from ..outcomes import Classes, Target, check_classes, positive_code, stratified_folds, units_per_class
 from ..outcomes.folds import Splits
 from ..outcomes.label_noise import wrong_label
+from ..outcomes.scores import ranking_auc
 from ..solvers.processes import parallel
 from ..solvers.ridge import HeldOutRidge, screened_scores
 from ..solvers.threads import one_thread
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 CLEAN_RATE = 0.05  # the default everywhere: the largest share of the correct labels among the suspects
 LIKELY = 0.5  # a suspect's label is at least as likely wrong as right
 MOST_LANDMARKS = 1000  # rows that the Gaussian kernel is built on; with no more rows than these it is exact
+LINEAR_LEAD = 0.01  # of AUC by which another machine must be better than the linear one
+SATURATED = 0.97  # values of the Gaussian machine up to which they are drawn out: it predicts the label itself
 SCREENED = (10, 30, 100)  # columns most correlated with the label that machines may be restricted to
 SCREENING_FOLDS, SCREENING_REPEATS = 10, 3
 MOST_CELLS, PROJECTED = 2**26, 1000  # cells of a sparse table that are made dense; else so many random directions
@@ -53,7 +56,7 @@ def find_suspects(
     """Probability that each label is wrong, from ridge regressions that did not see it (all features).
 
     Each row is scored by the ridge regression on all other rows (or all other groups), linear or with a Gaussian
-    kernel, whichever predicts the labels better. The probability is the posterior mean under unknown rates of wrong
+    kernel, or linear on the columns most correlated with the label, whichever ranks the held-out rows best. The probability is the posterior mean under unknown rates of wrong
     labels in each class and an unknown overlap of the classes. It is right for errors at random; labels that are wrong
     for a reason that the columns show (a batch, a site) look right.
 
@@ -173,13 +176,17 @@ class _Machines:
 
 
 def _judged(machines: _Machines, label: Array, part: Part, seed: np.random.SeedSequence) -> tuple[Array, Array]:
-    """(m,), (m,): scores of the machine with the smallest held-out squared error, how likely each label is wrong."""
+    """(m,), (m,): scores of the machine that ranks held-out rows best, and how likely each label is wrong."""
     with one_thread():
-        judges = [ridge.scores(label) for ridge in machines.ridges]
+        linear, gaussian = (ridge.scores(label) for ridge in machines.ridges)
+        mean = part.weight @ label / part.weight.sum()
+        judges = [linear, np.arctanh(np.clip(gaussian + mean, -SATURATED, SATURATED))]
         counts = [count for count in SCREENED if 2 * count <= machines.columns.shape[1]]
         if counts and (folds := _folds(label > 0, part.groups, seed)):
             judges.append(screened_scores(machines.columns, label, part.weight, folds, counts))
-        score, _ = min(judges, key=lambda judge: judge[1])
+        areas = [float(ranking_auc(score, label > 0, part.weight[None, :])[0]) for score in judges]
+        areas[0] += LINEAR_LEAD
+        score = judges[int(np.argmax(areas))]
         return score, wrong_label(score, label > 0, _counts(part.weight))
 
 

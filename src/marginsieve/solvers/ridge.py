@@ -103,22 +103,20 @@ class HeldOutRidge:
         errors = [self.weight @ (self.values(y[:, None], unit * one)[:, 0] - y) ** 2 for one in RELATIVE]
         return unit * RELATIVE[int(np.argmin(errors))]
 
-    def scores(self, y: Array) -> tuple[Array, float]:
-        """(m,), error: x_i'w + b less the mean label under the fit without the row's group, at the best penalty for
-        labels y (m,), and its squared error.
+    def scores(self, y: Array) -> Array:
+        """(m,): x_i'w + b less the mean label under the fit without the row's group, at the best penalty for labels y.
 
         The mean label of the others is low where the row's own is high; without it the score says nothing of the label
         where the columns do not.
         """
         values = self.values(y[:, None], self.best_penalty(y))
-        error = float(self.weight @ (values[:, 0] - y) ** 2)
-        return np.asarray((values - self.mean_of_others(y[:, None]))[:, 0]), error
+        return np.asarray((values - self.mean_of_others(y[:, None]))[:, 0])
 
 
 def screened_scores(
     X: Array, y: Array, weight: Array, folds: Sequence[tuple[IntArray, IntArray]], counts: Sequence[int]
-) -> tuple[Array, float]:
-    """(m,), error: held-out scores like `HeldOutRidge.scores`, of the columns most correlated with the label alone.
+) -> Array:
+    """(m,): held-out scores like `HeldOutRidge.scores`, of the columns most correlated with the label alone.
 
     The columns, their weights and the penalty come from the training rows of each fold; each row is tested at least
     once. The number of columns is the one of `counts` with the smallest error.
@@ -143,8 +141,7 @@ def screened_scores(
         times[test] += 1
     scores = total / times
     errors = [float(weight @ (score + base / times - y) ** 2) for score in scores]
-    best = int(np.argmin(errors))
-    return np.asarray(scores[best]), errors[best]
+    return np.asarray(scores[int(np.argmin(errors))])
 
 
 def _leading(rows: Array, rng: np.random.Generator) -> Array:
