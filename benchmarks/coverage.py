@@ -3,6 +3,7 @@
     python -m benchmarks.coverage run cohorts.npz --cohorts 400 --jobs 16     # cohorts of every setting
     python -m benchmarks.coverage run default.npz --recipe stable_fisher --cohorts 200 --settings weak-60x500,...
     python -m benchmarks.coverage table cohorts.npz                           # coverage and widths, for coverage.md
+    python -m benchmarks.coverage evidence --cohorts 1000 --jobs 16           # how often a signal is claimed
 
 Columns are normal, so that the decision value of a linear machine is normal in each class and the truth (the score of
 the model on all rows, for new rows with the table's mix of classes) is an integral over one dimension, not an estimate.
@@ -66,6 +67,21 @@ SETTINGS = (
     Setting("correlated", 100, 500, 50, 0.6, True),
     Setting("correlated", 200, 2000, 40, 0.5, True),
 )
+CHECKS = (  # had no part in the choice of the factors
+    Setting("none", 80, 1000, 24, 0.0),
+    Setting("none", 150, 100, 75, 0.0),
+    Setting("weak", 80, 1000, 40, 0.6),
+    Setting("weak", 150, 100, 30, 0.35),
+    Setting("strong", 80, 1000, 24, 1.1),
+    Setting("strong", 150, 100, 45, 0.7),
+    Setting("correlated", 80, 1000, 16, 0.9, True),
+    Setting("correlated", 150, 100, 75, 0.4, True),
+)
+EVIDENCE = (  # true AUC of all columns together about 0.5, 0.65 and 0.75
+    Setting("none", 60, 200, 24, 0.0),
+    Setting("weak", 60, 200, 24, 0.42),
+    Setting("strong", 60, 200, 24, 0.62),
+)
 
 
 def cohort(setting: Setting, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -86,7 +102,7 @@ def truth_of(selector: Any, setting: Setting, shift: np.ndarray) -> dict[str, fl
     """What a fitted linear selector scores on new rows, by the normal distribution of its decision value."""
     w, b = selector.coef_.ravel(), float(selector.intercept_.ravel()[0])
     full = np.zeros(len(shift))
-    full[selector.support_ if len(w) < len(shift) else slice(None)] = w if len(w) < len(shift) else w
+    full[selector.support_ if len(w) < len(shift) else slice(None)] = w
     variance = full @ full
     if setting.blocks:
         variance = (1 - CORRELATION) * variance + CORRELATION * (full.reshape(-1, BLOCK).sum(axis=1) ** 2).sum()
@@ -121,8 +137,8 @@ def _weighted(value: np.ndarray, truth: np.ndarray, probability: Any, weight: np
 
 
 def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: int) -> np.ndarray:
-    """(3, metrics, 6): of the method, of all features and of their difference the value, the variance of a pass, the
-    truth of the model on all rows, the stated error and the stated ends."""
+    """(3, metrics, 3): of the method, of all features and of their difference the value, the variance of a pass and the
+    truth of the model on all rows."""
     warnings.simplefilter("ignore")
     rng = np.random.default_rng([seed, setting.rows, setting.columns, setting.positives, int(1000 * setting.shift)])
     X, y, shift = cohort(setting, rng)
@@ -135,35 +151,25 @@ def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: i
         nested = nested_cv(selector, X, y, positive=1, cv=5, n_repeats=repeats, random_state=0)
         fits.append((nested, truth_of(selector.fit(X, y), setting, shift)))
     (ours, a), (theirs, b) = fits
-    rows = [_row(ours.scores(), a), _row(theirs.scores(), b)]
     gap = metrics.score_difference(ours.truth, ours.passes, theirs.passes, 1)
-    rows.append(_row(gap, {name: a[name] - b[name] for name in a}))
-    return np.array(rows)
-
-
-def _row(scores: Any, truth: dict[str, float]) -> list[list[float]]:
-    out = []
-    for name in SCORED:
-        n = np.array(COUNTS.get("now", (1, 1)), dtype=float)
-        variance = float(np.sum(np.array(scores.by_class[name]) / n)) if "now" in COUNTS else float("nan")
-        out.append(
-            [scores.value[name], variance, truth[name], scores.error[name], scores.low[name], scores.high[name]]
-        )
-    return out
-
-
-COUNTS: dict[str, tuple[int, int]] = {}
+    known = [(ours.scores(), a), (theirs.scores(), b), (gap, {name: a[name] - b[name] for name in a})]
+    counts = np.array([setting.rows - setting.positives, setting.positives], dtype=float)
+    return np.array(
+        [
+            [(scores.value[name], float(np.sum(scores.by_class[name] / counts)), truth[name]) for name in SCORED]
+            for scores, truth in known
+        ]
+    )
 
 
 def _one(task: tuple[Setting, int, str, int | None, int]) -> np.ndarray:
-    setting = task[0]
-    COUNTS["now"] = (setting.rows - setting.positives, setting.positives)
     return study(*task)
 
 
 def run(file: str, cohorts: int, jobs: int, recipe: str, size: int | None, repeats: int, names: list[str]) -> None:
     """Study cohorts of each setting and keep what `study` gives."""
-    chosen = [setting for setting in SETTINGS if not names or setting.name in names]
+    every = CHECKS if names == ["checks"] else SETTINGS
+    chosen = [setting for setting in every if not names or names == ["checks"] or setting.name in names]
     kept = {}
     with ProcessPoolExecutor(jobs) as pool:
         for setting in chosen:
@@ -173,10 +179,85 @@ def run(file: str, cohorts: int, jobs: int, recipe: str, size: int | None, repea
             np.savez_compressed(file, **kept)
 
 
+def table(file: str) -> None:
+    """Coverage, misses below and above, and widths, by the formulas that the package has now."""
+    kept = np.load(file)
+    known = {setting.name: setting for setting in (*SETTINGS, *CHECKS)}
+    for place, what in enumerate(("the method", "all features", "the method less all features")):
+        print(f"\n### {what}\n")
+        print("| metric | family | cohorts | covered | truth below | truth above | width | lowest covered | widest |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for k, name in enumerate(SCORED):
+            rows = [(known[key].family, *_covered(known[key], kept[key], place, k, name)) for key in kept]
+            for family in dict.fromkeys(row[0] for row in rows):
+                some = np.array([row[1:] for row in rows if row[0] == family])
+                count, low, high, width = some[:, 0].sum(), some[:, 1].mean(), some[:, 2].mean(), some[:, 3].mean()
+                least, widest = (1 - some[:, 1] - some[:, 2]).min(), some[:, 3].max()
+                cells = f"{1 - low - high:.3f} | {low:.3f} | {high:.3f} | {width:.2f} | {least:.3f} | {widest:.2f}"
+                print(f"| {metrics.METRICS[name]} | {family} | {count:.0f} | {cells} |")
+
+
+def _covered(
+    setting: Setting, kept: np.ndarray, place: int, k: int, name: str
+) -> tuple[int, float, float, float]:
+    """Cohorts, shares of them with the truth below and above the interval, its width over 2 * 1.96 * RMSE."""
+    counts = (setting.rows - setting.positives, setting.positives)
+    truth = np.repeat([0, 1], counts)
+    ends, level = [], 0.95
+    for one in kept:
+        value, variance, _ = one[place, k, :3]
+        rooms = [metrics._rooms(dict(zip(SCORED, one[each, :, 0], strict=True)), truth, 1)[name] for each in (0, 1)]
+        room = max(rooms) if place == 2 else rooms[place]
+        factors = (metrics.DIFFERENCES if place == 2 else metrics.LEVELS)[name]
+        errors = metrics.standard_errors(variance, room, counts, factors, name != "brier")
+        if place == 2:
+            t = stats.t.ppf(0.5 + level / 2, min(counts) - 1)
+            ends.append((value - t * errors[0], value + t * errors[1]))
+        else:
+            ends.append(metrics._ends(name, value, errors, min(counts), level))
+    low, high = np.array(ends).T
+    true, value = kept[:, place, k, 2], kept[:, place, k, 0]
+    rmse = float(np.sqrt(np.mean((value - true) ** 2)))
+    width = float(np.mean(high - low)) / (2 * 1.96 * rmse)
+    return len(kept), float(np.mean(true < low)), float(np.mean(true > high)), width
+
+
+def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
+    """(p by shuffled labels, true AUC of the fisher model with 20 columns on all rows)."""
+    from marginsieve.study.chance import above_chance
+    from marginsieve.study.choosing import choose
+    from marginsieve.study.selection import StudyOptions, prepare_method
+    from marginsieve.study.study_data import from_arrays
+
+    warnings.simplefilter("ignore")
+    setting, seed = task
+    rng = np.random.default_rng([seed, 77, setting.rows, setting.columns])
+    X, y, shift = cohort(setting, rng)
+    options = StudyOptions(positive=1, random_state=0)
+    table = from_arrays(X, y, ids=()).table(1)
+    choice = choose(*X.shape, mixed=False, prevalence=setting.positives / setting.rows, methods="fisher")
+    methods = [prepare_method(method, table, options, None) for method in choice.methods]
+    selector = recipes.fisher(n_features_to_select=20, positive=1, similar=None, random_state=0).fit(X, y)
+    return above_chance(methods, table, choice, options).p, truth_of(selector, setting, shift)["auc"]
+
+
+def evidence(cohorts: int, jobs: int) -> None:
+    """Shares of tables in which a signal is claimed."""
+    from marginsieve.study.chance import LEVEL
+
+    print("| setting | tables | true AUC | claimed |\n|---|---|---|---|")
+    with ProcessPoolExecutor(jobs) as pool:
+        for k, setting in enumerate(EVIDENCE):
+            count = cohorts if k == 0 else cohorts // 4
+            found = np.array(list(pool.map(_claimed, [(setting, seed) for seed in range(count)], chunksize=2)))
+            share = np.mean(found[:, 0] <= LEVEL)
+            print(f"| {setting.name} | {count} | {found[:, 1].mean():.2f} | {share:.3f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["run", "table"])
-    parser.add_argument("file")
+    parser.add_argument("what", choices=["run", "table", "evidence"])
+    parser.add_argument("file", nargs="?", default="")
     parser.add_argument("--cohorts", type=int, default=400)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--recipe", default="fisher")
@@ -184,6 +265,12 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--settings", default="")
     given = parser.parse_args()
+    if given.what == "table":
+        table(given.file)
+        return
+    if given.what == "evidence":
+        evidence(given.cohorts, given.jobs)
+        return
     size = given.size or None
     names = [name for name in given.settings.split(",") if name]
     run(given.file, given.cohorts, given.jobs, given.recipe, size, given.repeats, names)

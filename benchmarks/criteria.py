@@ -52,7 +52,7 @@ def run():
     X, y = table(181, 2000, 60)
 
     def fit(jobs):
-        chosen = {"n_features_to_select": "one-se", "cv": 10, "random_state": 0}
+        chosen = {"n_features_to_select": "auto", "cv": 10, "random_state": 0}
         return lambda: SVMSelector(search=Backward(step=1), n_jobs=jobs, **chosen).fit(X, y)
 
     a, b = side_by_side(fit(2), fit(1), rounds=2)

@@ -558,7 +558,7 @@ def test_a_filter_may_come_before_any_recipe(blobs):
         assert np.isnan(made.scores_[made.ranking_ > 5]).all()
 
 
-@pytest.mark.parametrize("rule", ["one-se", "best"])
+@pytest.mark.parametrize("rule", ["auto", "best"])
 def test_no_more_is_selected_than_a_filter_leaves(rule, rng):
     from marginsieve import recipes
 

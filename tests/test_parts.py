@@ -317,7 +317,7 @@ def test_a_machine_is_that_of_scikit_learn(cohort):
         {"criterion": "fisher", "search": "top_k", "kernel": Laplace(), "standardize": True},
         {"criterion": "mixed_test", "search": "merge"},
         {"criterion": "fisher", "search": Harmony(d=3, memory=4, improvisations=4)},
-        {"criterion": mean_gap, "search": "top_k", "n_features_to_select": "one-se", "cv": 3, "probability": True},
+        {"criterion": mean_gap, "search": "top_k", "n_features_to_select": "auto", "cv": 3, "probability": True},
         {"criterion": None, "search": RandomOrder(), "n_features_to_select": 12},
         {"criterion": "fisher", "search": "top_k", "class_weight": "balanced", "ensemble": 3},
     ],

@@ -9,7 +9,7 @@ from marginsieve.errors import InputError
 
 def test_every_step_has_its_history(blobs):
     X, y = blobs
-    path = recipes.svm_rfe(n_features_to_select="one-se", random_state=0).fit(X, y).path_
+    path = recipes.svm_rfe(n_features_to_select="auto", random_state=0).fit(X, y).path_
     assert [step.size for step in path.steps] == [12, 10, 8, 7, 6, 5, 4, 3, 2, 1]
     for step in path.steps:
         assert step.objective > 0

@@ -252,7 +252,7 @@ def test_the_method_decides_the_size_unless_told():
     own = recipes.kp_svm().fit(X, y)
     assert own.n_features_ == own.path_.stop.size
     assert recipes.kp_svm(n_features_to_select=7).fit(X, y).n_features_ == 7
-    told = recipes.kp_svm(n_features_to_select="one-se", cv=3).fit(X, y)
+    told = recipes.kp_svm(n_features_to_select="auto", cv=3).fit(X, y)
     assert any(np.isfinite(step.score) for step in told.path_.steps)
 
 

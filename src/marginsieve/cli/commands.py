@@ -90,6 +90,9 @@ def select(
         int | None, Option(help="How often the outer folds are drawn anew; 3, or by --minutes.", min=1)
     ] = None,
     judge: Annotated[bool, Option("--suspects/--no-suspects", help="Judge every label.")] = True,
+    references: Annotated[
+        bool, Option("--references/--no-references", help="Score common models of scikit-learn for reference.")
+    ] = True,
     out: Annotated[Path, Option(help="The folder for the results.")] = Path("marginsieve-result"),
     seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
@@ -122,7 +125,7 @@ def select(
             label = None if positive is None else label_of(data, positive)
             wanted = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs)
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
-            settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge}
+            settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}
             files.check_folder(out)
             options.say_deleted(begin(out, resume, fresh))
             command = options.say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))

@@ -48,6 +48,7 @@ def show_grid(
 
 def show_result(result: dict[str, Any], out: Path) -> None:
     """The answer in words, the methods compared, the first features, what to doubt."""
+    from ..report.numbers import shown as shown_score
     from ..study import METRICS
 
     table = result["table"]
@@ -65,13 +66,13 @@ def show_result(result: dict[str, Any], out: Path) -> None:
     rows = []
     for method in result["methods"]:
         scores = [method["scores"][name] for name in shown]
-        cells = [f"{score['value']:.3f} ({score['low']:.3f}-{score['high']:.3f})" for score in scores]
+        cells = ["{} ({})".format(*shown_score(score, 3)) for score in scores]
         stable = "" if method["stability"] is None else f"{method['stability']['value']:.2f}"
         rows.append((method["title"], f"{method['n_features']:,}", *cells, stable))
     show_grid(("method", "features", *(METRICS[name] for name in shown), "stability"), rows, left=("method",))
     say()
     if not result["answer"]["evidence"]:
-        say("What the method picks when it must pick something; read it as noise:")
+        say("What the method picks when it must pick something:")
     _show_features(result)
     for note in _notes(result):
         say(f"note: {note}")
@@ -81,12 +82,12 @@ def show_result(result: dict[str, Any], out: Path) -> None:
 def _show_features(result: dict[str, Any]) -> None:
     rows = []
     for feature in result["features"][:SHOWN]:
-        share = "" if feature["frequency"] is None else f"{feature['frequency']:.0%} of folds"
-        value = feature.get("effect", {}).get("value")
-        effect, direction = "" if value is None else f"{value:.2f}", Text(feature.get("direction", ""))
-        rows.append((str(feature["rank"]), Text(feature["name"]), share, effect, direction))
-    left = ("feature", "selected in", "direction")
-    show_grid(("rank", "feature", "selected in", "effect", "direction"), rows, left=left, overflow="fold")
+        share = "" if feature["frequency"] is None else f"{feature['frequency']:.0%}"
+        value = feature["effect"]["value"]
+        effect, direction = "" if value is None else f"{value:.2f}", Text(feature["direction"])
+        rows.append((str(feature["rank"]), Text(feature["name"]), feature["part"], share, effect, direction))
+    left = ("name", "part", "direction")
+    show_grid(("rank", "name", "part", "frequency", "effect", "direction"), rows, left=left, overflow="fold")
     if result["n_features"] > SHOWN:
         say(f"... and {result['n_features'] - SHOWN} more in features.csv")
 

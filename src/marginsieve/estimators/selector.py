@@ -53,10 +53,11 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         Score of a feature: of a fitted machine, or of the labels alone. None where the search ranks by what it learns.
     search : str or Search, default="backward"
         How subsets of features are searched.
-    n_features_to_select : None, int, float, "one-se" or "best", default=None
-        A count, a share of the columns, or a rule on inner cross-validation: the smallest size within one standard
-        error of the best, or the best. None is the number of features chosen by the method where it chooses one, else
-        "one-se".
+    n_features_to_select : None, int, float, "auto" or "best", default=None
+        A count, a share of the columns, or a rule on inner cross-validation, which is drawn 4 times where there are at
+        most 500 rows: "best" is the best score, smoothed over neighbouring sizes; "auto" is that less a price for sizes
+        far from the usual (see docs/size.md). None is the number of features chosen by the method where it chooses one,
+        else "auto".
     standardize : bool, default=False
         Scale every column to mean 0 and variance 1 over the training rows.
     prefilter : (filter, int) or None, default=None

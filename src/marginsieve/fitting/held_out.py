@@ -20,7 +20,10 @@ from .ensemble import Member, run_search
 from .part import Part
 from .settings import Plan
 
-MOST_SIZES = 60  # sizes on the grid of the inner folds
+MOST_SIZES = 40  # sizes on the grid of the inner folds
+PRICE = 0.002  # of a size twice or half the usual one, in units of the score
+USUAL_SIZE = 50
+REPEATS = ((500, 4), (2000, 2))  # inner folds of tables with at most so many rows are drawn so often, of others once
 
 
 @dataclass(frozen=True)
@@ -72,13 +75,10 @@ class HeldOut:
         return np.sum(share * np.nan_to_num(table), axis=1) / share.sum(axis=1), np.nan_to_num(error)
 
 
-def size_grid(steps: Sequence[int], most: int, smallest: int) -> tuple[int, ...]:
-    """The sizes of a path if they are few, else about sixty up to `most`, each a fixed share of the one before."""
-    grid = [size for size in sorted(set(steps)) if smallest <= size <= most]
-    if not 1 < len(grid) <= MOST_SIZES:
-        geometric = {round(size) for size in np.geomspace(1, most, min(most, MOST_SIZES))}
-        grid = [size for size in sorted(geometric) if size >= smallest]
-    return tuple(grid) or (most,)
+def size_grid(most: int, smallest: int) -> tuple[int, ...]:
+    """All sizes if they are few, else about forty up to `most`, each a fixed share of the one before."""
+    geometric = {round(size) for size in np.geomspace(1, most, min(most, MOST_SIZES))}
+    return tuple(size for size in sorted(geometric) if size >= smallest) or (most,)
 
 
 def hold_out(
@@ -92,7 +92,8 @@ def hold_out(
     """Run search and machine in each fold's training rows; decision values of its other rows at each size."""
     seeds = zip(folds, seed.spawn(len(folds)), strict=True)
     tasks = (delayed(_one_fold)(plan, part, train, test, sizes, child) for (train, test), child in seeds)
-    return HeldOut.of(sizes, parallel(n_jobs)(tasks))
+    tested = np.bincount(np.concatenate([test for _, test in folds])).max()
+    return HeldOut.of(sizes, parallel(n_jobs)(tasks), len(folds[0][1]) / len(folds[0][0]) if tested > 1 else 0.0)
 
 
 def _one_fold(
@@ -103,13 +104,16 @@ def _one_fold(
         return Member.of(plan, searched, sizes, part, test)
 
 
-def inner_folds(cv: Any, part: Part, names: Sequence[Any], rng: np.random.Generator) -> tuple[Splits, str | None]:
+def inner_folds(
+    cv: Any, part: Part, names: Sequence[Any], rng: np.random.Generator, repeated: bool = False
+) -> tuple[list[Splits], str | None]:
     """The splits of a part, stratified (and by group where there are groups), and a remark where fewer were made.
 
-    A whole number `cv` is lowered to what the rarest class can fill.
+    A whole number `cv` is lowered to what the rarest class can fill; with `repeated` such folds are drawn several times
+    where the part is small, since a curve over sizes from one draw of few rows is mostly noise.
     """
     if not isinstance(cv, (int, np.integer)):
-        return _given_folds(cv, part, names), None
+        return [_given_folds(cv, part, names)], None
     if cv < 2:
         raise InputError(f"cv is {cv!r}; it must be 2 or more, or a splitter of scikit-learn")
     count, rarest = rarest_class(part, names)
@@ -118,7 +122,8 @@ def inner_folds(cv: Any, part: Part, names: Sequence[Any], rng: np.random.Genera
     if k < cv:
         what = f"{count} {unit_name(part.groups)}"
         remark = f"class {rarest!r} has {what}, fewer than cv={cv}: {k} inner folds were made"
-    return stratified_folds(part.y, part.groups, k, int(rng.integers(2**31))), remark
+    times = next((some for rows, some in REPEATS if len(part.y) <= rows), 1) if repeated else 1
+    return [stratified_folds(part.y, part.groups, k, int(rng.integers(2**31))) for _ in range(times)], remark
 
 
 def rarest_class(part: Part, names: Sequence[Any]) -> tuple[int, Any]:
@@ -150,12 +155,25 @@ def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> Splits:
     return folds
 
 
-def choose_size(sizes: Sequence[int], score: Array, error: Array, rule: str) -> int:
-    """ "best": the smallest size with the best mean; "one-se": the smallest within one standard error of it."""
-    at = np.asarray(sizes)
-    top = score.max()
-    best = int(at[score >= top - 1e-12].min())
-    if rule == "best":
-        return best
-    reach = top - float(error[list(sizes).index(best)])
-    return int(at[score >= reach - 1e-12].min())
+def choose_size(sizes: Sequence[int], score: Array, columns: int, rule: str) -> int:
+    """The size with the best smoothed score; with "auto" less a price for being far from what is usual.
+
+    ::
+
+        "best"  maximises  s(k),      "auto"  s(k) - 0.002 log2(k / k0)^2,      k0 = min(50, sqrt(columns))
+
+    s is the mean score over neighbouring sizes (`smoothed`). The price is what makes the size repeatable: where the
+    curve is flat the size is near k0, and a curve that rises or falls by more than the price moves it.
+    """
+    at = np.asarray(sizes, dtype=float)
+    value = smoothed(at, score)
+    if rule == "auto":
+        value = value - PRICE * np.log2(at / min(USUAL_SIZE, np.sqrt(columns))) ** 2
+    return int(at[value >= value.max() - 1e-12].min())
+
+
+def smoothed(sizes: Array, score: Array) -> Array:
+    """The mean score over sizes within a factor of two, with weights that fall linearly in the logarithm."""
+    apart = np.abs(np.log2(sizes[:, None] / sizes[None, :]))
+    weight = np.clip(1.0 - apart, 0.0, None)
+    return np.asarray(weight @ score / weight.sum(axis=1))

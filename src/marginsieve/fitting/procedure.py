@@ -128,9 +128,16 @@ def plan_of(settings: Settings, encoded: Encoded) -> Plan:
 
 
 def fit_encoded(
-    settings: Settings, encoded: Encoded, seed: np.random.SeedSequence | None = None, plan: Plan | None = None
+    settings: Settings,
+    encoded: Encoded,
+    seed: np.random.SeedSequence | None = None,
+    plan: Plan | None = None,
+    allowed: BoolArray | None = None,
 ) -> Fitted:
-    """The whole fit on encoded rows; `plan` where it is known already."""
+    """The whole fit on encoded rows; `plan` where it is known already.
+
+    `allowed` (n,): where a rule chooses the number of features, the list ends before the first one that is not allowed.
+    """
     plan = plan_of(settings, encoded) if plan is None else plan
     refuse_too_large(settings, plan, encoded)
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
@@ -142,7 +149,7 @@ def fit_encoded(
     duplicates = tuple(tuple(names[group]) for group in equal_columns(rows.chosen.table.Z))
     remarks = notes.of_table(plan, encoded.schema.names, constant, rows.chosen)
     searched = search_once(plan, rows.chosen, rng)
-    fitted = _decided(settings, plan, encoded, rows, searched, remarks, rng)
+    fitted = _decided(settings, plan, encoded, rows, searched, remarks, rng, allowed)
     index = resampling.sample_index(encoded.names, len(encoded.target.codes))[fitted.rows]
     groups = _groups(settings.similar, fitted, constant, rows.chosen)
     suspects = resampling.of_model(plan, rows.chosen, fitted.model, rng, index, settings.resamples)
@@ -182,6 +189,7 @@ def _decided(
     searched: Searched,
     remarks: list[str],
     rng: np.random.Generator,
+    allowed: BoolArray | None,
 ) -> Fitted:
     """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
     path, classes = searched.path, encoded.target.classes.tolist()
@@ -199,8 +207,7 @@ def _decided(
     size, threshold = choice.size, threshold_rule(settings, plan.outcome.count)
     held, sizes = None, tuple[int, ...]()
     if choice.rule or _always_holds_out(settings, plan):
-        steps = [step.size for step in path.steps]
-        sizes = size_grid(steps, ready.most, max(1, kept)) if choice.rule else (size,)
+        sizes = size_grid(ready.most, max(1, kept)) if choice.rule else (size,)
     if plan.ensemble:
         if sizes:
             rarest_class(rows.chosen, classes)
@@ -208,9 +215,9 @@ def _decided(
         searched, part = agreed(plan, searched, ensemble), rows.chosen
         path, held = searched.path, HeldOut.of(sizes, ensemble, OVERLAP) if sizes else None
     elif sizes:
-        folds, remark = inner_folds(settings.cv, rows.chosen, classes, rng)
+        draws, remark = inner_folds(settings.cv, rows.chosen, classes, rng, repeated=bool(choice.rule))
         remarks += [remark] if remark else []
-        folds = with_rest(folds, rows.sample, len(part.y), rng, part.groups)
+        folds = [fold for one in draws for fold in with_rest(one, rows.sample, len(part.y), rng, part.groups)]
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
         held = hold_out(plan, rows.training, sizes, folds, seed, settings.n_jobs)
         for work in held.work:
@@ -218,7 +225,8 @@ def _decided(
     if held is not None:
         score, error = held.scores(part.y, part.weight, plan)
         path = path.scored(sizes, score, error, plan.outcome.scored_by)
-        size = choose_size(sizes, score, error, choice.rule) if choice.rule else size
+        size = choose_size(sizes, score, part.table.shape[1], choice.rule) if choice.rule else size
+        size = _within(sizes, size, path.order, allowed) if choice.rule and allowed is not None else size
     model = fit_model(plan, searched, size)
     fitted = Fitted(plan, encoded.schema, encoded.target.classes, model, replace(path, n_selected=len(model.features)))
     remarks += notes.of_model(settings, fitted, rows.chosen)
@@ -233,6 +241,12 @@ def _decided(
         unconverged=notes.unconverged(searched, encoded.schema.names),
         feature_weight=searched.problem.feature_weight,
     )
+
+
+def _within(sizes: Sequence[int], size: int, order: IntArray, allowed: BoolArray) -> int:
+    """The largest size up to this one whose features are all allowed; the smallest where none is."""
+    ends = int(np.argmin(np.append(allowed[order], False)))
+    return max((some for some in sizes if some <= min(size, ends)), default=min(sizes))
 
 
 def _threshold_and_sigmoid(

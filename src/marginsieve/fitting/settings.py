@@ -18,7 +18,7 @@ from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_tabl
 from .part import Part
 from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
 
-SIZE_RULES = ("one-se", "best")
+SIZE_RULES = ("auto", "best")
 
 
 class Settings(Protocol):
@@ -203,7 +203,7 @@ def feature_count(settings: Settings, columns: int) -> int | None:
         return max(1, round(float(size) * columns))
     raise InputError(
         f"n_features_to_select is {shown_value(size)}; it must be a whole number of 1 or more, a share in (0, 1], "
-        '"one-se", "best" or None'
+        '"auto", "best" or None'
     )
 
 
@@ -225,7 +225,7 @@ def size_choice(
         return SizeChoice(max(stop.size, kept))
     count = feature_count(settings, columns)
     if count is None:
-        return SizeChoice(rule="best" if given == "best" else "one-se")
+        return SizeChoice(rule="best" if given == "best" else "auto")
     note = ""
     if count > searched and not (isinstance(given, (float, np.floating)) and settings.prefilter is None):
         left = "vary" if searched == usable else "are left by the prefilter"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Array, HoldsOut, IntArray, Machine, Matrix, Path, Refits, Solution, is_sparse
+from ..contracts import Array, BoolArray, HoldsOut, IntArray, Machine, Matrix, Path, Refits, Solution, is_sparse
 from ..errors import InputError
 from ..problem import Problem
 from .part import Part
@@ -82,24 +82,35 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
 def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -> Array:
     """(S, rows, k): decision values of `fit_model` at each size for rows of the whole table.
 
-    From a size to the next smaller one the kernel matrix is downdated where its weights stay.
+    From a size to the next smaller one the kernel matrix is downdated where its weights stay, and a machine with one
+    optimum starts from its last solution.
     """
     Z = searched.ready.rows(Z)
     problem = searched.problem
     last = problem.with_machine(_final(plan))
     values: dict[int, Array] = {}
     view: Any = None
+    warm: tuple[Solution, ...] | None = None
     for size in sorted(sizes, reverse=True):
         local, weight = _subset(searched, size)
         if view is not None and np.array_equal(view.feature_weight[local], weight[local]):
-            gone = ~np.isin(view.features, local, kind="table")
-            view = view.without(view.features[gone]) if gone.any() else view
+            stay = np.isin(view.features, local, kind="table")
+            warm = None if warm is None else _restricted(warm, stay)
+            view = view if stay.all() else view.without(view.features[~stay])
         else:
-            view = replace(last, feature_weight=weight).view(local)
-        solutions = _known(searched, size) or last.solve(view)
+            view, warm = replace(last, feature_weight=weight).view(local), None
+        solutions = _known(searched, size) or last.solve(view, warm)
+        warm = solutions
         values[size] = np.column_stack([last.machine.decision(one, view, Z) for one in solutions])
     problem.count(last)
     return np.array([values[size] for size in sizes])
+
+
+def _restricted(solutions: tuple[Solution, ...], stay: BoolArray) -> tuple[Solution, ...] | None:
+    """Where to start without some of the features; None for programs, whose heuristics would depend on it."""
+    if any(one.status for one in solutions):
+        return None
+    return tuple(one if one.weights is None else replace(one, weights=one.weights[stay]) for one in solutions)
 
 
 def _subset(searched: Searched, size: int) -> tuple[IntArray, Array]:

@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import listing, many
+from ..outcomes.scores import METRICS
+from .numbers import shown
 
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
-CLOSE = 0.02  # a difference of balanced accuracy that is not worth a word
+CLOSE = 0.02  # a difference of balanced accuracy that is not worth a doubt
+NAMES = {**METRICS, "auc": "AUC"}
+COMPARED = ("balanced_accuracy", "auc", "pr_auc", "accuracy")
+VERDICTS = {
+    "better": "is better in",
+    "worse": "is worse in",
+    "open": "may be better or worse (the data cannot tell) in",
+    "unknown": "differs by an amount without an interval in",
+}
 
 
 def answer(result: dict[str, Any]) -> dict[str, Any]:
@@ -21,23 +31,37 @@ def answer(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _headline(result: dict[str, Any], found: bool) -> str:
-    table, score = result["table"], result["scores"]["balanced_accuracy"]
-    target, chance = table["target"], 1 / len(table["classes"])
-    span = f"balanced accuracy {score['value']:.2f} (95 % interval {score['low']:.2f} to {score['high']:.2f})"
-    if not found:
-        p, tries = result["chance"]["p"], result["chance"]["shuffles"]
-        also = f"; shuffled labels do as well in {p:.0%} of {tries} tries" if tries else ""
-        return f"No evidence that these features predict {target}: {span}, where chance gives {chance:.2f}{also}."
+def _headline(result: dict[str, Any], evident: bool) -> str:
+    table, target = result["table"], result["table"]["target"]
+    span, chance = _score(result, "balanced_accuracy"), f"chance gives {1 / len(table['classes']):.2f}"
+    test = f"p = {result['chance']['p']:.2f} by {result['chance']['shuffles']} shuffles of the labels"
+    if not evident:
+        return f"No evidence that any of these features predict {target} ({test}): {span}; {chance}."
     count = result["n_features"]
     what = f"{count:,} of {table['features']:,} features"
     if count == _usable(result):
         what = f"All {count:,} features" if count > 1 else "The only feature"
         what += " that varies" * (count == 1 < table["features"]) + " that vary" * (1 < count < table["features"])
-    verb = "predicts" if count == 1 else "predict"
     leak = any(finding["kind"] in ("copy", "leak") for finding in result["findings"])
     tail = " Perhaps too good to be true: see what to doubt." if leak else ""
-    return f"{what} {verb} {target}: {span}; chance gives {chance:.2f}.{tail}"
+    if not _above_chance(result):
+        rest = f"for the list of {many(count, 'feature')} alone the interval includes chance: {span}; {chance}"
+        return f"Features of this table predict {target} ({test}), but {rest}.{tail}"
+    verb = "predicts" if count == 1 else "predict"
+    return f"{what} {verb} {target}: {span}; {chance}.{tail}"
+
+
+def _score(result: dict[str, Any], metric: str, scores: dict[str, Any] | None = None) -> str:
+    """ "AUC 0.90 (95 % interval 0.81 to 0.95)"."""
+    value, span = shown((scores or result["scores"])[metric])
+    return f"{NAMES[metric]} {value} ({span if span.startswith('no') else f'95 % interval {span}'})"
+
+
+def _above_chance(result: dict[str, Any]) -> bool:
+    """Whether the intervals of the list's scores are above chance, as far as there are any."""
+    levels = {"balanced_accuracy": 1 / len(result["table"]["classes"]), "auc": 0.5}
+    known = {name: result["scores"][name]["low"] for name in levels if name in result["scores"]}
+    return all(low is None or low > levels[name] for name, low in known.items())
 
 
 def _usable(result: dict[str, Any]) -> int:
@@ -46,45 +70,54 @@ def _usable(result: dict[str, Any]) -> int:
 
 
 def _list(result: dict[str, Any]) -> str:
-    sizes = result["n_features_over_folds"]
-    spread = f"{sizes['smallest']:,} to {sizes['largest']:,}"
-    how = f"the outer folds chose {spread}, median {sizes['median']:g}"
+    sizes, folds = result["n_features_over_folds"], result["protocol"]["folds"]
     given, count = result["methods"][0]["size_rule"] == "given", result["n_features"]
-    text = "" if given else f"The number of features is not exact: {how}."
+    text = ""
     if not given and sizes["smallest"] == sizes["largest"]:
         same = count == sizes["largest"]
         text = f"Every outer fold chose {many(sizes['largest'], 'feature')}{' too' if same else ''}."
         text = "" if same and count == _usable(result) else text
+    elif not given:
+        low, high = sizes["usual"]
+        shared = f"{(folds - 2) / (folds - 1):.0%}" if folds > 2 else "none"
+        text = f"The number of features is a range: most outer folds chose {low:,} to {high:,} (median "
+        text += f"{sizes['median']:g}); these folds share {shared} of their rows, so that new samples would vary more."
     groups = [feature["group"] for feature in result["features"] if feature["group"]]
     if again := len(groups) - len(set(groups)):
         text += f"{' ' if text else ''}Of the {count:,} selected {again:,} "
         text += f"{'is a near-duplicate of another' if again == 1 else 'are near-duplicates of others'} in the list."
-    if auc := result["scores"].get("auc"):
-        span = f"AUC {auc['value']:.2f}, {auc['low']:.2f} to {auc['high']:.2f}"
-        positive = result["table"]["positive"]
-        share = "over 99%" if 0.995 <= auc["value"] < 1 else f"{auc['value']:.0%}"
-        text += f"{' ' if text else ''}A random sample of class {positive} ranks above a random other one in "
-        text += f"{share} of pairs ({span})."
+    if "auc" in result["scores"]:
+        share, span = shown({key: None if v is None else 100 * v for key, v in result["scores"]["auc"].items()}, 0)
+        share = "over 99" if float(share) >= 100 > 100 * result["scores"]["auc"]["value"] else share
+        text += f"{' ' if text else ''}A random sample of class {result['table']['positive']} ranks above a random "
+        text += f"other one in {share} % of pairs ({_score(result, 'auc')})."
     return text
 
 
 def _price(result: dict[str, Any]) -> str:
-    """What the short list costs or gains against all features."""
+    """What the short list costs or gains against all features, in each metric."""
     if result["n_features"] == _usable(result):
         return ""
-    change = result["methods"][0]["difference"]["balanced_accuracy"]
-    span = f"{change['value']:+.2f}, {change['low']:+.2f} to {change['high']:+.2f}"
-    if change["low"] > 0:
-        verdict = "The short list predicts better than all features"
-    elif change["high"] < 0:
-        verdict = "The short list costs accuracy against all features"
-    elif abs(change["value"]) <= CLOSE:
-        verdict = "The short list predicts as well as all features"
-    else:
-        verdict = "The data cannot tell whether the short list is better or worse than all features"
-    level = result["methods"][-1]["scores"]["balanced_accuracy"]["value"]
-    span = f"; difference {span}" if any(round(one, 2) for one in change.values()) else ""
-    return f"{verdict} (balanced accuracy {level:.2f} with all{span})."
+    change = result["methods"][0]["difference"]
+    verdicts: dict[str, list[str]] = {}
+    for metric in COMPARED:
+        if metric in change:
+            value, span = shown(change[metric], signed=True)
+            verdicts.setdefault(verdict(change[metric]), []).append(f"{NAMES[metric]} ({value}, {span})")
+    parts = [f"{words} {listing_of(verdicts[key])}" for key, words in VERDICTS.items() if key in verdicts]
+    return f"Against all features the short list {'; '.join(parts)}."
+
+
+def verdict(difference: dict[str, Any]) -> str:
+    """What an interval of a difference says."""
+    if difference["low"] is None:
+        return "unknown"
+    return "better" if difference["low"] > 0 else "worse" if difference["high"] < 0 else "open"
+
+
+def listing_of(texts: list[str]) -> str:
+    """a, b and c."""
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def _stability(result: dict[str, Any]) -> str:
@@ -131,26 +164,26 @@ def _labels(result: dict[str, Any]) -> str:
     return f"{labels} more likely wrong than right ({noun} {named}): check {them} by hand. {estimate}"
 
 
-def _doubts(result: dict[str, Any], found: bool) -> list[str]:
+def _doubts(result: dict[str, Any], evident: bool) -> list[str]:
     doubts = [finding["text"] for finding in result["findings"] if finding["level"] == "alarm"]
     stability = result["stability"]
-    if found and stability is not None and stability["value"] < UNSTABLE and not _only_length(result):
+    if evident and stability is not None and stability["value"] < UNSTABLE and not _only_length(result):
         doubts.append("the list changes much from fold to fold: read it as one of many that predict equally well")
     score = result["scores"]["balanced_accuracy"]
-    if (width := score["high"] - score["low"]) > 0.2:
-        doubts.append(f"{result['table']['rows']} samples leave the score open by {width:.2f}")
+    if score["low"] is not None and (width := score["high"] - score["low"]) > 0.2:
+        doubts.append(f"{result['table']['rows']} samples leave the balanced accuracy open by {width:.2f}")
     sizes = result["n_features_over_folds"]
-    if found and result["methods"][0]["size_rule"] != "given" and result["n_features"] > sizes["largest"]:
+    if evident and result["methods"][0]["size_rule"] != "given" and result["n_features"] > sizes["largest"]:
         doubts.append(
             f"the list has {result['n_features']:,} features, more than any outer fold chose ({sizes['largest']:,} at "
             "most): its length is largely by chance"
         )
-    if found and len(result["methods"]) > 2:
+    if evident and len(result["methods"]) > 2:
         best = max(result["methods"], key=lambda method: method["scores"]["balanced_accuracy"]["value"])
         level = best["scores"]["balanced_accuracy"]["value"]
         if not best["baseline"] and level > score["value"] + CLOSE:
             doubts.append(
-                f"{best['title']} scored higher ({level:.2f}); the method presented was fixed beforehand, since the "
+                f"{best['title']} has a higher balanced accuracy ({level:.2f}); the method presented was fixed beforehand, since the "
                 "best of several is optimistically biased"
             )
     return [*doubts, *result["notes"]]

@@ -24,7 +24,8 @@ def sizes(result: dict[str, Any], file: str | Path | None = None) -> Any:
             axes.plot(at, [p["score"] for p in points], color=colour, lw=1.3)
             low, high = ([p["score"] + sign * p["error"] for p in points] for sign in (-1, 1))
             axes.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
-        span = [[score["value"] - score["low"]], [score["high"] - score["value"]]]
+        low, high = (score["value"] if score[end] is None else score[end] for end in ("low", "high"))
+        span = [[score["value"] - low], [high - score["value"]]]
         axes.errorbar([method["n_features"]], [score["value"]], span, color=colour, fmt="o", label=method["title"])
     axes.set_xscale("log")
     return finish(figure, axes, "number of features", METRICS[metric], file)

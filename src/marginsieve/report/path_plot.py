@@ -21,7 +21,7 @@ def plot_path(path: Path, file: str | File | None = None) -> Any:
     Parameters
     ----------
     path : Path
-        Path with scores at two sizes or more, as with n_features_to_select="one-se" or "best".
+        Path with scores at two sizes or more, as with n_features_to_select="auto" or "best".
     file : str, path or None, default=None
         File to write (.svg, .png or .pdf); None writes none.
 
@@ -45,7 +45,7 @@ def plot_path(path: Path, file: str | File | None = None) -> Any:
     if len(steps) < 2:
         raise InputError(
             f"the path has scores at {len(steps)} of its sizes and a curve needs two: use "
-            "n_features_to_select='one-se' or 'best', so that inner folds score them"
+            "n_features_to_select='auto' or 'best', so that inner folds score them"
         )
     size, score, error = np.array([(step.size, step.score, step.score_error) for step in steps]).T
     figure, axes = new_figure(7.0, 4.0)

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 from ..errors import InputError
 from ..outcomes.scores import METRICS
 from . import svg
+from .numbers import shown
 
 SCHEMA = 4
 NEEDED = (
@@ -121,15 +122,19 @@ def _environment() -> Any:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {
+    filters: dict[str, Callable[..., Any]] = {
         "num": _number,
-        "span": lambda score: f"{score['low']:.2f} to {score['high']:.2f}",
-        "fine": lambda score: f"{score['low']:.3f} to {score['high']:.3f}",
+        "value": lambda score: shown(score)[0],
+        "span": lambda score: shown(score)[1],
+        "fine_value": lambda score: shown(score, 3)[0],
+        "fine": lambda score: shown(score, 3)[1],
+        "change": lambda score: shown(score, 2, signed=True),
         "signed": "{:+.2f}".format,
         "percent": "{:.0%}".format,
         "thousands": "{:,}".format,
         "duration": _duration,
     }
+    environment.filters |= filters
     return environment
 
 
@@ -160,21 +165,27 @@ def _style(k: int, method: dict[str, Any]) -> tuple[str, str]:
 
 def _floor(result: dict[str, Any]) -> float:
     """Where the axis of the scores begins."""
-    lowest = min(score["low"] for method in result["methods"] for score in method["scores"].values())
+    scores = [method["scores"]["balanced_accuracy"] for method in result["methods"]]
+    lowest = min(_end(score, "low") for score in scores)
     return max(0.0, min(0.5, int(lowest * 10) / 10))
 
 
 def _reach(result: dict[str, Any]) -> float:
     """How far the axis of the differences goes to each side."""
     changes = [method["difference"]["balanced_accuracy"] for method in result["methods"]]
-    return float(max(0.05, *(abs(change[side]) for change in changes for side in ("low", "high"))))
+    return float(max(0.05, *(abs(_end(change, side)) for change in changes for side in ("low", "high"))))
+
+
+def _end(score: dict[str, Any], side: str) -> float:
+    """An end of an interval; the value where there is none."""
+    return float(score["value"] if score[side] is None else score[side])
 
 
 def sizes_chart(result: dict[str, Any]) -> Markup:
     """Scores of the inner folds by size with a standard error, the cut, and the nested score with its interval."""
     metric = "auc" if "auc" in result["scores"] else "balanced_accuracy"
     methods = result["methods"]
-    lowest = min(m["scores"][metric]["low"] for m in methods)
+    lowest = min(_end(m["scores"][metric], "low") for m in methods)
     lowest = min([lowest, *(p["score"] - p["error"] for m in methods for p in m["curve"])])
     floor, top = max(0.0, min(0.5, lowest // 0.1 / 10)), max(result["table"]["features"], 2)
     chart = svg.Chart(
@@ -194,9 +205,9 @@ def sizes_chart(result: dict[str, Any]) -> Markup:
         at = max(method["n_features"], 1)
         if k == 0:
             chart.upright(at, style, f"selected: {at:,} features")
-        chart.interval(at, max(score["low"], floor), score["high"], style)
-        span = f"{score['value']:.3f} ({score['low']:.3f} to {score['high']:.3f})"
-        text = f"{method['title']}, {at:,} features, nested: {span}"
+        chart.interval(at, max(_end(score, "low"), floor), _end(score, "high"), style)
+        value, span = shown(score, 3)
+        text = f"{method['title']}, {at:,} features, nested: {value} ({span})"
         chart.mark(at, max(score["value"], floor), style, shape, text, 5.5)
     return chart.svg()
 

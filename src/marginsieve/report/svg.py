@@ -134,8 +134,11 @@ def _bar_rows(plot: dict[str, Any]) -> str:
     return "".join(out)
 
 
-def interval_bar(value: float, low: float, high: float, scale: tuple[float, float], zero: float | None) -> Markup:
-    """A value with its interval on a line of its own, for a table's cell."""
+def interval_bar(
+    value: float, low: float | None, high: float | None, scale: tuple[float, float], zero: float | None
+) -> Markup:
+    """A value with its interval, where there is one, on a line of its own, for a table's cell."""
+    low, high = value if low is None else low, value if high is None else high
     place: Callable[[float], float] = lambda v: (  # noqa: E731
         3 + 74 * (min(max(v, scale[0]), scale[1]) - scale[0]) / (scale[1] - scale[0])
     )

@@ -7,8 +7,9 @@ from typing import Any
 SIZE_RULES = {
     "given": "fixed beforehand",
     "method": "chosen by the method",
-    "best": "the one with the best mean score on held-out rows",
-    "one-se": "the smallest within one standard error of the best in inner folds",
+    "best": "the one with the best score, smoothed over neighbouring sizes, in inner folds",
+    "auto": "chosen on inner folds: the best score, smoothed over neighbouring sizes, less a price for sizes far from "
+    "the usual",
 }
 
 

@@ -1,4 +1,4 @@
-"""What a feature looks like by class: effect size, direction, and the numbers of a small plot."""
+"""What a feature looks like by class: effect size with its interval, direction, and the numbers of a small plot."""
 
 from __future__ import annotations
 
@@ -13,10 +13,16 @@ if TYPE_CHECKING:
 
 POINTS = 40  # values of a class that a small plot shows, evenly spread over its order
 LEVELS = 6  # levels that it names; the others are one
+Z = 1.959964  # of a 95 % interval
+DRAWS = 400  # of tables of counts, for the interval of Cramér's V
+UNITS = {"Hedges' g": "standard deviations", "eta squared": "share of the variance", "Cramér's V": "0 to 1"}
 
 
 def evidence(column: pd.Series, kind: str, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
-    """Effect size with its name, the direction in words, values by class."""
+    """Effect size with its name, unit and 95 % interval, the direction in words, values by class.
+
+    The interval is of the column alone: of a column that was selected because its effect is large it is too high.
+    """
     if kind in ("nominal", "boolean") or column.dtype.kind not in "iufb":
         result = _of_levels(column, codes, classes, positive)
     else:
@@ -38,12 +44,42 @@ def _of_numbers(value: Array, codes: IntArray, classes: list[str], positive: int
         shown.append(entry)
     if len(classes) == 2:
         name, size = "Hedges' g", hedges_g(parts[positive], parts[1 - positive])
+        ends = _of_g(size, len(parts[positive]), len(parts[1 - positive]))
         direction = f"{'higher' if size > 0 else 'lower'} in {classes[positive]}"
     else:
         name, size = "eta squared", eta_squared(parts)
+        ends = _of_eta(size, sum(map(len, parts)))
         direction = _apart({name: part.mean() for name, part in zip(classes, parts, strict=True) if len(part)})
-    effect, plot = {"name": name, "value": size}, {"type": "numbers", "classes": shown}
-    return {"effect": effect, "direction": direction, "plot": plot}
+    return {"effect": _effect(name, size, ends), "direction": direction, "plot": {"type": "numbers", "classes": shown}}
+
+
+def _effect(name: str, size: float, ends: tuple[float, float]) -> dict[str, Any]:
+    return {"name": name, "value": size, "low": ends[0], "high": ends[1], "unit": UNITS[name]}
+
+
+def _of_g(g: float, n1: int, n2: int) -> tuple[float, float]:
+    """95 % interval of Hedges' g by its large-sample variance."""
+    if n1 < 2 or n2 < 2 or not np.isfinite(g):
+        return float("nan"), float("nan")
+    error = np.sqrt((n1 + n2) / (n1 * n2) + g * g / (2 * (n1 + n2)))
+    return float(g - Z * error), float(g + Z * error)
+
+
+def _of_eta(size: float, count: int) -> tuple[float, float]:
+    """95 % interval of eta squared, by Fisher's transformation of its root."""
+    if count < 5:
+        return float("nan"), float("nan")
+    middle = np.arctanh(np.sqrt(min(size, 1.0 - 1e-12)))
+    low, high = np.tanh([max(middle - Z / np.sqrt(count - 3), 0.0), middle + Z / np.sqrt(count - 3)]) ** 2
+    return float(low), float(high)
+
+
+def _of_v(table: Array) -> tuple[float, float]:
+    """95 % interval of Cramér's V: tables drawn with the shares of each class."""
+    rng, counts = np.random.default_rng(0), table.sum(axis=1).astype(int)
+    rows = [rng.multinomial(count, row / max(count, 1), size=DRAWS) for count, row in zip(counts, table, strict=True)]
+    drawn = [cramers_v(np.array([some[k] for some in rows], dtype=float)) for k in range(DRAWS)]
+    return tuple(float(end) for end in np.quantile(drawn, [0.025, 0.975]))  # type: ignore[return-value]
 
 
 def _apart(means: dict[str, float]) -> str:
@@ -79,8 +115,14 @@ def _of_levels(column: pd.Series, codes: IntArray, classes: list[str], positive:
             for code in range(len(classes))
         ],
     }
-    most = f"more often {levels[int(np.argmax(ahead[positive]))]!s} in {classes[positive]}" if len(levels) else "empty"
-    return {"effect": {"name": "Cramér's V", "value": cramers_v(table)}, "direction": most, "plot": shown}
+    most = "empty"
+    if len(levels):
+        gap = ahead[positive]
+        widest, how = int(np.argmax(gap)), "more"
+        if -gap.min() > gap.max() + 1e-9:
+            widest, how = int(np.argmin(gap)), "less"
+        most = f"{how} often {levels[widest]!s} in {classes[positive]}"
+    return {"effect": _effect("Cramér's V", cramers_v(table), _of_v(table)), "direction": most, "plot": shown}
 
 
 def hedges_g(ours: Array, others: Array) -> float:

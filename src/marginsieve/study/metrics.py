@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from ..contracts import Array, BoolArray, IntArray
 from ..outcomes import units_per_class
@@ -21,8 +21,24 @@ from ..outcomes.scores import METRICS, average_precision, ranking_auc
 
 __all__ = ["METRICS", "Pass", "Scores", "point_metrics", "score_difference", "score_predictions"]
 
-WIDER = {"difference": 1.35}  # standard errors are this much larger than the square root of a pass's variance
-USUAL = 1.35  # for other metrics
+# Ends of an interval: how many roots of a pass's variance the standard error is below and above the value, and what is
+# added to it where there is a signal (in units of the metric, times `_room`). Above is more than below, since models on
+# a part of the rows score lower than the one on all. Measured on simulated tables: benchmarks/coverage.md.
+LEVELS = {
+    "balanced_accuracy": (0.93, 1.35, 0.0, 0.0),
+    "auc": (0.95, 1.55, 0.02, 0.0),
+    "pr_auc": (1.0, 1.55, 0.01, 0.04),
+    "accuracy": (0.95, 1.55, 0.03, 0.0),
+    "brier": (2.0, 1.25, 0.03, 0.0),
+}
+DIFFERENCES = {
+    "balanced_accuracy": (0.95, 0.95, 0.04, 0.04),
+    "auc": (0.95, 0.95, 0.06, 0.06),
+    "pr_auc": (1.36, 1.36, 0.0, 0.0),
+    "accuracy": (1.05, 1.05, 0.03, 0.03),
+    "brier": (1.62, 1.62, 0.0, 0.0),
+}
+OTHERS = (1.35, 1.35, 0.0, 0.0)  # metrics whose intervals were not measured
 FEWEST = 10  # samples (or groups) of a class below which there is no interval
 
 
@@ -88,11 +104,13 @@ class Scores:
     low, high : dict of str to float
         Ends of the interval of each metric; nan where a class has fewer than 10 samples (or groups).
     error : dict of str to float
-        Standard error of each metric, for that model.
+        Standard error of each metric, for that model: the larger of those below and above the value.
     level : float
         Level of the intervals.
     by_class : dict of str to tuple of float
-        For each metric and class, the variance of one test times the number of its samples.
+        For each metric and class, the variance of one pass times the number of its samples.
+    counts : tuple of int
+        Samples (or groups) of each class.
 
     Examples
     --------
@@ -112,7 +130,7 @@ class Scores:
     error: dict[str, float]
     level: float
     by_class: dict[str, tuple[float, ...]]
-    freedom: int  # degrees of freedom of the intervals
+    counts: tuple[int, ...]
 
     def forecast(self, counts: Sequence[int], level: float = 0.9) -> dict[str, tuple[float, float]]:
         """Between which values each metric will be on a new cohort.
@@ -144,7 +162,7 @@ class Scores:
         for name, value in self.value.items():
             new = sum(one / max(count, 1) for one, count in zip(self.by_class[name], counts, strict=True))
             spread = np.sqrt(self.error[name] ** 2 + new)
-            out[name] = _on_logits(value, spread, self.freedom, level)
+            out[name] = _ends(name, value, (spread, spread), min(self.counts), level)
         return out
 
 
@@ -185,7 +203,8 @@ def score_predictions(
     (0.75, 1.0)
     """
     known = [_linearised(truth, one, positive) for one in passes]
-    return _scores(known, truth, groups, level, logits=True)
+    values = _means(known)
+    return _scores(known, truth, groups, level, LEVELS, _rooms(values, truth, positive))
 
 
 def score_difference(
@@ -197,11 +216,14 @@ def score_difference(
     level: float = 0.95,
 ) -> Scores:
     """Each metric of one method less that of another on the same rows, folds by folds."""
-    known = []
-    for one, other in zip(ours, theirs, strict=True):
-        a, b = _linearised(truth, one, positive), _linearised(truth, other, positive)
-        known.append({name: (a[name][0] - b[name][0], a[name][1] - b[name][1]) for name in a if name in b})
-    return _scores(known, truth, groups, level, logits=False)
+    first, second = ([_linearised(truth, one, positive) for one in passes] for passes in (ours, theirs))
+    known = [
+        {name: (a[name][0] - b[name][0], a[name][1] - b[name][1]) for name in a if name in b}
+        for a, b in zip(first, second, strict=True)
+    ]
+    one, other = (_rooms(_means(each), truth, positive) for each in (first, second))
+    rooms = {name: max(one[name], other[name]) for name in known[0]}
+    return _scores(known, truth, groups, level, DIFFERENCES, rooms)
 
 
 def point_metrics(truth: IntArray, one: Pass, positive: int, classes: int = 2) -> dict[str, float]:
@@ -211,40 +233,77 @@ def point_metrics(truth: IntArray, one: Pass, positive: int, classes: int = 2) -
     return {name: value for name, (value, _) in _linearised(truth, one, positive).items()}
 
 
+def _means(passes: Sequence[Mapping[str, tuple[float, Array]]]) -> dict[str, float]:
+    return {name: float(np.mean([known[name][0] for known in passes])) for name in passes[0]}
+
+
+def _rooms(value: Mapping[str, float], truth: IntArray, positive: int) -> dict[str, float]:
+    """For each metric 4 u (1 - u), u from 0 at chance to 1 at no error: where training rows matter most."""
+    share, chance = float(np.mean(truth == positive)), 1.0 / len(np.unique(truth))
+    level = dict.fromkeys(value, (value["balanced_accuracy"] - chance) / (1.0 - chance))
+    if "auc" in value:
+        level |= {"auc": 2.0 * value["auc"] - 1.0, "pr_auc": (value["pr_auc"] - share) / (1.0 - share)}
+    if "brier" in value:
+        level["brier"] = 1.0 - value["brier"] / (share * (1.0 - share))
+    return {name: 4.0 * (u := float(np.clip(one, 0.0, 1.0))) * (1.0 - u) for name, one in level.items()}
+
+
 def _scores(
-    passes: list[dict[str, tuple[float, Array]]], truth: IntArray, groups: IntArray | None, level: float, logits: bool
+    passes: list[dict[str, tuple[float, Array]]],
+    truth: IntArray,
+    groups: IntArray | None,
+    level: float,
+    factors: Mapping[str, tuple[float, float, float, float]],
+    rooms: Mapping[str, float],
 ) -> Scores:
-    counts = units_per_class(truth, groups)
-    fewest, freedom = min(counts), max(min(counts) - 1, 1)
-    value, low, high, error, by_class = {}, {}, {}, {}, {}
-    for name in passes[0]:
-        value[name] = float(np.mean([known[name][0] for known in passes]))
+    counts = tuple(units_per_class(truth, groups))
+    value, low, high, error, by_class = _means(passes), {}, {}, {}, {}
+    for name in value:
         parts = np.mean([_variance(known[name][1], truth, groups) for known in passes], axis=0)
-        wider = USUAL if logits else WIDER["difference"]
-        error[name] = float(wider * np.sqrt(max(parts.sum(), _least(counts))))
         by_class[name] = tuple(float(part * np.sum(truth == code)) for code, part in enumerate(parts))
-        if fewest < FEWEST:
+        errors = standard_errors(float(parts.sum()), rooms[name], counts, factors.get(name, OTHERS), name != "brier")
+        error[name] = max(errors)
+        if min(counts) < FEWEST:
             low[name] = high[name] = float("nan")
-        elif logits:
-            low[name], high[name] = _on_logits(value[name], error[name], freedom, level)
+        elif factors is DIFFERENCES:
+            reach = stats.t.ppf(0.5 + level / 2, min(counts) - 1)
+            low[name], high[name] = value[name] - reach * errors[0], value[name] + reach * errors[1]
         else:
-            reach = stats.t.ppf(0.5 + level / 2, freedom) * error[name]
-            low[name], high[name] = max(value[name] - reach, -1.0), min(value[name] + reach, 1.0)
-    return Scores(value, low, high, error, level, by_class, freedom)
+            low[name], high[name] = _ends(name, value[name], errors, min(counts), level)
+    return Scores(value, low, high, error, level, by_class, counts)
 
 
-def _least(counts: Sequence[int]) -> float:
-    """The variance of a mean of shares of which none was wrong, with half an error in each class."""
-    return float(np.mean([0.5 / (count + 1) ** 2 for count in counts]) / len(counts))
+def standard_errors(
+    variance: float, room: float, counts: Sequence[int], factors: tuple[float, float, float, float], share: bool = True
+) -> tuple[float, float]:
+    """Standard errors below and above a value from the variance of a pass.
+
+    A `share` without an error still varies, as if half an error had been made in each class.
+    """
+    least = float(np.mean([0.5 / (count + 1) ** 2 for count in counts]) / len(counts)) if share else 0.0
+    variance, (below, above, more_below, more_above) = max(variance, least), factors
+    return (
+        float(np.sqrt(below**2 * variance + (more_below * room) ** 2)),
+        float(np.sqrt(above**2 * variance + (more_above * room) ** 2)),
+    )
 
 
-def _on_logits(value: float, error: float, freedom: int, level: float) -> tuple[float, float]:
-    """An interval of a share, symmetric in its logit, from half a pseudo-count on either side."""
-    count = freedom + 1
-    middle = (value * count + 0.5) / (count + 1)
-    reach = stats.t.ppf(0.5 + level / 2, freedom) * error / (middle * (1 - middle))
-    ends = 1.0 / (1.0 + np.exp(-(np.log(middle / (1 - middle)) + np.array([-reach, reach]))))
-    return min(float(ends[0]), value), max(float(ends[1]), value)
+def _ends(name: str, value: float, errors: tuple[float, float], count: int, level: float) -> tuple[float, float]:
+    """The interval: symmetric in the logarithm for the Brier score, else in the logit, from half a pseudo-count.
+
+    Where a value is above 1/2 its upper end is that without the pseudo-count if it is higher, and the other way round.
+    """
+    t = float(stats.t.ppf(0.5 + level / 2, max(count - 1, 1)))
+    if name == "brier":
+        unit = max(value, 1e-9)
+        return float(unit * np.exp(-t * errors[0] / unit)), float(min(unit * np.exp(t * errors[1] / unit), 1.0))
+    ends = []
+    for middle in ((value * count + 0.5) / (count + 1), min(max(value, 1e-9), 1 - 1e-9)):
+        reach = t / (middle * (1 - middle))
+        ends.append(special.expit(special.logit(middle) + np.array([-reach * errors[0], reach * errors[1]])))
+    (low, high), plain = ends
+    low, high = min(low, plain[0]) if value < 0.5 else low, max(high, plain[1]) if value > 0.5 else high
+    return float(min(low, value)), float(max(high, value))
 
 
 def _variance(influence: Array, truth: IntArray, groups: IntArray | None) -> Array:

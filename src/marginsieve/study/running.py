@@ -24,6 +24,7 @@ from .choosing import FOLDS, Choice, choose
 from .engine import workers
 from .files import check_folder, write_study, write_text
 from .findings import Finding
+from .reference_rows import ReferenceRow, reference_rows
 from .selection import Selection, StudyOptions, prepare_method, run_method
 from .study_data import StudyData, from_arrays
 from .study_run import StudyRun
@@ -327,6 +328,7 @@ def study(
     cv: int | None = None,
     n_repeats: int | None = None,
     suspects: bool = True,
+    references: bool = True,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -369,6 +371,8 @@ def study(
         Number of times that the folds are drawn; None is 3, or what the minutes allow.
     suspects : bool, default=True
         Estimate how likely each label is wrong, as `find_suspects` does.
+    references : bool, default=True
+        Score an l1 logistic regression and a random forest of scikit-learn on the first repeat, for reference.
     random_state : int, default=0
         Seed; the result depends on it alone, not on the number of workers.
     n_jobs : int or None, default=None
@@ -396,7 +400,7 @@ def study(
     data = from_arrays(X, y, groups, [ids] if isinstance(ids, str) else ids, keep)
     options = StudyOptions(positive, n_features_to_select, tuple(keep), prefilter, ensemble, random_state, n_jobs)
     settings = {"methods": methods, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
-    settings |= {"cv": cv, "n_repeats": n_repeats, "suspects": suspects}
+    settings |= {"cv": cv, "n_repeats": n_repeats, "suspects": suspects, "references": references}
     return run_study(data, options, settings, progress, None if folder is None else Path(folder))
 
 
@@ -421,7 +425,7 @@ def run_study(
         prevalence=float(counts.min() / counts.sum()),
         classes=len(target.classes),
         n_jobs=options.n_jobs,
-        **settings,
+        **{name: value for name, value in settings.items() if name != "references"},
     )
     methods = [prepare_method(method, table, options, choice.max_samples) for method in choice.methods]
     work = _Work(choice, progress)
@@ -435,15 +439,21 @@ def run_study(
                     if method is methods[0][0] or method.baseline:
                         raise
                     failures.append(Finding("method", "alarm", f"{method.title} failed: {error}"))
+    references: tuple[ReferenceRow, ...] = ()
+    if settings["references"]:
+        with work.step("reference rows", 0.0):
+            state = options.random_state
+            references = reference_rows(table, done[-1].nested, choice.cv, state, options.n_jobs)
     with work.step("shuffled labels", choice.shuffling):
-        chance = above_chance(done[0], methods, table, choice, options)
+        chance = above_chance(methods, table, choice, options)
     judged = None
     if choice.suspects:
         with work.step("judging labels", choice.judging):
             judged, remarks = _judged(table, options)
             failures += remarks
     seconds = time.perf_counter() - since
-    return Study(StudyRun(data, choice, options, tuple(done), chance, judged, tuple(failures), seconds, command))
+    run_ = (data, choice, options, tuple(done), chance, judged, tuple(failures), seconds, references, command)
+    return Study(StudyRun(*run_))
 
 
 def _check(settings: dict[str, Any], options: StudyOptions) -> None:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .. import recipes
-from ..contracts import Array, PricesFeatures
+from ..contracts import Array, BoolArray, PricesFeatures
 from ..errors import InputError
 from ..estimators import SVMSelector
 from ..estimators.inputs import refuse_cells
@@ -34,6 +35,9 @@ from .units import Method, PreparedMethod, Task, Unit, UnitTable, run_prepared, 
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+CORE = 0.9  # share of the outer folds that selected a feature of the core
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class Selection:
         return ScoreFormula(sign * selector.coef_[0], sign * selector.intercept_[0], slope, sign * offset)
 
     def features(self) -> pd.DataFrame:
-        """Every feature by rank: name, rank, score, selected, frequency over the outer folds, and what it resembles.
+        """Every feature by rank: name, rank, score, part of the list, frequency over the outer folds, what it resembles.
 
         `coefficient` is that of the `formula`, empty where there is none.
         """
@@ -111,6 +115,7 @@ class Selection:
                 "name": np.array(names, dtype=object)[order],
                 "rank": self.selector.ranking_[order],
                 "score": self.selector.scores_[order],
+                "part": list_part(self.selector.support_, self.nested.frequency)[order],
                 "selected": self.selector.support_[order],
                 "frequency": self.nested.frequency[order],
                 "coefficient": factor[order],
@@ -134,6 +139,12 @@ class Selection:
         for name, values in (("decision", nested.decision), ("probability", nested.probability)):
             frame[name] = (np.full(shape, np.nan) if values is None else values).ravel()
         return frame
+
+
+def list_part(selected: BoolArray, frequency: Array) -> NDArray[np.object_]:
+    """(n,) "core": selected, and in at least 9 of 10 outer folds too; "optional": selected; "rest"."""
+    core = selected & (frequency >= CORE - 1e-12)
+    return np.where(core, "core", np.where(selected, "optional", "rest")).astype(object)
 
 
 def score_label(selector: SVMSelector) -> str:
@@ -191,10 +202,6 @@ def _settings(
         settings["prefilter"] = options.prefilter
         settings |= {} if options.ensemble is None else {"ensemble": options.ensemble}
     settings |= dict(method.settings)
-    ensemble = parameters.get("ensemble")
-    averaged = settings.get("ensemble", None if ensemble is None else ensemble.default)
-    if size is None and not method.baseline and averaged:
-        settings["n_features_to_select"] = "best"  # of a ranking over subsamples the curve by size is smooth
     if settings.get("kernel") == "clinical":
         settings["standardize"] = False
     return settings
@@ -247,15 +254,19 @@ def run_method(
             if progress is not None:
                 progress(len(folds))
     nested = collected(target, table.positive, folds, table.encoded.table.shape[1], state)
-    selector = fit_prepared(prepared, table, options.n_jobs)
+    chosen = nested.frequency > 0
+    selector = fit_prepared(prepared, table, options.n_jobs, None if method.baseline else chosen)
     return Selection(method, selector, nested, nested.scores(), time.perf_counter() - since)
 
 
-def fit_prepared(prepared: PreparedMethod, table: UnitTable, n_jobs: int | None) -> SVMSelector:
-    """The method's selector on all rows of the table."""
+def fit_prepared(
+    prepared: PreparedMethod, table: UnitTable, n_jobs: int | None, chosen: BoolArray | None
+) -> SVMSelector:
+    """The method's selector on all rows of the table; `chosen` (n,): the features that some outer fold selected."""
     selector: SVMSelector = clone(prepared.selector).set_params(n_jobs=n_jobs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        selector.adopt(fit_encoded(selector, table.encoded, plan=prepared.plan), seed_sequence(selector.random_state))
+        fitted = fit_encoded(selector, table.encoded, plan=prepared.plan, allowed=chosen)
+        selector.adopt(fitted, seed_sequence(selector.random_state))
     selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
     return selector

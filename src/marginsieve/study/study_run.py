@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .chance import Chance
 from .choosing import Choice
+from .effects import evidence
 from .findings import Finding
 from .metrics import Scores, score_difference
+from .reference_rows import ReferenceRow
 from .selection import Selection, StudyOptions
 from .study_data import StudyData, suspect_table
 
@@ -29,6 +31,7 @@ class StudyRun:
     judged: pd.DataFrame | None  # what find_suspects says of every sample
     failures: tuple[Finding, ...]
     seconds: float
+    reference_rows: tuple[ReferenceRow, ...] = ()
     command: str | None = None
 
     @property
@@ -42,9 +45,27 @@ class StudyRun:
         return self.selections[-1]
 
     @cached_property
+    def evidence(self) -> dict[str, dict[str, Any]]:
+        """By feature: effect, direction and the numbers of a small plot."""
+        nested, columns = self.main.nested, self.main.selector.columns_
+        labels = [str(label) for label in nested.classes]
+        kinds = dict(zip(columns.names, columns.kind, strict=True))
+        return {
+            str(name): evidence(self.data.X[name], kinds[str(name)], nested.truth, labels, nested.positive)
+            for name in self.data.X.columns
+        }
+
+    @cached_property
     def features(self) -> pd.DataFrame:
         """Every feature by rank."""
-        return self.main.features()
+        frame = self.main.features()
+        effects = [self.evidence[name]["effect"] for name in frame["name"]]
+        frame["effect"] = [effect["value"] for effect in effects]
+        frame["effect_low"] = [effect["low"] for effect in effects]
+        frame["effect_high"] = [effect["high"] for effect in effects]
+        frame["effect_is"] = [f"{effect['name']}, {effect['unit']}" for effect in effects]
+        frame["direction"] = [self.evidence[name]["direction"] for name in frame["name"]]
+        return frame
 
     @cached_property
     def suspects(self) -> pd.DataFrame | None:

@@ -16,8 +16,8 @@ from ..report.answer import answer
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
 from .curves import confusion, curves
-from .effects import evidence
 from .metrics import METRICS, Scores
+from .reference_rows import ReferenceRow
 from .selection import Selection, score_label
 from .study_run import StudyRun
 
@@ -60,6 +60,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "features": _features(study),
         "groups": [group.to_dict() for group in selector.groups_],
         "methods": methods,
+        "reference_rows": [_reference(row) for row in study.reference_rows],
         "curves": {"main": curves(nested), "all": curves(study.baseline.nested)},
         "confusion": confusion(nested),
         "suspects": _suspects(study),
@@ -106,7 +107,8 @@ def _protocol(study: StudyRun) -> dict[str, Any]:
         "folds": study.choice.cv,
         "repeats": nested.repeats,
         "random_state": nested.random_state,
-        "interval": f"{scores.level:.0%} intervals for the model on all rows",
+        "trained_on": f"{study.choice.cv - 1}/{study.choice.cv} of the rows",
+        "interval": f"intervals ({scores.level:.0%}) are for the model on all rows",
         "chosen": list(study.choice.why),
     }
 
@@ -130,6 +132,7 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
             "median": float(np.median(nested.sizes)),
             "smallest": int(nested.sizes.min()),
             "largest": int(nested.sizes.max()),
+            "usual": [int(np.round(size)) for size in np.quantile(nested.sizes, [0.1, 0.9])],
         },
         "stability": None if stable is None else asdict(stable),
         "size_rule": _size_rule(selector),
@@ -145,11 +148,21 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
     }
 
 
+def _reference(row: ReferenceRow) -> dict[str, Any]:
+    return {
+        "title": row.title,
+        "scores": _scores(row.scores),
+        "difference": _scores(row.difference),
+        "n_features": int(np.median(row.nested.sizes)),
+        "seconds": round(row.seconds, 3),
+    }
+
+
 def _size_rule(selector: Any) -> str:
-    """How the number of features came about: given, method (chosen by it), best or one-se."""
+    """How the number of features came about: given, method (chosen by it), best or auto."""
     size = selector.n_features_to_select
     if size is None:
-        return "one-se" if selector.path_.stop is None or selector.ensemble else "method"
+        return "auto" if selector.path_.stop is None or selector.ensemble else "method"
     return size if isinstance(size, str) else "given"
 
 
@@ -173,15 +186,17 @@ def _features(study: StudyRun) -> list[dict[str, Any]]:
     frame = study.features.query("selected").head(LISTED)
     others = [s for s in study.selections[1:] if not s.method.baseline]
     chosen = {s.method.title: set(s.selector.get_feature_names_out()) for s in others}
-    codes, labels = study.main.nested.truth, [str(label) for label in study.main.nested.classes]
     alike = enumerate(study.main.selector.groups_, 1)
     groups = {name: k for k, group in alike for name in (group.representative, *group.members)}
-    out: list[dict[Any, Any]] = frame.drop(columns=["selected", "like"]).to_dict("records")
+    known = ["name", "rank", "part", "score", "frequency", "coefficient", "kind"]
+    out: list[dict[Any, Any]] = frame[known].to_dict("records")
     for place, entry in enumerate(out):
         name = entry["name"]
         entry |= {"group": groups.get(name), "also_by": [title for title, some in chosen.items() if name in some]}
+        shown = study.evidence[name]
+        entry |= {"effect": shown["effect"], "direction": shown["direction"]}
         if place < DETAILED:
-            entry |= evidence(study.data.X[name], entry["kind"], codes, labels, study.main.nested.positive)
+            entry["plot"] = shown["plot"]
     return out
 
 

@@ -126,7 +126,7 @@ def tune(
         grid = {name: values for name, values in GRID.items() if name in known}
     _refuse(copy, grid)
     part, _ = encoded.part()
-    folds, _ = inner_folds(cv, part, encoded.target.classes.tolist(), rng)
+    (folds,), _ = inner_folds(cv, part, encoded.target.classes.tolist(), rng)
     params: dict[str, Any] = {}
     scores: dict[str, float] = {}
     second = {name: tuple(values) for name, values in grid.items() if name.startswith("search__")}

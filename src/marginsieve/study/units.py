@@ -291,7 +291,7 @@ def _tune_nested(selector: SVMSelector, encoded: Encoded, unit: Unit) -> dict[st
     """Hyper-parameters by inner folds of a training part; rows of one group never sit on both sides of one."""
     part, _ = encoded.part()
     names = encoded.target.classes.tolist()
-    folds, _ = inner_folds(unit.protocol.inner_folds, part, names, np.random.default_rng(unit.random_state))
+    (folds,), _ = inner_folds(unit.protocol.inner_folds, part, names, np.random.default_rng(unit.random_state))
     return tune_machine(selector, encoded, unit.grid, folds)[0]
 
 
