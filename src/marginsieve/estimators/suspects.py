@@ -65,7 +65,7 @@ def find_suspects(
     X : table of shape (n_samples, n_features)
         Numbers, categories or both; cells may be missing.
     y : array-like of shape (n_samples,)
-        The classes, two or more (then each class against the rest).
+        The classes, two or more (then each class against the rest; the suspicion is the largest one).
     clean_rate : float, default=0.05
         At most this share of the correctly labelled samples is expected among the suspects, by the probabilities
         themselves.
@@ -136,7 +136,7 @@ def judge_labels(
         score, wrong = (np.array(some) for some in zip(*parallel(n_jobs)(jobs), strict=True))
     cost = outcome.costs(part.y, part.weight)
     border = (cost * (labels - score)).sum(axis=1) / cost.sum(axis=1)
-    suspicion = wrong[problem, every]
+    suspicion = wrong.max(axis=0)  # the label is wrong if it is not this class, or if it is another one
     columns = {
         "suspicion": suspicion,
         "margin": (labels * (score + border[:, None]))[problem, every],
