@@ -119,15 +119,17 @@ def test_shuffled_labels_leave_nothing_in_the_scores():
     assert abs(np.mean(areas) - 0.5) < 3 * np.std(areas) / np.sqrt(30)
 
 
-def test_columns_do_not_depend_on_units_and_gaps_have_a_column():
+def test_long_tails_become_ranks_and_gaps_have_a_column():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.normal(size=50), "k": rng.choice(list("uvw"), 50)})
+    frame = pd.DataFrame({"a": np.exp(2.0 * rng.normal(size=50)), "k": rng.choice(list("uvw"), 50)})  # long tails
     frame.loc[:4, "a"], frame.loc[45:, "k"] = np.nan, None
     first, second = (
         label_columns(Schema.of(one).table(one), np.ones(50), rng)
-        for one in (frame, frame.assign(a=np.exp(frame["a"])))
+        for one in (frame, frame.assign(a=5.0 * frame["a"] ** 1.5))
     )
     np.testing.assert_allclose(first, second)
+    short = label_columns(Schema.of(X := rng.normal(size=(50, 2))).table(X), np.ones(50), rng)
+    np.testing.assert_allclose(short, (X - X.mean(axis=0)) / X.std(axis=0))
     assert first.shape == (50, 6)  # a, where it is missing; u, v, w, where it is missing
     np.testing.assert_allclose(first.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(first.std(axis=0), 1.0)

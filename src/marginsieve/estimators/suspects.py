@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CLEAN_RATE = 0.05  # the default everywhere: the largest share of the correct labels among the suspects
 LIKELY = 0.5  # a suspect's label is at least as likely wrong as right
 MOST_LANDMARKS = 1000  # rows that the Gaussian kernel is built on; with no more rows than these it is exact
+LONG_TAILS = 6.0  # kurtosis, 3 where a column is normal, above which its values are replaced by ranks
 LINEAR_LEAD = 0.01  # of AUC by which another machine must be better than the linear one
 SATURATED = 0.97  # values of the Gaussian machine up to which they are drawn out: it predicts the label itself
 SCREENED = (10, 30, 100)  # columns most correlated with the label that machines may be restricted to
@@ -208,9 +209,10 @@ def _counts(weight: Array) -> Array:
 def label_columns(table: Table, weight: Array, rng: np.random.Generator) -> Array:
     """(m, d): the table as numbers, without a look at the labels.
 
-    A column of numbers becomes the normal scores of its weighted ranks, so that no outlier decides, at variance 1, a
-    category a column for each level; a missing cell is the mean, and a column says where cells are missing. A sparse
-    table of more than MOST_CELLS cells is scaled and projected at random instead.
+    A column of numbers stays as it is or, where it has long tails, becomes the normal scores of its weighted ranks, so
+    that no outlier decides; a category becomes a column for each level; a missing cell is the mean, and a column says
+    where cells are missing. All have variance 1. A sparse table of more than MOST_CELLS cells is scaled and projected
+    at random instead.
     """
     if is_sparse(table.Z) and np.prod(table.shape) > MOST_CELLS:
         return _projected(table.Z, weight, rng)
@@ -222,7 +224,7 @@ def label_columns(table: Table, weight: Array, rng: np.random.Generator) -> Arra
         if kind == "nominal":
             columns += [z == level for level in np.unique(z[~gap])]
         elif not gap.all():
-            columns.append(_normal_scores(z, np.where(gap, 0.0, share)))
+            columns.append(_without_long_tails(z, np.where(gap, 0.0, share)))
         if gap.any():
             columns.append(gap)
     X = np.column_stack(columns).astype(np.float64)
@@ -244,10 +246,19 @@ def _signs(rng: np.random.Generator) -> Any:
     return lambda size: rng.choice([-1.0, 1.0], size)
 
 
-def _normal_scores(z: Array, share: Array) -> Array:
-    """(m,) the normal quantile of each value's middle rank among the weighted rows; 0 where it is missing."""
+def _without_long_tails(z: Array, share: Array) -> Array:
+    """(m,) the values less their mean or, where their kurtosis is above LONG_TAILS, the normal quantiles of their middle
+    ranks among the weighted rows; 0 where one is missing."""
+    share = share / share.sum()
+    scale = float(np.nanmax(np.abs(z)))
+    centred = np.where(np.isnan(z), 0.0, z / scale if 0 < scale < np.inf else z)
+    with np.errstate(invalid="ignore"):
+        centred = np.where(np.isnan(z), 0.0, centred - share @ centred)
+        variance = share @ centred**2
+        if variance == 0 or share @ centred**4 <= LONG_TAILS * variance**2:
+            return np.asarray(centred)
     values, place = np.unique(z, return_inverse=True)
-    mass = np.bincount(place, share, len(values)) / share.sum()
+    mass = np.bincount(place, share, len(values))
     rank = np.cumsum(mass) - mass / 2
     return np.where(np.isnan(z), 0.0, special.ndtri(np.clip(rank, 1e-12, 1 - 1e-12))[place])
 

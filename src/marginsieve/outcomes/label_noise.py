@@ -9,7 +9,7 @@ from ..contracts import Array, BoolArray
 
 RATES = np.array([0.0, 0.008, 0.02, 0.04, 0.065, 0.1, 0.14, 0.19, 0.25, 0.33, 0.42])
 HIGHEST = 0.46  # no more labels of a class are wrong than this share, but for errors that are as frequent in both
-NONE_WRONG = 0.5  # prior probability that a class has no wrong label; any other rate is as likely as the next
+NONE_WRONG = 0.4  # prior probability that a class has no wrong label; any other rate is as likely as the next
 SAME_RATE = 0.5  # prior probability that labels of both classes were flipped at one rate
 SEPARATION = np.concatenate([[0.1, 0.3], np.exp(np.linspace(np.log(0.5), np.log(7.0), 12))])  # in standard deviations
 OFFSET = (-1.4, -0.7, 0.0, 0.7, 1.4)  # of the border between the classes, as log odds
