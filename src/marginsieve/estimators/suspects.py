@@ -35,6 +35,7 @@ LIKELY = 0.5  # a suspect's label is at least as likely wrong as right
 MOST_LANDMARKS = 1000  # rows that the Gaussian kernel is built on; with no more rows than these it is exact
 LONG_TAILS = 6.0  # kurtosis, 3 where a column is normal, above which its values are replaced by ranks
 LINEAR_LEAD = 0.01  # of AUC by which another machine must be better than the linear one
+STANDARD_ERRORS = 2.0  # by which the AUC must be above chance, else no label can be called wrong
 SATURATED = 0.97  # values of the Gaussian machine up to which they are drawn out: it predicts the label itself
 SCREENED = (10, 30, 100)  # columns most correlated with the label that machines may be restricted to
 SCREENING_FOLDS, SCREENING_REPEATS = 10, 3
@@ -56,10 +57,10 @@ def find_suspects(
 ) -> pd.DataFrame:
     """Probability that each label is wrong, from ridge regressions that did not see it (all features).
 
-    Each row is scored by the ridge regression on all other rows (or all other groups), linear or with a Gaussian
-    kernel, or linear on the columns most correlated with the label, whichever ranks the held-out rows best. The probability is the posterior mean under unknown rates of wrong
-    labels in each class and an unknown overlap of the classes. It is right for errors at random; labels that are wrong
-    for a reason that the columns show (a batch, a site) look right.
+    Each row is scored by the ridge regression on all other rows (or all other groups): linear, with a Gaussian kernel,
+    or linear on the columns most correlated with the label, whichever ranks the held-out rows best. The probability is
+    the posterior mean under unknown shares of wrong labels in each class and an unknown overlap of the classes. It is
+    right for errors at random; labels that are wrong for a reason that the columns show (a batch, a site) look right.
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ def find_suspects(
         One row for each sample, indexed by the index of a pandas X, else by row number. `suspicion`: the probability
         that the label is wrong; `margin`: the decision value of the machine that did not see the sample, times its
         label (1 or -1), below 0 on the wrong side; `suspect`: whether the label is more likely wrong than right, within
-        clean_rate. Samples of weight 0 have no values. `attrs["wrong_share"]` has the estimated share of wrong labels
-        among those of each class.
+        clean_rate, where the scores rank the labels better than chance. Samples of weight 0 have no values.
+        `attrs["wrong_share"]` has the estimated share of wrong labels among those of each class.
 
     Examples
     --------
@@ -134,14 +135,14 @@ def judge_labels(
     with one_thread():
         machines = _Machines.of(part, np.random.default_rng(seed))
         jobs = (delayed(_judged)(machines, label, part, seed) for label in labels)
-        score, wrong = (np.array(some) for some in zip(*parallel(n_jobs)(jobs), strict=True))
+        score, wrong, predicts = (np.array(some) for some in zip(*parallel(n_jobs)(jobs), strict=True))
     cost = outcome.costs(part.y, part.weight)
     border = (cost * (labels - score)).sum(axis=1) / cost.sum(axis=1)
     suspicion = wrong.max(axis=0)  # the label is wrong if it is not this class, or if it is another one
     columns = {
         "suspicion": suspicion,
         "margin": (labels * (score + border[:, None]))[problem, every],
-        "suspect": suspected(suspicion, part.weight, clean_rate),
+        "suspect": suspected(suspicion, part.weight, clean_rate) & predicts[wrong.argmax(axis=0)],
     }
     frame = _frame(columns, sample_index(encoded.names, len(encoded.target.codes)), used)
     frame.attrs[WRONG_SHARE] = {
@@ -176,8 +177,9 @@ class _Machines:
         return cls(X, tuple(HeldOutRidge.of(one, part.weight, rng, groups) for one in maps))
 
 
-def _judged(machines: _Machines, label: Array, part: Part, seed: np.random.SeedSequence) -> tuple[Array, Array]:
-    """(m,), (m,): scores of the machine that ranks held-out rows best, and how likely each label is wrong."""
+def _judged(machines: _Machines, label: Array, part: Part, seed: np.random.SeedSequence) -> tuple[Array, Array, bool]:
+    """(m,), (m,), bool: scores of the machine that ranks held-out rows best, how likely each label is wrong, whether
+    the scores rank the labels better than chance."""
     with one_thread():
         linear, gaussian = (ridge.scores(label) for ridge in machines.ridges)
         mean = part.weight @ label / part.weight.sum()
@@ -186,9 +188,11 @@ def _judged(machines: _Machines, label: Array, part: Part, seed: np.random.SeedS
         if counts and (folds := _folds(label > 0, part.groups, seed)):
             judges.append(screened_scores(machines.columns, label, part.weight, folds, counts))
         areas = [float(ranking_auc(score, label > 0, part.weight[None, :])[0]) for score in judges]
-        areas[0] += LINEAR_LEAD
-        score = judges[int(np.argmax(areas))]
-        return score, wrong_label(score, label > 0, _counts(part.weight))
+        best = int(np.argmax([areas[0] + LINEAR_LEAD, *areas[1:]]))
+        ones, zeros = (label > 0).sum(), (label < 0).sum()
+        by_chance = np.sqrt((ones + zeros + 1) / (12.0 * ones * zeros))
+        predicts = bool(areas[best] > 0.5 + STANDARD_ERRORS * by_chance)
+        return judges[best], wrong_label(judges[best], label > 0, _counts(part.weight)), predicts
 
 
 def _folds(positive: BoolArray, groups: IntArray | None, seed: np.random.SeedSequence) -> Splits:
@@ -247,8 +251,8 @@ def _signs(rng: np.random.Generator) -> Any:
 
 
 def _without_long_tails(z: Array, share: Array) -> Array:
-    """(m,) the values less their mean or, where their kurtosis is above LONG_TAILS, the normal quantiles of their middle
-    ranks among the weighted rows; 0 where one is missing."""
+    """(m,) the values less their mean or, where their kurtosis is above LONG_TAILS, the normal quantiles of their
+    middle ranks among the weighted rows; 0 where one is missing."""
     share = share / share.sum()
     scale = float(np.nanmax(np.abs(z)))
     centred = np.where(np.isnan(z), 0.0, z / scale if 0 < scale < np.inf else z)

@@ -22,7 +22,7 @@ FAINT = 1e-7  # settings with a smaller posterior probability are left out of th
 def wrong_label(score: Array, positive: BoolArray, weight: Array) -> Array:
     """Probability that each label is wrong, given scores that do not depend on it.
 
-    Of the labels 1 a share p1 is wrong, of the labels 0 a share p0, which gives the rates r0 (of a 0 that is labelled 1)
+    Of the labels 1 a share p1 is wrong, of the labels 0 a share p0, which gives the rates r0 (a 0 that is labelled 1)
     and r1; eta is the probability of the true class::
 
         P(labelled 1 | score) = r0 + (1 - r0 - r1) eta(score)
