@@ -1,19 +1,13 @@
-"""A budget of features as a search: what is found is what is fitted, said with its proof; suspects."""
+"""A budget of features as a search: what is found is what is fitted, said with its proof; samples left out."""
 
 import time
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
-from sklearn.metrics import roc_auc_score
-from sklearn.svm import SVC
 
-import marginsieve
 from marginsieve import recipes
 from marginsieve.errors import InputError
-from marginsieve.estimators.suspects import suspected, wrong_label
-from marginsieve.fitting.resampling import DENSE, _dense
 
 FAST = {"solver": "fast", "shakes": 2, "random_state": 0}
 
@@ -259,130 +253,3 @@ def test_the_fits_behind_a_frequency_can_be_left_out():
     assert silent.suspects_.frequency.isna().all()
     with pytest.raises(InputError, match="resamples is -1; it must be a whole number of 0 or more"):
         recipes.ramp_svm(**settings, resamples=-1).fit(X, y)
-
-
-def test_planted_flips_are_found():
-    X, y, wrong = planted()
-    found = marginsieve.find_suspects(X, y, random_state=0)
-    assert list(found.columns) == ["suspicion", "margin", "frequency", "suspect"]
-    assert found.suspect.dtype == bool
-    hits = found.suspect.to_numpy()[wrong].sum()
-    assert hits >= 6
-    assert found.suspect.sum() - hits <= 4
-    assert found.suspicion.between(0, 1).all()
-    again = marginsieve.find_suspects(X, y, random_state=0, n_jobs=2)
-    pd.testing.assert_frame_equal(found, again)
-
-
-def test_judges_with_an_l2_penalty_are_support_vector_machines():
-    rng = np.random.default_rng(0)
-    X, y, cost = rng.normal(size=(20, 50)), np.repeat([1.0, -1.0], 10), rng.uniform(0.5, 2.0, 20)
-    unit = np.sqrt((X**2).sum(axis=1).mean())
-    for price, (weights, intercept) in zip(DENSE, _dense(X, y, cost), strict=True):
-        peer = SVC(C=price, kernel="linear", tol=1e-6).fit(X / unit, y, sample_weight=cost)
-        np.testing.assert_allclose(X @ weights + intercept, peer.decision_function(X / unit), atol=1e-3)
-    for dense, thin in zip(_dense(X, y, cost), _dense(sparse.csc_array(X), y, cost), strict=True):
-        np.testing.assert_allclose(thin[0], dense[0])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_wrong_labels_of_a_rare_class_do_not_move_the_border(seed):
-    """A balanced machine is even between the labels at 0, however many of the rare ones are wrong (here half)."""
-    f = np.random.default_rng(seed).normal(scale=0.4, size=120)
-    true, wrong = np.repeat([1.0, -1.0], (8, 112)), np.isin(np.arange(120), np.arange(60, 68))
-    f += 0.6 * true
-    p = wrong_label(f, np.where(wrong, -true, true), np.ones(120))
-    assert roc_auc_score(wrong, p) > 0.95
-
-
-def test_clean_tables_have_few_suspects_and_the_rate_bounds_them():
-    flagged, clean = 0, 0
-    for seed in range(5):
-        X, y, _ = planted(seed, flips=0)
-        flagged += marginsieve.find_suspects(X, y, resamples=20, random_state=0).suspect.sum()
-        clean += len(y)
-    assert flagged / clean <= 0.05
-
-
-def test_noise_has_no_suspects():
-    """Where nothing can be told, no label can be called wrong."""
-    rng = np.random.default_rng(0)
-    found = marginsieve.find_suspects(rng.normal(size=(60, 100)), np.arange(60) % 2, resamples=20, random_state=0)
-    assert found.suspect.mean() <= 0.05
-    assert found.suspicion.mean() < 0.3
-
-
-@pytest.mark.parametrize("rare", [2, 5, 8])
-def test_a_rare_class_is_not_suspect_for_being_rare(rare):
-    flagged = 0
-    for seed in range(4):
-        X = np.random.default_rng(seed).normal(size=(100, 10))
-        y = (np.arange(100) < rare).astype(int)
-        found = marginsieve.find_suspects(X, y, resamples=20, random_state=0)
-        flagged += found.suspect[:rare].sum()
-        assert (found.margin[found.suspect] < 0).all()
-    assert flagged <= 0.25 * 4 * rare
-
-
-def test_columns_that_vary_in_few_rows():
-    X = np.zeros((60, 1))
-    X[:2] = 1.0
-    found = marginsieve.find_suspects(X, np.repeat([1, 0], 30), resamples=10, random_state=0)
-    assert not found.suspect.any()
-
-
-def test_more_classes_weights_groups_and_categories():
-    rng = np.random.default_rng(0)
-    y = np.repeat(["a", "b", "c"], 30)
-    X = pd.DataFrame({"n": rng.normal(size=90) + 3 * (y == "a"), "k": np.where(y == "b", "yes", "no")})
-    given = y.copy()
-    given[[0, 35]] = "c"
-    weight = np.ones(90)
-    weight[5] = 0.0
-    found = marginsieve.find_suspects(
-        X, given, sample_weight=weight, groups=np.arange(90) // 2, resamples=20, random_state=0
-    )
-    assert len(found) == 90
-    assert np.isnan(found.suspicion[5])
-    assert not found.suspect[5]
-    assert found.suspect[35]
-
-
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"C": ()}, "C is empty"),
-        ({"C": -1.0}, "C is -1.0; it must be a positive number"),
-        ({"resamples": 0}, "resamples is 0; it must be a whole number of 1 or more"),
-        ({"clean_rate": 2.0}, "clean_rate is 2.0; it must be a positive number of at most 1"),
-    ],
-)
-def test_suspects_name_mistakes(settings, told, blobs):
-    with pytest.raises(InputError, match=told):
-        marginsieve.find_suspects(*blobs, **settings)
-
-
-def test_probabilities_are_calibrated():
-    """Labels flipped at a known rate, values of a known logistic model: what is said is what is so."""
-    rng = np.random.default_rng(0)
-    said, so = [], []
-    for _ in range(20):
-        f = rng.normal(size=300)
-        true = np.where(rng.random(300) < 1 / (1 + np.exp(-4 * f)), 1.0, -1.0)
-        wrong = rng.random(300) < 0.08
-        p = wrong_label(f, np.where(wrong, -true, true), np.ones(300))
-        said.append(p)
-        so.append(wrong)
-    said, so = np.concatenate(said), np.concatenate(so)
-    assert said.mean() == pytest.approx(so.mean(), abs=0.03)
-    for low, high in ((0.0, 0.1), (0.1, 0.4), (0.4, 1.0)):
-        inside = (said >= low) & (said < high)
-        assert said[inside].mean() == pytest.approx(so[inside].mean(), abs=0.15)
-
-
-def test_the_cut_holds_its_share():
-    p = np.array([0.99, 0.9, 0.6, 0.3, 0.05, *[0.01] * 45])
-    chosen = suspected(p, 0.05)
-    assert (1 - p[chosen]).sum() <= 0.05 * (1 - p).sum()
-    assert chosen[:3].all()
-    assert not chosen[4:].any()

@@ -167,8 +167,6 @@ def test_the_python_of_a_page_runs(page, capsys):
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py")))
 def test_benchmarks_import(name, monkeypatch):
-    if name == "suspects":
-        pytest.importorskip("cleanlab")
     monkeypatch.syspath_prepend(ROOT)
     try:
         assert importlib.import_module(f"benchmarks.{name}").__doc__

@@ -287,7 +287,6 @@ LINES = [
     "suspects t.csv --target y --clean-rate 0",
     "suspects t.csv --target y --clean-rate 5",
     "suspects t.csv --target y --clean-rate nan",
-    "suspects t.csv --target y --resamples 0",
     "suspects t.csv --target y --groups nosuch",
     "suspects t.csv --target y --drop a,b,c,d,e,f",
     "suspects oneclass.csv --target y",

@@ -285,9 +285,8 @@ def suspects(
     ] = None,
     drop: Annotated[str, Option(help="Columns that are not features, such as ids, separated by commas.")] = "",
     clean_rate: Annotated[
-        float, Option(help="At most this share of the correct labels is expected among the suspects.")
-    ] = 0.05,
-    resamples: Annotated[int, Option(help="Subsamples of the rows.", min=1)] = 50,
+        float | None, Option(help="At most this share of the correct labels is expected among the suspects; 0.05.")
+    ] = None,
     out: Annotated[Path, Option(help="The table of all samples (.csv).")] = Path("suspects.csv"),
     seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
@@ -301,14 +300,14 @@ def suspects(
     options.check_jobs(jobs)
     options.check_csv(out, table)
     frame, dropped = read_table(table, target=target, groups=groups), options.names_of(drop)
-    settings = {"clean_rate": clean_rate, "resamples": resamples, "random_state": seed, "n_jobs": jobs}
+    settings: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
+    settings |= {} if clean_rate is None else {"clean_rate": clean_rate}
     judged, findings = suspects_of(frame, target, groups=groups, drop=dropped, **settings)
-    judged.insert(0, "row", range(1, len(judged) + 1))
     files.write_csv(judged, out)
     if as_json:
         sys.stdout.write(judged.to_json(orient="records", indent=2) + "\n")
     else:
-        show_suspects(judged, findings, target, out)
+        show_suspects(judged, findings, out)
 
 
 @app.command()

@@ -93,30 +93,22 @@ def _show_features(result: dict[str, Any]) -> None:
         say(f"... and {result['n_features'] - SHOWN} more in features.csv")
 
 
-def show_suspects(suspicions: pd.DataFrame, findings: Sequence[Finding], target: str, out: Path) -> None:
+def show_suspects(judged: pd.DataFrame, findings: Sequence[Finding], out: Path) -> None:
     """The suspects, the most suspicious first."""
-    from ..report.answer import LIKELY
-
-    worst = suspicions[suspicions["suspect"]].sort_values("suspicion", ascending=False, kind="stable")
-    wrong = int((worst["suspicion"] >= LIKELY).sum())
-    text = f"{many(len(suspicions), 'sample')}: {many(wrong, 'label')} more likely wrong than right, "
-    say(text + f"{len(worst) - wrong} more hard to place")
-    named = ["row", *(["label"] if "label" in worst else []), target]
+    worst = judged[judged["suspect"]]
+    say(f"{many(len(judged), 'sample')}: {many(len(worst), 'label')} more likely wrong than right")
+    names = [name for name in ("row", "id", "group", "label") if name in worst]
     rows = [
-        (
-            *(Text(str(row[name])) for name in named),
-            *(f"{row['suspicion']:.2f}", f"{row['margin']:.2f}", f"{row['frequency']:.0%} of fits"),
-        )
+        (*(Text(str(row[name])) for name in names), f"{row['suspicion']:.2f}", f"{row['margin']:.2f}")
         for row in worst.head(SHOWN).to_dict("records")
     ]
     if rows:
-        headings = (*named, "wrong with probability", "margin", "beyond it in")
-        show_grid(headings, rows, left=(target, "label"), overflow="fold")
+        show_grid((*names, "suspicion", "margin"), rows, left=("id", "group", "label"), overflow="fold")
     if len(worst) > SHOWN:
         say(f"... and {len(worst) - SHOWN} more")
     for finding in findings:
         say(f"note: {finding.text}")
-    say(f"all samples: {out} (row 1 is the first after the header)")
+    say(f"all samples: {out} (row 0 is the first after the header)")
 
 
 def _notes(result: dict[str, Any]) -> list[str]:

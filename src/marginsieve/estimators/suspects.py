@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import optimize
+from joblib import delayed
+from scipy import sparse, special
 
-from ..contracts import Array, BoolArray, IntArray
-from ..errors import InputError, positive_number, whole_number
-from ..fitting.procedure import plan_of, seed_sequence
-from ..fitting.resampling import RESAMPLES, resampled, sample_index
-from ..fitting.training_rows import Encoded
+from ..contracts import Array, BoolArray, IntArray, is_sparse
+from ..data.table import Table
+from ..errors import InputError, positive_number
+from ..fitting.procedure import seed_sequence
+from ..fitting.resampling import sample_index
+from ..fitting.settings import check_class_weight, check_n_jobs, weight_by_code
+from ..fitting.training_rows import Encoded, Part
+from ..outcomes import Classes, Target, check_classes, positive_code, stratified_folds, units_per_class
+from ..outcomes.folds import Splits
+from ..outcomes.label_noise import wrong_label
+from ..outcomes.scores import ranking_auc
+from ..solvers.processes import parallel
+from ..solvers.ridge import HeldOutRidge, screened_scores
+from ..solvers.threads import one_thread
 from .inputs import encode
 from .selector import SVMSelector
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PRICES = (0.05, 0.2, 1.0)
-FLOOR = 0.1  # a sample that is less likely wrong than this is no suspect
-WRONG = (2.0, 20.0)  # Beta prior of the share of wrong labels: its mode is 1 in 20
-STEEP = (1.5, 2.0)  # normal prior of the logarithm of the sigmoid's slope, values scaled to 1
-EVEN, UNEVEN = 0.1, 1.0  # spread of the prior of its shift, around 0, by whether the machines weigh both labels alike
+CLEAN_RATE = 0.05  # the default everywhere: the largest share of the correct labels among the suspects
+LIKELY = 0.5  # a suspect's label is at least as likely wrong as right
+MOST_LANDMARKS = 1000  # rows that the Gaussian kernel is built on; with no more rows than these it is exact
+LONG_TAILS = 6.0  # kurtosis, 3 where a column is normal, above which its values are replaced by ranks
+LINEAR_LEAD = 0.01  # of AUC by which another machine must be better than the linear one
+STANDARD_ERRORS = 2.0  # by which the AUC must be above chance, else no label can be called wrong
+SATURATED = 0.97  # values of the Gaussian machine up to which they are drawn out: it predicts the label itself
+SCREENED = (10, 30, 100)  # columns most correlated with the label that machines may be restricted to
+SCREENING_FOLDS, SCREENING_REPEATS = 10, 3
+MOST_CELLS, PROJECTED = 2**26, 1000  # cells of a sparse table that are made dense; else so many random directions
+WRONG_SHARE = "wrong_share"  # attrs of the frame: the estimated share of wrong labels by class
 
 
 def find_suspects(
     X: Any,
     y: Any,
     *,
-    C: float | Sequence[float] = PRICES,
-    resamples: int = RESAMPLES,
-    clean_rate: float = 0.05,
+    clean_rate: float = CLEAN_RATE,
     class_weight: Mapping[Any, float] | str | None = "balanced",
     kinds: Mapping[str, str] | None = None,
     sample_weight: Any = None,
@@ -40,29 +55,25 @@ def find_suspects(
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> pd.DataFrame:
-    """Samples that are likely to have a wrong label, from resampled ramp-loss fits (all features).
+    """Probability that each label is wrong, from ridge regressions that did not see it (all features).
 
-    Each of `resamples` subsamples of 70 % of the rows gives a machine with an l1 penalty for each C and, where columns
-    outnumber rows, three with an l2 penalty; a sample is judged only by machines that did not see it. A sigmoid that
-    allows for wrong labels turns their mean decision value into the probability that the label is wrong, given how well
-    the classes can be separated and how many labels look wrong altogether. Only a sample on the wrong side can be a
-    suspect.
+    Each row is scored by the ridge regression on all other rows (or all other groups): linear, with a Gaussian kernel,
+    or linear on the columns most correlated with the label, whichever ranks the held-out rows best. The probability is
+    the posterior mean under unknown shares of wrong labels in each class and an unknown overlap of the classes. It is
+    right for errors at random; labels that are wrong for a reason that the columns show (a batch, a site) look right.
 
     Parameters
     ----------
     X : table of shape (n_samples, n_features)
-        Numbers, categories or both.
+        Numbers, categories or both; cells may be missing.
     y : array-like of shape (n_samples,)
-        The classes, two or more (then each class against the rest).
-    C : float or sequence of float, default=(0.05, 0.2, 1.0)
-        Cost of a margin error. The results of several are averaged: which one is best depends on the table.
-    resamples : int, default=50
-        Number of subsamples of the rows.
+        The classes, two or more (then each class against the rest; the suspicion is the largest one).
     clean_rate : float, default=0.05
         At most this share of the correctly labelled samples is expected among the suspects, by the probabilities
-        themselves: they are right as far as the sigmoid is, and not where columns have very long tails.
+        themselves.
     class_weight : None, "balanced" or dict, default="balanced"
-        Weight of each class, as in SVMSelector.
+        Weight of each class in the border between the classes, where `margin` is 0; the probabilities do not depend on
+        it.
     kinds : dict of column name to kind, or None, default=None
         Kinds of columns, as in SVMSelector.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -70,74 +81,207 @@ def find_suspects(
     groups : array-like of shape (n_samples,) or None, default=None
         Group of each row; rows of one group are judged by machines that saw none of them.
     n_jobs : int or None, default=None
-        Number of workers; the result does not depend on it.
+        Number of workers, at most one for each class; the result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of the subsamples.
+        Seed of the rows and directions that stand for all of them in tables of more than 1,000 rows.
 
     Returns
     -------
     DataFrame
         One row for each sample, indexed by the index of a pandas X, else by row number. `suspicion`: the probability
-        that the label is wrong; `margin`: the mean decision value of the machines that did not see the sample, below 0
-        on the wrong side; `frequency`: the share of these machines that put it beyond the opposite margin; `suspect`:
-        whether it is one. Samples of weight 0 have no values.
+        that the label is wrong; `margin`: the decision value of the machine that did not see the sample, times its
+        label (1 or -1), below 0 on the wrong side; `suspect`: whether the label is more likely wrong than right, within
+        clean_rate, where the scores rank the labels better than chance. Samples of weight 0 have no values.
+        `attrs["wrong_share"]` has the estimated share of wrong labels among those of each class.
 
     Examples
     --------
     >>> from marginsieve import find_suspects
     >>> from marginsieve.data import make_cohort
     >>> cohort = make_cohort(60, 5, n_relevant=3, effect=4.0, flip=0.05, random_state=0)
-    >>> judged = find_suspects(cohort.X, cohort.y, resamples=10, random_state=0)
+    >>> judged = find_suspects(cohort.X, cohort.y, random_state=0)
     >>> judged.columns.tolist()
-    ['suspicion', 'margin', 'frequency', 'suspect']
+    ['suspicion', 'margin', 'suspect']
     >>> judged.index[judged["suspect"]].tolist() == list(cohort.truth.flipped)
     True
     """
-    selector = ramp_selector(class_weight, kinds)
-    encoded = encode(selector, X, y, kinds, sample_weight, groups)
+    encoded = encode(SVMSelector(kernel="clinical"), X, y, kinds, sample_weight, groups)
     return judge_labels(
-        selector, encoded, C=C, resamples=resamples, clean_rate=clean_rate, n_jobs=n_jobs, random_state=random_state
-    )
-
-
-def ramp_selector(class_weight: Any = "balanced", kinds: Mapping[str, str] | None = None) -> SVMSelector:
-    """The machine that judges labels: the ramp loss with an l1 penalty on standardised columns."""
-    return SVMSelector(
-        machine="ramp", criterion=None, search="learned", standardize=True, class_weight=class_weight, kinds=kinds
+        encoded, clean_rate=clean_rate, class_weight=class_weight, n_jobs=n_jobs, random_state=random_state
     )
 
 
 def judge_labels(
-    selector: SVMSelector,
     encoded: Encoded,
     *,
-    C: float | Sequence[float] = PRICES,
-    resamples: int = RESAMPLES,
-    clean_rate: float = 0.05,
+    clean_rate: float = CLEAN_RATE,
+    class_weight: Mapping[Any, float] | str | None = "balanced",
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> pd.DataFrame:
     """`find_suspects` on rows that are encoded already."""
-    prices = _prices(C)
-    whole_number("find_suspects", "resamples", resamples)
     positive_number("find_suspects", "clean_rate", clean_rate, 1.0)
-    plan = plan_of(selector, encoded)
+    check_class_weight(class_weight)
+    check_n_jobs(n_jobs)
     part, used = encoded.part()
-    rng = np.random.default_rng(seed_sequence(random_state))
-    fits = resampled(plan, part, prices, rng, resamples, n_jobs, dense=True)
-    labels, problem, every = plan.outcome.labels(part.y), plan.outcome.own_problem(part.y), np.arange(len(part.y))
-    suspicion, shift = np.empty(len(part.y)), EVEN if selector.class_weight == "balanced" else UNEVEN
-    for k in range(len(labels)):
-        mine = problem == k
-        suspicion[mine] = wrong_label(fits.value[k], labels[k], part.weight, shift)[mine]
-    margin = (labels * fits.value)[problem, every]
+    target = Target(encoded.target.classes, part.y, part.weight, part.groups)
+    check_classes(target)
+    if part.groups is not None and part.groups.min() == part.groups.max():
+        raise InputError("groups is the same for all rows: no machine is left that did not see a row's group")
+    count = len(target.classes)
+    outcome = Classes(count, positive_code(target), weight_by_code(class_weight, target.classes))
+    labels, problem, every = outcome.labels(part.y), outcome.own_problem(part.y), np.arange(len(part.y))
+    seed = seed_sequence(random_state)
+    with one_thread():
+        machines = _Machines.of(part, np.random.default_rng(seed))
+        jobs = (delayed(_judged)(machines, label, part, seed) for label in labels)
+        score, wrong, predicts = (np.array(some) for some in zip(*parallel(n_jobs)(jobs), strict=True))
+    cost = outcome.costs(part.y, part.weight)
+    border = (cost * (labels - score)).sum(axis=1) / cost.sum(axis=1)
+    suspicion = wrong.max(axis=0)  # the label is wrong if it is not this class, or if it is another one
     columns = {
         "suspicion": suspicion,
-        "margin": margin,
-        "frequency": fits.frequency[problem, every],
-        "suspect": suspected(suspicion, clean_rate) & (margin < 0),
+        "margin": (labels * (score + border[:, None]))[problem, every],
+        "suspect": suspected(suspicion, part.weight, clean_rate) & predicts[wrong.argmax(axis=0)],
     }
-    return _frame(columns, sample_index(encoded.names, len(encoded.target.codes)), used)
+    frame = _frame(columns, sample_index(encoded.names, len(encoded.target.codes)), used)
+    frame.attrs[WRONG_SHARE] = {
+        str(label): float(np.average(suspicion[part.y == code], weights=part.weight[part.y == code]))
+        for code, label in enumerate(target.classes)
+    }
+    return frame
+
+
+def suspected(suspicion: Array, weight: Array, clean_rate: float) -> BoolArray:
+    """The labels that are more likely wrong than right, the most suspicious ones, as many as are expected to hold at
+    most this share of the correct labels."""
+    order = np.argsort(-suspicion, kind="stable")
+    clean = np.cumsum(((1.0 - suspicion) * weight)[order])
+    out = np.zeros(len(suspicion), dtype=bool)
+    out[order[: int(np.searchsorted(clean, clean_rate * clean[-1], side="right"))]] = True
+    return out & (suspicion >= LIKELY)
+
+
+@dataclass(frozen=True)
+class _Machines:
+    """The columns (m, d), and ridge regressions on them and on a Gaussian kernel of them."""
+
+    columns: Array
+    ridges: tuple[HeldOutRidge, ...]
+
+    @classmethod
+    def of(cls, part: Part, rng: np.random.Generator) -> _Machines:
+        X = label_columns(part.table, part.weight, rng)
+        groups = None if part.groups is None else np.unique(part.groups, return_inverse=True)[1]
+        maps = (X, gaussian_columns(X, part.weight, rng))
+        return cls(X, tuple(HeldOutRidge.of(one, part.weight, rng, groups) for one in maps))
+
+
+def _judged(machines: _Machines, label: Array, part: Part, seed: np.random.SeedSequence) -> tuple[Array, Array, bool]:
+    """(m,), (m,), bool: scores of the machine that ranks held-out rows best, how likely each label is wrong, whether
+    the scores rank the labels better than chance."""
+    with one_thread():
+        linear, gaussian = (ridge.scores(label) for ridge in machines.ridges)
+        mean = part.weight @ label / part.weight.sum()
+        judges = [linear, np.arctanh(np.clip(gaussian + mean, -SATURATED, SATURATED))]
+        counts = [count for count in SCREENED if 2 * count <= machines.columns.shape[1]]
+        if counts and (folds := _folds(label > 0, part.groups, seed)):
+            judges.append(screened_scores(machines.columns, label, part.weight, folds, counts))
+        areas = [float(ranking_auc(score, label > 0, part.weight[None, :])[0]) for score in judges]
+        best = int(np.argmax([areas[0] + LINEAR_LEAD, *areas[1:]]))
+        ones, zeros = (label > 0).sum(), (label < 0).sum()
+        by_chance = np.sqrt((ones + zeros + 1) / (12.0 * ones * zeros))
+        predicts = bool(areas[best] > 0.5 + STANDARD_ERRORS * by_chance)
+        return judges[best], wrong_label(judges[best], label > 0, _counts(part.weight)), predicts
+
+
+def _folds(positive: BoolArray, groups: IntArray | None, seed: np.random.SeedSequence) -> Splits:
+    """Folds of every repeat; none where a class has a single sample or group."""
+    codes = positive.astype(np.intp)
+    count = min(SCREENING_FOLDS, *units_per_class(codes, groups, 2))
+    if count < 2:
+        return []
+    states = seed.generate_state(SCREENING_REPEATS)
+    return [split for state in states for split in stratified_folds(codes, groups, count, int(state))]
+
+
+def _counts(weight: Array) -> Array:
+    """How many rows each one counts for: whole numbers as they are, others with a mean of 1."""
+    return weight if (weight == np.rint(weight)).all() else weight / weight.mean()
+
+
+def label_columns(table: Table, weight: Array, rng: np.random.Generator) -> Array:
+    """(m, d): the table as numbers, without a look at the labels.
+
+    A column of numbers stays as it is or, where it has long tails, becomes the normal scores of its weighted ranks, so
+    that no outlier decides; a category becomes a column for each level; a missing cell is the mean, and a column says
+    where cells are missing. All have variance 1. A sparse table of more than MOST_CELLS cells is scaled and projected
+    at random instead.
+    """
+    if is_sparse(table.Z) and np.prod(table.shape) > MOST_CELLS:
+        return _projected(table.Z, weight, rng)
+    Z = table.Z.toarray() if is_sparse(table.Z) else table.Z
+    share, columns = weight / weight.sum(), []
+    for j, kind in enumerate(table.kind):
+        z = np.asarray(Z[:, j])
+        gap = np.isnan(z)
+        if kind == "nominal":
+            columns += [z == level for level in np.unique(z[~gap])]
+        elif not gap.all():
+            columns.append(_without_long_tails(z, np.where(gap, 0.0, share)))
+        if gap.any():
+            columns.append(gap)
+    X = np.column_stack(columns).astype(np.float64)
+    X -= share @ X
+    deviation = np.sqrt(share @ X**2)
+    return np.asarray(X[:, deviation > 1e-12] / deviation[deviation > 1e-12])
+
+
+def _projected(Z: Any, weight: Array, rng: np.random.Generator) -> Array:
+    """(m, PROJECTED): the sparse columns at variance 1, in random directions that keep distances nearly."""
+    share = weight / weight.sum()
+    variance = np.asarray(share @ Z.multiply(Z)) - np.asarray(share @ Z) ** 2
+    factor = np.where(variance > 0, 1.0 / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
+    signs = sparse.random_array((Z.shape[1], PROJECTED), density=Z.shape[1] ** -0.5, rng=rng, data_sampler=_signs(rng))
+    return np.asarray((Z @ (sparse.diags_array(factor) @ signs)).toarray())
+
+
+def _signs(rng: np.random.Generator) -> Any:
+    return lambda size: rng.choice([-1.0, 1.0], size)
+
+
+def _without_long_tails(z: Array, share: Array) -> Array:
+    """(m,) the values less their mean or, where their kurtosis is above LONG_TAILS, the normal quantiles of their
+    middle ranks among the weighted rows; 0 where one is missing."""
+    share = share / share.sum()
+    scale = float(np.nanmax(np.abs(z)))
+    centred = np.where(np.isnan(z), 0.0, z / scale if 0 < scale < np.inf else z)
+    with np.errstate(invalid="ignore"):
+        centred = np.where(np.isnan(z), 0.0, centred - share @ centred)
+        variance = share @ centred**2
+        if variance == 0 or share @ centred**4 <= LONG_TAILS * variance**2:
+            return np.asarray(centred)
+    values, place = np.unique(z, return_inverse=True)
+    mass = np.bincount(place, share, len(values))
+    rank = np.cumsum(mass) - mass / 2
+    return np.where(np.isnan(z), 0.0, special.ndtri(np.clip(rank, 1e-12, 1 - 1e-12))[place])
+
+
+def gaussian_columns(X: Array, weight: Array, rng: np.random.Generator) -> Array:
+    """(m, l): columns whose inner products are the Gaussian kernel of width the mean squared distance of two rows.
+
+    With more than MOST_LANDMARKS rows a random sample of that size stands for them (Nystrom's approximation).
+    """
+    m = len(X)
+    share = weight / weight.sum()
+    squares = np.einsum("ij,ij->i", X, X)
+    unit = max(2.0 * float(share @ squares - (share @ X) @ (share @ X)), 1e-300)
+    rows = np.arange(m) if m <= MOST_LANDMARKS else np.sort(rng.choice(m, MOST_LANDMARKS, replace=False))
+    distance = np.maximum(squares[:, None] + squares[rows] - 2.0 * X @ X[rows].T, 0.0)
+    K = np.exp(-distance / unit)
+    energy, basis = np.linalg.eigh(K[rows])
+    known = energy > 1e-10 * energy.max()
+    return np.asarray(K @ (basis[:, known] / np.sqrt(energy[known])))
 
 
 def _frame(columns: Mapping[str, Any], index: Any, used: IntArray) -> pd.DataFrame:
@@ -147,72 +291,7 @@ def _frame(columns: Mapping[str, Any], index: Any, used: IntArray) -> pd.DataFra
     frame = pd.DataFrame(columns, index=index[used])
     if len(used) == len(index):
         return frame
-    whole = pd.DataFrame({name: np.nan for name in ("suspicion", "margin", "frequency")}, index=index)
+    whole = pd.DataFrame({name: np.nan for name in ("suspicion", "margin")}, index=index)
     whole["suspect"] = False
     whole.iloc[used] = frame
     return whole.astype({"suspect": bool})
-
-
-def _prices(C: Any) -> tuple[float, ...]:
-    several = hasattr(C, "__iter__") and not isinstance(C, str) and getattr(C, "ndim", 1) > 0
-    prices = tuple(C) if several else (C.item() if hasattr(C, "item") else C,)
-    for price in prices:
-        positive_number("find_suspects", "C", price)
-    if not prices:
-        raise InputError("find_suspects: C is empty; it must be a positive number or several")
-    return tuple(float(price) for price in prices)
-
-
-def wrong_label(value: Array, label: Array, weight: Array, shift: float = EVEN) -> Array:
-    """(m,) the probability that each label is wrong; label in {-1, +1}, values of machines that did not see it.
-
-    Of the samples with either label a share e is wrong, and belongs to the other class; the logarithm of the classes'
-    density ratio at a value f is a f + b. Both labels count the same, however rare one is. a, b and e by maximum
-    likelihood with weak priors, b around 0 with the spread `shift`; a sample without a value gets e.
-    """
-    known = np.isfinite(value)
-    unit = max(float(np.abs(value[known]).max(initial=0.0)), 1e-12)
-    f, y = value[known] / unit, label[known]
-    w = _even(y, weight[known])
-
-    def parts(theta: Array) -> tuple[Array, float]:
-        right = 1.0 / (1.0 + np.exp(-np.clip(y * (np.exp(theta[0]) * f + theta[1]), -30.0, 30.0)))
-        return right, 0.5 / (1.0 + float(np.exp(-theta[2])))
-
-    def loss(theta: Array) -> float:
-        right, e = parts(theta)
-        prior = (WRONG[0] - 1) * np.log(2 * e) + (WRONG[1] - 1) * np.log1p(-e)
-        away = 0.5 * ((theta[0] - STEEP[0]) / STEEP[1]) ** 2 + 0.5 * (theta[1] / shift) ** 2
-        return float(-w @ np.log((1 - e) * right + e * (1 - right)) - prior + away)
-
-    options: dict[str, Any] = {
-        "method": "Nelder-Mead",
-        "bounds": [(-4.0, 6.0), (-20.0, 20.0), (-12.0, 12.0)],
-        "options": {"maxiter": 2000},
-    }
-    starts = ([0.5, 0.0, -2.0], [2.0, 0.0, -2.0])
-    best = min((optimize.minimize(loss, start, **options) for start in starts), key=lambda answer: float(answer.fun))
-    right, e = parts(best.x)
-    out = np.full(len(value), e)
-    out[known] = e * (1 - right) / ((1 - e) * right + e * (1 - right))
-    return out
-
-
-def _even(y: Array, weight: Array) -> Array:
-    """Weights with the same sum for both labels; together they count as many samples as the rarer label supports."""
-    counts = {side: float((y == side).sum()) for side in (1.0, -1.0)}
-    if not all(counts.values()):
-        return np.asarray(weight / max(float(weight.mean()), 1e-300))
-    total = 4.0 / (1.0 / counts[1.0] + 1.0 / counts[-1.0])
-    sums = {side: float(weight[y == side].sum()) for side in counts}
-    return np.asarray(0.5 * total * weight / np.where(y > 0, sums[1.0], sums[-1.0]))
-
-
-def suspected(suspicion: Array, clean_rate: float) -> BoolArray:
-    """The most suspicious samples, as many as are expected to hold at most this share of the clean ones."""
-    order = np.argsort(-suspicion, kind="stable")
-    clean = np.cumsum(1.0 - suspicion[order])
-    count = int(np.searchsorted(clean, clean_rate * clean[-1], side="right"))
-    out = np.zeros(len(suspicion), dtype=bool)
-    out[order[:count]] = True
-    return out & (suspicion >= FLOOR)

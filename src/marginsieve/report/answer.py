@@ -18,7 +18,6 @@ VERDICTS = {
     "open": "may be better or worse (the data cannot tell) in",
     "unknown": "differs by an amount without an interval in",
 }
-LIKELY = 0.5  # a label that is wrong with this probability or more looks wrong; a suspect below it is doubtful
 
 
 def answer(result: dict[str, Any]) -> dict[str, Any]:
@@ -154,18 +153,15 @@ def _labels(result: dict[str, Any]) -> str:
         return ""
     if not judged["trusted"]:
         return "Labels cannot be judged where nothing predicts them."
-    wrong = [row for row in judged["rows"] if row["suspicion"] >= LIKELY]
-    text = "No label looks wrong."
-    if wrong:
-        named = listing([row["sample" if judged["named_by"] == "row" else "label"] for row in wrong], 5)
-        labels, them = ("1 label looks", "it") if len(wrong) == 1 else (f"{len(wrong)} labels look", "them")
-        noun = judged["named_by"] + ("s" if len(wrong) > 1 else "")
-        text = f"{labels} wrong ({noun} {named}): check {them} by hand before the list is used."
-    if rest := len(judged["rows"]) - len(wrong):
-        more = "more sample" if wrong else "sample"
-        them = "is hard to place, its label" if rest == 1 else "are hard to place, each label"
-        text += f" {many(rest, more)} {them} more likely right than wrong."
-    return text
+    shares = ", ".join(f"{share:.0%} of {label}" for label, share in judged["wrong_share"].items())
+    estimate = f"Estimated share of wrong labels: {shares}."
+    if not judged["rows"]:
+        return f"No label is more likely wrong than right. {estimate}"
+    named = listing([row[judged["named_by"]] for row in judged["rows"]], 5)
+    one = judged["count"] == 1
+    labels, them = ("1 label is", "it") if one else (f"{judged['count']:,} labels are", "them")
+    noun = judged["named_by"] + ("" if one else "s")
+    return f"{labels} more likely wrong than right ({noun} {named}): check {them} by hand. {estimate}"
 
 
 def _doubts(result: dict[str, Any], evident: bool) -> list[str]:

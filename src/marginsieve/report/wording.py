@@ -50,7 +50,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
         sentences.append("The scores gave no evidence that the features predict it.")
     elif result["suspects"]["judged"]:
         sentences.append(
-            "Suspect labels were named by resampled linear machines with the ramp loss (l1 penalty; l2 too where "
-            f"columns outnumber samples) that had not seen the sample{cite('baldomero2021')}."
+            "How likely each label is wrong was estimated from ridge regressions (linear or with a Gaussian kernel) "
+            "that had not seen the sample, with unknown rates of wrong labels in each class."
         )
     return " ".join(sentences), "\n".join(result["references"][key] for key in cited) + "\n"

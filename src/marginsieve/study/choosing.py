@@ -22,7 +22,7 @@ RARE = 0.1  # a class with a smaller share is rare
 ROWS = 5000  # rows that are trained on where there are more than can be
 # seconds of one fit: at least, for a million cells, for a million pairs of rows; recipes have theirs in the registry
 ALL_COST = (0.1, 0.4, 1.0)
-SUSPECTS_COST = (5.0, 15.0, 6.0)
+SUSPECTS_COST = (0.6, 3.0, 0.05)
 SHUFFLED_ROWS = 1000  # at most, in the comparison with shuffled labels
 SHUFFLED_FITS = 60.0  # what that costs, in fits
 
@@ -118,7 +118,7 @@ def choose(
     every = [Method(name, name, (("kernel", kernel),) if kernel else ()) for name in names]
     every.append(Method(ALL_FEATURES, "su" if mixed else "fisher", (("n_features_to_select", 1.0),)))
     cost = {method.label: seconds_of(cost_of(method), used, n) for method in every}
-    judging = seconds_of(SUSPECTS_COST, used, n) if suspects else 0.0
+    judging = seconds_of(SUSPECTS_COST, m, n) if suspects else 0.0
     shuffling = shuffling_of(every[0], used, n)
     workers = _workers(n_jobs)
     chosen, count = list(every), REPEATS if n_repeats is None else n_repeats

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts import Progress
 from ..errors import InputError, SolverError, listing, many, positive_number, whole_number
-from ..estimators import SVMSelector, find_suspects
-from ..estimators.suspects import judge_labels, ramp_selector
+from ..estimators import SVMSelector
+from ..estimators.suspects import judge_labels
 from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INTERVALS = ("simple", "nested")
-MOST_JUDGED = 3000  # rows up to which every label is judged
-CLEAN_RATE = 0.02  # at most this share of the correct labels is expected among the suspects
 
 
 @dataclass(frozen=True)
@@ -374,7 +372,7 @@ def study(
     n_repeats : int or None, default=None
         Number of times that the folds are drawn; None is 3, or what the minutes allow.
     suspects : bool, default=True
-        Judge every label by machines that did not see it.
+        Estimate how likely each label is wrong, as `find_suspects` does.
     references : bool, default=True
         Score an l1 logistic regression and a random forest of scikit-learn on the first repeat, for reference.
     n_permutations : int, default=99
@@ -468,7 +466,7 @@ def run_study(
     judged = None
     if choice.suspects:
         with work.step("judging labels", choice.judging):
-            judged, remarks = _judged(data, table, options)
+            judged, remarks = _judged(table, options)
             failures += remarks
     seconds = time.perf_counter() - since
     run_ = (data, choice, options, tuple(done), chance, judged, tuple(failures), seconds, references, command)
@@ -507,16 +505,10 @@ def _check_classes(target: Target, data: StudyData, cv: int | None) -> None:
         raise InputError(f"the target {data.target!r} has {units} of class {label!s}: {advice}")
 
 
-def _judged(data: StudyData, table: UnitTable, options: StudyOptions) -> tuple[pd.DataFrame | None, list[Finding]]:
-    """What is suspect about the labels."""
-    if len(data.X) > MOST_JUDGED:
-        text = f"labels were not judged: {len(data.X)} rows, more than the {MOST_JUDGED} that this is done for"
-        return None, [Finding("suspects", "note", text)]
-    settings: Any = {"n_jobs": options.n_jobs, "random_state": options.random_state, "clean_rate": CLEAN_RATE}
+def _judged(table: UnitTable, options: StudyOptions) -> tuple[pd.DataFrame | None, list[Finding]]:
+    """How likely each label is wrong."""
     try:
-        if data.gaps:
-            return find_suspects(data.filled(), data.y, groups=data.groups, **settings), []
-        return judge_labels(ramp_selector(), table.encoded, **settings), []
+        return judge_labels(table.encoded, n_jobs=options.n_jobs, random_state=options.random_state), []
     except (InputError, SolverError) as error:
         return None, [Finding("suspects", "note", f"labels were not judged: {error}")]
 

@@ -126,17 +126,17 @@ class Selection:
             }
         )
 
-    def predictions(self, labels: Any = None) -> pd.DataFrame:
-        """Out-of-fold predictions, one row per sample and repeat; `labels` is what the rows are called."""
+    def predictions(self, ids: Any = None) -> pd.DataFrame:
+        """Out-of-fold predictions, one row per sample and repeat; `ids` is what the rows are called."""
         import pandas as pd
 
         nested = self.nested
         shape = repeats, m = nested.predicted.shape
-        frame = pd.DataFrame({"row": np.tile(np.arange(1, m + 1), repeats)})
-        if labels is not None:
-            frame["label"] = np.tile(np.asarray(labels), repeats)
+        frame = pd.DataFrame({"row": np.tile(np.arange(m), repeats)})
+        if ids is not None:
+            frame["id"] = np.tile(np.asarray(ids), repeats)
         frame["repeat"] = np.repeat(np.arange(1, repeats + 1), m)
-        frame["truth"] = np.tile(nested.classes[nested.truth], repeats)
+        frame["label"] = np.tile(nested.classes[nested.truth], repeats)
         frame["predicted"] = nested.classes[nested.predicted.ravel()]
         for name, values in (("decision", nested.decision), ("probability", nested.probability)):
             frame[name] = (np.full(shape, np.nan) if values is None else values).ravel()

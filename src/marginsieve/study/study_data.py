@@ -67,18 +67,6 @@ class StudyData:
         encoded = Encoded(schema, schema.table(self.X), target)
         return UnitTable("table", encoded, code, fingerprint(self.X, target, 0))
 
-    def filled(self) -> pd.DataFrame:
-        """The features with the median, or a level of its own, in empty cells, for what takes none; labels unseen."""
-        X = self.X.loc[:, self.X.notna().any()]
-        if not self.gaps:
-            return X
-        X = X.copy()
-        for name in X.columns[X.isna().any()]:
-            column = X[name]
-            number = column.dtype.kind in "iuf"
-            X[name] = column.astype(float).fillna(column.median()) if number else column.astype(object).fillna("")
-        return X
-
 
 def from_frame(
     frame: Any,
@@ -348,12 +336,16 @@ def label_of(data: StudyData, positive: str) -> Any:
 def suspects_of(
     frame: Any, target: str, *, groups: str | None = None, drop: Sequence[str] = (), **settings: Any
 ) -> tuple[pd.DataFrame, tuple[Finding, ...]]:
-    """`find_suspects` on a table with its target: the rows' `label`, the columns `groups` and `target` come first."""
+    """`find_suspects` on a table with its target, as `suspect_table` shows it."""
     data = from_frame(frame, target, groups=groups, drop=drop)
-    judged = find_suspects(data.filled(), data.y, groups=data.groups, **settings)
-    judged.insert(0, target, data.y.to_numpy())
-    if groups is not None:
-        judged.insert(0, groups, data.groups.to_numpy())
-    if data.labels is not None and "label" not in judged:
-        judged.insert(0, "label", np.asarray(data.labels))
-    return judged, data.findings
+    return suspect_table(find_suspects(data.X, data.y, groups=data.groups, **settings), data), data.findings
+
+
+def suspect_table(judged: pd.DataFrame, data: StudyData) -> pd.DataFrame:
+    """What `find_suspects` says of the data, the most suspicious first: `row` from 0, `id` and `group` where the table
+    has them, `label` as given, then its columns."""
+    frame = judged.reset_index(drop=True)
+    names = {"row": np.arange(len(frame)), "id": data.labels, "group": data.groups, "label": data.y}
+    for place, (name, values) in enumerate((name, some) for name, some in names.items() if some is not None):
+        frame.insert(place, name, np.asarray(values))
+    return frame.sort_values("suspicion", ascending=False, kind="stable", ignore_index=True)

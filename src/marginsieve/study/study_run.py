@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .chance import Chance
 from .choosing import Choice
 from .effects import evidence
@@ -15,7 +13,7 @@ from .findings import Finding
 from .metrics import Scores, score_difference
 from .reference_rows import ReferenceRow
 from .selection import Selection, StudyOptions
-from .study_data import StudyData
+from .study_data import StudyData, suspect_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,14 +72,9 @@ class StudyRun:
         """Every sample, the most suspicious label first; None where labels were not judged."""
         if self.judged is None:
             return None
-        frame = self.judged.reset_index(drop=True)
-        frame.insert(0, "row", np.arange(1, len(frame) + 1))
-        if self.data.labels is not None:
-            frame.insert(1, "label", np.asarray(self.data.labels))
-        frame.insert(list(frame.columns).index("suspicion"), "truth", np.asarray(self.data.y))
-        nested = self.main.nested
-        frame["missed"] = (nested.predicted != nested.truth).mean(axis=0)
-        return frame.sort_values("suspicion", ascending=False, kind="stable", ignore_index=True)
+        frame, nested = suspect_table(self.judged, self.data), self.main.nested
+        frame["missed"] = (nested.predicted != nested.truth).mean(axis=0)[frame["row"]]
+        return frame
 
     def difference(self, selection: Selection) -> Scores:
         """A method's metrics less those of all features, on the same rows and folds."""

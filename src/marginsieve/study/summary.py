@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import recipes
-from ..report.answer import LIKELY, answer
+from ..estimators.suspects import CLEAN_RATE, WRONG_SHARE
+from ..report.answer import answer
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
 from .curves import confusion, curves
@@ -167,10 +168,10 @@ def _size_rule(selector: Any) -> str:
 
 
 def _left_out(selector: Any) -> list[dict[str, Any]] | None:
-    """The samples (1 is the first) that a machine with the ramp loss left out; None where it has another loss."""
+    """The samples (row 0 is the first) that a machine with the ramp loss left out; None where it has another loss."""
     if not hasattr(selector, "suspects_"):
         return None
-    return [{"sample": int(row) + 1, **values} for row, values in selector.suspects_.to_dict("index").items()]
+    return [{"row": int(row), **values} for row, values in selector.suspects_.to_dict("index").items()]
 
 
 def _scores(scores: Scores) -> dict[str, dict[str, float]]:
@@ -208,15 +209,13 @@ def _formula(selection: Selection) -> dict[str, Any] | None:
 
 
 def _suspects(study: StudyRun) -> dict[str, Any]:
-    """The suspect samples, the worst first; how many labels were judged."""
-    frame = study.suspects
-    if frame is None:
-        return {"judged": 0, "count": 0, "named_by": "row", "rows": []}
-    names = frame["label"] if "label" in frame else frame["row"]
-    values = frame.assign(label=names.astype(str))[frame["suspect"]]
-    rows = values.drop(columns="suspect").rename(columns={"row": "sample"}).to_dict("records")
-    count = sum(row["suspicion"] >= LIKELY for row in rows)
-    return {"judged": len(frame), "count": count, "named_by": "sample" if "label" in frame else "row", "rows": rows}
+    """The suspects, the worst first; how many labels were judged, and the share that is wrong in each class."""
+    result: dict[str, Any] = {"judged": 0, "count": 0, "clean_rate": CLEAN_RATE, "named_by": "row"}
+    if (frame := study.suspects) is None or study.judged is None:
+        return {**result, "wrong_share": {}, "rows": []}
+    rows = frame[frame["suspect"]].drop(columns="suspect").to_dict("records")
+    result |= {"judged": len(frame), "count": len(rows), "named_by": "id" if "id" in frame else "row"}
+    return {**result, "wrong_share": study.judged.attrs[WRONG_SHARE], "rows": rows}
 
 
 def _plain(value: Any) -> Any:
