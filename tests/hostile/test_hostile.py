@@ -15,8 +15,10 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from marginsieve import InputError, load, predict, recipes, save
+from marginsieve.data import available
 from marginsieve.data.atomic import write_atomic, write_together
 from marginsieve.data.formulas import inert, restored
 from marginsieve.data.reading import read_table
@@ -78,10 +80,40 @@ def test_what_does_not_fit_into_memory_is_refused(monkeypatch):
         recipes.svm_rfe().fit(numbers(400, 50), labels(400))
 
 
+def test_sparse_tables_of_every_format_are_looked_at_when_they_are_predicted():
+    model = recipes.fisher(n_features_to_select=2, random_state=0).fit(sparse.csr_array(numbers()), labels())
+    wild = sparse.coo_array(numbers())
+    wild.coords[1][5] = 10**8
+    for call in (model.predict, model.transform):
+        with pytest.raises(InputError, match="a cell lies outside its 33 rows and 6 columns"):
+            call(wild)
+    expected = model.predict(numbers())
+    for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia"):
+        assert (model.predict(sparse.csr_array(numbers()).asformat(form)) == expected).all()
+
+
+def test_a_table_of_very_many_columns_is_refused_before_they_are_named():
+    with pytest.raises(InputError, match=r"the names of 1,000,000,000,000 columns would take about 139,698\.4 GB"):
+        recipes.fisher().fit(sparse.csr_array((33, 10**12), dtype=float), labels())
+
+
+def test_the_limit_of_a_control_group_is_read_where_the_process_is(tmp_path, monkeypatch):
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    for folder, limit, used in ((tmp_path / "a", "1000", "300"), (inner, "max", "100")):
+        (folder / "memory.max").write_text(limit)
+        (folder / "memory.current").write_text(used)
+    (tmp_path / "a" / "memory.stat").write_text("anon 5\ninactive_file 40\n")
+    (tmp_path / "membership").write_text("0::/a/b\n")
+    monkeypatch.setattr(available, "GROUPS", tmp_path)
+    monkeypatch.setattr(available, "MEMBERSHIP", tmp_path / "membership")
+    assert available.of_container() == 1000 - 300 + 40
+
+
 def test_a_limit_of_the_process_is_seen():
     code = """
 import resource
-from marginsieve.fitting.memory import free_bytes
+from marginsieve.data.available import free_bytes
 resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, resource.RLIM_INFINITY))
 assert free_bytes() < 6 * 2**30
 """

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..contracts import is_sparse
 from ..data.numerals import is_text, read_numerals, separated
 from ..data.reading import ENCODING_NOTE
-from ..data.table import Schema, as_frame
+from ..data.table import Schema, as_frame, sound_sparse
 from ..errors import InputError, listing
 from ..estimators import find_suspects
+from ..fitting.memory import refuse_dense
 from ..fitting.part import Encoded
 from ..outcomes import positive_code, read_target
 from .findings import MIXED, Finding, are_numbers, findings_of, leaks
@@ -221,6 +223,9 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
             raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
     table = as_frame(X)
     if table is None:
+        if is_sparse(X):
+            X = sound_sparse(X)
+            refuse_dense(*X.shape)
         values = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if values.ndim != 2:
             raise InputError(f"X has {values.ndim} dimensions; it must be a table of rows and columns")
