@@ -46,7 +46,10 @@ def say_replaced(out: Path, command: str) -> str:
     """Tell of a folder that holds the result of another command; the command again."""
     from ..study.files import read_result
 
-    earlier = read_result(out).get("how", {}).get("command") if (out / "result.json").exists() else None
+    try:
+        earlier = str(read_result(out)["how"]["command"] or "")
+    except (InputError, OSError, LookupError, TypeError, AttributeError):  # none, or not as a study leaves it
+        earlier = ""
     if earlier and earlier.removesuffix(" --fresh") != command.removesuffix(" --fresh"):
         say(f"note: {out} holds the result of another command, which will be replaced ({earlier})", stderr=True)
     return command
@@ -120,8 +123,10 @@ def _as_generated(path: Path, truth: Path) -> bool:
 
 
 def check_jobs(jobs: int) -> None:
-    if jobs == 0:
-        raise InputError("--jobs is 0; it must be 1 or more, or -1 for one per core")
+    from ..fitting.settings import MOST_JOBS
+
+    if jobs == 0 or not -MOST_JOBS <= jobs <= MOST_JOBS:
+        raise InputError(f"--jobs is {jobs}; it must be 1 or more (up to {MOST_JOBS:,}), or -1 for one per core")
 
 
 def names_of(text: str) -> list[str]:

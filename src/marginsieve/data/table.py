@@ -369,6 +369,11 @@ def _fill_numbers(frame: nw.DataFrame[Any], numeric: list[int], names: tuple[str
 
 def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]) -> Array:
     native = part.to_native()
+    if _no_number(part[:, 0]):  # the others are of its dtype
+        raise InputError(
+            f"dates, durations or complex numbers where numbers are needed in {listing([names[j] for j in columns])}: "
+            "make numbers of them, as in the table that was trained on"
+        )
     try:
         if nw.dependencies.is_pandas_dataframe(native):
             return np.asarray(native.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -379,6 +384,12 @@ def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]
             f"text where numbers are needed in {listing(text or [names[j] for j in columns])}; the table that was "
             "trained on, or kinds, has numbers there"
         ) from None
+
+
+def _no_number(column: nw.Series[Any]) -> bool:
+    """Whether a column would be taken for a number and is none."""
+    kind = getattr(getattr(column.to_native(), "dtype", None), "kind", "")
+    return bool(column.dtype.is_temporal() or (isinstance(kind, str) and kind in "cmM" and kind))
 
 
 def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = False) -> None:

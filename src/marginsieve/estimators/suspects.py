@@ -13,6 +13,7 @@ from ..errors import InputError, positive_number, whole_number
 from ..fitting.part import Encoded
 from ..fitting.procedure import plan_of, seed_sequence
 from ..fitting.resampling import RESAMPLES, resampled, sample_index
+from ..fitting.settings import MOST_MEMBERS
 from .inputs import encode
 from .selector import SVMSelector
 
@@ -119,7 +120,7 @@ def judge_labels(
 ) -> pd.DataFrame:
     """`find_suspects` on rows that are encoded already."""
     prices = _prices(C)
-    whole_number("find_suspects", "resamples", resamples)
+    whole_number("find_suspects", "resamples", resamples, most=MOST_MEMBERS)
     positive_number("find_suspects", "clean_rate", clean_rate, 1.0)
     plan = plan_of(selector, encoded)
     part, used = encoded.part()

@@ -147,12 +147,26 @@ def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> Splits:
         raise InputError(
             f"cv is {cv!r}; it must be a whole number, a splitter or a list of splits ({error})"
         ) from error
+    _check_rows(folds, len(part.y))
     for k, (train, _) in enumerate(folds):
         if len(lost := np.setdiff1d(np.arange(len(names)), part.y[train])):
             raise InputError(f"fold {k} of cv trains without class {names[int(lost[0])]!r}: use a stratified splitter")
     if len(lost := np.setdiff1d(np.arange(len(names)), part.y[np.concatenate([test for _, test in folds])])):
         raise InputError(f"no fold of cv tests class {names[int(lost[0])]!r}: use a stratified splitter")
     return folds
+
+
+def _check_rows(folds: Splits, m: int) -> None:
+    """Refuse folds without rows, and rows that are not there."""
+    if not folds:
+        raise InputError("cv makes no fold; it must make at least one pair of training and test rows")
+    for k, fold in enumerate(folds):
+        for side, rows in zip(("train", "test"), fold, strict=True):
+            if rows.ndim != 1 or not len(rows):
+                raise InputError(f"fold {k} of cv has no list of rows to {side}")
+            if rows.min() < 0 or rows.max() >= m:
+                wrong = int(rows.min() if rows.min() < 0 else rows.max())
+                raise InputError(f"fold {k} of cv names the row {wrong} to {side}; the rows are 0 to {m - 1}")
 
 
 def choose_size(sizes: Sequence[int], score: Array, columns: int, rule: str) -> int:

@@ -6,7 +6,7 @@ import math
 
 from joblib import effective_n_jobs
 
-from ..contracts import KnowsPeak
+from ..contracts import KnowsPeak, Machine
 from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
 from ..errors import InputError
 from ..problem import is_filter
@@ -18,6 +18,8 @@ PEAK = (5.2, 1.7)  # of parts that do not say: copies of the table, matrices of 
 ONCE = (5.2, 2.5)  # of a kernel that is not linear, for a model alone
 COLUMN = 850  # bytes of a column of a sparse table: its name, its kind, its scores and ranks in every step
 NAME = 150  # of these, what is taken before the fit
+MODEL = 1.1  # matrices of rows by rows when a model is read
+DISTANCES = 3.2  # and when new rows are compared with the training rows
 ALWAYS = 3 * 2**20  # what is taken whatever the table
 
 
@@ -58,6 +60,17 @@ def refuse_too_large(settings: Settings, plan: Plan, encoded: Encoded) -> None:
 def refuse_columns(n: int) -> None:
     """Refuse a table with so many columns that their names alone are too much; a sparse one may be small otherwise."""
     refuse_more(NAME * n, f"the names of {n:,} columns", "leave out the columns without cells")
+
+
+def refuse_model(machine: Machine, m: int) -> None:
+    """Refuse a model with more training rows than their kernel matrix has room."""
+    if machine.needs == "gram":
+        refuse_more(MODEL * NUMBER * float(m) ** 2, f"a model of {m:,} training rows", "fit it with max_samples")
+
+
+def refuse_distances(m: int) -> None:
+    """Refuse predictions by a model whose training rows are too many for their distances."""
+    refuse_more(DISTANCES * NUMBER * float(m) ** 2, f"distances among {m:,} training rows", "use model.predict")
 
 
 def refuse_dense(m: int, n: int) -> None:

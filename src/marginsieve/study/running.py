@@ -16,6 +16,7 @@ from ..contracts import Progress
 from ..errors import InputError, SolverError, many, positive_number, whole_number
 from ..estimators import SVMSelector, find_suspects
 from ..estimators.suspects import judge_labels, ramp_selector
+from ..fitting.settings import MOST_MEMBERS, check_jobs
 from ..outcomes import Target, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
@@ -24,6 +25,7 @@ from .choosing import FOLDS, Choice, choose
 from .engine import workers
 from .files import check_folder, write_study, write_text
 from .findings import Finding
+from .protocols import MOST_DRAWS
 from .reference_rows import ReferenceRow, reference_rows
 from .selection import Selection, StudyOptions, prepare_method, run_method
 from .study_data import StudyData, from_arrays
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_JUDGED = 3000  # rows up to which every label is judged
+MOST_MINUTES = 1e7
 CLEAN_RATE = 0.02  # at most this share of the correct labels is expected among the suspects
 
 
@@ -461,15 +464,16 @@ def run_study(
 
 def _check(settings: dict[str, Any], options: StudyOptions) -> None:
     whole_number("study", "random_state", options.random_state, 0)
-    if options.n_jobs == 0:
-        raise InputError("study: n_jobs is 0; it must be 1 or more, or -1 for one per core")
+    check_jobs(options.n_jobs)
+    if options.ensemble is not None:
+        whole_number("study", "ensemble", options.ensemble, most=MOST_MEMBERS)
     if options.n_features_to_select is not None:
         whole_number("study", "n_features_to_select", options.n_features_to_select)
     if settings["minutes"] is not None:
-        positive_number("study", "minutes", settings["minutes"])
+        positive_number("study", "minutes", settings["minutes"], MOST_MINUTES)
     for name, lowest in (("cv", 2), ("n_repeats", 1), ("max_samples", 1)):
         if settings[name] is not None:
-            whole_number("study", name, settings[name], lowest)
+            whole_number("study", name, settings[name], lowest, None if name == "max_samples" else MOST_DRAWS)
 
 
 def _check_classes(target: Target, data: StudyData, cv: int | None) -> None:

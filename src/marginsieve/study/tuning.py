@@ -20,7 +20,7 @@ from ..fitting.part import Encoded, sampled
 from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
 from ..fitting.preparation import Prepared, prepare
 from ..fitting.procedure import plan_of
-from ..fitting.settings import Plan
+from ..fitting.settings import Plan, check_seed
 from ..outcomes.scores import balanced_accuracy, ranking_auc
 
 GRID: dict[str, tuple[Any, ...]] = {
@@ -119,12 +119,15 @@ def tune(
     copy: SVMSelector = clone(selector)
     parts = {"kernel": kernel_of, "machine": machine_of, "criterion": criterion_of, "search": search_of}
     copy.set_params(**{axis: part_of(getattr(copy, axis)) for axis, part_of in parts.items()})
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    check_seed(random_state)
+    drawn = isinstance(random_state, np.random.Generator)
+    seed = random_state.integers(2**31) if drawn else check_random_state(random_state).randint(2**31)
+    rng = np.random.default_rng(int(seed))
     encoded = sampled(encode(copy, X, y, copy.kinds, sample_weight, groups), copy.max_samples, rng)
     if grid is None:
         known = copy.get_params()
         grid = {name: values for name, values in GRID.items() if name in known}
-    _refuse(copy, grid)
+    refuse_grid(copy, grid)
     part, _ = encoded.part()
     (folds,), _ = inner_folds(cv, part, encoded.target.classes.tolist(), rng)
     params: dict[str, Any] = {}
@@ -153,7 +156,7 @@ def tune_machine(
     many values of C do equally well, and a small one that serves all features is far too small for a few. Everything
     but the grid's own parameters is as in the selector.
     """
-    _refuse(selector, grid)
+    refuse_grid(selector, grid)
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     (part, _), plan = encoded.part(), plan_of(selector, encoded)
     plans = [_at(selector, point, encoded) for point in points]
@@ -173,7 +176,7 @@ def tune_machine(
     return points[ties[-1]], float(score[ties[-1]])
 
 
-def _refuse(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
+def refuse_grid(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
     """Refuse a grid over what is not there, or over what these stages do not look at."""
     known = selector.get_params()
     if unknown := [key for key in grid if key not in known]:
