@@ -285,6 +285,27 @@ def test_a_constant_decision_is_always_told():
         recipes.l1_cssvm(negative_weight=1e-12, points=4, random_state=0).fit(numbers(45, 9), labels(45))
 
 
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+def test_closed_streams_do_not_stop_a_command(closed, tmp_path):
+    def close():
+        for number in closed:
+            os.close(number)
+
+    line = [sys.executable, "-m", "marginsieve", "cohort", "c.csv", "--samples", "20", "--features", "5"]
+    line += ["--relevant", "2", "--redundant", "0"]
+    done = subprocess.run(line, cwd=tmp_path, preexec_fn=close, check=False, timeout=100)
+    assert done.returncode == 0
+    assert (tmp_path / "c.csv").read_text().startswith("g")
+
+
+def test_a_stream_that_knows_ascii_alone_is_written_to(tmp_path):
+    line = [sys.executable, "-m", "marginsieve", "select", "na\u00efve.csv", "--target", "y"]
+    setting = {**os.environ, "PYTHONIOENCODING": "ascii:strict"}
+    done = subprocess.run(line, cwd=tmp_path, env=setting, capture_output=True, check=False, timeout=100)
+    assert done.returncode == 2
+    assert done.stderr == b"error: there is no file 'na\\xefve.csv'\n"
+
+
 # -- cells of CSV files --------------------------------------------------------------------------------------------
 
 FORMULAS = [

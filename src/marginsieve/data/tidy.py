@@ -1,4 +1,4 @@
-"""Columns of a file as they are trained on and predicted from: what has no dtype of its own in numpy, brought to one."""
+"""Columns of a file as they are trained on and predicted from: what is no plain number or text is made one."""
 
 from __future__ import annotations
 
