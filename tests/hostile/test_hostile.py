@@ -81,7 +81,9 @@ def test_killed_commands_leave_nothing():
     assert kills.rounds(10, seed=1) == []
 
 
-@pytest.mark.parametrize("name", ["fisher wide", "rfe tall", "rfe gaussian", "sphere"])
+@pytest.mark.parametrize(
+    "name", ["fisher wide", "rfe tall", "rfe gaussian", "sphere", "thin rfe", "l1 tall", "smote pca"]
+)
 def test_the_peak_of_memory_is_known_beforehand(name, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[1])
     estimate, peak = memory.measured(name)
@@ -304,6 +306,13 @@ def test_a_stream_that_knows_ascii_alone_is_written_to(tmp_path):
     done = subprocess.run(line, cwd=tmp_path, env=setting, capture_output=True, check=False, timeout=100)
     assert done.returncode == 2
     assert done.stderr == b"error: there is no file 'na\\xefve.csv'\n"
+
+
+def test_a_generated_table_that_does_not_fit_into_memory_is_refused():
+    with pytest.raises(InputError, match=r"a table of 1,000,000 rows and 1,000,000 columns would take about"):
+        make_cohort(10**6, 10**6)
+    with pytest.raises(InputError, match=r"a table of 1,000,000 rows and 1,000,000 columns would take about"):
+        options.check_cells(10**6, 10**6)
 
 
 # -- cells of CSV files --------------------------------------------------------------------------------------------

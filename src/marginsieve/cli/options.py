@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from ..papers.paper import Paper
 
+COPIES_WRITTEN = 5.5  # of a generated table while its file is made
+
 
 def features_of(text: str) -> int | None:
     if text == "auto":
@@ -82,6 +84,13 @@ def say_verified(folder: Path) -> None:
             f"{many(len(damaged), 'damaged entry')}: {listing(damaged, 20)}; the same command runs them again"
         )
     say(f"{many(count, 'unit')}, all as they were written")
+
+
+def check_cells(samples: int, features: int) -> None:
+    """Refuse a table that does not fit into memory as numbers and as text."""
+    from ..data.cohort import refuse_cells
+
+    refuse_cells(max(samples, 0), max(features, 0), COPIES_WRITTEN)
 
 
 def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str, Any]) -> None:

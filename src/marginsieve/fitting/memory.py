@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from joblib import effective_n_jobs
 
-from ..contracts import KnowsPeak, Machine
+from ..contracts import KnowsPeak, KnowsRows, Machine
 from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
 from ..errors import InputError
 from ..problem import is_filter
@@ -16,6 +17,9 @@ from .settings import Plan, Settings
 NUMBER = 8  # bytes
 PEAK = (5.2, 1.7)  # of parts that do not say: copies of the table, matrices of rows by rows
 ONCE = (5.2, 2.5)  # of a kernel that is not linear, for a model alone
+PEAK_KEPT = 2.2  # such matrices where they are so small that the process keeps what was freed
+KEPT = 32 * 2**20
+ROW = 1500  # bytes of a row: its decision values at every size, in every draw of the folds
 COLUMN = 850  # bytes of a column of a sparse table: its name, its kind, its scores and ranks in every step
 NAME = 150  # of these, what is taken before the fit
 MODEL = 1.1  # matrices of rows by rows when a model is read
@@ -29,17 +33,29 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
     Parts say what they take, in copies of the table and in matrices of rows by rows.
     """
     table = encoded.table
-    m, n = table.shape
-    trained = min(m, settings.max_samples or m)
+    n, grown = table.shape[1], _growth(plan, encoded)
+    m = grown * table.shape[0]
+    trained = min(m, grown * (settings.max_samples or m))
     by_filter = is_filter(plan.criterion)  # then the kernel is needed once, for the model
     parts = (plan.machine, plan.search) if by_filter else (plan.kernel, plan.machine, plan.search)
     said = [PEAK if plan.kernel.linear or not by_filter else ONCE]
     said += [part.peak for part in parts if isinstance(part, KnowsPeak)]
+    if len(said) == 1 and NUMBER * trained**2 < KEPT:
+        said.append((0.0, PEAK_KEPT))
     tables = max(one for one, _ in said)
     matrices = 0.0 if plan.machine.needs == "columns" else max(one for _, one in said)
     cells = 1.5 * table.Z.nnz if table.is_sparse else m * n  # an index is half a number
-    one = ALWAYS + NUMBER * (tables * cells + matrices * trained**2) + (COLUMN * n if table.is_sparse else 0)
+    one = ALWAYS + NUMBER * (tables * cells + matrices * trained**2) + ROW * m + (COLUMN * n if table.is_sparse else 0)
     return float(one * max(1, effective_n_jobs(settings.n_jobs)))
+
+
+def _growth(plan: Plan, encoded: Encoded) -> float:
+    """How many times as many rows there are after the sampler; one that does not say evens out the classes."""
+    if plan.sampler is None:
+        return 1.0
+    sampler, counts = plan.sampler, [*map(int, np.bincount(encoded.target.codes))]
+    after = sampler.rows_of(counts) if isinstance(sampler, KnowsRows) else len(counts) * max(counts)
+    return max(after / sum(counts), 1.0)
 
 
 def refuse_too_large(settings: Settings, plan: Plan, encoded: Encoded) -> None:
