@@ -197,7 +197,7 @@ SUITE = {"data": [{"name": "A", "cohort": {}}], "method": [{"name": "fisher"}]}
         ({"method": [{"name": "fisher", "sampler": "nosuch"}]}, "sampler is 'nosuch'"),
         ({"method": [{"name": "fisher", "prefilter": ["nosuch", 3]}]}, r"prefilter is \['nosuch', 3\]"),
         ({"method": [{"name": "fisher", "cv": []}]}, "cv is a list without any fold"),
-        ({"method": [{"name": "fisher", "keep": [1.5]}]}, r"keep is \[1\.5\]"),
+        ({"method": [{"name": "fisher", "keep": [1.5]}]}, r"keep names the column 1\.5"),
         ({"method": [{"name": "fisher", "max_samples": 1}]}, "max_samples is 1"),
         ({"method": [{"name": "fisher", "ensemble": 10**9}]}, "at most 100,000"),
         ({"method": [{"name": "fisher", "cv": dt.date(2020, 1, 1)}]}, "cv of the suite is the date or time 2020-01-01"),

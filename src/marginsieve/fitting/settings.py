@@ -124,10 +124,11 @@ def check_settings(settings: Settings) -> None:
         read_prefilter(settings.prefilter)
     sampler_of(settings.sampler)
     keep = settings.keep
-    names = None if keep is None or isinstance(keep, str) or not hasattr(keep, "__iter__") else list(keep)
-    whole = [isinstance(one, (str, int, np.integer)) and not isinstance(one, bool) for one in names or ()]
-    if (names is None and keep is not None) or not all(whole):
+    if isinstance(keep, str) or not (keep is None or hasattr(keep, "__iter__")):
         raise InputError(f"keep is {shown_value(keep)}; it must be a list of column names or numbers")
+    for item in keep if keep is not None else ():
+        if not isinstance(item, (str, int, np.integer)) or isinstance(item, bool):
+            raise InputError(f"keep names the column {shown_value(item)}; it must hold column names or numbers")
 
 
 def _check_cv(cv: Any) -> None:
