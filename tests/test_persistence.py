@@ -323,6 +323,78 @@ def test_an_array_that_is_not_there_or_no_array_is_refused(model, tmp_path):
         load(path)
 
 
+def test_a_small_file_does_not_make_a_large_model(model, tmp_path, monkeypatch):
+    path = save(model, tmp_path / "m.marginsieve")
+    whole = members_of(path)
+    padded = {"$list": ["x" * 20_000, *["a"] * 2_000], "text": True}  # 160 MB as an array of texts
+    changed(path, lambda text: entry(text, "params")["$dict"].append(["keep", padded]))
+    with pytest.raises(InputError, match="a list of texts is not what a model holds there"):
+        load(path)
+    twice = {"$tuple": [{"$array": 0, "dtype": "<f8"}] * 2}
+    changed(rewritten(path, whole), lambda text: entry(text, "params")["$dict"].append(["keep", twice]))
+    with pytest.raises(InputError, match="the number of an array is not what a model holds there"):
+        load(path)
+    larger = io.BytesIO()
+    np.save(larger, np.zeros(100, dtype=np.uint8))
+    count = sum(name.endswith(".npy") for name in whole)
+    head = {name: content for name, content in whole.items() if name != "sha256"}
+    rewritten(path, {**head, f"{count}.npy": larger.getvalue(), "sha256": b""})
+    cast = {"$array": count, "dtype": "<f8"}
+    changed(path, lambda text: entry(text, "params")["$dict"].append(["keep", cast]))
+    with pytest.raises(InputError, match="the type of an array is not what a model holds there"):
+        load(path)
+    rewritten(path, whole)
+    monkeypatch.setattr("marginsieve.data.available.free_bytes", lambda: 1e4)
+    with pytest.raises(InputError, match=r"a model of \d+ training rows would take about 0 MB of memory"):
+        load(path)
+
+
+def test_predictions_that_would_take_too_much_memory_are_refused(model, cohort, monkeypatch):
+    monkeypatch.setattr("marginsieve.data.available.free_bytes", lambda: 1e4)
+    with pytest.raises(InputError, match=r"distances among \d+ training rows would take about"):
+        predict(model, cohort.X)
+
+
+def test_distances_to_the_training_rows_do_not_depend_on_how_many_are_looked_at_together(model, cohort, monkeypatch):
+    new = cohort.X * 1.7
+    whole = predict(model, new).table["far"]
+    assert 0 < whole.sum() < len(whole)
+    monkeypatch.setattr("marginsieve.estimators.prediction.AT_ONCE", 7)
+    assert (predict(model, new).table["far"] == whole).all()
+
+
+def forged(model, tmp_path, room, name, value):
+    """A file in which one entry has another value."""
+    path = save(model, tmp_path / "m.marginsieve")
+
+    def put(text):
+        entries = entry(text, room)["$dict"]
+        entries[:] = [one for one in entries if one[0] != name] + [[name, value]]
+
+    changed(path, put)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("room", "name", "value", "sentence"),
+    [
+        ("fitted", "_sigmoid", None, "_sigmoid is not what a model holds there"),
+        ("params", "probability", "yes", "probability is 'yes'; it must be True or False"),
+        ("model", "machine", {"$type": "machines.MKL", "with": {}}, "its parts do not belong together"),
+    ],
+)
+def test_a_file_whose_parts_do_not_belong_together_is_refused(room, name, value, sentence, model, tmp_path):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        load(forged(model, tmp_path, room, name, value))
+
+
+def test_a_solution_of_an_unknown_state_is_refused(model, tmp_path):
+    path = save(model, tmp_path / "m.marginsieve")
+    changed(path, lambda text: entry(text, "model", "solutions")["$tuple"][0]["with"].update(status="perfect"))
+    with pytest.raises(InputError, match="the state of a solution is not what a model holds there"):
+        load(path)
+
+
 @pytest.mark.usefixtures("kept_sparse")
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("name", ["svm_rfe", "fisher", "svm_l1", "l1_cssvm", "fs_svm", "smote_relieff"])

@@ -597,6 +597,13 @@ class PricesFeatures(Protocol):
 
 
 @runtime_checkable
+class KnowsRows(Protocol):
+    """A sampler that says how many rows it makes of classes with so many rows."""
+
+    def rows_of(self, counts: Sequence[int]) -> int: ...
+
+
+@runtime_checkable
 class KnowsPeak(Protocol):
     """Says the peak of its memory: in copies of the table, and in matrices of training rows by training rows."""
 

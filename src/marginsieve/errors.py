@@ -77,10 +77,14 @@ def listing(items: Sequence[Any], most: int = 5) -> str:
     return head + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
-def whole_number(owner: str, name: str, value: Any, lowest: int = 1) -> None:
-    """Refuse a parameter that is not a whole number of at least `lowest`."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < lowest:
-        raise InputError(f"{owner}: {name} is {shown_value(value)}; it must be a whole number of {lowest} or more")
+def whole_number(owner: str, name: str, value: Any, lowest: int = 1, most: int | None = None) -> None:
+    """Refuse a parameter that is not a whole number of at least `lowest` (and at most `most`)."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or int(value) < lowest or (most is not None and int(value) > most):
+        limit = "" if most is None else f", at most {most:,}"
+        raise InputError(
+            f"{owner}: {name} is {shown_value(value)}; it must be a whole number of {lowest} or more{limit}"
+        )
 
 
 def truth_value(owner: str, name: str, value: Any) -> None:

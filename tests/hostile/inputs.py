@@ -291,6 +291,30 @@ def _wild(where: str, value: int) -> Any:
     return X
 
 
+def _wild_coo(axis: int, value: int) -> Any:
+    X = sparse.coo_array(numbers())
+    X.coords[axis][5] = value
+    return X
+
+
+def _wild_lil(rows: list[int], cells: list[float]) -> Any:
+    X = sparse.lil_array(numbers())
+    X.rows[3], X.data[3] = rows, cells
+    return X
+
+
+def _wild_dok() -> Any:
+    X = sparse.dok_array(numbers())
+    X._dict[(3, 10**7)] = 1.0
+    return X
+
+
+def _wild_dia() -> Any:
+    X = sparse.dia_array(numbers())
+    X.offsets[0] = 10**8
+    return X
+
+
 def _booleans() -> Any:
     return numbers() > 0
 
@@ -313,6 +337,15 @@ cases(
         "wild_csc_indices": lambda: _wild("csc_indices", 10**8),
         "wild_csc_indptr": lambda: _wild("csc_indptr", 10**6),
         "negative_csc_indptr": lambda: _wild("csc_indptr", -3),
+        "wild_coo_column": lambda: _wild_coo(1, 10**8),
+        "wild_coo_row": lambda: _wild_coo(0, 10**8),
+        "negative_coo_column": lambda: _wild_coo(1, -1),
+        "wild_lil": lambda: _wild_lil([10**8], [1.0]),
+        "lil_without_cells": lambda: _wild_lil([0, 1, 2], [1.0]),
+        "lil_without_places": lambda: _wild_lil([0], [1.0] * 3),
+        "wild_dok": _wild_dok,
+        "wild_dia": _wild_dia,
+        "too_many_columns": lambda: sparse.csr_array((33, 10**12), dtype=float),
     },
 )
 cases(

@@ -36,7 +36,15 @@ SHAPES: dict[str, tuple[str, int, int, dict]] = {  # recipe, rows, columns, sett
     "symon": ("symon", 80, 10_000, {"improvisations": 20, "memory": 10}),
     "hfs": ("hfs_nb", 1_000, 1_000, {}),
     "ensemble": ("stable_fisher", 100, 10_000, {}),
-    "sparse": ("svm_rfe", 1_000, 30_000, {"sparse": True}),
+    "sparse": ("svm_rfe", 1_000, 30_000, {"sparse": 0.1}),
+    "thin": ("fisher", 200, 100_000, {"sparse": 1e-4}),
+    "thin rfe": ("svm_rfe", 200, 60_000, {"sparse": 1e-4}),
+    "l1 tall": ("svm_l1", 9_000, 10, {"points": 4}),
+    "smote pca": ("smote_pca", 200, 5_000, {}),
+    "smote relieff": ("smote_relieff", 800, 300, {}),
+    "probability": ("svm_rfe", 1_500, 40, {"probability": True}),
+    "three classes": ("svm_rfe", 700, 20, {"classes": 3}),
+    "three classes wide": ("fisher", 90, 20_000, {"classes": 3}),
 }
 
 
@@ -48,20 +56,21 @@ def one(name: str) -> tuple[float, float]:
 
     recipe, m, n, settings = SHAPES[name]
     settings = dict(settings)
-    thin = settings.pop("sparse", False)
+    thin, three = settings.pop("sparse", 0.0), settings.pop("classes", 2) == 3
     rng = np.random.default_rng(0)
-    y = (np.arange(m) % 3 == 0).astype(int)
+    y = np.arange(m) % 3 if three else (np.arange(m) % 3 == 0).astype(int)
     if thin:
-        columns = [np.sort(rng.choice(n, n // 10, replace=False)).astype(np.int32) for _ in range(m)]
-        starts = np.arange(m + 1, dtype=np.int32) * (n // 10)
-        X = sparse.csr_array((rng.normal(size=m * (n // 10)), np.concatenate(columns), starts), shape=(m, n))
+        cells = round(thin * n)
+        columns = [np.sort(rng.choice(n, cells, replace=False)).astype(np.int32) for _ in range(m)]
+        starts = np.arange(m + 1, dtype=np.int32) * cells
+        X = sparse.csr_array((rng.normal(size=m * cells), np.concatenate(columns), starts), shape=(m, n))
     else:
         X = rng.normal(size=(m, n))
         X[:, :3] += 1.5 * y[:, None]
     made = recipes.get(recipe)(random_state=0, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        small = X[:40, :30]
+        small = rng.normal(size=(40, 30)) if thin else X[:40, :30]
         recipes.get(recipe)(random_state=0, **settings).fit(small, y[:40])  # compiled, libraries loaded
         encoded = encode(made, X, y, None)
         estimate = estimated_bytes(made, plan_of(made, encoded), encoded)

@@ -9,14 +9,16 @@ import sys
 import tempfile
 import warnings
 import zipfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
-from marginsieve import load, recipes
+from marginsieve import load, predict, recipes
 from marginsieve.errors import InputError
 from marginsieve.estimators.archive import DIGEST, TEXT, _digest
 from marginsieve.estimators.persistence import to_bytes
@@ -80,13 +82,22 @@ def judge(seed: int) -> tuple[str, str]:
             selector = load(path)
             value = selector.decision_function(table)
             called = selector.predict(table)
+            numbers_of = [value]
+            if selector.probability:
+                numbers_of.append(selector.predict_proba(table))
+            for name in ("coef_", "objective_"):
+                with suppress(AttributeError):  # which says why there is none
+                    numbers_of.append(np.atleast_1d(getattr(selector, name)))
+            if not hasattr(table, "tocsr"):
+                new = pd.DataFrame(table).set_axis(selector.columns_.names, axis=1)
+                numbers_of.append(predict(selector, new).table["score"].to_numpy())
         except InputError as error:
             text = str(error)
             return ("clear", how) if text and "\n" not in text else ("raw", f"{how}: {text!r}")
         except Exception as error:
             return "raw", f"{how}: {type(error).__name__}: {error}"
-    if not np.isfinite(value).all() or len(called) != len(value):
-        return "nonsense", f"{how}: decision values are not finite"
+    if not all(np.isfinite(one).all() for one in numbers_of[:2]) or len(called) != len(value):
+        return "nonsense", f"{how}: decision values or probabilities are not finite"
     return "good", how
 
 

@@ -1,6 +1,7 @@
 """A part of what `make hostile` runs: inputs, files, command lines and kills end in an answer or a sentence."""
 
 import csv
+import datetime as dt
 import io
 import json
 import os
@@ -15,18 +16,33 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
+import marginsieve
 from marginsieve import InputError, load, predict, recipes, save
+from marginsieve.cli import options
+from marginsieve.data import available, make_cohort
 from marginsieve.data.atomic import write_atomic, write_together
 from marginsieve.data.inert_text import inert, restored
 from marginsieve.data.reading import read_table
 from marginsieve.fitting import memory as free_memory
+from marginsieve.report import render
 from marginsieve.study import Suite, files, run_suite
 from marginsieve.study.folders import changed_files, claim, read_mark
 from marginsieve.study.store import FILE, RESCUED, Store
+from marginsieve.study.study_data import from_frame
 
 from . import commands, kills, matrix, memory, models, processes, strategies
 from .inputs import CASES, labels, numbers
+
+
+@pytest.fixture(scope="module")
+def small_result():
+    made = make_cohort(40, 6, n_relevant=2, effect=2.0, random_state=0)
+    settings = {"methods": "fisher", "cv": 3, "n_repeats": 1, "suspects": False, "references": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return json.loads(json.dumps(marginsieve.study(made.X, made.y, **settings).result))
 
 
 def told(outcomes):
@@ -65,7 +81,9 @@ def test_killed_commands_leave_nothing():
     assert kills.rounds(10, seed=1) == []
 
 
-@pytest.mark.parametrize("name", ["fisher wide", "rfe tall", "rfe gaussian", "sphere"])
+@pytest.mark.parametrize(
+    "name", ["fisher wide", "rfe tall", "rfe gaussian", "sphere", "thin rfe", "l1 tall", "smote pca"]
+)
 def test_the_peak_of_memory_is_known_beforehand(name, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[1])
     estimate, peak = memory.measured(name)
@@ -78,14 +96,223 @@ def test_what_does_not_fit_into_memory_is_refused(monkeypatch):
         recipes.svm_rfe().fit(numbers(400, 50), labels(400))
 
 
+def test_sparse_tables_of_every_format_are_looked_at_when_they_are_predicted():
+    model = recipes.fisher(n_features_to_select=2, random_state=0).fit(sparse.csr_array(numbers()), labels())
+    wild = sparse.coo_array(numbers())
+    wild.coords[1][5] = 10**8
+    for call in (model.predict, model.transform):
+        with pytest.raises(InputError, match="a cell lies outside its 33 rows and 6 columns"):
+            call(wild)
+    expected = model.predict(numbers())
+    for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia"):
+        assert (model.predict(sparse.csr_array(numbers()).asformat(form)) == expected).all()
+
+
+def test_a_table_of_very_many_columns_is_refused_before_they_are_named():
+    with pytest.raises(InputError, match=r"the names of 1,000,000,000,000 columns would take about 139,698\.4 GB"):
+        recipes.fisher().fit(sparse.csr_array((33, 10**12), dtype=float), labels())
+
+
+def test_the_limit_of_a_control_group_is_read_where_the_process_is(tmp_path, monkeypatch):
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    for folder, limit, used in ((tmp_path / "a", "1000", "300"), (inner, "max", "100")):
+        (folder / "memory.max").write_text(limit)
+        (folder / "memory.current").write_text(used)
+    (tmp_path / "a" / "memory.stat").write_text("anon 5\ninactive_file 40\n")
+    (tmp_path / "membership").write_text("0::/a/b\n")
+    monkeypatch.setattr(available, "GROUPS", tmp_path)
+    monkeypatch.setattr(available, "MEMBERSHIP", tmp_path / "membership")
+    assert available.of_container() == 1000 - 300 + 40
+
+
 def test_a_limit_of_the_process_is_seen():
     code = """
 import resource
-from marginsieve.fitting.memory import free_bytes
+from marginsieve.data.available import free_bytes
 resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, resource.RLIM_INFINITY))
 assert free_bytes() < 6 * 2**30
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_result_with_a_wrong_value_is_drawn_or_refused_in_a_sentence(small_result):
+    """Every value of a result, one after the other, replaced by something odd, or taken out."""
+    places = []
+
+    def walk(value, path):
+        for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+            places.append((*path, key))
+            walk(value[key], (*path, key))
+
+    walk(small_result, ())
+    odd = [None, True, -1, 1e308, "", "x", [], {}, [None], {"a": 1}, 10**400]
+    drawn = 0
+    for k, path in enumerate(places[:: max(1, len(places) // 150)]):
+        result = json.loads(json.dumps(small_result))
+        where = result
+        for key in path[:-1]:
+            where = where[key]
+        if k % 5 == 0 and isinstance(where, dict):
+            del where[path[-1]]
+        else:
+            where[path[-1]] = odd[k % len(odd)]
+        try:
+            drawn += bool(render(result))
+        except InputError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+    assert drawn > 10
+
+
+@pytest.mark.parametrize("content", ['{"how": null}', '{"how": {"command": 3}}', "[]", "{}", "nothing", '{"how": []}'])
+def test_a_folder_with_an_odd_result_has_no_earlier_command(content, tmp_path, capsys):
+    (tmp_path / "result.json").write_text(content)
+    assert options.say_replaced(tmp_path, "marginsieve select") == "marginsieve select"
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_texts_that_are_not_utf8_are_written(tmp_path):
+    name = os.fsdecode(b"t\xff.csv")
+    files.write_text(tmp_path / "page.html", f"table {name}")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == "table t\\udcff.csv"
+
+
+@pytest.mark.parametrize("cells", [[[1, 2]] * 20, [np.arange(2)] * 20, [b"\xff"] * 20, [{"a": 1}] * 20])
+@pytest.mark.parametrize("role", ["x", "y"])
+def test_cells_that_are_no_values_are_refused(cells, role):
+    frame = pd.DataFrame({"a": np.arange(20.0), "x": np.arange(20.0) ** 2, "y": ["u", "v"] * 10})
+    frame[role] = pd.Series(cells, dtype=object)
+    with pytest.raises(InputError, match=rf"column '{role}' holds a \w+; a cell must be a number or a text"):
+        from_frame(frame, "y")
+
+
+SUITE = {"data": [{"name": "A", "cohort": {}}], "method": [{"name": "fisher"}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"method": [{"name": "fisher", "n_features_to_select": "x"}]}, "n_features_to_select is 'x'"),
+        ({"method": [{"name": "fisher", "n_features_to_select": 0}]}, "n_features_to_select is 0"),
+        ({"method": [{"name": "fisher", "sampler": "nosuch"}]}, "sampler is 'nosuch'"),
+        ({"method": [{"name": "fisher", "prefilter": ["nosuch", 3]}]}, r"prefilter is \['nosuch', 3\]"),
+        ({"method": [{"name": "fisher", "cv": []}]}, "cv is a list without any fold"),
+        ({"method": [{"name": "fisher", "keep": [1.5]}]}, r"keep names the column 1\.5"),
+        ({"method": [{"name": "fisher", "max_samples": 1}]}, "max_samples is 1"),
+        ({"method": [{"name": "fisher", "ensemble": 10**9}]}, "at most 100,000"),
+        ({"method": [{"name": "fisher", "cv": dt.date(2020, 1, 1)}]}, "cv of the suite is the date or time 2020-01-01"),
+        ({"protocol": {"name": "nested", "repeats": 10**9}}, "repeats is 1000000000; .* at most 100,000"),
+        ({"protocol": {"name": "nested", "tuned": "nested", "grid": {"x": [1]}}}, "the grid names 'x'"),
+        (
+            {"protocol": {"name": "nested", "tuned": "nested", "grid": {"machine__C": [1.0, -1.0]}}},
+            "C is -1.0; it must be a positive number",
+        ),
+        ({"protocol": {"name": "nested", "settings": {"cv": 1}}}, "cv is 1"),
+        ({"data": [{"name": "A", "cohort": {}, "shuffle": 2**63 - 1}]}, "shuffle is 9223372036854775807"),
+        ({"seconds": 1e300}, r"seconds is 1e\+300; it must be a positive number of at most 1e\+08"),
+    ],
+)
+def test_a_suite_is_checked_whole_before_anything_is_run(changes, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Suite.read({**SUITE, **changes})
+
+
+def test_a_generator_is_a_random_state():
+    one, two = (
+        recipes.fisher(n_features_to_select=2, random_state=np.random.default_rng(seed)).fit(numbers(), labels())
+        for seed in (5, 5)
+    )
+    assert one.threshold_ == two.threshold_
+
+
+@pytest.mark.parametrize(
+    ("cv", "sentence"),
+    [
+        ([], "cv is a list without any fold"),
+        (iter(()), "cv makes no fold"),
+        ([(np.arange(20), np.arange(20, 99))], r"fold 0 of cv names the row 98 to test; the rows are 0 to 32"),
+        ([(np.arange(-3, 20), np.arange(20, 33))], r"fold 0 of cv names the row -3 to train"),
+        ([(np.arange(20), np.arange(0))], "fold 0 of cv has no list of rows to test"),
+    ],
+)
+def test_folds_of_rows_that_are_not_there_are_refused(cv, sentence):
+    with pytest.raises(InputError, match=sentence):
+        recipes.fisher(cv=cv, random_state=0).fit(numbers(), labels())
+
+
+@pytest.mark.parametrize("jobs", [0, 10**30, -(10**30)])
+def test_counts_of_workers_without_sense_are_refused(jobs):
+    with pytest.raises(InputError, match="it must be 1 or more"):
+        options.check_jobs(jobs)
+    with pytest.raises(InputError, match="it must be 1 or more"):
+        recipes.fisher(n_jobs=jobs).fit(numbers(), labels())
+
+
+def test_durations_are_seconds_when_they_are_trained_on_and_when_they_are_predicted():
+    rng = np.random.default_rng(0)
+    hours = rng.normal(10, 3, size=60)
+    frame = pd.DataFrame({"stay": pd.to_timedelta(hours, unit="h"), "b": rng.normal(size=60)})
+    y = np.where(hours + rng.normal(size=60) > 10, "u", "v")
+    data = from_frame(frame.assign(y=y), "y")
+    model = recipes.fisher(n_features_to_select=1, random_state=0).fit(data.X, data.y)
+    assert model.get_feature_names_out().tolist() == ["stay"]
+    predicted = predict(model, frame)
+    assert predicted.table["predicted"].tolist() == model.predict(data.X).tolist()
+    assert "durations were read as seconds: 'stay'" in predicted.notes
+    for wrong in (pd.date_range("2020", periods=60), hours + 1j):
+        for call in (model.predict, lambda new: predict(model, new)):
+            with pytest.raises(InputError, match="dates, durations or complex numbers where numbers are needed"):
+                call(frame.assign(stay=wrong))
+
+
+@pytest.mark.parametrize("table", [None, numbers(), sparse.csr_array(numbers()), "table"])
+def test_predictions_need_names(table):
+    model = recipes.fisher(n_features_to_select=2, random_state=0).fit(numbers(), labels())
+    with pytest.raises(InputError, match="whose columns have no names: pass a DataFrame"):
+        predict(model, table)
+
+
+def test_names_of_two_levels_and_repeated_names_are_matched_or_refused():
+    two = pd.DataFrame(numbers(), columns=pd.MultiIndex.from_product([["a", "b"], [*"xyz"]]))
+    model = recipes.fisher(n_features_to_select=2, random_state=0).fit(two, labels())
+    assert predict(model, two).table["predicted"].tolist() == model.predict(two).tolist()
+    with pytest.raises(InputError, match="column names occur more than once"):
+        predict(model, pd.DataFrame(numbers(), columns=list("abcabc")))
+    with pytest.raises(InputError, match="column names occur more than once: '1'"):
+        predict(model, pd.DataFrame(numbers(33, 2), columns=[1, "1"]))
+
+
+def test_a_constant_decision_is_always_told():
+    with pytest.warns(UserWarning, match="the decision value is the same for every training row"):
+        recipes.l1_cssvm(negative_weight=1e-12, points=4, random_state=0).fit(numbers(45, 9), labels(45))
+
+
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+def test_closed_streams_do_not_stop_a_command(closed, tmp_path):
+    def close():
+        for number in closed:
+            os.close(number)
+
+    line = [sys.executable, "-m", "marginsieve", "cohort", "c.csv", "--samples", "20", "--features", "5"]
+    line += ["--relevant", "2", "--redundant", "0"]
+    done = subprocess.run(line, cwd=tmp_path, preexec_fn=close, check=False, timeout=100)
+    assert done.returncode == 0
+    assert (tmp_path / "c.csv").read_text().startswith("g")
+
+
+def test_a_stream_that_knows_ascii_alone_is_written_to(tmp_path):
+    line = [sys.executable, "-m", "marginsieve", "select", "na\u00efve.csv", "--target", "y"]
+    setting = {**os.environ, "PYTHONIOENCODING": "ascii:strict"}
+    done = subprocess.run(line, cwd=tmp_path, env=setting, capture_output=True, check=False, timeout=100)
+    assert done.returncode == 2
+    assert done.stderr == b"error: there is no file 'na\\xefve.csv'\n"
+
+
+def test_a_generated_table_that_does_not_fit_into_memory_is_refused():
+    with pytest.raises(InputError, match=r"a table of 1,000,000 rows and 1,000,000 columns would take about"):
+        make_cohort(10**6, 10**6)
+    with pytest.raises(InputError, match=r"a table of 1,000,000 rows and 1,000,000 columns would take about"):
+        options.check_cells(10**6, 10**6)
 
 
 # -- cells of CSV files --------------------------------------------------------------------------------------------

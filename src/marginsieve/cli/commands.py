@@ -325,6 +325,7 @@ def cohort(
     """Generate a table with a known truth to try things on; its target is the column `outcome`."""
     from ..data import make_cohort
 
+    options.check_cells(samples, features)
     planted: dict[str, Any] = {"n_relevant": relevant, "n_redundant": redundant, "effect": effect, "flip": flip}
     table = make_cohort(samples, features, prevalence=prevalence, random_state=seed, **planted)
     truth = path.with_suffix(".truth.json")

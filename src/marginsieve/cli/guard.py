@@ -6,6 +6,7 @@ permission, network); 4 an error of marginsieve itself; 128 and the number of th
 
 from __future__ import annotations
 
+import io
 import os
 import platform
 import sqlite3
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -31,6 +33,7 @@ def guarded(run: Callable[[], Any]) -> int:
     from typer.rich_utils import rich_format_error
 
     end_on_signals()
+    _open_streams()
     try:
         code = run()
         sys.stdout.flush()
@@ -48,6 +51,20 @@ def guarded(run: Callable[[], Any]) -> int:
         return FAILED
     except Exception as error:
         return _explained(error)
+
+
+def _open_streams() -> None:
+    """Standard streams that can be written to, whatever is closed and whatever their encoding."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:  # closed: the next file that is opened would take its place, and what is printed
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115, until the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _explained(error: Exception) -> int:
@@ -76,8 +93,9 @@ def _explained(error: Exception) -> int:
 def complain(text: str) -> None:
     """A sentence on standard error."""
     console = Console(stderr=True)
-    console.print("error:", style="bold red", end=" ")
-    console.print(text, markup=False, highlight=False)
+    with suppress(OSError):  # nobody can be told
+        console.print("error:", style="bold red", end=" ")
+        console.print(text, markup=False, highlight=False)
 
 
 def _log(error: Exception) -> str:

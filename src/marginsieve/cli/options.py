@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from ..papers.paper import Paper
 
+COPIES_WRITTEN = 5.5  # of a generated table while its file is made
+
 
 def features_of(text: str) -> int | None:
     if text == "auto":
@@ -46,7 +48,10 @@ def say_replaced(out: Path, command: str) -> str:
     """Tell of a folder that holds the result of another command; the command again."""
     from ..study.files import read_result
 
-    earlier = read_result(out).get("how", {}).get("command") if (out / "result.json").exists() else None
+    try:
+        earlier = str(read_result(out)["how"]["command"] or "")
+    except (InputError, OSError, LookupError, TypeError, AttributeError):  # none, or not as a study leaves it
+        earlier = ""
     if earlier and earlier.removesuffix(" --fresh") != command.removesuffix(" --fresh"):
         say(f"note: {out} holds the result of another command, which will be replaced ({earlier})", stderr=True)
     return command
@@ -79,6 +84,13 @@ def say_verified(folder: Path) -> None:
             f"{many(len(damaged), 'damaged entry')}: {listing(damaged, 20)}; the same command runs them again"
         )
     say(f"{many(count, 'unit')}, all as they were written")
+
+
+def check_cells(samples: int, features: int) -> None:
+    """Refuse a table that does not fit into memory as numbers and as text."""
+    from ..data.cohort import refuse_cells
+
+    refuse_cells(max(samples, 0), max(features, 0), COPIES_WRITTEN)
 
 
 def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str, Any]) -> None:
@@ -120,8 +132,10 @@ def _as_generated(path: Path, truth: Path) -> bool:
 
 
 def check_jobs(jobs: int) -> None:
-    if jobs == 0:
-        raise InputError("--jobs is 0; it must be 1 or more, or -1 for one per core")
+    from ..fitting.settings import MOST_JOBS
+
+    if jobs == 0 or not -MOST_JOBS <= jobs <= MOST_JOBS:
+        raise InputError(f"--jobs is {jobs}; it must be 1 or more (up to {MOST_JOBS:,}), or -1 for one per core")
 
 
 def names_of(text: str) -> list[str]:

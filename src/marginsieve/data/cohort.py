@@ -11,6 +11,7 @@ import numpy as np
 
 from ..contracts import Array, IntArray
 from ..errors import InputError, shown_value, whole_number
+from .available import refuse_more
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 COPY_NOISE = 0.3  # standard deviation of what a redundant copy adds to its original
 PAIR_NOISE = 0.1  # share of samples whose interaction contradicts their class
 LEVELS = ("a", "b", "c")
+COPIES, COPIES_MISSING = 2.1, 3.6  # of the table while it is made
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,7 @@ def make_cohort(
     for name, share in (("prevalence", prevalence), ("flip", flip), ("missing", missing)):
         if not isinstance(share, numbers.Real) or not 0 <= share < 1 or (name == "prevalence" and share == 0):
             raise InputError(f"{name} is {share!r}; it must be a share in [0, 1)")
+    refuse_cells(n_samples, n_features + n_categorical, COPIES_MISSING if missing else COPIES)
     rng = np.random.default_rng(random_state)
     case = np.zeros(n_samples, dtype=bool)
     case[rng.permutation(n_samples)[: min(max(2, round(prevalence * n_samples)), n_samples - 2)]] = True
@@ -198,6 +201,11 @@ def make_cohort(
         flipped=tuple(int(i) for i in flipped),
     )
     return Cohort(X, pd.Series(np.where(case, "case", "control"), name="outcome"), truth)
+
+
+def refuse_cells(m: int, n: int, copies: float) -> None:
+    """Refuse a table of which so many copies do not fit into memory."""
+    refuse_more(8.0 * copies * m * n, f"a table of {m:,} rows and {n:,} columns", "ask for fewer")
 
 
 def _check(

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..contracts import KINDS, Array, BoolArray, IntArray, Matrix, T, TableView, is_sparse
-from ..errors import InputError, listing, shown_value
+from ..errors import InputError, listing, one_line, shown_value
 
 LARGEST = 1e75  # sums of squares of squares of anything larger overflow
 
@@ -190,6 +190,50 @@ def _canonical(Z: Any) -> Any:
     return Z
 
 
+def sound_sparse(X: Any) -> Any:
+    """A sparse table by rows or by columns, whose indices were looked at: compiled code does not look at them."""
+    if X.ndim != 2:
+        raise InputError(f"the table has {X.ndim} dimensions; it must have two")
+    try:
+        if X.format not in ("csr", "csc"):
+            _check_places(X)
+        if X.format in ("csr", "csc", "bsr"):
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            X.check_format(full_check=True)
+        if X.format not in ("csr", "csc"):
+            X = X.tocsr()
+            X.check_format(full_check=True)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a broken object makes of itself
+        raise InputError(f"the sparse table is broken: {one_line(error)}") from error
+    return X
+
+
+def _check_places(X: Any) -> None:
+    """Refuse cells outside a sparse table of a format that scipy does not check."""
+    rows, columns = X.shape
+    places: list[tuple[Any, int, int]] = []  # numbers, the lowest and the highest that they may be
+    if X.format == "coo":
+        if not X.coords[0].shape == X.coords[1].shape == X.data.shape:
+            raise InputError("the sparse table is broken: it has more places than cells, or fewer")
+        places = [(X.coords[0], 0, rows - 1), (X.coords[1], 0, columns - 1)]
+    elif X.format == "lil":
+        if len(X.rows) != rows or [len(one) for one in X.rows] != [len(one) for one in X.data]:
+            raise InputError("the sparse table is broken: it has more places than cells, or fewer")
+        places = [(np.array([j for one in X.rows for j in one]), 0, columns - 1)]
+    elif X.format == "dok":
+        keys = np.array(list(X.keys())).reshape(-1, 2)
+        places = [(keys[:, 0], 0, rows - 1), (keys[:, 1], 0, columns - 1)]
+    elif X.format == "dia":
+        if X.data.ndim != 2 or X.offsets.shape != (len(X.data),):
+            raise InputError("the sparse table is broken: it has more diagonals than places for them, or fewer")
+        places = [(X.offsets, 1 - rows, columns - 1)]
+    for numbers, low, high in places:
+        if numbers.size and not (numbers.dtype.kind in "iu" and low <= numbers.min() and numbers.max() <= high):
+            raise InputError(f"the sparse table is broken: a cell lies outside its {rows} rows and {columns} columns")
+
+
 def column_names(X: Any) -> list[Any]:
     """The names of a pandas, polars or arrow table."""
     names = getattr(X, "column_names", None)
@@ -325,6 +369,11 @@ def _fill_numbers(frame: nw.DataFrame[Any], numeric: list[int], names: tuple[str
 
 def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]) -> Array:
     native = part.to_native()
+    if _no_number(part[:, 0]):  # the others are of its dtype
+        raise InputError(
+            f"dates, durations or complex numbers where numbers are needed in {listing([names[j] for j in columns])}: "
+            "make numbers of them, as in the table that was trained on"
+        )
     try:
         if nw.dependencies.is_pandas_dataframe(native):
             return np.asarray(native.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -335,6 +384,12 @@ def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]
             f"text where numbers are needed in {listing(text or [names[j] for j in columns])}; the table that was "
             "trained on, or kinds, has numbers there"
         ) from None
+
+
+def _no_number(column: nw.Series[Any]) -> bool:
+    """Whether a column would be taken for a number and is none."""
+    kind = getattr(getattr(column.to_native(), "dtype", None), "kind", "")
+    return bool(column.dtype.is_temporal() or (isinstance(kind, str) and kind in "cmM" and kind))
 
 
 def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = False) -> None:

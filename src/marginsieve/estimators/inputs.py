@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ..contracts import Matrix, is_sparse
-from ..data.table import Schema, Table, as_frame, refuse_bad_cells
+from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
 from ..errors import InputError, reading
+from ..fitting.memory import refuse_columns
 from ..fitting.parts import kernel_of
 from ..fitting.training_rows import Encoded
 from ..outcomes import read_target
@@ -32,6 +33,7 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
     X = _checked(estimator, X, reset=True)
+    refuse_columns(X.shape[1])
     schema = Schema.of(X, kinds)
     table = schema.table(X)
     refuse_cells(table.Z, schema, kernel_of(estimator.kernel).missing)
@@ -63,7 +65,7 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
         )
     frame = as_frame(X)
     if frame is None:
-        _refuse_types(X)
+        X = _sound(X)
         return validate_data(
             estimator, X, reset=reset, accept_sparse=("csr", "csc"), dtype=np.float64, ensure_all_finite=False
         )
@@ -81,14 +83,10 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
     return X
 
 
-def _refuse_types(X: Any) -> None:
-    """Refuse arrays of dates, and sparse tables whose indices lead outside, which compiled code does not look at."""
+def _sound(X: Any) -> Any:
+    """The table; refuses arrays of dates, and sparse tables whose indices lead outside."""
     if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m"):
         raise InputError(
             f"the table holds dates or durations ({X.dtype}): make numbers of them, such as days since a date"
         )
-    if is_sparse(X):
-        if X.ndim != 2:
-            raise InputError(f"the table has {X.ndim} dimensions; it must have two")
-        if X.format in ("csr", "csc", "bsr"):
-            type(X)((X.data, X.indices, X.indptr), shape=X.shape).check_format(full_check=True)
+    return sound_sparse(X) if is_sparse(X) else X

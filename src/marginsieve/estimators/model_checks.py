@@ -22,6 +22,8 @@ from ..fitting.preparation import Scaling
 from ..fitting.training import Model
 
 MOST_LEVELS = 1e7
+MOST_SLOPE = 1e100
+STATES = ("", "optimal", "limit", "heuristic")  # of programs; other machines have none
 
 
 def require(holds: Any, what: str) -> None:
@@ -94,6 +96,7 @@ def check_attributes(fitted: Mapping[str, Any], names: tuple[str, ...]) -> None:
     require(type(fitted["_sign"]) is float and fitted["_sign"] in (1.0, -1.0), "_sign")
     if fitted.get("_sigmoid") is not None:
         floats(fitted["_sigmoid"], (1 if len(classes) == 2 else len(classes), 2), "_sigmoid")
+        require(np.abs(fitted["_sigmoid"]).max() < MOST_SLOPE, "_sigmoid")
     weight = fitted["_weight"]
     require(isinstance(weight, np.ndarray) and weight.ndim == 1 and 0 < len(weight) <= n, "_weight")
     floats(weight, weight.shape, "_weight", least=0.0)
@@ -173,7 +176,8 @@ def check_solution(solution: Any, m: int, p: int | None) -> None:
     for array in (solution.scale, solution.weights):
         require(array is None or p is None or len(array) == p, "a weight")
     whole(solution.iterations, "the count of iterations")
-    require(isinstance(solution.status, str) and isinstance(solution.converged, bool), "the state of a solution")
+    require(isinstance(solution.converged, bool), "the state of a solution")
+    require(isinstance(solution.status, str) and solution.status in STATES, "the state of a solution")
 
 
 def check_parts(model: Mapping[str, Any], schema: Schema, classes: int) -> None:
@@ -231,6 +235,18 @@ def check_view(model: Model) -> None:
         for solution in model.solutions:
             require(solution.expanded is None or len(solution.expanded) == columns, "a weight")
             require(solution.weights is not None or solution.expanded is not None, "a weight")
+
+
+def check_works(selector: Any) -> None:
+    """The model gives a finite number for each class of its own rows: its parts belong together."""
+    fitted, some = selector.model_, min(2, selector.model_.view.table.shape[0])
+    rows = fitted.view.table.Z[:some]
+    try:
+        with np.errstate(all="ignore"):
+            value = fitted.values(rows)
+    except Exception as error:  # whatever parts do that were never made for each other
+        raise InputError("its parts do not belong together") from error
+    require(value.shape == (some, len(fitted.solutions)) and np.isfinite(value).all(), "a decision value")
 
 
 def check_csc(data: Any, at: Any, starts: Any, shape: Any) -> None:

@@ -25,14 +25,16 @@ from ..data.atomic import write_atomic
 from ..data.paths import check_file, shown
 from ..data.table import Schema, Table
 from ..errors import InputError
+from ..fitting.memory import refuse_model
 from ..fitting.near_duplicates import Group
 from ..fitting.parts import AXES
 from ..fitting.preparation import Scaling
+from ..fitting.settings import check_settings
 from ..fitting.smote import Smote
 from ..fitting.training import Model
 from ..problem import view_of
 from .archive import pack, plain, unpack
-from .model_checks import check_attributes, check_csc, check_parts, check_view, floats, require, texts
+from .model_checks import check_attributes, check_csc, check_parts, check_view, check_works, floats, require, texts
 from .selector import SVMSelector
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 NAME = "model.marginsieve"
+MOST_PADDED = 2**24
 SCALARS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 ATTRIBUTES = (  # of a fitted selector; the others follow from them
     *("columns_", "classes_", "positive_", "path_", "threshold_", "_sign", "_sigmoid", "_weight", "_seed"),
@@ -193,7 +196,9 @@ def _rebuilt(whole: Any) -> SVMSelector:
     """The selector from its parameters, its attributes and its model, each of them checked."""
     require(isinstance(whole, Mapping) and set(whole) == {"params", "fitted", "model"}, "its content")
     selector = SVMSelector(**whole["params"])
+    check_settings(selector)
     fitted, model = dict(whole["fitted"]), whole["model"]
+    require(not selector.probability or fitted.get("_sigmoid") is not None, "_sigmoid")
     suspects = fitted.pop("suspects_", None)
     check_attributes(fitted, ATTRIBUTES)
     check_parts(model, fitted["columns_"], len(fitted["classes_"]))
@@ -202,11 +207,13 @@ def _rebuilt(whole: Any) -> SVMSelector:
     if suspects is not None:
         selector.suspects_ = _frame(suspects)
     machine, table = model["machine"], model["table"]
+    refuse_model(machine, table.shape[0])
     view = view_of(machine, model["kernel"], table, model["feature_weight"], np.arange(table.shape[1]))
     selector.model_ = Model(machine, model["features"], model["scaling"], view, model["solutions"])
     check_view(selector.model_)
     selector.rank()
     check_is_fitted(selector)
+    check_works(selector)
     return selector
 
 
@@ -287,6 +294,8 @@ class _Reader:
     def __init__(self, arrays: list[Any]) -> None:
         self.arrays = arrays
         self.known = _known()
+        self.used: set[int] = set()
+        self.padded = 0  # characters of all lists of texts, each text as long as the longest of its list
 
     def decode(self, value: Any) -> Any:
         """The value that was encoded."""
@@ -313,9 +322,15 @@ class _Reader:
         return read(value)
 
     def _array(self, one: dict[str, Any]) -> Any:
+        """An array, which is in the text once, of its own type or a smaller one: what is read is never the larger."""
+        place = operator.index(one["$array"])
+        require(0 <= place < len(self.arrays) and place not in self.used, "the number of an array")
+        self.used.add(place)
+        array = self.arrays[place]
         require(one["dtype"] in SCALARS, "the type of an array")
-        with np.errstate(over="ignore"):
-            return self.arrays[operator.index(one["$array"])].astype(one["dtype"], copy=False)
+        require(np.dtype(one["dtype"]).itemsize <= array.dtype.itemsize, "the type of an array")
+        with np.errstate(over="ignore", invalid="ignore"):
+            return array.astype(one["dtype"], copy=False)
 
     def _scalar(self, one: dict[str, Any]) -> Any:
         dtype = one["dtype"]
@@ -328,6 +343,8 @@ class _Reader:
         items = [self.decode(item) for item in one["$list"]]
         if one["text"]:
             texts(items, list, "a list of texts")
+            self.padded += len(items) * max(map(len, items), default=0)
+            require(self.padded <= MOST_PADDED, "a list of texts")
             return np.array(items, dtype=str)
         out = np.empty(len(items), dtype=object)
         out[:] = items

@@ -10,8 +10,10 @@ from sklearn.utils import gen_batches
 
 from ..contracts import Array, BoolArray, Gram
 from ..data.numerals import as_trained, is_text
-from ..data.table import is_missing
+from ..data.table import as_frame, is_missing
+from ..data.tidy import tidied
 from ..errors import InputError, listing
+from ..fitting.memory import refuse_distances
 from ..fitting.procedure import predicted_codes, signed_decision
 from .inputs import read_new
 from .selector import SVMSelector
@@ -19,7 +21,7 @@ from .selector import SVMSelector
 if TYPE_CHECKING:
     import pandas as pd
 
-AT_ONCE = 2000  # rows whose distances to all training rows are looked at together
+AT_ONCE = 500  # rows whose distances to all training rows are looked at together
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def predict(model: SVMSelector, frame: Any) -> Prediction:
     model : SVMSelector
         A fitted selector.
     frame : DataFrame
-        New rows. Columns are matched by name.
+        New rows, a pandas, polars or arrow table. Columns are matched by name.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def predict(model: SVMSelector, frame: Any) -> Prediction:
 
     names, support = model.columns_.names, model.support_
     needed = [name for name, taken in zip(names, support, strict=True) if taken]
-    frame = frame.rename(columns=str)
+    frame = _named(frame)
     if absent := [name for name in needed if name not in frame.columns]:
         lower = {str(name).strip().lower(): name for name in frame.columns}
         like = lower.get(absent[0].strip().lower())
@@ -89,6 +91,9 @@ def predict(model: SVMSelector, frame: Any) -> Prediction:
         )
     if len(frame) == 0:
         raise InputError("the table has no rows to predict")
+    given, fixed = frame, tidied(frame[needed])
+    if any(fixed[name].dtype != frame[name].dtype for name in needed):
+        frame = frame.assign(**fixed)
     rows = _complete(model, frame)
     Z = read_new(model, rows)
     value = signed_decision(model.model_, Z, model._sign, model.threshold_)
@@ -99,7 +104,24 @@ def predict(model: SVMSelector, frame: Any) -> Prediction:
         place = int(np.flatnonzero(model.classes_ == model.positive_)[0])
         out["probability"] = chance[:, place] if chance.shape[1] == 2 else chance.max(axis=1)
     out["far"] = _far(model, Z)
-    return Prediction(out, tuple(_notes(model, frame, needed, out)))
+    spans = [name for name in needed if given[name].dtype.kind == "m"]
+    notes = [f"durations were read as seconds: {listing(spans)}"] if spans else []
+    return Prediction(out, (*notes, *_notes(model, frame, needed, out)))
+
+
+def _named(table: Any) -> pd.DataFrame:
+    """The table as a pandas one, whose columns are named by texts that differ."""
+    frame = as_frame(table)
+    if frame is None:
+        raise InputError(
+            f"the table is {type(table).__name__}, whose columns have no names: pass a DataFrame, or use model.predict"
+        )
+    pandas: pd.DataFrame = frame.to_pandas()
+    names = [str(name) for name in pandas.columns]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise InputError(f"column names occur more than once: {listing(twice)}; rename or drop the repeats")
+    return pandas.set_axis(names, axis=1)
 
 
 def _complete(model: SVMSelector, frame: pd.DataFrame) -> Any:
@@ -124,12 +146,15 @@ def _far(model: SVMSelector, Z: Any) -> BoolArray:
     """(rows,) by distance in the kernel's space: |x - z|^2 = K(x, x) + K(z, z) - 2 K(x, z)."""
     fitted = model.model_
     part, view = fitted.rows(Z), fitted.view
+    refuse_distances(view.table.shape[0])
     gram = view if isinstance(view, Gram) else view.kernel.bind(view.table, view.feature_weight, view.features)
     K = gram.matrix()
     diagonal = K.diagonal()
-    among = diagonal[:, None] + diagonal[None, :] - 2.0 * K
-    among[np.diag_indices_from(among)] = np.inf
-    limit = float(among.min(axis=1).max())
+    limit = -np.inf
+    for some in gen_batches(len(K), AT_ONCE):
+        among = diagonal[some, None] + diagonal[None, :] - 2.0 * K[some]
+        among[np.arange(len(among)), np.arange(some.start, some.stop)] = np.inf
+        limit = max(limit, float(among.min(axis=1).max()))
     nearest = np.empty(part.shape[0])
     for some in gen_batches(part.shape[0], AT_ONCE):
         away: Array = gram.diagonal(part[some])[:, None] + diagonal[None, :] - 2.0 * gram.matrix(part[some])

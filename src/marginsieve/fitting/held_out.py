@@ -219,6 +219,8 @@ def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> Splits:
         raise InputError(
             f"cv is {cv!r}; it must be a whole number, a splitter or a list of splits ({one_line(error)})"
         ) from error
+    if not folds:
+        raise InputError("cv makes no fold; it must make at least one pair of training and test rows")
     for k, fold in enumerate(folds):
         if len(outside := (rows := np.concatenate(fold))[(rows < 0) | (rows >= len(part.y))]):
             raise InputError(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
-from contextlib import suppress
-from pathlib import Path
 
+import numpy as np
 from joblib import effective_n_jobs
 
-from ..contracts import KnowsPeak
+from ..contracts import KnowsPeak, KnowsRows, Machine
+from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
 from ..errors import InputError
 from ..problem import is_filter
 from .settings import Plan, Settings
@@ -18,12 +17,14 @@ from .training_rows import Encoded
 NUMBER = 8  # bytes
 PEAK = (5.2, 1.7)  # of parts that do not say: copies of the table, matrices of rows by rows
 ONCE = (5.2, 2.5)  # of a kernel that is not linear, for a model alone
+PEAK_KEPT = 2.2  # such matrices where they are so small that the process keeps what was freed
+KEPT = 32 * 2**20
+ROW = 1500  # bytes of a row: its decision values at every size, in every draw of the folds
+COLUMN = 850  # bytes of a column of a sparse table: its name, its kind, its scores and ranks in every step
+NAME = 150  # of these, what is taken before the fit
+MODEL = 1.1  # matrices of rows by rows when a model is read
+DISTANCES = 3.2  # and when new rows are compared with the training rows
 ALWAYS = 3 * 2**20  # what is taken whatever the table
-SPARE = 0.9  # of what is free
-CGROUPS = (  # limit and use of a container, by the second and the first version of the system's groups
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-)
 
 
 def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
@@ -32,17 +33,29 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
     Parts say what they take, in copies of the table and in matrices of rows by rows.
     """
     table = encoded.table
-    m, n = table.shape
-    trained = min(m, settings.max_samples or m)
+    n, grown = table.shape[1], _growth(plan, encoded)
+    m = grown * table.shape[0]
+    trained = min(m, grown * (settings.max_samples or m))
     by_filter = is_filter(plan.criterion)  # then the kernel is needed once, for the model
     parts = (plan.machine, plan.search) if by_filter else (plan.kernel, plan.machine, plan.search)
     peaks = [PEAK if plan.kernel.linear or not by_filter else ONCE]
     peaks += [part.peak for part in parts if isinstance(part, KnowsPeak)]
+    if len(peaks) == 1 and NUMBER * trained**2 < KEPT:
+        peaks.append((0.0, PEAK_KEPT))
     tables = max(one for one, _ in peaks)
     matrices = 0.0 if plan.machine.needs == "columns" else max(one for _, one in peaks)
     cells = 1.5 * table.Z.nnz if table.is_sparse else m * n  # an index is half a number
-    one = ALWAYS + NUMBER * (tables * cells + matrices * trained**2)
+    one = ALWAYS + NUMBER * (tables * cells + matrices * trained**2) + ROW * m + (COLUMN * n if table.is_sparse else 0)
     return float(one * max(1, effective_n_jobs(settings.n_jobs)))
+
+
+def _growth(plan: Plan, encoded: Encoded) -> float:
+    """How many times as many rows there are after the sampler; one that does not say evens out the classes."""
+    if plan.sampler is None:
+        return 1.0
+    sampler, counts = plan.sampler, [*map(int, np.bincount(encoded.target.codes))]
+    after = sampler.rows_of(counts) if isinstance(sampler, KnowsRows) else len(counts) * max(counts)
+    return max(after / sum(counts), 1.0)
 
 
 def refuse_too_large(settings: Settings, plan: Plan, encoded: Encoded) -> None:
@@ -55,53 +68,27 @@ def refuse_too_large(settings: Settings, plan: Plan, encoded: Encoded) -> None:
     ways += [f'prefilter=("fast", {max(1, int(0.5 * n * free / needed))})'] if n > m else []
     ways += ["n_jobs=1"] if effective_n_jobs(settings.n_jobs) > 1 else []
     raise InputError(
-        f"the fit of {m:,} rows and {n:,} columns would take about {_gigabytes(needed)} of memory and "
-        f"{_gigabytes(free)} are free: use {' or '.join(ways)}"
+        f"the fit of {m:,} rows and {n:,} columns would take about {gigabytes(needed)} of memory and "
+        f"{gigabytes(free)} are free: use {' or '.join(ways)}"
     )
 
 
-def _gigabytes(count: float) -> str:
-    return f"{count / 2**30:.1f} GB" if count >= 2**29 else f"{count / 2**20:.0f} MB"
+def refuse_columns(n: int) -> None:
+    """Refuse a table with so many columns that their names alone are too much; a sparse one may be small otherwise."""
+    refuse_more(NAME * n, f"the names of {n:,} columns", "leave out the columns without cells")
 
 
-def free_bytes() -> float:
-    """What this process may still allocate: of the machine, its container and its own limit; inf where unknown."""
-    return min(_of_machine(), _of_container(), _of_process())
+def refuse_model(machine: Machine, m: int) -> None:
+    """Refuse a model with more training rows than their kernel matrix has room."""
+    if machine.needs == "gram":
+        refuse_more(MODEL * NUMBER * float(m) ** 2, f"a model of {m:,} training rows", "fit it with max_samples")
 
 
-def _of_machine() -> float:
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024.0 * int(line.split()[1])
-    with suppress(OSError, ValueError, AttributeError):
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return math.inf  # pragma: no cover
+def refuse_distances(m: int) -> None:
+    """Refuse predictions by a model whose training rows are too many for their distances."""
+    refuse_more(DISTANCES * NUMBER * float(m) ** 2, f"distances among {m:,} training rows", "use model.predict")
 
 
-def _of_container() -> float:
-    free = math.inf
-    for limit, used in CGROUPS:
-        with suppress(OSError, ValueError):
-            free = min(free, float(int(Path(limit).read_text()) - int(Path(used).read_text())) + _cached())
-    return max(free, 0.0)
-
-
-def _cached() -> float:
-    """Files that a container keeps in memory and gives up when asked."""
-    with suppress(OSError, ValueError):
-        for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines():
-            if line.startswith("inactive_file "):
-                return float(line.split()[1])
-    return 0.0
-
-
-def _of_process() -> float:
-    with suppress(ImportError, OSError, ValueError, IndexError):
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit != resource.RLIM_INFINITY:
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-            return max(0.0, float(limit - used))
-    return math.inf
+def refuse_dense(m: int, n: int) -> None:
+    """Refuse a sparse table that is too large as a dense one."""
+    refuse_more(2.0 * NUMBER * m * n, f"a dense table of {m:,} rows and {n:,} columns", "leave out columns first")

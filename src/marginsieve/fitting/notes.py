@@ -79,9 +79,12 @@ def _one_class(settings: Settings, fitted: FittedModel, part: Part) -> list[str]
     plan, stop = fitted.plan, fitted.path.stop
     costs = settings.class_weight is not None or settings.negative_weight != 1.0
     emptied = stop is not None and stop.emptied  # which has a note of its own
+    value = fitted.model.decision(part.table.Z)
+    if not np.ptp(value, axis=0).any():
+        return ["the decision value is the same for every training row: the model tells nothing apart"]
     if not plan.outcome.binary or costs or emptied or not hasattr(fitted.model.machine, "C"):
         return []
-    side = np.sign(fitted.model.decision(part.table.Z)[:, 0])
+    side = np.sign(value[:, 0])
     if (side != side[0]).any():
         return []
     positive = plan.outcome.positive

@@ -21,7 +21,7 @@ from .near_duplicates import Group, near_duplicates
 from .preparation import prepare, varying
 from .settings import Plan, Settings, check_seed, make_plan, size_choice, threshold_rule
 from .threshold import balanced_threshold, cost_threshold, fit_sigmoid
-from .training import Model, Searched, fit_model, search_once
+from .training import Model, Searched, finite, fit_model, search_once
 from .training_rows import Encoded, Part, choose_rows, with_rest
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class Fitted:
 def signed_decision(model: Model, Z: Matrix, sign: float, threshold: float) -> Array:
     """(rows,), above 0 for the second of two classes; (rows, classes) where there are more."""
     value = model.decision(Z)
-    return value if value.shape[1] > 1 else np.asarray(sign * (value[:, 0] - threshold))
+    with np.errstate(over="ignore"):
+        return value if value.shape[1] > 1 else finite(np.asarray(sign * (value[:, 0] - threshold)))
 
 
 def predicted_codes(value: Array) -> IntArray:
@@ -84,7 +85,8 @@ def predicted_codes(value: Array) -> IntArray:
 
 def class_probability(value: Array, sigmoid: Array) -> Array:
     """(rows, classes): a sigmoid of each column of the decision values, summing to 1."""
-    t = value.reshape(len(value), -1) * sigmoid[:, 0] + sigmoid[:, 1]
+    with np.errstate(over="ignore"):
+        t = value.reshape(len(value), -1) * sigmoid[:, 0] + sigmoid[:, 1]
     p = 1.0 / (1.0 + np.exp(-np.clip(t, -500, 500)))
     if p.shape[1] == 1:
         return np.hstack([1.0 - p, p])
@@ -96,6 +98,8 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     check_seed(random_state)
     if random_state is None or isinstance(random_state, (int, np.integer)):
         return np.random.SeedSequence(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(int(random_state.integers(2**31)))
     return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31)))
 
 

@@ -35,6 +35,8 @@ from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
 from .training_rows import Part
 
 SIZE_RULES = ("auto", "best")
+MOST_JOBS = 1_000
+MOST_MEMBERS = 100_000  # of an ensemble, and of fits on subsamples
 
 
 class Settings(Protocol):
@@ -121,24 +123,41 @@ def check_settings(settings: Settings) -> None:
     check_class_weight(settings.class_weight)
     cost_number("selector", "negative_weight", settings.negative_weight)
     if settings.ensemble is not None:
-        whole_number("selector", "ensemble", settings.ensemble)
+        whole_number("selector", "ensemble", settings.ensemble, most=MOST_MEMBERS)
     if settings.similar is not None:
         positive_number("selector", "similar", settings.similar, 1.0)
-    whole_number("selector", "resamples", settings.resamples, 0)
+    whole_number("selector", "resamples", settings.resamples, 0, MOST_MEMBERS)
     if settings.max_samples is not None:
         whole_number("selector", "max_samples", settings.max_samples, 4)
     truth_value("selector", "standardize", settings.standardize)
     truth_value("selector", "probability", settings.probability)
     check_seed(settings.random_state)
     check_n_jobs(settings.n_jobs)
-    if isinstance(settings.cv, (bool, float, str)) or (isinstance(settings.cv, (int, np.integer)) and settings.cv < 2):
-        raise InputError(
-            f"cv is {settings.cv!r}; it must be a whole number of 2 or more, or a splitter of scikit-learn"
-        )
+    _check_cv(settings.cv)
     threshold_rule(settings, 2)
+    feature_count(settings, 1)
+    if settings.prefilter is not None:
+        read_prefilter(settings.prefilter)
+    sampler_of(settings.sampler)
     keep = settings.keep
     if isinstance(keep, str) or not (keep is None or hasattr(keep, "__iter__")):
         raise InputError(f"keep is {shown_value(keep)}; it must be a list of column names or numbers")
+    for item in keep if keep is not None else ():
+        if not isinstance(item, (str, int, np.integer)) or isinstance(item, bool):
+            raise InputError(f"keep names the column {shown_value(item)}; it must hold column names or numbers")
+
+
+def _check_cv(cv: Any) -> None:
+    """Refuse what no folds can be made of, as far as that is known without rows."""
+    whole = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
+    if whole and cv >= 2:
+        return
+    if whole or not (hasattr(cv, "split") or hasattr(cv, "__iter__")) or isinstance(cv, (str, bytes, Mapping)):
+        raise InputError(
+            f"cv is {shown_value(cv)}; it must be a whole number of 2 or more, or a splitter of scikit-learn"
+        )
+    if hasattr(cv, "__len__") and len(cv) == 0:
+        raise InputError("cv is a list without any fold; it must hold pairs of training and test rows")
 
 
 def check_seed(random_state: Any) -> None:
@@ -148,16 +167,18 @@ def check_seed(random_state: Any) -> None:
     whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
     if not whole or not 0 <= random_state < 2**63:
         raise InputError(
-            f"random_state is {shown_value(random_state)}; it must be a whole number of 0 or more, a RandomState "
-            "or None"
+            f"random_state is {shown_value(random_state)}; it must be a whole number of 0 or more, a RandomState, "
+            "a Generator or None"
         )
 
 
 def check_n_jobs(n_jobs: Any) -> None:
     """Refuse what is no number of workers."""
     whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool) and n_jobs != 0
-    if not (n_jobs is None or whole):
-        raise InputError(f"n_jobs is {shown_value(n_jobs)}; it must be 1 or more, -1 for one per core, or None")
+    if not (n_jobs is None or (whole and -MOST_JOBS <= n_jobs <= MOST_JOBS)):
+        raise InputError(
+            f"n_jobs is {shown_value(n_jobs)}; it must be 1 or more (up to {MOST_JOBS:,}), -1 for one per core, or None"
+        )
 
 
 def check_class_weight(weight: Any) -> None:

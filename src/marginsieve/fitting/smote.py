@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from sklearn.base import BaseEstimator
 
 from ..errors import InputError, positive_number, whole_number
 from ..outcomes import rarest
+
+MOST_PERCENT = 1e5
 
 
 class Smote(BaseEstimator):
@@ -35,7 +38,7 @@ class Smote(BaseEstimator):
         from imblearn.over_sampling import SMOTE
 
         if self.percent is not None:
-            positive_number("sampler", "percent", self.percent)
+            positive_number("sampler", "percent", self.percent, MOST_PERCENT)
         whole_number("sampler", "k_neighbors", self.k_neighbors)
         labels, codes = np.unique(y, return_inverse=True)
         code, count = rarest(codes)
@@ -49,6 +52,12 @@ class Smote(BaseEstimator):
             strategy = {labels[code]: count + round(self.percent / 100.0 * count)}
         smote = SMOTE(sampling_strategy=strategy, k_neighbors=self.neighbors(count), random_state=self.random_state)
         return smote.fit_resample(X, y)  # type: ignore[no-any-return]
+
+    def rows_of(self, counts: Sequence[int]) -> int:
+        """How many rows it makes of classes with so many rows."""
+        if self.percent is None:
+            return len(counts) * max(counts)
+        return sum(counts) + round(self.percent / 100.0 * min(counts))
 
     def neighbors(self, count: int) -> int:
         """How many neighbors a class of so many rows is interpolated with."""

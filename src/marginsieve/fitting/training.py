@@ -72,11 +72,15 @@ class Model:
     def decision(self, Z: Matrix) -> Array:
         """(rows, k) decision values of rows of the whole table."""
         with np.errstate(all="ignore"):
-            value = self.values(self.rows(Z))
-        if not np.isfinite(value).all():
-            row = int(np.flatnonzero(~np.isfinite(value).all(axis=1))[0])
-            raise InputError(f"the decision value of row {row + 1} is not a finite number: its cells are out of range")
-        return value
+            return finite(self.values(self.rows(Z)))
+
+
+def finite(value: Array) -> Array:
+    """Decision values (rows, ...); refuses those that are no numbers."""
+    if not np.isfinite(value).all():
+        row = int(np.argwhere(~np.isfinite(value))[0][0])
+        raise InputError(f"the decision value of row {row + 1} is not a finite number: its cells are out of range")
+    return value
 
 
 def fit_model(plan: Plan, searched: Searched, size: int) -> Model:

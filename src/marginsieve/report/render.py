@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from ..errors import InputError
+from ..errors import InputError, one_line, shown_value
 from ..outcomes.scores import METRICS
 from . import svg
 from .numbers import shown
@@ -82,9 +82,24 @@ def render(result: dict[str, Any]) -> str:
     '<!doctype html>'
     """
     if result.get("schema") != SCHEMA:
-        raise InputError(f"this result has schema {result.get('schema')!r}; this version draws schema {SCHEMA}")
+        raise InputError(
+            f"this result has schema {shown_value(result.get('schema'))}; this version draws schema {SCHEMA}"
+        )
     if lacking := [key for key in NEEDED if key not in result]:
         raise InputError(f"this result lacks {', '.join(lacking)}: it is not the result of a study")
+    from jinja2 import TemplateError
+
+    try:
+        return _page(result)
+    except InputError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, TemplateError) as error:
+        raise InputError(
+            f"this result is not as a study leaves it, and cannot be drawn ({type(error).__name__}: {one_line(error)})"
+        ) from error
+
+
+def _page(result: dict[str, Any]) -> str:
     script = _part("report.js")
     values = {
         "r": result,

@@ -39,13 +39,13 @@ def write_study(
     out: Path, result: dict[str, Any], page: str, tables: Mapping[str, pd.DataFrame | None], model: SVMSelector
 ) -> list[Path]:
     """report.html, result.json, the tables, the model and the paragraph for a paper, all at once."""
-    files = {name: csv_of(table).encode() for name, table in tables.items() if table is not None}
+    files = {name: _bytes(csv_of(table)) for name, table in tables.items() if table is not None}
     try:
         files[NAME] = to_bytes(model)
     except InputError as error:
         warnings.warn(f"the model is not written: {error}", UserWarning, stacklevel=3)
-    files["methods.txt"] = f"{result['methods_text']}\n\n{result['bibtex']}".encode()
-    files["report.html"] = page.encode()
+    files["methods.txt"] = _bytes(f"{result['methods_text']}\n\n{result['bibtex']}")
+    files["report.html"] = _bytes(page)
     files["result.json"] = (json.dumps(result, indent=2, allow_nan=False) + "\n").encode()
     try:
         publish(out, "study", files, [name for name in WRITTEN if name not in files])
@@ -100,9 +100,14 @@ def write_text(path: Path, text: str) -> None:
     try:
         if os.path.lexists(path) and not path.is_symlink():
             check_file(path)  # a folder, a pipe or a device is not replaced
-        write_atomic(path, text.encode("utf-8"))
+        write_atomic(path, _bytes(text))
     except OSError as error:
         raise InputError(f"{shown(path)} cannot be written: {reason(error)}") from error
+
+
+def _bytes(text: str) -> bytes:
+    """UTF-8; what has no place in it (parts of file names in another encoding) is written as its number."""
+    return text.encode("utf-8", errors="backslashreplace")
 
 
 def write_back(path: Path, folder: Path, features: pd.DataFrame, result: Mapping[str, Any]) -> Path:

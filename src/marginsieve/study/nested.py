@@ -13,13 +13,13 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from ..contracts import Array, BoolArray, IntArray
-from ..errors import InputError
+from ..errors import InputError, whole_number
 from ..estimators import SVMSelector
 from ..fitting.held_out import lists_rows
 from ..outcomes import Target, check_classes, positive_code, read_target, stratified_folds, unit_name, units_per_class
 from .engine import workers
 from .metrics import Pass, Scores, point_metrics, score_predictions
-from .protocols import Protocol, Split
+from .protocols import MOST_DRAWS, Protocol, Split
 from .units import Method, PlainTable, Task, Unit, seeded
 
 
@@ -332,8 +332,7 @@ def nested_cv(
             "splitter"
         )
     _enough(target, cv)
-    if n_repeats < 1:
-        raise InputError(f"n_repeats is {n_repeats!r}; it must be 1 or more")
+    whole_number("nested_cv", "n_repeats", n_repeats, most=MOST_DRAWS)
     code = positive_code(Target(target.classes, target.codes, np.ones(len(target.codes))), positive)
     weight = None if sample_weight is None else target.weight
     splits = nested_splits(target, cv, n_repeats, random_state)

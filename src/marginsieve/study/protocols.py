@@ -18,6 +18,8 @@ from ..errors import InputError, listing, positive_number, shown_value, truth_va
 from ..fitting.training_rows import Encoded
 from ..outcomes import rarest, stratified_folds, unit_name
 
+MOST_DRAWS = 100_000  # and folds
+
 
 @dataclass(frozen=True)
 class Split:
@@ -137,7 +139,7 @@ def protocol_of(spec: str | Mapping[str, Any]) -> Protocol:
 def _check(protocol: Protocol) -> None:
     """Refuse fields that make no sense, before anything is run."""
     for field_, lowest in (("folds", 2), ("repeats", 1), ("inner_folds", 2)):
-        whole_number("protocol", field_, getattr(protocol, field_), lowest)
+        whole_number("protocol", field_, getattr(protocol, field_), lowest, MOST_DRAWS)
     for field_ in ("test_share", "outer_share"):
         positive_number("protocol", field_, getattr(protocol, field_), 1.0)
     if protocol.validation_share != 0:

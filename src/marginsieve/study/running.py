@@ -14,6 +14,7 @@ from ..contracts import Progress
 from ..errors import InputError, SolverError, listing, many, positive_number, whole_number
 from ..estimators import SVMSelector
 from ..estimators.suspects import judge_labels
+from ..fitting.settings import MOST_MEMBERS, check_n_jobs
 from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
@@ -22,6 +23,7 @@ from .choosing import FOLDS, Choice, choose
 from .engine import workers
 from .files import check_folder, write_study, write_text
 from .findings import Finding
+from .protocols import MOST_DRAWS
 from .reference_rows import ReferenceRow, reference_rows
 from .selection import Selection, StudyOptions, prepare_method, run_method
 from .study_data import StudyData, from_arrays
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INTERVALS = ("simple", "nested")
+MOST_MINUTES = 1e7
 
 
 @dataclass(frozen=True)
@@ -475,18 +478,19 @@ def run_study(
 
 def _check(settings: dict[str, Any], options: StudyOptions) -> None:
     whole_number("study", "random_state", options.random_state, 0)
-    whole_number("study", "n_permutations", options.n_permutations, FEWEST)
+    whole_number("study", "n_permutations", options.n_permutations, FEWEST, most=MOST_MEMBERS)
     if options.intervals not in INTERVALS:
         raise InputError(f"study: intervals is {options.intervals!r}; it must be one of {listing(INTERVALS)}")
-    if options.n_jobs == 0:
-        raise InputError("study: n_jobs is 0; it must be 1 or more, or -1 for one per core")
+    check_n_jobs(options.n_jobs)
+    if options.ensemble is not None:
+        whole_number("study", "ensemble", options.ensemble, most=MOST_MEMBERS)
     if options.n_features_to_select is not None:
         whole_number("study", "n_features_to_select", options.n_features_to_select)
     if settings["minutes"] is not None:
-        positive_number("study", "minutes", settings["minutes"])
+        positive_number("study", "minutes", settings["minutes"], MOST_MINUTES)
     for name, lowest in (("cv", 2), ("n_repeats", 1), ("max_samples", 1)):
         if settings[name] is not None:
-            whole_number("study", name, settings[name], lowest)
+            whole_number("study", name, settings[name], lowest, None if name == "max_samples" else MOST_DRAWS)
 
 
 def _check_classes(target: Target, data: StudyData, cv: int | None) -> None:

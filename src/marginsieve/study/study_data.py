@@ -6,16 +6,18 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..contracts import is_sparse
 from ..data.numerals import is_text, read_numerals, separated
 from ..data.reading import ENCODING_NOTE
-from ..data.table import Schema, as_frame
+from ..data.table import Schema, as_frame, sound_sparse
+from ..data.tidy import tidied
 from ..errors import InputError, listing
 from ..estimators import find_suspects
+from ..fitting.memory import refuse_dense
 from ..fitting.training_rows import Encoded
 from ..outcomes import positive_code, read_target
 from .findings import MIXED, Finding, are_numbers, findings_of, leaks
@@ -82,7 +84,7 @@ def from_frame(
 
     numbered = isinstance(frame.index, pd.RangeIndex)
     labels = None if numbered else frame.index.to_flat_index().to_series(index=range(len(frame)))
-    frame = _tidied(frame.reset_index(drop=True))
+    frame = tidied(frame.reset_index(drop=True))
     _check_names(frame, target, groups, drop, ids or (), keep)
     y = frame[target]
     if str(y.dtype) in ("category", "str", "string", "object"):
@@ -209,6 +211,9 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
             raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
     table = as_frame(X)
     if table is None:
+        if is_sparse(X):
+            X = sound_sparse(X)
+            refuse_dense(*X.shape)
         values = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if values.ndim != 2:
             raise InputError(f"X has {values.ndim} dimensions; it must be a table of rows and columns")
@@ -243,26 +248,6 @@ def _as_column(name: str, given: Any, m: int) -> Any:
     if len(values) != m:
         raise InputError(f"X has {m} rows and {name} {len(values)}; they must be as many")
     return values
-
-
-def _tidied(frame: pd.DataFrame) -> pd.DataFrame:
-    """Decimal numbers and durations as floats, levels of intervals as text; cells that are lists are refused."""
-    import pandas as pd
-
-    changed: dict[Any, Any] = {}
-    for name, dtype in [(name, dtype) for name, dtype in frame.dtypes.items() if dtype.kind not in "biufc"]:
-        column = frame[name]
-        if dtype.kind == "m":
-            changed[name] = column.dt.total_seconds()
-        elif isinstance(dtype, pd.CategoricalDtype) and isinstance(dtype.categories.dtype, pd.IntervalDtype):
-            changed[name] = column.cat.rename_categories(str)
-        elif dtype.kind == "O" and not isinstance(dtype, pd.CategoricalDtype):
-            known = column.dropna()
-            if len(known) and known.map(lambda cell: isinstance(cell, Decimal)).all():
-                changed[name] = column.astype(float)
-            elif wrong := next((cell for cell in known if isinstance(cell, (list, dict, set, np.ndarray))), None):
-                raise InputError(f"column {name!r} holds a {type(wrong).__name__}; a cell must be one value: drop it")
-    return frame.assign(**changed) if changed else frame
 
 
 def called_id(name: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from .. import recipes
 from ..data import load_table, make_cohort
@@ -18,12 +20,16 @@ from ..data.paths import check_file
 from ..data.reading import read_table
 from ..data.table import Schema
 from ..errors import InputError, listing, one_line, positive_number, reading, shown_value, whole_number
-from ..fitting.parts import resolve
+from ..fitting.parts import criterion_of, resolve
 from ..fitting.settings import check_seed, check_settings
 from ..fitting.training_rows import Encoded
 from ..outcomes import Target, positive_code, read_target
 from .protocols import Protocol, checked_grid, protocol_of
+from .tuning import refuse_grid
 from .units import Method, Unit, UnitTable
+
+MOST_SECONDS = 1e8
+MOST_SHUFFLED = 10_000  # copies of a table
 
 
 @dataclass(frozen=True)
@@ -98,9 +104,10 @@ class Suite:
                 raise InputError(f"the suite has no [[{part}]]: name at least one")
             if not isinstance(spec[part], (list, tuple)) or not all(isinstance(one, Mapping) for one in spec[part]):
                 raise InputError(f"{part} of the suite is {shown_value(spec[part])}; it must be [[{part}]] tables")
+        _refuse_dates(spec)
         check_seed(spec.get("seed", 0))
         if spec.get("seconds") is not None:
-            positive_number("suite", "seconds", spec["seconds"])
+            positive_number("suite", "seconds", spec["seconds"], MOST_SECONDS)
         for entry in spec["data"]:
             _check_data(entry)
         methods = tuple(_method(entry) for entry in spec["method"])
@@ -112,9 +119,12 @@ class Suite:
                 f"control of the suite is {shown_value(spec['control'])}; it must be the label of one of its methods: "
                 f"{listing(labels, 10)}"
             )
+        protocol = protocol_of(spec.get("protocol", "nested"))
+        for method in methods:
+            _check_tuned(method, protocol)
         return cls(
             name=str(spec.get("name", "suite")),
-            protocol=protocol_of(spec.get("protocol", "nested")),
+            protocol=protocol,
             data=tuple(spec["data"]),
             methods=methods,
             random_state=int(spec.get("seed", 0)),
@@ -170,7 +180,7 @@ def _check_data(entry: Mapping[str, Any]) -> None:
     allowed = ("name", "cohort", "file", "target", "groups", "positive", "shuffle")
     if unknown := [key for key in entry if key not in allowed]:
         raise InputError(f"a [[data]] of the suite has {listing(unknown)}; it may have {listing(allowed, 10)}")
-    whole_number("data", "shuffle", entry.get("shuffle", 0), 0)
+    whole_number("data", "shuffle", entry.get("shuffle", 0), 0, MOST_SHUFFLED)
     for key in ("name", "file", "target", "groups"):
         if key in entry and not isinstance(entry[key], str):
             raise InputError(f"a [[data]] of the suite has the {key} {shown_value(entry[key])}; it must be a text")
@@ -194,10 +204,42 @@ def _method(entry: Mapping[str, Any]) -> Method:
         selector = method.function(**settings)
     except TypeError as error:
         raise InputError(f"method {name!r} does not take these settings: {one_line(error)}") from error
+    _check_selector(selector)
+    return method
+
+
+def _check_selector(selector: Any) -> None:
+    """Refuse what no table could make sense of."""
     check_settings(selector)
     for axis in ("kernel", "machine", "search"):
         resolve(axis, getattr(selector, axis))
-    return method
+    criterion_of(selector.criterion)
+
+
+def _check_tuned(method: Method, protocol: Protocol) -> None:
+    """Refuse what the protocol forces on a method, and every value of the grid that it is tuned over."""
+    selector: Any = method.function(**dict(method.settings))
+    known = selector.get_params()
+    with reading(f"settings of the protocol, for {method.label!r}"):
+        _check_selector(selector.set_params(**{key: one for key, one in protocol.settings.items() if key in known}))
+    grid = protocol.grid if method.grid is None else dict(method.grid)
+    if not protocol.tuned or not grid:
+        return
+    refuse_grid(selector, grid)
+    for name, values in grid.items():
+        for value in values:
+            with reading(f"{name}={shown_value(value)} in the grid of {method.label!r}"):
+                _check_selector(clone(selector).set_params(**{name: value}))
+
+
+def _refuse_dates(value: Any, where: str = "the suite") -> None:
+    """TOML has dates and times, for which there is no place in a suite."""
+    if isinstance(value, (dt.date, dt.time)):
+        raise InputError(f"{where} is the date or time {value}; there is no place for one in a suite")
+    for key, one in value.items() if isinstance(value, Mapping) else ():
+        _refuse_dates(one, f"{key} of the suite")
+    for one in value if isinstance(value, (list, tuple)) else ():
+        _refuse_dates(one, where)
 
 
 def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:

@@ -20,7 +20,7 @@ from ..fitting.held_out import hold_out, inner_folds, listed_folds, lists_rows
 from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
 from ..fitting.preparation import Prepared, prepare
 from ..fitting.procedure import plan_of
-from ..fitting.settings import Plan, feature_count, threshold_rule
+from ..fitting.settings import Plan, check_seed, feature_count, threshold_rule
 from ..fitting.threshold import balanced_threshold, cost_threshold
 from ..fitting.training import Searched, decisions
 from ..fitting.training_rows import Encoded, Part, sampled
@@ -126,12 +126,15 @@ def tune(
     copy: SVMSelector = clone(selector)
     parts = {"kernel": kernel_of, "machine": machine_of, "criterion": criterion_of, "search": search_of}
     copy.set_params(**{axis: part_of(getattr(copy, axis)) for axis, part_of in parts.items()})
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    check_seed(random_state)
+    drawn = isinstance(random_state, np.random.Generator)
+    seed = random_state.integers(2**31) if drawn else check_random_state(random_state).randint(2**31)
+    rng = np.random.default_rng(int(seed))
     encoded = sampled(encode(copy, X, y, copy.kinds, sample_weight, groups), copy.max_samples, rng)
     if grid is None:
         known = copy.get_params()
         grid = {name: values for name, values in GRID.items() if name in known}
-    _refuse(copy, grid)
+    refuse_grid(copy, grid)
     (part, used), names = encoded.part(), encoded.target.classes.tolist()
     if lists_rows(cv):
         folds = listed_folds(cv, encoded, used, np.arange(len(used)), names)
@@ -242,7 +245,7 @@ def tune_machine(
     many values of C do equally well, and a small one that serves all features is far too small for a few. Everything
     but the grid's own parameters is as in the selector.
     """
-    _refuse(selector, grid)
+    refuse_grid(selector, grid)
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     (part, _), plan = encoded.part(), plan_of(selector, encoded)
     plans = [_at(selector, point, encoded) for point in points]
@@ -262,7 +265,7 @@ def tune_machine(
     return points[ties[-1]], float(score[ties[-1]])
 
 
-def _refuse(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
+def refuse_grid(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
     """Refuse a grid over what is not there, or over what these stages do not look at."""
     known = selector.get_params()
     if unknown := [key for key in grid if key not in known]:
