@@ -108,12 +108,14 @@ def select(
     from ..errors import InputError
     from ..study import files
     from ..study.files import write_back
+    from ..study.folders import read_mark
     from ..study.running import run_study
     from ..study.selection import StudyOptions
     from ..study.store import begin, forget_empty
     from ..study.study_data import from_frame, label_of
 
-    count, filtered, new_folder = options.features_of(features), options.prefilter_of(prefilter), not out.exists()
+    count, filtered = options.features_of(features), options.prefilter_of(prefilter)
+    new_folder, new_mark = not out.exists(), read_mark(out) is None
     options.check_jobs(jobs)
     try:
         with shown() as progress:
@@ -126,16 +128,17 @@ def select(
             wanted = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs)
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
             settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}
-            files.check_folder(out)
-            options.say_deleted(begin(out, resume, fresh))
+            annotated = table.suffix.lower() == ".h5ad"
+            files.check_folder(out, table if annotated else None)
+            options.say_deleted(begin(out, "study", resume, fresh))
             command = options.say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
             study = run_study(data, wanted, settings, progress, out, command)
             progress("writing", 1.0, 1.0)
             study.save(out)
-            if table.suffix.lower() == ".h5ad":
+            if annotated:
                 write_back(table, out, study.features, study.result)
     except InputError:
-        forget_empty(out, new_folder)
+        forget_empty(out, new_folder, new_mark)
         raise
     if as_json:
         sys.stdout.write((out / "result.json").read_text(encoding="utf-8"))
@@ -147,6 +150,7 @@ def select(
 def report(
     folder: Annotated[Path, Argument(help="A folder that `marginsieve select` wrote.")],
     out: Annotated[Path | None, Option(help="Where to write the page; report.html in the folder.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
 ) -> None:
     """Draw the report of a result folder again, from its result.json alone."""
     from ..report import render
@@ -154,7 +158,8 @@ def report(
 
     page = render(files.read_result(folder))
     path = out or folder / "report.html"
-    files.write_text(path, page)
+    files.check_replaced(path, force)
+    files.write_page(path, page)
     typer.echo(f"report: {path}")
 
 
@@ -163,6 +168,7 @@ def predict(
     model: Annotated[Path, Argument(help="The model.marginsieve of a result folder.")],
     table: Annotated[Path, Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
     out: Annotated[Path | None, Option(help="The predictions (.csv); predicted.csv, with --json no file.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
 ) -> None:
     """Predict new samples with a saved model; columns are matched by name."""
@@ -174,6 +180,7 @@ def predict(
     path = out or (None if as_json else Path("predicted.csv"))
     if path is not None:
         options.check_csv(path, table)
+        files.check_replaced(path, force, "predicted")
     fitted, new = load(model), read_table(table, whole=True)
     prediction = say(fitted, new)
     frame = prediction.table.reset_index(drop=True)
@@ -212,7 +219,7 @@ def bench(
         options.say_verified(out)
         return
     chosen_suite = Suite.read(suite)
-    options.say_deleted(begin(out, resume, fresh))
+    options.say_deleted(begin(out, "suite", resume, fresh))
     with shown(SELDOM) as progress:
         watch = partial(_counted, progress, chosen_suite.name)
         study = run_suite(chosen_suite, out, n_jobs=jobs, cluster=cluster, progress=watch)
@@ -285,6 +292,7 @@ def suspects(
     out: Annotated[Path, Option(help="The table of all samples (.csv).")] = Path("suspects.csv"),
     seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
+    force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the samples as JSON and nothing else.")] = False,
 ) -> None:
     """Name the samples whose label is likely to be wrong, each with its probability."""
@@ -294,6 +302,7 @@ def suspects(
 
     options.check_jobs(jobs)
     options.check_csv(out, table)
+    files.check_replaced(out, force, "suspicion")
     frame, dropped = read_table(table, target=target, groups=groups), options.names_of(drop)
     settings = {"clean_rate": clean_rate, "resamples": resamples, "random_state": seed, "n_jobs": jobs}
     judged, findings = suspects_of(frame, target, groups=groups, drop=dropped, **settings)
