@@ -247,7 +247,7 @@ def reproduce(
     import os
 
     from ..papers.catalogue import paper_of
-    from ..papers.reproduce import reproduce as run
+    from ..papers.reproduce import reproduce as make
 
     options.check_jobs(jobs)
     folder = out or Path(f"reproduction-{paper_of(paper).name}")
@@ -255,7 +255,7 @@ def reproduce(
         os.environ["MARGINSIEVE_DATA"] = str(data)
     with shown(SELDOM) as progress:
         watch = partial(_counted, progress)
-        report = run(
+        report = make(
             paper, folder, quick=quick, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=watch
         )
     options.say_absent(paper_of(paper), quick)
@@ -336,9 +336,9 @@ def cohort(
     typer.echo(f"{samples} rows, {features} columns: {path}; what was planted: {truth}")
 
 
-def main() -> None:
-    """The command; `guard` says what its exit codes mean."""
-    sys.exit(guarded(partial(app, standalone_mode=False)))
+def run() -> int:
+    """The command line of this process; its exit code."""
+    return guarded(partial(app, standalone_mode=False))
 
 
 def _counted(progress: Progress, label: str, done: int, total: int, failed: int) -> None:
