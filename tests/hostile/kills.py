@@ -50,7 +50,6 @@ def killed(
     """
     scratch = folder / "tmp"
     scratch.mkdir(exist_ok=True)
-    shared = _shared()
     environment = {**os.environ, "TMPDIR": str(scratch), "HOSTILE_MARK": str(folder)}
     call = [sys.executable, "-c", "from marginsieve.cli import main; main()"]
     with (folder / "said.txt").open("w") as said:
@@ -72,13 +71,13 @@ def killed(
     files = sorted(path.name for path in scratch.iterdir())
     beside = [path.name for path in folder.rglob(".marginsieve-*")]
     text = (folder / "said.txt").read_text()
-    memory = sorted(_shared() - shared)
+    memory = _shared(process.pid)
     return {"code": process.returncode, "left": left, "files": files, "memory": memory, "beside": beside, "said": text}
 
 
-def _shared() -> set[str]:
-    """Tables of joblib in memory, of anybody."""
-    return {path.name for path in Path("/dev/shm").glob("joblib_*")} if Path("/dev/shm").is_dir() else set()
+def _shared(process: int) -> list[str]:
+    """What a process shared with its workers in memory, where joblib does so by itself."""
+    return sorted(path.name for path in Path("/dev/shm").glob(f"joblib_memmapping_folder_{process}_*"))
 
 
 def _alive(mark: str) -> list[int]:

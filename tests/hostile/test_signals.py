@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -150,7 +151,6 @@ def work(array):
     print("up", flush=True); time.sleep(60)
 parallel(2)(joblib.delayed(work)(np.zeros(400_000)) for _ in range(2))
 """
-    before = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     process = subprocess.Popen(
         [sys.executable, "-c", START + code], stdout=subprocess.PIPE, env=environment, start_new_session=True
@@ -163,5 +163,4 @@ parallel(2)(joblib.delayed(work)(np.zeros(400_000)) for _ in range(2))
     swept = "from marginsieve.data.scratch import sweep; sweep()"
     subprocess.run([sys.executable, "-c", swept], env=environment, check=True)
     assert list(tmp_path.iterdir()) == []
-    if os.path.isdir("/dev/shm"):
-        assert not [name for name in set(os.listdir("/dev/shm")) - before if name.startswith("joblib_")]
+    assert list(Path("/dev/shm").glob(f"joblib_memmapping_folder_{process.pid}_*")) == []

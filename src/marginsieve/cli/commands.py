@@ -341,6 +341,11 @@ def run() -> int:
     return guarded(partial(app, standalone_mode=False))
 
 
+def main() -> None:
+    """The command within a process that sees to signals itself."""
+    sys.exit(run())
+
+
 def _counted(progress: Progress, label: str, done: int, total: int, failed: int) -> None:
     """Units of a suite as progress."""
     progress(f"{label}, {done} of {total}" + (f", {failed} failed" if failed else ""), done, total)

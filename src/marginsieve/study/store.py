@@ -142,10 +142,10 @@ class Store:
         values, known = self._meta_values()
         if known.get("schema") == checksum(("schema", str(SCHEMA))):
             return  # of our schema, whatever has become of the entry since
-        stored = str(values.get("schema", "0"))
-        number = int(stored) if re.fullmatch(r"[0-9]{1,6}", stored) else 0
-        if number == 0:
+        stored = str(values.get("schema", ""))
+        if not re.fullmatch(r"[0-9]{1,6}", stored):
             raise self._unreadable("it does not say what schema it has")
+        number = int(stored)
         if number != SCHEMA:
             age = "a newer" if number > SCHEMA else "an older"
             raise InputError(
