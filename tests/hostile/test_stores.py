@@ -53,11 +53,12 @@ def test_flipped_bytes_are_named_or_refused(tmp_path):
         "UPDATE meta SET key = 'curreni' WHERE key = 'current'",
         "UPDATE meta SET value = '[' WHERE key = 'checksums'",
         "DELETE FROM meta WHERE key = 'suite'",
+        "UPDATE data SET positive = 7; UPDATE meta SET key = CAST(X'63ff' AS TEXT) WHERE key = 'checksums'",
     ],
 )
 def test_what_is_damaged_is_named_and_made_again(stored, change):
     expected = SuiteResult(stored).scores("auc")
-    changed(stored, change)
+    changed(stored, *change.split("; "))
     with pytest.raises(InputError, match="damaged: '"):
         say_verified(stored)
     with pytest.warns(UserWarning, match="is damaged: what is wrong is made again"):

@@ -262,7 +262,11 @@ class Store:
             units = [tuple(row) for row, mark in self._raw(COLUMNS, "units") if mark == checksum(row)]
             tables = [tuple(row) for row, mark in self._raw(TABLE_COLUMNS, "data") if mark == checksum(row)]
             wrong = {*self._damaged_meta(), "schema", "package"}
-            entries = {key: value for key, value in self._meta_values()[0].items() if key not in wrong}
+            entries = {
+                key: value
+                for key, value in self._meta_values()[0].items()
+                if key not in wrong and f"{key}{value}".isascii()  # as JSON is, and damaged texts often are not
+            }
             with self._transaction():
                 for table in CREATE:
                     self.connection.execute(f"DROP TABLE {table}")
