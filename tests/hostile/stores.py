@@ -89,9 +89,9 @@ def wrong(found: list[tuple[int, str, str]]) -> list[tuple[int, str, str]]:
 
 
 def main() -> int:
-    """So many stores (the first argument, or 2,000)."""
+    """So many stores (the first argument, or 1,000)."""
     with tempfile.TemporaryDirectory() as name:
-        found = flips(Path(name), int(sys.argv[1]) if len(sys.argv) > 1 else 2000, seed=0)
+        found = flips(Path(name), int(sys.argv[1]) if len(sys.argv) > 1 else 1000, seed=0)
     for one in wrong(found):
         sys.stdout.write(f"{one}\n")
     sys.stdout.write(f"stores: {dict(Counter(kind for _, kind, _ in found))}\n")
