@@ -27,6 +27,8 @@ hostile: $(VENV)/.installed-test
 	cd tests && ../$(BIN)/python -m hostile.models
 	cd tests && ../$(BIN)/python -m hostile.commands
 	cd tests && ../$(BIN)/python -m hostile.memory
+	cd tests && ../$(BIN)/python -m hostile.stores
+	cd tests && ../$(BIN)/python -m hostile.cells
 	cd tests && ../$(BIN)/python -m hostile.kills
 
 docs: $(VENV)/.installed-docs

@@ -1,3 +1,6 @@
+import signal
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -6,6 +9,18 @@ from marginsieve.data.table import Schema
 
 settings.register_profile("fixed", derandomize=True)  # the same examples each time; --hypothesis-seed draws others
 settings.load_profile("fixed")
+
+
+@pytest.fixture(autouse=True)
+def signals_as_before():
+    """The command takes signals for itself."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+    before, hook = {number: signal.getsignal(number) for number in numbers}, sys.unraisablehook
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) != handler:
+            signal.signal(number, handler)
+    sys.unraisablehook = hook
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The papers' tables by one command: printed figures as the papers have them, ours beside them, a verdict for each."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from marginsieve.papers.reproduce import _answers, _entries, _times, _verdict, r
 from marginsieve.papers.symon import _best_sizes, _plainly, _wilcoxon
 from marginsieve.papers.variants import best_variants, following
 from marginsieve.study.engine import run_suite
+from marginsieve.study.folders import changed_files
 from marginsieve.study.suite import Suite
 
 
@@ -108,8 +110,25 @@ def test_a_paper_is_reproduced_as_far_as_it_goes(tables):
     calls = []
     reproduce("kp-imbalanced", out, quick=True, resume=True, progress=lambda *state: calls.append(state))
     assert all(done == total for _, done, total, _ in calls)  # nothing is run again
+    assert changed_files(out) == []
+    (out / "selection.csv").unlink()
+    os.symlink(tables / "victim", out / "selection.csv")
+    with pytest.raises(InputError, match="is a link, which marginsieve did not make"):
+        reproduce("kp-imbalanced", out, quick=True)
+    assert not (tables / "victim").exists()
     with pytest.raises(InputError, match="nothing to resume"):
         reproduce("kp-imbalanced", tables / "elsewhere", quick=True, resume=True)
+
+
+def test_files_of_others_are_refused_before_anything_is_run(tables):
+    for name in ("report.md", "table-1.csv", "selection.csv", "table-7.csv"):
+        out = tables / f"of-{name}"
+        out.mkdir()
+        (out / name).write_text("mine")
+        with pytest.raises(InputError, match=f"holds {name!r}, which marginsieve did not write"):
+            reproduce("kp-imbalanced", out, quick=True)
+        assert [path.name for path in out.iterdir()] == [name]
+        assert (out / name).read_text() == "mine"
 
 
 def test_without_data_nothing_is_run(monkeypatch, tmp_path):
@@ -181,7 +200,7 @@ def colon(monkeypatch, tmp_path):
 
 def test_a_parameter_study_tells_error_and_number_of_features(colon):
     study = ParameterStudy("figure-x", "C2", (0.5, 8.0), "more C2, fewer features.")
-    text = "\n".join(study.run(colon, 1, False, None))
+    text = "\n".join(study.run(colon, colon, 1, False, None))
     assert "The paper: more C2, fewer features." in text
     table = pd.read_csv(colon / "figure-x.csv")
     assert list(table["C2"]) == [0.5, 8.0]
@@ -191,7 +210,7 @@ def test_a_parameter_study_tells_error_and_number_of_features(colon):
 
 
 def test_a_convergence_study_shows_every_move(colon):
-    text = "\n".join(ConvergenceStudy("figure-y", "it ends.").run(colon, 1, False, None))
+    text = "\n".join(ConvergenceStudy("figure-y", "it ends.").run(colon, colon, 1, False, None))
     assert "| COLON |" in text
     assert "| yes |" in text
     assert (colon / "figure-y.svg").exists()
@@ -237,7 +256,7 @@ def test_families_are_compared_by_score_and_by_stability(tmp_path):
     both = measured(study)
     assert sorted(both["size"].unique()) == [1, 3, 6]
     told = FamilyComparison("curves", ("C0",), ("clinical_rfe",), ("hfs_nb",))
-    text = "\n".join(told.run(tmp_path, 1, False, None))
+    text = "\n".join(told.run(tmp_path, tmp_path, 1, False, None))
     for side in ("balanced_accuracy", "stability"):
         means = both.pivot_table(index="data", columns="method", values=side)
         for ahead in (means["clinical_rfe"] - means["hfs_nb"]).tolist():
@@ -246,7 +265,7 @@ def test_families_are_compared_by_score_and_by_stability(tmp_path):
     assert "blocks are data sets and sizes (6)" in text
     assert (tmp_path / "curves-stability-data-sets-and-sizes.svg").exists()
     assert (tmp_path / "curves-c0-stability.svg").exists()
-    assert FamilyComparison("other", (), (), ()).run(tmp_path, 1, False, None) == []
+    assert FamilyComparison("other", (), (), ()).run(tmp_path, tmp_path, 1, False, None) == []
 
 
 def test_a_claim_about_families_is_judged():

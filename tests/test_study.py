@@ -22,6 +22,7 @@ from marginsieve.report.answer import answer
 from marginsieve.study import choosing
 from marginsieve.study.chance import above_chance
 from marginsieve.study.findings import findings_of, leaks
+from marginsieve.study.folders import publish
 from marginsieve.study.metrics import Pass, score_difference, score_predictions
 from marginsieve.study.selection import prepare_method, score_label
 from marginsieve.study.study_data import from_arrays, from_frame, recognised
@@ -371,9 +372,12 @@ def test_sentences_fit_small_lists(tmp_path):
     assert not any("not exact" in sentence for sentence in two.result["answer"]["sentences"])
     assert "no spread" in two.html() or two.result["features"][0]["name"] == "a"
     two.save(tmp_path)
-    (tmp_path / "suspects.csv").write_text("of an earlier run")
+    publish(tmp_path, "study", {"suspects.csv": b"of an earlier run"})
     two.save(tmp_path)
     assert not (tmp_path / "suspects.csv").exists()
+    (tmp_path / "suspects.csv").write_text("of someone else")
+    with pytest.raises(InputError, match=r"holds 'suspects.csv', which marginsieve did not write"):
+        two.save(tmp_path)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "report.html").write_text("of someone else")
     with pytest.raises(InputError, match=r"holds 'report.html', which marginsieve did not write"):

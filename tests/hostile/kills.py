@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -40,16 +41,26 @@ def prepared(folder: Path) -> dict[str, list[str]]:
     return {"bench": ["bench", "s.toml", "--jobs", "2", "--out", "bench"], "select": select.split()}
 
 
-def killed(folder: Path, command: list[str], number: int, after: float) -> dict[str, object]:
-    """Start a command, send it a signal after so many seconds, and look what is left."""
+def killed(
+    folder: Path, command: list[str], number: int, after: float, group: bool = False, times: int = 1
+) -> dict[str, object]:
+    """Start a command, send it signals after so many seconds, and look what is left.
+
+    `group`: its workers get them too, as when a terminal closes; `times`: so many signals in a row.
+    """
     scratch = folder / "tmp"
     scratch.mkdir(exist_ok=True)
     environment = {**os.environ, "TMPDIR": str(scratch), "HOSTILE_MARK": str(folder)}
     call = [sys.executable, "-c", "from marginsieve.cli import main; main()"]
     with (folder / "said.txt").open("w") as said:
-        process = subprocess.Popen([*call, *command], cwd=folder, env=environment, stdout=said, stderr=said)
+        process = subprocess.Popen(
+            [*call, *command], cwd=folder, env=environment, stdout=said, stderr=said, start_new_session=True
+        )
         time.sleep(after)
-        process.send_signal(number)
+        for _ in range(times):
+            with suppress(ProcessLookupError):
+                (os.killpg if group else os.kill)(process.pid, number)
+            time.sleep(0.02)
         process.wait(60)
     end = time.monotonic() + PATIENCE
     while (left := _alive(str(folder))) and time.monotonic() < end:
@@ -57,10 +68,16 @@ def killed(folder: Path, command: list[str], number: int, after: float) -> dict[
     for number_ in left:  # told once, not suffered by the next
         os.kill(number_, signal.SIGKILL)
     subprocess.run([*call, "methods", "--json"], cwd=folder, env=environment, check=True, capture_output=True)
-    files = sorted(path.name for path in scratch.iterdir() if path.name.startswith("marginsieve"))
+    files = sorted(path.name for path in scratch.iterdir())
     beside = [path.name for path in folder.rglob(".marginsieve-*")]
     text = (folder / "said.txt").read_text()
-    return {"code": process.returncode, "left": left, "files": files, "beside": beside, "said": text}
+    memory = _shared(process.pid)
+    return {"code": process.returncode, "left": left, "files": files, "memory": memory, "beside": beside, "said": text}
+
+
+def _shared(process: int) -> list[str]:
+    """What a process shared with its workers in memory, where joblib does so by itself."""
+    return sorted(path.name for path in Path("/dev/shm").glob(f"joblib_memmapping_folder_{process}_*"))
 
 
 def _alive(mark: str) -> list[int]:
@@ -78,8 +95,9 @@ def _alive(mark: str) -> list[int]:
 
 def wrong(found: dict[str, object], number: int) -> list[str]:
     """What must not be, in words."""
-    out = [f"{name}: {found[name]}" for name in ("left", "files", "beside") if found[name]]
-    if "Traceback" in str(found["said"]):
+    out = [f"{name}: {found[name]}" for name in ("left", "files", "memory", "beside") if found[name]]
+    words = ("Traceback", "Exception", *(() if number == signal.SIGKILL else ("resource_tracker",)))
+    if any(word in str(found["said"]) for word in words):
         out.append(f"a traceback: {str(found['said'])[-300:]}")
     expected = (-number, 0) if number == signal.SIGKILL else (128 + number, -number, 0)  # -: before Python was up
     if found["code"] not in expected:
@@ -96,8 +114,11 @@ def rounds(count: int, seed: int) -> list[str]:
         for k in range(count):
             command = ("bench", "select")[k % 2]
             number, after = SIGNALS[(k // 2) % len(SIGNALS)], float(rng.uniform(0.5, 6.0))
-            found = wrong(killed(folder, commands[command], number, after), number)
-            out += [f"{command}, {signal.Signals(number).name} after {after:.1f} s: {one}" for one in found]
+            after = float(rng.uniform(0.2, 0.6)) if k % 7 == 6 else after  # while it starts
+            group, times = bool(rng.integers(2)), int(rng.choice([1, 1, 2, 4]))
+            found = wrong(killed(folder, commands[command], number, after, group, times), number)
+            how = f"{signal.Signals(number).name} {times} times to {'all' if group else 'it'} after {after:.2f} s"
+            out += [f"{command}, {how}: {one}" for one in found]
     return out
 
 

@@ -114,12 +114,14 @@ def select(
     from ..errors import InputError
     from ..study import files
     from ..study.files import write_back
+    from ..study.folders import read_mark
     from ..study.running import run_study
     from ..study.selection import StudyOptions
     from ..study.store import begin, forget_empty
     from ..study.study_data import from_frame, label_of
 
-    count, filtered, new_folder = options.features_of(features), options.prefilter_of(prefilter), not out.exists()
+    count, filtered = options.features_of(features), options.prefilter_of(prefilter)
+    new_folder, new_mark = not out.exists(), read_mark(out) is None
     options.check_jobs(jobs)
     try:
         with shown() as progress:
@@ -132,16 +134,17 @@ def select(
             study_options = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals)
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
             settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}
-            files.check_folder(out)
-            options.say_deleted(begin(out, resume, fresh))
+            annotated = table.suffix.lower() == ".h5ad"
+            files.check_folder(out, table if annotated else None)
+            options.say_deleted(begin(out, "study", resume, fresh))
             command = options.say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
             study = run_study(data, study_options, settings, progress, out, command)
             progress("writing", 1.0, 1.0)
             study.save(out)
-            if table.suffix.lower() == ".h5ad":
+            if annotated:
                 write_back(table, out, study.features, study.result)
     except InputError:
-        forget_empty(out, new_folder)
+        forget_empty(out, new_folder, new_mark)
         raise
     if as_json:
         sys.stdout.write((out / "result.json").read_text(encoding="utf-8"))
@@ -153,6 +156,7 @@ def select(
 def report(
     folder: Annotated[Path, Argument(help="A folder that `marginsieve select` wrote.")],
     out: Annotated[Path | None, Option(help="Where to write the page; report.html in the folder.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
 ) -> None:
     """Draw the report of a result folder again, from its result.json alone."""
     from ..report import render
@@ -160,7 +164,8 @@ def report(
 
     page = render(files.current_result(folder))
     path = out or folder / "report.html"
-    files.write_text(path, page)
+    files.check_replaced(path, force)
+    files.write_page(path, page)
     typer.echo(f"report: {path}")
 
 
@@ -169,6 +174,7 @@ def predict(
     model: Annotated[Path, Argument(help="The model.marginsieve of a result folder.")],
     table: Annotated[Path, Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
     out: Annotated[Path | None, Option(help="The predictions (.csv); predicted.csv, with --json no file.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
 ) -> None:
     """Predict new samples with a saved model; columns are matched by name."""
@@ -180,6 +186,7 @@ def predict(
     path = out or (None if as_json else Path("predicted.csv"))
     if path is not None:
         options.check_csv(path, table)
+        files.check_replaced(path, force, "predicted")
     fitted, new = load(model), read_table(table, whole=True)
     prediction = say(fitted, new)
     frame = prediction.table.reset_index(drop=True)
@@ -218,7 +225,7 @@ def bench(
         options.say_verified(out)
         return
     chosen_suite = Suite.read(suite)
-    options.say_deleted(begin(out, resume, fresh))
+    options.say_deleted(begin(out, "suite", resume, fresh))
     with shown(SELDOM) as progress:
         watch = partial(_counted, progress, chosen_suite.name)
         study = run_suite(chosen_suite, out, n_jobs=jobs, cluster=cluster, progress=watch)
@@ -246,7 +253,7 @@ def reproduce(
     import os
 
     from ..papers.catalogue import paper_of
-    from ..papers.reproduce import reproduce as run
+    from ..papers.reproduce import reproduce as make
 
     options.check_jobs(jobs)
     folder = out or Path(f"reproduction-{paper_of(paper).name}")
@@ -254,7 +261,7 @@ def reproduce(
         os.environ["MARGINSIEVE_DATA"] = str(data)
     with shown(SELDOM) as progress:
         watch = partial(_counted, progress)
-        report = run(
+        report = make(
             paper, folder, quick=quick, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=watch
         )
     options.say_absent(paper_of(paper), quick)
@@ -290,6 +297,7 @@ def suspects(
     out: Annotated[Path, Option(help="The table of all samples (.csv).")] = Path("suspects.csv"),
     seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
+    force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the samples as JSON and nothing else.")] = False,
 ) -> None:
     """Name the samples whose label is likely to be wrong, each with its probability."""
@@ -299,6 +307,7 @@ def suspects(
 
     options.check_jobs(jobs)
     options.check_csv(out, table)
+    files.check_replaced(out, force, "suspicion")
     frame, dropped = read_table(table, target=target, groups=groups), options.names_of(drop)
     settings: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
     settings |= {} if clean_rate is None else {"clean_rate": clean_rate}
@@ -333,9 +342,14 @@ def cohort(
     typer.echo(f"{samples} rows, {features} columns: {path}; what was planted: {truth}")
 
 
+def run() -> int:
+    """The command line of this process; its exit code."""
+    return guarded(partial(app, standalone_mode=False))
+
+
 def main() -> None:
-    """The command; `guard` says what its exit codes mean."""
-    sys.exit(guarded(partial(app, standalone_mode=False)))
+    """The command within a process that sees to signals itself."""
+    sys.exit(run())
 
 
 def _counted(progress: Progress, label: str, done: int, total: int, failed: int) -> None:

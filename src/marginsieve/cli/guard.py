@@ -21,7 +21,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from .signals import end_on_signals, exit_code
+from .signals import caught
 
 FAILED, WRONG, REFUSED, OURS, INTERRUPTED = 1, 2, 3, 4, 130
 # typer brings its own copy of click; this is the class of everything that is wrong with a command line
@@ -32,7 +32,6 @@ def guarded(run: Callable[[], Any]) -> int:
     """Run a command; the exit code."""
     from typer.rich_utils import rich_format_error
 
-    end_on_signals()
     _open_streams()
     try:
         code = run()
@@ -44,8 +43,9 @@ def guarded(run: Callable[[], Any]) -> int:
         rich_format_error(error)
         return WRONG
     except (typer.Abort, KeyboardInterrupt):
+        code = caught()
         complain("interrupted; the same command goes on where it was")
-        return exit_code()
+        return code
     except BrokenPipeError:  # whoever read our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED

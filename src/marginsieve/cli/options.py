@@ -77,12 +77,11 @@ def say_verified(folder: Path) -> None:
 
     if read_mark(folder) is None or not (folder / FILE).is_file():
         raise InputError(f"there is no store of marginsieve in {str(folder)!r}")
-    with closing(Store(folder)) as store:
-        count, damaged = sum(1 for _ in store.units()), [*store.damaged(), *changed_files(folder)]
+    with closing(Store(folder, write=False)) as store:
+        count, damaged = store.count(), [*store.damaged(), *changed_files(folder)]
     if damaged:
-        raise InputError(
-            f"{many(len(damaged), 'damaged entry')}: {listing(damaged, 20)}; the same command runs them again"
-        )
+        counted = "1 entry is" if len(damaged) == 1 else f"{len(damaged):,} entries are"
+        raise InputError(f"{counted} damaged: {listing(damaged, 20)}; the command that made them makes them again")
     say(f"{many(count, 'unit')}, all as they were written")
 
 
@@ -99,7 +98,7 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
     import json
 
     from ..data.atomic import write_together
-    from ..data.paths import check_file, reason, shown
+    from ..data.paths import check_file, shown, unwritten
 
     if path.suffix.lower() != ".csv":
         raise InputError(f"the table is to be {shown(path)}; it must end in .csv")
@@ -115,7 +114,7 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
         mark = {**planted, "marginsieve": "cohort", "sha256": hashlib.sha256(content).hexdigest()}
         write_together(path.parent, {path.name: content, truth.name: (json.dumps(mark, indent=2) + "\n").encode()})
     except OSError as error:
-        raise InputError(f"{shown(path)} cannot be written: {reason(error)}") from error
+        raise unwritten(error, f"{shown(path)} cannot be written") from error
 
 
 def _as_generated(path: Path, truth: Path) -> bool:

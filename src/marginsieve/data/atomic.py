@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import re
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-PREFIX = ".marginsieve-"  # of files that are not in their place yet
+TEMPORARY = re.compile(r"\.marginsieve-[0-9a-f]{16}\.part")  # names of files that are not in their place yet
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -25,7 +26,7 @@ def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
             written.append((_write_beside(folder, content), folder / name))
         for temporary, place in written:
             os.replace(temporary, place)
-        _sync_folder(folder)
+        sync_folder(folder)
     finally:
         for temporary, _ in written:
             with suppress(OSError):
@@ -34,7 +35,9 @@ def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def _write_beside(folder: Path, content: bytes) -> Path:
     """A new file with a random name, on the disk; it never follows a link."""
-    handle, name = tempfile.mkstemp(prefix=PREFIX, dir=folder)
+    name = temporary_name(folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(name, flags, 0o600)
     try:
         with open(handle, "wb") as out:
             out.write(content)
@@ -43,9 +46,22 @@ def _write_beside(folder: Path, content: bytes) -> Path:
             if hasattr(os, "fchmod"):
                 os.fchmod(out.fileno(), 0o666 & ~_mask())
     except BaseException:
-        os.unlink(name)
+        name.unlink()
         raise
-    return Path(name)
+    return name
+
+
+def temporary_name(folder: Path) -> Path:
+    """A name for a file that is not in its place yet; nobody else's begins, ends and is as long as this."""
+    return folder / f".marginsieve-{secrets.token_hex(8)}.part"
+
+
+def put_in_place(temporary: Path, place: Path) -> None:
+    """Put a file that another library wrote under a temporary name into its place, on the disk."""
+    with temporary.open("rb+") as handle:
+        os.fsync(handle.fileno())
+    os.replace(temporary, place)
+    sync_folder(place.parent)
 
 
 def _mask() -> int:
@@ -55,7 +71,7 @@ def _mask() -> int:
     return mask
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """So that the names, too, are on the disk."""
     if os.name == "nt":  # pragma: no cover
         return
@@ -70,6 +86,6 @@ def _sync_folder(folder: Path) -> None:
 def remove_leftovers(folder: Path) -> None:
     """Remove what a killed process left beside the places of its files; only while no other process writes there."""
     with suppress(OSError):
-        for path in folder.glob(f"{PREFIX}*"):
-            if path.is_file() and not path.is_symlink():
+        for path in folder.iterdir():
+            if TEMPORARY.fullmatch(path.name) and path.is_file() and not path.is_symlink():
                 path.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, listing
-from .inert_text import restored
+from .inert_text import is_formula, restored
 from .paths import check_file
 
 if TYPE_CHECKING:
@@ -159,10 +159,15 @@ def _text(path: Path, options: ReadOptions) -> pd.DataFrame:
 
 
 def _restored(frame: pd.DataFrame) -> pd.DataFrame:
-    """Names and texts that we wrote with an apostrophe in front, so that no program runs them, without it."""
-    frame = frame.rename(columns=restored)
+    """Names and texts that we wrote with an apostrophe in front, so that no program runs them, without it.
+
+    Names, or a column, in which any text could be run were not written by us and stay as they are.
+    """
+    if not any(is_formula(name) for name in frame.columns):
+        frame = frame.rename(columns=restored)
     for name in frame.columns[[dtype.kind not in "biufc" for dtype in frame.dtypes]]:
-        if frame[name].astype(str).str.contains("'", regex=False).any():
+        texts = {value for value in frame[name].unique() if isinstance(value, str)}
+        if any("'" in text for text in texts) and not any(is_formula(text) for text in texts):
             frame[name] = frame[name].map(restored)
     return frame
 

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 PREFIX = "marginsieve-scratch-"
 LOCK = "in-use"
 FRESH = 60.0  # seconds in which a folder may still be without its lock
+
+_of_process: dict[int, Path] = {}
+
+
+def process_folder() -> Path:
+    """A scratch folder that goes with this process."""
+    folder = _of_process.get(os.getpid())
+    if folder is None or not folder.is_dir():
+        stack = ExitStack()
+        folder = _of_process[os.getpid()] = stack.enter_context(scratch_folder())
+        atexit.register(_close, stack, os.getpid())
+    return folder
+
+
+def _close(stack: ExitStack, process: int) -> None:
+    if os.getpid() == process:  # and not a child that was forked since
+        stack.close()
 
 
 @contextmanager

@@ -35,19 +35,26 @@ class FamilyComparison:
     def name(self) -> str:
         return f"{self.job}-comparison"
 
-    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:  # noqa: ARG002
+    def run(
+        self,
+        out: Path,
+        drafts: Path,
+        n_jobs: int,  # noqa: ARG002
+        fresh: bool,  # noqa: ARG002
+        progress: Callable[..., None] | None,  # noqa: ARG002
+    ) -> list[str]:
         """Lines of the report; the tables as CSV and the pictures beside it. The job was run before."""
         folder = out / f"{self.job}-paper"
         if not (folder / FILE).exists():
             return []
         both = measured(SuiteResult(folder))
-        both.to_csv(out / f"{self.name}.csv", index=False)
+        both.to_csv(drafts / f"{self.name}.csv", index=False)
         lines = [f"## {self.job}: {' and '.join(self.first)} against {' and '.join(self.second)}", ""]
         for side, label in SIDES.items():
-            lines += self._means(both, side, label) + self._ranks(both, side, label, out)
+            lines += self._means(both, side, label) + self._ranks(both, side, label, drafts)
         for data, part in both.groupby("data", sort=False):
             file = f"{self.job}-{str(data).lower()}-stability.svg"
-            curves(part.rename(columns={"stability": "value"}), out / file, "stability (Kuncheva)")
+            curves(part.rename(columns={"stability": "value"}), drafts / file, "stability (Kuncheva)")
             lines += [f"![stability on {data}]({file})", ""]
         return lines
 
@@ -64,7 +71,7 @@ class FamilyComparison:
         text = "'Ahead by' is the weaker of the first two methods less the stronger of the other two."
         return [*lines, "", text, ""] if all(present) else [*lines, ""]
 
-    def _ranks(self, both: pd.DataFrame, side: str, label: str, out: Path) -> list[str]:
+    def _ranks(self, both: pd.DataFrame, side: str, label: str, drafts: Path) -> list[str]:
         lines = []
         for blocks, index in (("data sets", ["data"]), ("data sets and sizes", ["data", "size"])):
             table = both.pivot_table(index=index, columns="method", values=side, sort=False).dropna()
@@ -72,7 +79,7 @@ class FamilyComparison:
                 continue
             values = compare(table)
             file = f"{self.job}-{side.replace('_', '-')}-{blocks.replace(' ', '-')}.svg"
-            values.plot(out / file, blocks)
+            values.plot(drafts / file, blocks)
             ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(values.methods, values.ranks, strict=True))
             lines += [
                 f"Average ranks by {label}, blocks are {blocks} ({len(table)}): {ranks}; Friedman p = "

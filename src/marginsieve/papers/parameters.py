@@ -31,7 +31,7 @@ class ParameterStudy:
     data: tuple[str] = ("COLON",)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
+    def run(self, out: Path, drafts: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
         """Lines of the report; the picture and the table as CSV beside it."""
         methods = [
             {"name": self.recipe, "label": f"{value:g}", **self.settings, self.parameter: value}
@@ -45,8 +45,8 @@ class ParameterStudy:
         size = study.to_pandas().groupby("method")["size"].mean()
         labels = [f"{value:g}" for value in self.values]
         table = error.loc[labels].to_frame("error").assign(features=size.loc[labels])
-        table.rename_axis(self.parameter).to_csv(out / f"{self.name}.csv")
-        two_scales(self.values, table["error"], table["features"], self.parameter, out / f"{self.name}.svg")
+        table.rename_axis(self.parameter).to_csv(drafts / f"{self.name}.csv")
+        two_scales(self.values, table["error"], table["features"], self.parameter, drafts / f"{self.name}.svg")
         lines = [f"## {self.name}: {self.parameter} on {self.data[0]}", "", f"The paper: {self.text}", ""]
         lines += [f"| {self.parameter} | error % (10-fold) | mean number of features |", "|---|---|---|"]
         lines += [
@@ -66,7 +66,14 @@ class ConvergenceStudy:
     data: tuple[str, ...] = ("COLON",)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:  # noqa: ARG002
+    def run(
+        self,
+        out: Path,  # noqa: ARG002
+        drafts: Path,
+        n_jobs: int,  # noqa: ARG002
+        fresh: bool,  # noqa: ARG002
+        progress: Callable[..., None] | None,  # noqa: ARG002
+    ) -> list[str]:
         """Lines of the report; the picture beside it."""
         lines = [f"## {self.name}: convergence", "", f"The paper: {self.text}", ""]
         lines += ["| data set | moves | came to rest | features | at the cap |", "|---|---|---|---|---|"]
@@ -80,7 +87,7 @@ class ConvergenceStudy:
             moved[name] = stop.trace
             rest, details = "yes" if stop.details["converged"] else "no", stop.details
             lines.append(f"| {name} | {details['moves']} | {rest} | {stop.size} | {details['share_at_cap']:.0%} |")
-        convergence(moved, out / f"{self.name}.svg")
+        convergence(moved, drafts / f"{self.name}.svg")
         return [*lines, "", f"![{self.name}]({self.name}.svg)", ""]
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import recipes
+from ..data.paths import shown, unwritten
+from ..data.scratch import scratch_folder
 from ..errors import InputError
 from ..study.difficulty import describe
 from ..study.engine import run_suite
-from ..study.folders import claim
+from ..study.folders import claim, publish
 from ..study.results import OWN, SuiteResult
 from ..study.statistics import Comparison, compare
 from ..study.store import FILE
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TIMES = ("total_seconds",)  # of steps: steps.py
+REPORT = "report.md"
 CLOSE = 1.0  # percentage points within which a figure counts as reproduced
 
 
@@ -52,7 +55,38 @@ def reproduce(
             f"none of the data sets of {name} is here: --data or MARGINSIEVE_DATA names their folder, docs/data.md "
             "says where they come from"
         )
-    claim(out, "reproduction", ("report.md",))
+    claim(out, "reproduction", _expected(paper))
+    with scratch_folder() as scratch:
+        drafts = scratch / "made"  # tables and plots, until all are there
+        drafts.mkdir()
+        report = _run(paper, out, drafts, quick, n_jobs, cluster, fresh, progress)
+        files = {path.name: path.read_bytes() for path in sorted(drafts.iterdir())}
+    claim(out, "reproduction", [*files, REPORT])
+    try:
+        publish(out, "reproduction", {**files, REPORT: report.encode()})
+    except OSError as error:
+        raise unwritten(error, f"the folder {shown(out)} cannot be written to") from error
+    return out / REPORT
+
+
+def _expected(paper: Paper) -> list[str]:
+    """Names of files that a paper's run writes, but for plots of single data sets."""
+    jobs = [f"{job.name}{ending}" for job in paper.jobs for ending in (".csv", ".tex", "-ranks.svg")]
+    parts = [f"{part.name}{ending}" for part in paper.studies for ending in (".csv", ".svg")]
+    return [REPORT, "table-1.csv", *jobs, *parts]
+
+
+def _run(
+    paper: Paper,
+    out: Path,
+    drafts: Path,
+    quick: bool,
+    n_jobs: int,
+    cluster: str | None,
+    fresh: bool,
+    progress: Callable[[str, int, int, int], None] | None,
+) -> str:
+    """Studies in folders of `out`, tables and plots in `drafts`; the report."""
     printed = paper.printed()
     finished: dict[str, SuiteResult] = {}
     sections, ours = [], []
@@ -78,14 +112,12 @@ def reproduce(
             finished[job.name] = study
         table = _beside(job, printed, answers)
         ours.append(table.assign(job=job.name))
-        sections.append(_section(job, table, studies, printed, out))
+        sections.append(_section(job, table, studies, printed, drafts))
     for part in paper.studies:
         if named_problems.present(part.data) and not (quick and getattr(part, "long", False)):
             watch = None if progress is None else partial(progress, part.name)
-            sections.append("\n".join(part.run(out, n_jobs, fresh, watch)))
-    report = out / "report.md"
-    report.write_text(_report(paper, sections, ours, quick, out), encoding="utf-8")
-    return report
+            sections.append("\n".join(part.run(out, drafts, n_jobs, fresh, watch)))
+    return _report(paper, sections, ours, quick, drafts)
 
 
 def _suite(job: Job, names: list[str], tuning: str, quick: bool) -> Suite | None:

@@ -65,7 +65,14 @@ class StepTimes:
     data: tuple[str, ...]
     paper: str
 
-    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:  # noqa: ARG002
+    def run(
+        self,
+        out: Path,  # noqa: ARG002
+        drafts: Path,
+        n_jobs: int,  # noqa: ARG002
+        fresh: bool,  # noqa: ARG002
+        progress: Callable[..., None] | None,  # noqa: ARG002
+    ) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
         import pandas as pd
 
@@ -78,7 +85,7 @@ class StepTimes:
             for name, times in ours.items()
             for method, value in times.items()
         ]
-        pd.DataFrame(rows).to_csv(out / f"{self.name}.csv", index=False)
+        pd.DataFrame(rows).to_csv(drafts / f"{self.name}.csv", index=False)
         lines = [
             f"## {self.name}: seconds of one step",
             "",

@@ -65,12 +65,19 @@ class Tables:
     name: str = "tables"
     data: tuple[str, ...] = DATA
 
-    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:  # noqa: ARG002
+    def run(
+        self,
+        out: Path,
+        drafts: Path,
+        n_jobs: int,  # noqa: ARG002
+        fresh: bool,  # noqa: ARG002
+        progress: Callable[..., None] | None,  # noqa: ARG002
+    ) -> list[str]:
         """Lines of the report, and the table by split as CSV beside it. The jobs were run before."""
         frame = _measured(out)
         if frame.empty:
             return []
-        frame.to_csv(out / "splits.csv", index=False)
+        frame.to_csv(drafts / "splits.csv", index=False)
         lines = ["## tables 4 and 5 over all splits", ""]
         lines += [
             "The paper has one split. Here are means over the splits with a 95 % interval of the mean (1.96 standard",
@@ -80,7 +87,7 @@ class Tables:
         for metric in BOTH:
             lines += grid(f"{metric}, mean over the sizes:", _cells(frame, metric))
         lines += _best_sizes(frame) + _hidden(frame) + _wilcoxon(frame) + _against_plain(frame)
-        return lines + _training(out, frame)
+        return lines + _training(drafts, frame)
 
 
 def _measured(out: Path) -> pd.DataFrame:
@@ -207,7 +214,7 @@ def _plainly(changes: Sequence[tuple[float, float, float]]) -> str:
     return f"{text}: under {SMALLEST:g} either way, the search buys nothing that a user would notice" if small else text
 
 
-def _training(out: Path, frame: pd.DataFrame) -> list[str]:
+def _training(drafts: Path, frame: pd.DataFrame) -> list[str]:
     """Table 7: G-mean on the training rows, of the first split at a fifth of the features."""
     rows = {}
     for name in named_problems.present(tuple(frame["data"].unique())):
@@ -220,7 +227,7 @@ def _training(out: Path, frame: pd.DataFrame) -> list[str]:
     import pandas as pd
 
     table = pd.DataFrame(rows).T
-    table.to_csv(out / "training.csv")
+    table.to_csv(drafts / "training.csv")
     text = "Table 7, G-mean on the training rows themselves (first split, a fifth of the features): where every method"
     return grid(f"{text} separates them there is nothing to test.", table)
 

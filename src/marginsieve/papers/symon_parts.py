@@ -12,11 +12,14 @@ import numpy as np
 
 from .. import recipes
 from ..data import make_cohort
+from ..data.atomic import write_atomic
+from ..data.paths import check_place
 from ..estimators.inputs import encode
 from ..fitting.preparation import prepare
 from ..fitting.procedure import plan_of
 from ..problem import is_filter
 from ..study.engine import run_suite
+from ..study.folders import claim
 from ..study.suite import Suite
 from . import named_problems
 from .markdown import grid, number
@@ -57,7 +60,7 @@ class SettingsStudy:
     recipe: str = "symon"
     long: bool = True
 
-    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
+    def run(self, out: Path, drafts: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
         methods = [{"name": self.recipe, "label": label, **settings} for label, settings in self.variants.items()]
         protocol, data = (
@@ -66,13 +69,13 @@ class SettingsStudy:
         )
         suite = Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
         frame = run_suite(suite, out / self.name, n_jobs=n_jobs, fresh=fresh, progress=progress).to_pandas()
-        return _settings_table(self.name, self.text, frame, list(self.variants), out)
+        return _settings_table(self.name, self.text, frame, list(self.variants), drafts)
 
 
-def _settings_table(name: str, text: str, frame: pd.DataFrame, order: Sequence[str], out: Path) -> list[str]:
+def _settings_table(name: str, text: str, frame: pd.DataFrame, order: Sequence[str], drafts: Path) -> list[str]:
     """Both metrics by method, a column per data set."""
     means = frame.groupby(["method", "data"], sort=False)[list(BOTH)].agg(["mean", "sem"])
-    means.to_csv(out / f"{name}.csv")
+    means.to_csv(drafts / f"{name}.csv")
     names = list(dict.fromkeys(frame["data"]))
     lines = [f"## {name}", "", text, "", "| | " + " | ".join(f"{d}, G-mean | {d}, AUC" for d in names) + " |"]
     lines.append("|---" * (2 * len(names) + 1) + "|")
@@ -97,13 +100,13 @@ class Imbalance:
     repeats: int = 15
     long: bool = True
 
-    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
+    def run(self, out: Path, drafts: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
         """Lines of the report; the thinned tables are kept beside the results, since the units read them."""
         d = SHARES["F/5"]
         methods = [{"name": "symon", "label": "symon_r1", "d": d, "validation": HELD}]
         methods += [{"name": name, "label": name, "n_features_to_select": d} for name in self.methods]
         folder = out / self.name
-        folder.mkdir(parents=True, exist_ok=True)
+        claim(folder, "suite", ())
         entries = [
             self._thinned(name, rate, folder) for name in named_problems.present(self.data) for rate in self.rates
         ]
@@ -113,7 +116,7 @@ class Imbalance:
         frame = run_suite(suite, folder, n_jobs=n_jobs, fresh=fresh, progress=progress).to_pandas()
         frame = frame.assign(table=frame["data"].str.split("@").str[0], rate=frame["data"].str.split("@").str[1])
         means = frame.groupby(["rate", "method"], sort=False)[list(BOTH)].mean()
-        means.to_csv(out / f"{self.name}.csv")
+        means.to_csv(drafts / f"{self.name}.csv")
         text = "The paper: strongly in favour of SYMON at every rate (no figures are printed). Ours, the mean over "
         text += f"{', '.join(dict.fromkeys(frame['table']))}, by (rarer class / larger class):"
         lines = ["## imbalance (figures 6 and 7)", "", text, ""]
@@ -130,8 +133,9 @@ class Imbalance:
         if not 4 <= count <= len(rare):
             return None
         rows = np.sort(np.r_[np.random.default_rng(0).choice(rare, count, replace=False), rest])
+        check_place(file)
         if not file.exists():
-            data.X.iloc[rows].assign(**{"class of the row": y[rows]}).to_parquet(file)
+            write_atomic(file, data.X.iloc[rows].assign(**{"class of the row": y[rows]}).to_parquet())
         target = {"target": "class of the row", "positive": str(data.positive)}
         return {"name": f"{name}@{rate:g}", "file": str(file), **target}
 
@@ -145,7 +149,14 @@ class Times:
     generated: Mapping[str, tuple[int, int]] = field(default_factory=lambda: {"BREAST": (78, 24_481)})
     long: bool = True
 
-    def run(self, out: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:  # noqa: ARG002
+    def run(
+        self,
+        out: Path,  # noqa: ARG002
+        drafts: Path,
+        n_jobs: int,  # noqa: ARG002
+        fresh: bool,  # noqa: ARG002
+        progress: Callable[..., None] | None,  # noqa: ARG002
+    ) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
         import pandas as pd
 
@@ -163,7 +174,7 @@ class Times:
                         {"data": name, "method": label, "weighing": weighing, "total": total, "printed": theirs}
                     )
         frame = pd.DataFrame(rows)
-        frame.to_csv(out / f"{self.name}.csv", index=False)
+        frame.to_csv(drafts / f"{self.name}.csv", index=False)
         shown = ["-" if value != value else number(value, 4) for value in frame["printed"]]
         pairs = [f"{number(row['weighing'], 2)} / {number(row['total'], 2)}" for row in rows]
         cells = frame.assign(cell=[f"{ours} / {theirs}" for ours, theirs in zip(pairs, shown, strict=True)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,7 +14,7 @@ import joblib
 import numpy as np
 
 from ..data.scratch import scratch_folder
-from ..errors import InputError, listing, one_line
+from ..errors import InputError, one_line
 from ..solvers.processes import parallel
 from .results import SuiteResult
 from .store import Store, begin, opened
@@ -76,11 +75,8 @@ def run_suite(
     2
     """
     folder = Path(folder)
-    begin(folder, resume, fresh)
+    begin(folder, "suite", resume, fresh)
     with opened(folder, "suite") as store, ExitStack() as stack:
-        if damaged := store.damaged():
-            text = f"{store.path} is damaged: what is wrong is made again ({listing(damaged)})"
-            warnings.warn(text, UserWarning, stacklevel=2)
         tables = suite.tables()
         for table in tables:
             store.add_table(table)

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.atomic import write_atomic
+from ..data.atomic import temporary_name, write_atomic
 from ..data.inert_text import inert
-from ..data.paths import check_file, reason, shown
+from ..data.paths import check_file, shown, unwritten
 from ..errors import InputError, shown_value
 from ..estimators import SVMSelector
 from ..estimators.persistence import NAME, to_bytes
 from ..report.render import SCHEMA
-from .folders import claim, publish
+from .folders import add_published, claim, publish, read_mark
 from .store import FILE
 
 if TYPE_CHECKING:
@@ -30,9 +30,16 @@ WRITTEN = (
 )
 
 
-def check_folder(out: Path) -> None:
-    """Make the folder ours before the work is done; refuse one with files that we did not write."""
-    claim(out, "study", (*WRITTEN, FILE))
+HEADER = 4096  # bytes within which our own pages and tables are known
+GENERATOR = b'<meta name="generator" content="marginsieve '
+
+
+def check_folder(out: Path, table: Path | None = None) -> None:
+    """Make the folder ours before the work is done; refuse one with files that we did not write.
+
+    `table`: the AnnData file that `write_back` is to copy.
+    """
+    claim(out, "study", (*WRITTEN, *([] if table is None else [copy_name(table, out)])), (FILE,))
 
 
 def write_study(
@@ -50,7 +57,7 @@ def write_study(
     try:
         publish(out, "study", files, [name for name in WRITTEN if name not in files])
     except OSError as error:
-        raise InputError(f"the folder {shown(out)} cannot be written to: {reason(error)}") from error
+        raise unwritten(error, f"the folder {shown(out)} cannot be written to") from error
     names = ("result.json", *tables, NAME, "methods.txt", "report.html")
     return [out / name for name in names if name in files]
 
@@ -102,7 +109,39 @@ def write_text(path: Path, text: str) -> None:
             check_file(path)  # a folder, a pipe or a device is not replaced
         write_atomic(path, _bytes(text))
     except OSError as error:
-        raise InputError(f"{shown(path)} cannot be written: {reason(error)}") from error
+        raise unwritten(error, f"{shown(path)} cannot be written") from error
+
+
+def check_replaced(path: Path, force: bool, column: str | None = None) -> None:
+    """Refuse, before the work is done, a file that is there and was not written by the same command.
+
+    Our own is known by its header: the columns `row` and `column` of a table, the generator of a page.
+    """
+    if force or not os.path.lexists(path):
+        return
+    known = False
+    if not path.is_symlink():
+        check_file(path)
+        with path.open("rb") as handle:
+            start = handle.read(HEADER)
+        first = start.split(b"\n", 1)[0]
+        known = first.startswith(b'"row",') and f',"{column}"'.encode() in first if column else GENERATOR in start
+    if not known:
+        raise InputError(
+            f"{shown(path)} is there already and was not written by this command: name another file, or use --force to "
+            "replace it"
+        )
+
+
+def write_page(path: Path, page: str) -> None:
+    """A report; where it is the report of a result folder of ours, the folder's mark knows of it."""
+    mark = read_mark(path.parent) if path.name == "report.html" else None
+    if mark is None or mark["marginsieve"] != "study":
+        return write_text(path, page)
+    try:
+        publish(path.parent, "study", {path.name: page.encode()})
+    except OSError as error:
+        raise unwritten(error, f"{shown(path)} cannot be written") from error
 
 
 def _bytes(text: str) -> bytes:
@@ -126,8 +165,17 @@ def write_back(path: Path, folder: Path, features: pd.DataFrame, result: Mapping
         "command": result["how"]["command"] or "",
         **{f"{name}_{side}": value for name, score in result["scores"].items() for side, value in score.items()},
     }
-    written = folder / path.name
-    if written.resolve() == path.resolve():
-        written = folder / f"{path.stem}-selected.h5ad"
-    data.write_h5ad(written)
-    return written
+    temporary = temporary_name(folder)
+    try:
+        data.write_h5ad(temporary)
+        add_published(folder, "study", copy_name(path, folder), temporary)
+    except OSError as error:
+        raise unwritten(error, f"the copy of {shown(path)} cannot be written") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return folder / copy_name(path, folder)
+
+
+def copy_name(path: Path, folder: Path) -> str:
+    """What the copy of an AnnData file is called: like the file, unless that is the file itself."""
+    return f"{path.stem}-selected.h5ad" if (folder / path.name).resolve() == path.resolve() else path.name

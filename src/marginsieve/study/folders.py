@@ -5,57 +5,73 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from ..data.atomic import remove_leftovers, write_atomic, write_together
-from ..data.paths import reason, shown
+from ..data.atomic import put_in_place, remove_leftovers, write_atomic, write_together
+from ..data.paths import check_place, reason, shown, unwritten
 from ..data.scratch import try_lock
 from ..errors import InputError, listing
 
 MARK = "marginsieve.json"
 LOCK = "lock"
 SCHEMA = 1
+PLAIN = re.compile(r"[^/\\\x00-\x1f]{1,255}")  # a name that leads nowhere else
+LONGEST = 2**20  # bytes of a mark
 
 
-def claim(folder: Path, kind: str, names: Sequence[str]) -> None:
+def claim(folder: Path, kind: str, names: Sequence[str], kept: Sequence[str] = ()) -> None:
     """Make a folder ours, before the work is done. It may be new, or hold other files as long as they have other names.
 
-    `kind` says what it holds: "study", "suite" or "reproduction"; `names` are the files that will be written.
+    `kind` says what it holds: "study", "suite" or "reproduction"; `names` are the files that will be published there,
+    `kept` those that a folder of ours may hold without their being published (the store).
     """
     try:
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{shown(folder)} is a file; name a folder")
-        mark = read_mark(folder)
+        mark = check_kind(folder, kind)
+        published = () if mark is None else _digests(mark)
+        wanted = (*names, *kept, MARK, LOCK) if mark is None else names
+        if taken := [
+            name for name in dict.fromkeys(wanted) if name not in published and os.path.lexists(folder / name)
+        ]:
+            raise InputError(
+                f"the folder {shown(folder)} holds {listing(taken)}, which marginsieve did not write: name a new "
+                "folder, or move them away"
+            )
+        for name in (*names, *kept):
+            check_place(folder / name)
         if mark is None:
-            if taken := [name for name in dict.fromkeys((*names, MARK, LOCK)) if os.path.lexists(folder / name)]:
-                raise InputError(
-                    f"the folder {shown(folder)} holds {listing(taken)}, which marginsieve did not write: name a new "
-                    "folder, or move them away"
-                )
             folder.mkdir(parents=True, exist_ok=True)
             _write_mark(folder, kind, {})
-        elif mark["marginsieve"] != kind:
-            raise InputError(
-                f"the folder {shown(folder)} holds a {mark['marginsieve']}, not a {kind}: name another one"
-            )
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"the folder {shown(folder)} cannot be written to: {reason(error)}") from error
+        raise unwritten(error, f"the folder {shown(folder)} cannot be written to") from error
+
+
+def check_kind(folder: Path, kind: str) -> dict[str, object] | None:
+    """Our mark, None where the folder has none; refuses a folder of ours that holds something else."""
+    mark = read_mark(folder)
+    if mark is not None and mark["marginsieve"] != kind:
+        held = str(mark["marginsieve"])[:30]
+        known = held if held in ("study", "suite", "reproduction") else repr(held)
+        raise InputError(f"the folder {shown(folder)} holds a {known}, not a {kind}: name another one")
+    return mark
 
 
 def read_mark(folder: Path) -> dict[str, object] | None:
     """Our mark; None where the folder has none."""
     path = folder / MARK
     try:
-        if path.is_symlink() or not path.is_file():
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > LONGEST:
             return None
         mark = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -65,28 +81,76 @@ def read_mark(folder: Path) -> dict[str, object] | None:
 
 
 def publish(folder: Path, kind: str, files: Mapping[str, bytes], gone: Sequence[str] = ()) -> None:
-    """Put results into a folder of ours: all are written beside their places first; the mark, with digests, is last."""
-    for name in gone:  # an earlier run's would not belong to this result
-        (folder / name).unlink(missing_ok=True)
-    write_together(folder, files)
-    _write_mark(folder, kind, {name: hashlib.sha256(content).hexdigest() for name, content in files.items()})
+    """Put results into a folder of ours in one step: all are written beside their places first.
+
+    The mark with their digests goes first, so that whatever cuts the step short is seen. `gone`: files of an earlier
+    result that would not belong to this one.
+    """
+    earlier = _digests(read_mark(folder) or {})
+    for name in files:
+        check_place(folder / name)
+    digests = {name: digest for name, digest in earlier.items() if name not in gone}
+    digests |= {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    write_together(folder, {MARK: _mark(kind, digests), **files})
+    for name in gone:
+        if name in earlier:
+            (folder / name).unlink(missing_ok=True)
+
+
+def add_published(folder: Path, kind: str, name: str, temporary: Path) -> None:
+    """Put one more file, which lies in the folder under a temporary name, beside the results."""
+    check_place(folder / name)
+    digests = {**_digests(read_mark(folder) or {}), name: digest_of(temporary)}
+    put_in_place(temporary, folder / name)
+    _write_mark(folder, kind, digests)
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, read in blocks."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def is_published(path: Path) -> bool:
+    """Whether a file of a folder of ours is as it was written there."""
+    mark = read_mark(path.parent)
+    try:
+        return mark is not None and _digests(mark).get(path.name) == digest_of(path)
+    except OSError:
+        return False
 
 
 def changed_files(folder: Path) -> list[str]:
-    """Files of a result that are not as they were written, or whose writing was cut short."""
-    mark = read_mark(folder)
-    digests = mark.get("files") if mark is not None else None
+    """Files of a result that are not as they were written, or whose writing was cut short, in words."""
     out = []
-    for name, digest in digests.items() if isinstance(digests, dict) else ():
-        with suppress(OSError):
-            if hashlib.sha256((folder / str(name)).read_bytes()).hexdigest() != digest:
-                out.append(str(name))
+    for name, digest in _digests(read_mark(folder) or {}).items():
+        if not PLAIN.fullmatch(name) or name in (".", "..", MARK, LOCK):
+            out.append(f"{MARK} names {name[:60]!r}, which is no file of a result")
+            continue
+        try:
+            check_place(folder / name)
+            if not (folder / name).exists():
+                out.append(f"{name} is missing")
+            elif digest_of(folder / name) != digest:
+                out.append(f"{name} was changed")
+        except (InputError, OSError) as error:
+            out.append(f"{name} cannot be read: {reason(error)}")
     return out
 
 
-def _write_mark(folder: Path, kind: str, files: Mapping[str, str]) -> None:
+def _digests(mark: Mapping[str, object]) -> dict[str, object]:
+    """Digests by the names of the published files."""
+    files = mark.get("files")
+    return {str(name): digest for name, digest in files.items()} if isinstance(files, dict) else {}
+
+
+def _mark(kind: str, files: Mapping[str, object]) -> bytes:
     mark = {"marginsieve": kind, "schema": SCHEMA, "package": version("marginsieve"), "files": dict(files)}
-    write_atomic(folder / MARK, (json.dumps(mark, indent=2) + "\n").encode())
+    return (json.dumps(mark, indent=2) + "\n").encode()
+
+
+def _write_mark(folder: Path, kind: str, files: Mapping[str, object]) -> None:
+    write_atomic(folder / MARK, _mark(kind, files))
 
 
 @contextmanager
@@ -110,9 +174,10 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _open_lock(path: Path) -> IO[str]:
-    """The lock file; a link in its place is not followed."""
+    """The lock file; a link in its place is not followed, and whatever is in it can be read."""
+    check_place(path)
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
-        return os.fdopen(os.open(path, flags, 0o666), "r+", encoding="utf-8")
+        return os.fdopen(os.open(path, flags, 0o666), "r+", encoding="ascii", errors="backslashreplace")
     except OSError as error:
-        raise InputError(f"{shown(path)} cannot be opened as a lock: {reason(error)}") from error
+        raise unwritten(error, f"{shown(path)} cannot be opened as a lock") from error

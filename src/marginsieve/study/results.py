@@ -59,7 +59,7 @@ class SuiteResult:
             raise InputError(f"there is no study in {self.folder}")
 
     def _rows(self) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]], dict[str, Any]]:
-        with closing(Store(self.folder)) as store:
+        with closing(Store(self.folder, write=False)) as store:
             current = set(store.meta("current") or [])
             rows = [row for row in store.units() if row["key"] in current]
             return rows, store.data(), store.meta("suite") or {}

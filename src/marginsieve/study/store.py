@@ -3,9 +3,11 @@
 Schema 3. Table `units`: key (hash of everything that decides the result), data, method, split, repeat, status ("done"
 or "failed"), params, metrics, result (JSON: test rows, whether a limit ended the search; by size support, predicted
 codes, decision values), error, seconds, peak_mb, versions, finished, checksum (of all the others). Table `data`: name,
-rows, features, classes, positive, truth, names (JSON), checksum. Table `meta`: key, value.
+rows, features, classes, positive, truth, names (JSON), checksum. Table `meta`: key, value; its entry `checksums` has
+those of the others.
 
-A unit is on the disk when `add` returns. A unit whose checksum is wrong counts as not run.
+A unit is on the disk when `add` returns. A unit whose checksum is wrong counts as not run, and `mend` takes it out. A
+store is anybody's until it was checked: it has these three tables and nothing else, and what is in it is only data.
 """
 
 from __future__ import annotations
@@ -13,16 +15,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
-import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, many
-from .folders import LOCK, MARK, claim, locked, read_mark
+from ..data.atomic import sync_folder, write_atomic
+from ..data.paths import check_place
+from ..data.scratch import scratch_folder
+from ..errors import InputError, listing, many
+from .folders import LOCK, MARK, check_kind, claim, locked, read_mark
 from .units import UnitTable
 
 SCHEMA = 3
@@ -35,72 +41,140 @@ TYPES = {"repeat": "INTEGER", "seconds": "REAL", "peak_mb": "REAL"}  # of column
 TABLE_COLUMNS = ("name", "rows", "features", "classes", "positive", "truth", "names")
 JSON_COLUMNS = ("params", "metrics", "result", "versions", "classes", "truth", "names")
 
-
+CREATE = {
+    "units": "CREATE TABLE units ("
+    + ", ".join(f"{name} {TYPES.get(name, 'TEXT')}" for name in COLUMNS)
+    + ", checksum TEXT, PRIMARY KEY (key)) WITHOUT ROWID",
+    "data": "CREATE TABLE data (name TEXT PRIMARY KEY, rows INTEGER, features INTEGER, classes TEXT, "
+    "positive INTEGER, truth TEXT, names TEXT, checksum TEXT)",
+    "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)",
+}
 RESCUED = "rescued.sqlite"
+CHECKSUMS = "checksums"  # the entry of `meta` with the checksums of the others
+OF_A_CELL = re.compile(r"[A-Z]+ value in \w+\.\w+")  # what SQLite says of one value: checksums see to that
+NO_ROOM = (10, 13, 14)  # SQLite's codes of a disk that fails, is full, or has no room for one more file
+BAD = (sqlite3.DatabaseError, ValueError, TypeError, OverflowError)  # what damaged bytes can raise; no InputError
 
 
 def checksum(values: Iterable[Any]) -> str:
     """Of the values of a row as they are stored."""
-    return hashlib.blake2b(json.dumps(list(values)).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(json.dumps(list(values), default=repr).encode(), digest_size=16).hexdigest()
+
+
+def _connected(path: Path, write: bool) -> sqlite3.Connection:
+    """A connection that runs nothing of what is in the file; without `write` not a byte of it changes."""
+    if write:
+        connection = sqlite3.connect(path, isolation_level="IMMEDIATE", timeout=30)
+    else:
+        waiting = path.with_name(f"{path.name}-wal")
+        alone = not (waiting.exists() and waiting.stat().st_size)
+        how = "?mode=ro&immutable=1" if alone else "?mode=ro"
+        connection = sqlite3.connect(path.absolute().as_uri() + how, uri=True, timeout=30)
+    connection.text_factory = lambda content: content.decode("utf-8", "surrogateescape")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
 
 
 class Store:
     """Reads and writes the results of one folder; one writer at a time (see `opened`)."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
-        new = not self.path.exists()
-        if new:
+    def __init__(self, folder: Path, write: bool = True) -> None:
+        self.path, self.write = folder / FILE, write
+        for path in _files(folder):
+            check_place(path)
+        if write:
             folder.mkdir(parents=True, exist_ok=True)
-        self.connection = sqlite3.connect(self.path, isolation_level="IMMEDIATE", timeout=30)
+        elif not self.path.exists():
+            raise InputError(f"there is no study in {folder}")
+        with self._explained():
+            self.connection = _connected(self.path, write)
         try:
-            if not new:
-                self._check()
-            self.connection.execute("PRAGMA journal_mode = WAL")
-            self.connection.execute("PRAGMA synchronous = FULL")  # a unit that is reported as done is on the disk
-            if new:
-                self._create()
-        except sqlite3.DatabaseError as error:
-            self.connection.close()
-            raise self._unreadable(str(error)) from error
-        except InputError:
+            with self._explained():
+                new = write and self._is_empty()
+                if not new:
+                    self._check()
+                if write:
+                    self.connection.execute("PRAGMA journal_mode = WAL")
+                    self.connection.execute("PRAGMA synchronous = FULL")  # a unit that was told to be done is on disk
+                if new:
+                    with self._transaction():
+                        self._create()
+        except BaseException:
             self.connection.close()
             raise
 
-    def _create(self) -> None:
-        fields = ", ".join(f"{name} {TYPES.get(name, 'TEXT')}" for name in COLUMNS)
+    def _is_empty(self) -> bool:
+        """Whether there is nothing yet, as when the disk was full at the first attempt."""
+        if self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return False
+        return bool(self.connection.execute("PRAGMA page_count").fetchone()[0] <= 1)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing, tables too, which do not begin a transaction of themselves."""
         with self.connection:
-            self.connection.execute("BEGIN IMMEDIATE")  # creating a table does not begin a transaction
-            self.connection.execute(f"CREATE TABLE units ({fields}, checksum TEXT, PRIMARY KEY (key)) WITHOUT ROWID")
-            self.connection.execute(
-                "CREATE TABLE data (name TEXT PRIMARY KEY, rows INTEGER, features INTEGER, classes TEXT, "
-                "positive INTEGER, truth TEXT, names TEXT, checksum TEXT)"
-            )
-            self.connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
-            marks = (("schema", str(SCHEMA)), ("package", json.dumps(version("marginsieve"))))
-            self.connection.executemany("INSERT INTO meta VALUES (?, ?)", marks)
+            self.connection.execute("BEGIN IMMEDIATE")
+            yield
+
+    def _create(self) -> None:
+        for text in CREATE.values():
+            self.connection.execute(text)
+        marks = {"schema": str(SCHEMA), "package": json.dumps(version("marginsieve"))}
+        self._put_meta(marks, {})
 
     def _check(self) -> None:
-        tables = {row[0] for row in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not {"units", "data", "meta"} <= tables:
+        entries = list(self.connection.execute("SELECT type, name, sql FROM sqlite_master"))
+        others = [entry for entry in entries if entry[0] != "table" and not str(entry[1]).startswith("sqlite_auto")]
+        others += [entry for entry in entries if entry[0] == "table" and entry[1] not in CREATE]
+        if others:
+            names = listing([f"{kind} {name}" for kind, name, _ in others])
+            raise InputError(f"{self.path} holds what marginsieve did not make ({names}): use another folder")
+        if "meta" not in {name for _, name, _ in entries}:
             raise self._unreadable("it has not the tables of a study")
-        stored = self.connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
-        number = int(stored[0]) if stored else 0
+        self._check_schema()
+        if {name: sql for kind, name, sql in entries if kind == "table"} != CREATE:
+            raise self._unreadable("it has not the tables of a study")
+        state = [str(line) for (line,) in self.connection.execute("PRAGMA quick_check(100)")]
+        if wrong := [line for line in state if line != "ok" and not OF_A_CELL.fullmatch(line)]:
+            raise self._unreadable(wrong[0])
+
+    def _check_schema(self) -> None:
+        values, known = self._meta_values()
+        if known.get("schema") == checksum(("schema", str(SCHEMA))):
+            return  # of our schema, whatever has become of the entry since
+        stored = str(values.get("schema", ""))
+        if not re.fullmatch(r"[0-9]{1,6}", stored):
+            raise self._unreadable("it does not say what schema it has")
+        number = int(stored)
         if number != SCHEMA:
             age = "a newer" if number > SCHEMA else "an older"
             raise InputError(
                 f"{self.path} was written by {age} marginsieve (schema {number}, this one writes {SCHEMA}): "
                 "use that version, or another folder; nothing was changed"
             )
-        if (state := self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-            raise self._unreadable(str(state))
 
-    def _unreadable(self, why: str) -> InputError:
-        saved = rescue(self.path)
-        kept = f"; {many(saved, 'unit')} of it can be read and are saved in {RESCUED} beside it" if saved else ""
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What SQLite or damaged bytes raise, as a sentence: of the disk, or of what is wrong with the file."""
+        try:
+            yield
+        except InputError:
+            raise
+        except BAD as error:
+            if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in NO_ROOM:
+                text = f"{self.path} could not be written ({error}); what was finished before is safe"
+                raise OSError(text) from error
+            raise self._unreadable(str(error)) from error
+
+    def _unreadable(self, text: str) -> InputError:
+        why = " ".join(text.split())
+        if not self.write:
+            return InputError(f"{self.path} cannot be read as a study ({why}); nothing was changed")
+        saved, name = rescue(self.path)
+        kept = f"; {many(saved, 'unit')} of it can be read and are saved in {name} beside it" if saved else ""
         return InputError(
             f"{self.path} cannot be read as a study ({why}){kept}; nothing was changed: move it away"
-            + (f" and rename {RESCUED} to {FILE} to go on with these, or use --fresh" if saved else " or use --fresh")
+            + (f" and rename {name} to {FILE} to go on with these, or use --fresh" if saved else " or use --fresh")
         )
 
     def add(self, rows: Iterable[dict[str, Any]]) -> None:
@@ -117,21 +191,45 @@ class Store:
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
             return
-        marks = ", ".join("?" * (len(rows[0]) + 1))
-        try:
-            with self.connection:
-                values = [(*row, checksum(row)) for row in rows]
-                self.connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)
-        except sqlite3.OperationalError as error:
-            raise OSError(f"{self.path} could not be written ({error}); what was finished before is safe") from error
+        with self._explained(), self.connection:
+            self._put(table, rows)
+
+    def _put(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            marks = ", ".join("?" * (len(rows[0]) + 1))
+            values = [(*row, checksum(row)) for row in rows]
+            self.connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)
 
     def set_meta(self, key: str, value: Any) -> None:
-        with self.connection:
-            self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+        with self._explained(), self.connection:
+            self._put_meta({key: json.dumps(value)}, self._meta_values()[1])
+
+    def _put_meta(self, values: Mapping[str, str], known: Mapping[str, Any]) -> None:
+        sums = {**known, **{key: checksum((key, value)) for key, value in values.items()}}
+        rows = [*values.items(), (CHECKSUMS, json.dumps(sums))]
+        self.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+    def _meta_values(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The entries of `meta`, and the checksums that they should have (none in stores of before)."""
+        values = {str(key): value for key, value in self.connection.execute("SELECT key, value FROM meta")}
+        sums = values.pop(CHECKSUMS, "{}")
+        try:
+            known = json.loads(sums)
+        except (ValueError, TypeError, RecursionError):
+            known = None
+        return values, known if isinstance(known, dict) else dict.fromkeys((*values, CHECKSUMS))
+
+    def _damaged_meta(self) -> list[str]:
+        values, known = self._meta_values()
+        return [key for key in known if key not in values or known[key] != checksum((key, values[key]))]
 
     def meta(self, key: str) -> Any:
-        stored = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if stored is None else json.loads(stored[0])
+        """An entry; None where there is none. A damaged one is an error."""
+        with self._explained():
+            if key in self._damaged_meta():
+                raise InputError(f"{self.path} is damaged (entry {key}): the same command as before makes it again")
+            stored = self._meta_values()[0].get(key)
+            return None if stored is None else json.loads(stored)
 
     def done(self) -> set[str]:
         """Keys of the units that ended well; failed and damaged ones are tried again."""
@@ -146,20 +244,46 @@ class Store:
         return {row["name"]: row for row in self._rows(TABLE_COLUMNS, "data")}
 
     def damaged(self) -> list[str]:
-        """Units and data sets whose checksum is wrong, in words."""
+        """Units, data sets and entries whose checksum is wrong, and what SQLite finds wrong, in words."""
         units = self._raw(("data", "method", "split", *COLUMNS), "units")
         tables = self._raw(("name", *TABLE_COLUMNS), "data")
-        return [
-            *(f"unit {d} / {m} / {split}" for (d, m, split, *row), mark in units if mark != checksum(row)),
-            *(f"data set {name}" for (name, *row), mark in tables if mark != checksum(row)),
-        ]
+        with self._explained():
+            found = [
+                *(f"unit {d} / {m} / {split}" for (d, m, split, *row), mark in units if mark != checksum(row)),
+                *(f"data set {name}" for (name, *row), mark in tables if mark != checksum(row)),
+                *(f"entry {key}" for key in self._damaged_meta()),
+            ]
+            state = [str(line) for (line,) in self.connection.execute("PRAGMA integrity_check(100)")]
+        return found + [line for line in state if line != "ok" and not (found and OF_A_CELL.fullmatch(line))]
+
+    def mend(self) -> None:
+        """Write the tables anew from what is not damaged."""
+        with self._explained():
+            units = [tuple(row) for row, mark in self._raw(COLUMNS, "units") if mark == checksum(row)]
+            tables = [tuple(row) for row, mark in self._raw(TABLE_COLUMNS, "data") if mark == checksum(row)]
+            wrong = {*self._damaged_meta(), "schema", "package"}
+            entries = {
+                key: value
+                for key, value in self._meta_values()[0].items()
+                if key not in wrong and f"{key}{value}".isascii()  # as JSON is, and damaged texts often are not
+            }
+            with self._transaction():
+                for table in CREATE:
+                    self.connection.execute(f"DROP TABLE {table}")
+                self._create()
+                self._put("units", units)
+                self._put("data", tables)
+                self._put_meta(entries, self._meta_values()[1])
+
+    def count(self) -> int:
+        """Rows of units, damaged ones too."""
+        with self._explained():
+            return int(self.connection.execute("SELECT count(*) FROM units").fetchone()[0])
 
     def _raw(self, columns: tuple[str, ...], source: str) -> Iterator[tuple[list[Any], Any]]:
-        try:
+        with self._explained():
             for *row, mark in self.connection.execute(f"SELECT {', '.join(columns)}, checksum FROM {source}"):
                 yield row, mark
-        except sqlite3.DatabaseError as error:
-            raise self._unreadable(str(error)) from error
 
     def _rows(self, columns: tuple[str, ...], source: str) -> Iterator[dict[str, Any]]:
         for row, mark in self._raw(columns, source):
@@ -178,52 +302,95 @@ def _stored(row: Mapping[str, Any], columns: Iterable[str]) -> tuple[Any, ...]:
     return tuple(json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in columns)
 
 
-def rescue(path: Path) -> int:
-    """Save the units of a damaged store that can be read and are right, in a store beside it; returns how many."""
+def rescue(path: Path) -> tuple[int, str]:
+    """Save the units of a damaged store that can be read and are right, in a store beside it; how many, and where."""
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as damaged:
-            rows: dict[str, list[tuple[Any, ...]]] = {}
-            for table, columns in (("units", COLUMNS), ("data", TABLE_COLUMNS)):
-                rows[table] = []
-                with suppress(sqlite3.DatabaseError):
-                    for *row, mark in damaged.execute(f"SELECT {', '.join(columns)}, checksum FROM {table}"):
-                        if mark == checksum(row):
-                            rows[table].append(tuple(row))
-        if not rows["units"]:
-            return 0
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            store = Store(Path(folder))
-            for table, values in rows.items():
-                store._insert(table, values)
-            store.connection.execute("PRAGMA journal_mode = DELETE")
-            store.close()
-            os.replace(Path(folder) / FILE, path.with_name(RESCUED))
-        return len(rows["units"])
-    except (sqlite3.Error, OSError):
-        return 0
+        with scratch_folder() as folder:
+            found = _readable(path)
+            if not found["units"]:
+                found = _readable(_with_first_page(path, folder))
+                (folder / FILE).unlink()
+            if not found["units"]:
+                return 0, ""
+            with closing(Store(folder)) as store:
+                for table, rows in found.items():
+                    store._insert(table, list(rows.values()))
+                store.connection.execute("PRAGMA journal_mode = DELETE")
+            content = (folder / FILE).read_bytes()
+        return len(found["units"]), _saved(path.parent, content)
+    except (*BAD, OSError):
+        return 0, ""
+
+
+def _with_first_page(path: Path, folder: Path) -> Path:
+    """A copy in which the first page, which says where the tables are, is that of a store as we make it."""
+    Store(folder).close()
+    new, content = (folder / FILE).read_bytes(), path.read_bytes()
+    size = int.from_bytes(new[16:18], "big")
+    header = new[:28] + (len(content) // size).to_bytes(4, "big") + bytes(8) + new[40:size]  # no free pages
+    (folder / FILE).write_bytes(header + content[size:])
+    return folder / FILE
+
+
+def _readable(path: Path) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """Rows of a damaged store whose checksum is right, by table and key; read from both ends."""
+    found: dict[str, dict[str, tuple[Any, ...]]] = {"units": {}, "data": {}}
+    with suppress(*BAD), closing(_connected(path, write=False)) as damaged:
+        for table, columns in (("units", COLUMNS), ("data", TABLE_COLUMNS)):
+            for end in ("", f" ORDER BY {columns[0]} DESC"):
+                with suppress(*BAD):
+                    for *row, mark in damaged.execute(f"SELECT * FROM {table}{end}"):
+                        if len(row) == len(columns) and mark == checksum(row):
+                            found[table][row[0]] = tuple(row)
+    return found
+
+
+def _saved(folder: Path, content: bytes) -> str:
+    """Write a rescued store under a name that is free; the same one is not saved twice."""
+    stem, ending = RESCUED.split(".")
+    for name in (RESCUED, *(f"{stem}-{number}.{ending}" for number in range(2, 100))):
+        place = folder / name
+        if not os.path.lexists(place):
+            write_atomic(place, content)
+            return name
+        if (
+            place.is_file()
+            and not place.is_symlink()
+            and place.stat().st_size == len(content)
+            and place.read_bytes() == content
+        ):
+            return name
+    raise OSError("there are too many rescued stores")
 
 
 @contextmanager
 def opened(folder: Path, kind: str) -> Iterator[Store]:
-    """The store of a folder on which no other run is at work; the folder is made ours."""
-    claim(folder, kind, [path.name for path in _files(folder)])
+    """The store of a folder on which no other run is at work; the folder is made ours, damage is told and mended."""
+    claim(folder, kind, (), [path.name for path in _files(folder)])
     with locked(folder), closing(Store(folder)) as store:
+        if damaged := store.damaged():
+            text = f"{store.path} is damaged: what is wrong is made again ({listing(damaged)})"
+            warnings.warn(text, UserWarning, stacklevel=4)
+            store.mend()
         yield store
 
 
-def begin(folder: Path, resume: bool, fresh: bool) -> list[Path]:
+def begin(folder: Path, kind: str, resume: bool, fresh: bool) -> list[Path]:
     """What a run does first: `fresh` deletes the store and returns what it deleted, `resume` needs one to be there."""
     if resume and fresh:
         raise InputError("resume and fresh were both asked for: choose one")
-    ours = read_mark(folder) is not None
+    ours = check_kind(folder, kind) is not None
     existing = [path for path in _files(folder) if path.is_file()] if ours else []
     if resume and not existing:
         raise InputError(f"there is nothing to resume in {folder}")
     if not fresh or not existing:
         return []
+    for path in existing:
+        check_place(path)
     with locked(folder):
         for path in existing:
             path.unlink()
+        sync_folder(folder)
     return existing
 
 
@@ -232,15 +399,20 @@ def _files(folder: Path) -> list[Path]:
     return [folder / f"{FILE}{ending}" for ending in ("", "-journal", "-shm", "-wal")]
 
 
-def forget_empty(folder: Path, is_new: bool) -> None:
-    """Take away what a run that failed at once leaves: a store without a unit, lock and mark, a folder it made."""
+def forget_empty(folder: Path, is_new: bool, marked: bool) -> None:
+    """Take away what a study that failed at once leaves: a store without a unit, lock and mark, a folder it made.
+
+    `is_new`: the run made the folder; `marked`: the folder had no mark before it. What others marked stays.
+    """
     try:
-        mark = read_mark(folder)
-        if mark is not None and not mark.get("files"):
-            used = False
+        mark = read_mark(folder) if marked else None
+        if mark is not None and mark["marginsieve"] == "study" and not mark.get("files"):
+            for path in [*_files(folder), folder / LOCK]:
+                check_place(path)
+            used = 0
             if (folder / FILE).is_file():
-                with locked(folder), closing(Store(folder)) as store:
-                    used = next(store.units(), None) is not None
+                with locked(folder), closing(Store(folder, write=False)) as store:
+                    used = store.count()
             for path in [] if used else [*_files(folder), folder / LOCK, folder / MARK]:
                 path.unlink(missing_ok=True)
         if is_new and folder.is_dir() and not any(folder.iterdir()):
