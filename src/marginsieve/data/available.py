@@ -55,15 +55,15 @@ def of_container() -> float:
 def _groups() -> Iterator[tuple[Path, str, str]]:
     """The folders of the groups that this process is in, up to the top, and the names of their limit and use."""
     second, first = ("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")
-    found = [(GROUPS, "/", second), (GROUPS / "memory", "/", first)]
+    groups = [(GROUPS, "/", second), (GROUPS / "memory", "/", first)]
     with suppress(OSError, ValueError):
         for line in MEMBERSHIP.read_text().splitlines():
             _, controllers, inside = line.split(":", 2)
             if controllers == "":
-                found.append((GROUPS, inside, second))
+                groups.append((GROUPS, inside, second))
             elif "memory" in controllers.split(","):
-                found.append((GROUPS / "memory", inside, first))
-    for top, inside, names in found:
+                groups.append((GROUPS / "memory", inside, first))
+    for top, inside, names in groups:
         parts = [part for part in inside.split("/") if part not in ("", "..")]
         for count in range(len(parts) + 1):
             yield (top.joinpath(*parts[:count]), *names)

@@ -36,9 +36,9 @@ def claim(folder: Path, kind: str, names: Sequence[str], kept: Sequence[str] = (
             raise InputError(f"{shown(folder)} is a file; name a folder")
         mark = check_kind(folder, kind)
         published = () if mark is None else _digests(mark)
-        wanted = (*names, *kept, MARK, LOCK) if mark is None else names
+        places = (*names, *kept, MARK, LOCK) if mark is None else names
         if taken := [
-            name for name in dict.fromkeys(wanted) if name not in published and os.path.lexists(folder / name)
+            name for name in dict.fromkeys(places) if name not in published and os.path.lexists(folder / name)
         ]:
             raise InputError(
                 f"the folder {shown(folder)} holds {listing(taken)}, which marginsieve did not write: name a new "

@@ -248,13 +248,13 @@ class Store:
         units = self._raw(("data", "method", "split", *COLUMNS), "units")
         tables = self._raw(("name", *TABLE_COLUMNS), "data")
         with self._explained():
-            found = [
+            damaged = [
                 *(f"unit {d} / {m} / {split}" for (d, m, split, *row), mark in units if mark != checksum(row)),
                 *(f"data set {name}" for (name, *row), mark in tables if mark != checksum(row)),
                 *(f"entry {key}" for key in self._damaged_meta()),
             ]
             state = [str(line) for (line,) in self.connection.execute("PRAGMA integrity_check(100)")]
-        return found + [line for line in state if line != "ok" and not (found and OF_A_CELL.fullmatch(line))]
+        return damaged + [line for line in state if line != "ok" and not (damaged and OF_A_CELL.fullmatch(line))]
 
     def mend(self) -> None:
         """Write the tables anew from what is not damaged."""
@@ -306,18 +306,18 @@ def rescue(path: Path) -> tuple[int, str]:
     """Save the units of a damaged store that can be read and are right, in a store beside it; how many, and where."""
     try:
         with scratch_folder() as folder:
-            found = _readable(path)
-            if not found["units"]:
-                found = _readable(_with_first_page(path, folder))
+            readable = _readable(path)
+            if not readable["units"]:
+                readable = _readable(_with_first_page(path, folder))
                 (folder / FILE).unlink()
-            if not found["units"]:
+            if not readable["units"]:
                 return 0, ""
             with closing(Store(folder)) as store:
-                for table, rows in found.items():
+                for table, rows in readable.items():
                     store._insert(table, list(rows.values()))
                 store.connection.execute("PRAGMA journal_mode = DELETE")
             content = (folder / FILE).read_bytes()
-        return len(found["units"]), _saved(path.parent, content)
+        return len(readable["units"]), _saved(path.parent, content)
     except (*BAD, OSError):
         return 0, ""
 
@@ -334,15 +334,15 @@ def _with_first_page(path: Path, folder: Path) -> Path:
 
 def _readable(path: Path) -> dict[str, dict[str, tuple[Any, ...]]]:
     """Rows of a damaged store whose checksum is right, by table and key; read from both ends."""
-    found: dict[str, dict[str, tuple[Any, ...]]] = {"units": {}, "data": {}}
+    readable: dict[str, dict[str, tuple[Any, ...]]] = {"units": {}, "data": {}}
     with suppress(*BAD), closing(_connected(path, write=False)) as damaged:
         for table, columns in (("units", COLUMNS), ("data", TABLE_COLUMNS)):
             for end in ("", f" ORDER BY {columns[0]} DESC"):
                 with suppress(*BAD):
                     for *row, mark in damaged.execute(f"SELECT * FROM {table}{end}"):
                         if len(row) == len(columns) and mark == checksum(row):
-                            found[table][row[0]] = tuple(row)
-    return found
+                            readable[table][row[0]] = tuple(row)
+    return readable
 
 
 def _saved(folder: Path, content: bytes) -> str:
