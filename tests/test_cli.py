@@ -82,7 +82,7 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     )
     assert code == 0
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["schema"] == 3
+    assert result["schema"] == 4
     assert result["method"] == "svm_rfe"
     assert result["table"]["classes"] == {"case": 20, "control": 40}
     assert result["table"]["positive"] == "case"
@@ -92,7 +92,8 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
         assert 0 <= score["low"] <= score["value"] <= score["high"] <= 1
     features = pd.read_csv(tmp_path / "features.csv")
     assert list(features.columns) == [
-        *("name", "rank", "score", "selected", "frequency", "coefficient", "like", "kind")
+        *("name", "rank", "score", "part", "selected", "frequency", "coefficient", "like", "kind"),
+        *("effect", "effect_low", "effect_high", "effect_is", "direction"),
     ]
     assert features["rank"].tolist() == list(range(1, 41))
     assert features["selected"].sum() == result["n_features"] == len(result["features"])
@@ -156,7 +157,7 @@ def test_same_seed_same_result_for_every_number_of_jobs(folder, run, tmp_path):
 @pytest.mark.parametrize("moment", [1, 4, 7, 11])
 def test_an_interrupted_study_goes_on_where_it_was(moment, folder, run, tmp_path, monkeypatch):
     words = ("select", folder / "t.csv", "--target", "outcome", "--method", "fisher,svm-rfe", "--folds", 2)
-    words = (*words, "--repeats", 2, "--features", 5, "--no-suspects", "--out")
+    words = (*words, "--repeats", 2, "--features", 5, "--no-suspects", "--no-references", "--permutations", 24, "--out")
     whole, cut, genuine, runs = tmp_path / "whole", tmp_path / "cut", selection.run_prepared, []
 
     def counted(*arguments, **prepared):
@@ -187,7 +188,7 @@ def settled(folder):
     """A result without what differs from run to run."""
     result = json.loads((folder / "result.json").read_text())
     del result["seconds"], result["how"]["command"]
-    for method in result["methods"]:
+    for method in (*result["methods"], *result["reference_rows"]):
         del method["seconds"]
     return result
 
