@@ -205,7 +205,7 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
     for one in kept:
         value, variance, _ = one[place, k, :3]
         rooms = [metrics._rooms(dict(zip(SCORED, one[each, :, 0], strict=True)), truth, 1)[name] for each in (0, 1)]
-        room = max(rooms) if place == 2 else rooms[place]
+        room = rooms[place] if place < 2 else max(rooms) * metrics.apart(variance, one[0, k, 1], one[1, k, 1])
         factors = (metrics.DIFFERENCES if place == 2 else metrics.LEVELS)[name]
         errors = metrics.standard_errors(variance, room, counts, factors, name != "brier")
         if place == 2:

@@ -226,7 +226,8 @@ def score_difference(
         for a, b in zip(first, second, strict=True)
     ]
     one, other = (_rooms(_means(each), truth, positive) for each in (first, second))
-    rooms = {name: max(one[name], other[name]) for name in known[0]}
+    spreads = [_total_variance(each, truth, groups) for each in (known, first, second)]
+    rooms = {name: max(one[name], other[name]) * apart(*(spread[name] for spread in spreads)) for name in known[0]}
     return _scores(known, truth, groups, level, DIFFERENCES, rooms)
 
 
@@ -235,6 +236,22 @@ def point_metrics(truth: IntArray, one: Pass, positive: int, classes: int = 2) -
     if len(np.unique(truth)) < classes:
         return {}
     return {name: value for name, (value, _) in _linearised(truth, one, positive).items()}
+
+
+def apart(difference: float, first: float, second: float) -> float:
+    """How far two methods differ in their predictions, from variances: 0 where they are alike, at most 1.
+
+    Two methods that predict alike have the same training rows in common, which then do not widen their difference.
+    """
+    return float(min(1.0, np.sqrt(2.0 * difference / max(first + second, 1e-300))))
+
+
+def _total_variance(
+    passes: Sequence[Mapping[str, tuple[float, Array]]], truth: IntArray, groups: IntArray | None
+) -> dict[str, float]:
+    return {
+        name: float(np.mean([_variance(known[name][1], truth, groups).sum() for known in passes])) for name in passes[0]
+    }
 
 
 def _means(passes: Sequence[Mapping[str, tuple[float, Array]]]) -> dict[str, float]:
