@@ -107,10 +107,11 @@ def test_the_size_is_that_of_the_best_smoothed_score_less_a_price():
     sizes = np.array([2.0**k for k in range(12)])  # neighbours are a factor of two apart: nothing is smoothed
     flat, peak = np.full(12, 0.8), np.where(sizes == 1024, 0.9, 0.8)
     assert held_out.choose_size(sizes, peak, 2048, "best") == 1024
-    assert held_out.choose_size(sizes, flat, 2048, "auto") == 64  # next to the root of the columns, 45
+    assert held_out.choose_size(sizes, flat, 2048, "auto") == 32  # 32 and 64 are as far from the root of the columns
+    assert held_out.choose_size(sizes, flat, 300, "auto") == 16  # next to 17
     assert held_out.choose_size(sizes, flat, 10**6, "auto") == 64  # next to 50
     assert held_out.choose_size(sizes, peak, 2048, "auto") == 1024  # a gain of .1 against a price of .04
-    assert held_out.choose_size(sizes, np.where(sizes == 1024, 0.83, 0.8), 2048, "auto") == 64
+    assert held_out.choose_size(sizes, np.where(sizes == 1024, 0.83, 0.8), 2048, "auto") == 32
     dense = np.arange(1.0, 101.0)
     spike = np.where(dense == 90, 0.9, 0.8) + np.where(np.abs(dense - 20) < 6, 0.05, 0.0)
     assert 15 <= held_out.choose_size(dense, spike, 100, "best") <= 25  # one size that stands out alone is noise

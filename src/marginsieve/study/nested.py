@@ -337,6 +337,19 @@ def nested_cv(
     weight = None if sample_weight is None else target.weight
     splits = nested_splits(target, cv, n_repeats, random_state)
     table = PlainTable("table", X, y, weight, target, code)
+    return nested_of(table, estimator, splits, random_state, n_jobs, progress)
+
+
+def nested_of(
+    table: PlainTable,
+    estimator: Any,
+    splits: Sequence[Split],
+    random_state: int,
+    n_jobs: int | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Nested:
+    """An estimator on the splits of a table whose target is read already."""
+    cv, n_repeats = len([split for split in splits if split.repeat == 0]), max(split.repeat for split in splits) + 1
     method, protocol = Method(type(estimator).__name__, ""), Protocol("nested", "folds", folds=cv, repeats=n_repeats)
     tasks = []
     for split in splits:
@@ -348,7 +361,7 @@ def nested_cv(
             done.append(Fold.of_row(row))
             if progress is not None:
                 progress(len(done), len(splits))
-    return collected(target, code, done, int(X.shape[1]), random_state)
+    return collected(table.target, table.positive, done, int(table.X.shape[1]), random_state)
 
 
 def _fit_and_predict(unit: Unit, table: PlainTable, estimator: Any) -> dict[str, Any]:

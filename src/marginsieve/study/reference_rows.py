@@ -19,8 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from ..contracts import Array, BoolArray, IntArray
 from ..data.table import filled_with_means, one_hot
 from .metrics import Scores, score_difference
-from .nested import Nested, nested_cv
-from .units import UnitTable
+from .nested import Nested, nested_of, nested_splits
+from .units import PlainTable, UnitTable
 
 COSTS = (0.03, 0.1, 0.3, 1.0)  # C of the logistic regression, chosen by inner folds
 TREES = 200
@@ -96,21 +96,12 @@ def reference_rows(
     """l1 logistic regression and a random forest, scored on the first repeat."""
     encoded = table.encoded
     Z = encoded.table.Z.toarray() if encoded.table.is_sparse else np.asarray(encoded.table.Z)
-    labels, positive = encoded.target.classes[table.y], encoded.target.classes[table.positive]
+    plain = PlainTable(table.name, Z, encoded.target.classes[table.y], None, encoded.target, table.positive)
+    splits = nested_splits(encoded.target, cv, 1, random_state)
     out = []
     for title, estimator in _estimators(len(table.classes)).items():
         since = time.perf_counter()
-        nested = nested_cv(
-            OnCodes(estimator, encoded.schema.kind),
-            Z,
-            labels,
-            groups=table.groups,
-            positive=positive,
-            cv=cv,
-            n_repeats=1,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        nested = nested_of(plain, OnCodes(estimator, encoded.schema.kind), splits, random_state, n_jobs)
         gap = score_difference(nested.truth, nested.passes, baseline.passes[:1], nested.positive, nested.groups)
         out.append(ReferenceRow(title, nested, nested.scores(), gap, time.perf_counter() - since))
     return tuple(out)
