@@ -21,6 +21,7 @@ from marginsieve.contracts import NUMBERS, Path, Solution, Step
 from marginsieve.criteria import FILTERS
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
+from marginsieve.fitting.held_out import choose_size, size_grid
 from marginsieve.kernels import KERNELS
 from marginsieve.machines import CSVC, MACHINES
 from marginsieve.searches import SEARCHES, Backward, Harmony
@@ -433,9 +434,10 @@ def test_inner_folds_score_the_sizes_of_a_search(cohort):
     chosen = {**FIXED, "n_features_to_select": "best", "cv": 3}
     made = SVMSelector(criterion=None, search=RandomOrder(), **chosen).fit(cohort.X, cohort.y)
     assert [step.size for step in made.path_.steps] == list(range(12, 0, -1))
-    assert all(np.isfinite(step.score) for step in made.path_.steps)
-    best = max(step.score for step in made.path_.steps)
-    assert best == next(step.score for step in made.path_.steps if step.size == made.n_features_)
+    scored = [step for step in made.path_.steps if np.isfinite(step.score)]
+    assert [step.size for step in scored] == list(size_grid(12, 1)[::-1])
+    sizes, curve = [step.size for step in scored], np.array([step.score for step in scored])
+    assert made.n_features_ == choose_size(sizes, curve, 12, "best")
 
 
 def test_what_a_search_does_not_take_is_refused(cohort):
@@ -597,7 +599,7 @@ def test_an_entry_in_a_dictionary_is_fitted_studied_and_saved(axis, cohort, regi
     dictionary, make, parts = ENTRIES[axis]
     saved = recipes.fisher(**FIXED).fit(cohort.X, cohort.y)
     marginsieve.save(saved, tmp_path / "before.marginsieve")
-    with pytest.raises(InputError, match=r"'third.party'; "):
+    with pytest.raises(InputError, match=r"'third.party'"):
         SVMSelector(**FIXED, **parts).fit(cohort.X, cohort.y)
     monkeypatch.setitem(dictionary, "third_party", make)
     fitted = SVMSelector(**FIXED, **parts).fit(cohort.X, cohort.y)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from ..contracts import Array, Gram, Matrix, ProblemView, Solution, View, as_gram
 from ..errors import InputError, cost_number, positive_number
@@ -60,7 +60,7 @@ class CSVC(BaseEstimator):
 
     def refined(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
-        tight = CSVC(self.C, FINER * self.tol, self.max_iter).solve(view, y, cost, solution)
+        tight: Solution = clone(self).set_params(tol=FINER * self.tol).solve(view, y, cost, solution)
         return replace(tight, converged=tight.residual <= self.tol)
 
     def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
