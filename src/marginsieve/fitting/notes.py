@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..contracts import Array, Interpolates, Path, PricesFeatures, TableView, is_sparse
+from ..contracts import Array, Interpolates, Path, PricesFeatures, StopInfo, TableView, is_sparse
 from ..data.table import Schema
 from ..errors import InputError, listing
 from ..outcomes import rarest
@@ -74,6 +74,11 @@ def model_notes(settings: Settings, fitted: FittedModel, part: Part) -> list[str
     return [*_one_class(settings, fitted, part), *_over_budget(fitted), *_no_score(fitted)]
 
 
+def expects_empty(settings: Settings, stop: StopInfo) -> bool:
+    """Whether an empty model is no surprise: with a cost for each class, one of them may be all that counts."""
+    return stop.costs_may_empty and isinstance(settings.class_weight, Mapping)
+
+
 def _one_class(settings: Settings, fitted: FittedModel, part: Part) -> list[str]:
     """A machine that calls every training row the same has learned nothing to cut."""
     plan, stop = fitted.plan, fitted.path.stop
@@ -81,6 +86,8 @@ def _one_class(settings: Settings, fitted: FittedModel, part: Part) -> list[str]
     emptied = stop is not None and stop.emptied  # which has a note of its own
     value = fitted.model.decision(part.table.Z)
     if not np.ptp(value, axis=0).any():
+        if emptied and stop and settings.n_features_to_select is None and not expects_empty(settings, stop):
+            return []
         return ["the decision value is the same for every training row: the model tells nothing apart"]
     if not plan.outcome.binary or costs or emptied or not hasattr(fitted.model.machine, "C"):
         return []

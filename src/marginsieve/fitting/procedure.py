@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -199,9 +199,7 @@ def _decided(
     path, classes = searched.path, encoded.target.classes.tolist()
     stop, part = path.stop, rows.part
     if stop is not None and stop.emptied and settings.n_features_to_select is None:
-        # with a cost for each class, one of them may be all that counts
-        expected = stop.costs_may_empty and isinstance(settings.class_weight, Mapping)
-        remarks += [] if expected else [str(stop)]
+        remarks += [] if notes.expects_empty(settings, stop) else [str(stop)]
     if plan.ensemble and not (stop is not None and stop.fixed):
         stop = None
     ready = searched.ready
