@@ -69,12 +69,12 @@ def test_fresh_deletes_nothing_of_another_kind(stored):
 
 def test_a_refused_study_takes_nothing_away_that_it_did_not_make(stored):
     before = content(stored)
-    forget_empty(stored, made=False, marked=True)
+    forget_empty(stored, is_new=False, marked=True)
     assert content(stored) == before
     claim(stored / "s", "study", [])
-    forget_empty(stored / "s", made=True, marked=False)
+    forget_empty(stored / "s", is_new=True, marked=False)
     assert check_kind(stored / "s", "study") is not None
-    forget_empty(stored / "s", made=True, marked=True)
+    forget_empty(stored / "s", is_new=True, marked=True)
     assert not (stored / "s").exists()
 
 
@@ -85,7 +85,7 @@ def test_a_study_whose_units_are_damaged_is_not_empty(tmp_path):
     with connection:
         connection.execute("INSERT INTO units (key, checksum) VALUES ('k', 'wrong')")
     connection.close()
-    forget_empty(tmp_path, made=False, marked=True)
+    forget_empty(tmp_path, is_new=False, marked=True)
     assert (tmp_path / FILE).exists()
     assert read_mark(tmp_path) is not None
 
@@ -186,7 +186,7 @@ def test_commands_replace_only_what_they_wrote(run, tmp_path):
     (tmp_path / "mine.csv").write_text("my work")
     (tmp_path / "mine.html").write_text("my page")
     os.symlink(tmp_path / "mine.csv", tmp_path / "link.csv")
-    for line in ("predict r/model.marginsieve t.csv", "suspects t.csv --target outcome --resamples 2"):
+    for line in ("predict r/model.marginsieve t.csv", "suspects t.csv --target outcome"):
         for name in ("mine.csv", "link.csv"):
             code, said = run(f"{line} --out {name}")
             assert code == 2

@@ -213,7 +213,11 @@ def positive_code(target: Target, positive: Any = None) -> int:
     if positive is None:
         counts = np.bincount(target.codes, weights=target.weight, minlength=len(target.classes))
         return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
-    where = np.flatnonzero(target.classes == positive)
+    labels: list[Any] = target.classes.tolist()
+    try:
+        where = np.flatnonzero(target.classes == positive)
+    except OverflowError:  # a number beyond those of numpy is none of the classes
+        where = np.empty(0, dtype=np.intp)
     if not len(where):
-        raise InputError(f"positive is {positive!r}; the classes are {listing(target.classes.tolist())}")
+        raise InputError(f"positive is {positive!r}; the classes are {listing(labels)}")
     return int(where[0])
