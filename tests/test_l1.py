@@ -198,7 +198,7 @@ def test_columns_may_be_permuted():
 def test_a_price_below_the_first_entry_leaves_the_gradient():
     X, y, _ = wide(11)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    with pytest.warns(UserWarning, match="puts every training row into class"):
+    with pytest.warns(UserWarning, match="the decision value is the same for every training row"):
         made = recipes.l1_cssvm(C=1e-6, **FIXED).fit(X, y)
     np.testing.assert_array_equal(np.argsort(-np.abs(Z.T @ (y - y.mean())), kind="stable"), made.path_.order)
     assert "0 of 60 features entered" in made.path_.stop_reason

@@ -121,7 +121,7 @@ def test_a_number_may_stand_for_several_rows_or_none():
         ([(np.arange(40) < 30, np.arange(40) >= 30)], "a mask has 40 rows and the table 60"),
         ([(np.arange(40.0), np.arange(40.0, 60.0))], "rows are numbered by whole numbers, not by float64"),
         ([(np.arange(40), 50)], "a side of a split must be a list of rows"),
-        ([], "cv has no splits"),
+        ([], "cv is a list without any fold"),
         ([np.arange(60)], "cv is .* it must be a whole number, a splitter or a list of splits"),
         ([(np.arange(0, 60, 2), np.arange(1, 60, 2))], "fold 0 of cv trains without class 1"),
         ([(np.arange(60), np.arange(0, 60, 2))], "no fold of cv tests class 1"),
