@@ -398,6 +398,7 @@ def test_a_category_that_one_class_never_has_proves_nothing(name, rng):
     assert score(X, y, FILTERS[name]())[2] == 0.0
 
 
+@pytest.mark.filterwarnings("ignore:the decision value is the same for every training row")
 def test_scores_of_nothing_but_zeros_are_told(rng):
     X, y = np.tile(rng.normal(size=(10, 1)), (2, 6)), np.repeat([0, 1], 10)
     with pytest.warns(UserWarning, match="every column has a SymmetricalUncertainty score of 0"):
