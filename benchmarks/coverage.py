@@ -2,6 +2,7 @@
 
     python -m benchmarks.coverage run cohorts.npz --cohorts 400 --jobs 16     # cohorts of every setting
     python -m benchmarks.coverage run default.npz --recipe stable_fisher --cohorts 200 --settings weak-60x500,...
+    python -m benchmarks.coverage run nested.npz --intervals nested --settings weak-60x500-30,...
     python -m benchmarks.coverage table cohorts.npz                           # coverage and widths, for coverage.md
     python -m benchmarks.coverage evidence --cohorts 1000 --jobs 16           # how often a signal is claimed
 
@@ -22,9 +23,12 @@ import numpy as np
 from scipy import special, stats
 
 from marginsieve import nested_cv, recipes
+from marginsieve.outcomes.encoding import read_target
 from marginsieve.outcomes.scores import average_precision, ranking_auc
 from marginsieve.solvers.threads import one_thread
 from marginsieve.study import metrics
+from marginsieve.study.nested import nested_errors, nested_of, nested_splits, pair_splits
+from marginsieve.study.units import PlainTable
 
 SCORED = ("balanced_accuracy", "auc", "pr_auc", "accuracy", "brier")
 GRID = (np.arange(2000) + 0.5) / 2000  # quantiles that stand for a class of new rows
@@ -135,9 +139,9 @@ def _weighted(value: np.ndarray, truth: np.ndarray, probability: Any, weight: np
     return out
 
 
-def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: int) -> np.ndarray:
+def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: int, intervals: str) -> np.ndarray:
     """(3, metrics, 3): of the method, of all features and of their difference the value, the variance of a pass and the
-    truth of the model on all rows."""
+    truth of the model on all rows; with nested intervals (2, metrics, 5), without the difference and with both ends."""
     warnings.simplefilter("ignore")
     rng = np.random.default_rng([seed, setting.rows, setting.columns, setting.positives, int(1000 * setting.shift)])
     X, y, shift = cohort(setting, rng)
@@ -145,35 +149,41 @@ def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: i
     X, y = X[order], y[order]
     options = {"class_weight": "balanced", "probability": True, "positive": 1, "random_state": 0, "similar": None}
     fits = []
+    target = read_target(X, y)
+    pairs = pair_splits(nested_splits(target, 5, repeats, 0), 0) if intervals == "nested" else []
     for count in (size if size is None else min(size, setting.columns // 2), 1.0):
         selector = recipes.get(recipe if count != 1.0 else "fisher")(n_features_to_select=count, **options)
         nested = nested_cv(selector, X, y, positive=1, cv=5, n_repeats=repeats, random_state=0)
-        fits.append((nested, truth_of(selector.fit(X, y), setting, shift)))
-    (ours, a), (theirs, b) = fits
+        scores = nested.scores()
+        if pairs:
+            twice = nested_of(PlainTable("table", X, y, None, target, 1), selector, pairs, 0, None).folds
+            scores = nested.scores(errors=nested_errors(nested, twice))
+        fits.append((nested, scores, truth_of(selector.fit(X, y), setting, shift)))
+    (ours, known_ours, a), (theirs, known_theirs, b) = fits
     gap = metrics.score_difference(ours.truth, ours.passes, theirs.passes, 1)
-    known = [(ours.scores(), a), (theirs.scores(), b), (gap, {name: a[name] - b[name] for name in a})]
+    known = [(known_ours, a), (known_theirs, b), (gap, {name: a[name] - b[name] for name in a})]
     counts = np.array([setting.rows - setting.positives, setting.positives], dtype=float)
-    return np.array(
-        [
-            [(scores.value[name], float(np.sum(scores.by_class[name] / counts)), truth[name]) for name in SCORED]
-            for scores, truth in known
-        ]
-    )
+    found = []
+    for scores, truth in known[: 2 if pairs else 3]:
+        rows = [(scores.value[name], float(np.sum(scores.by_class[name] / counts)), truth[name]) for name in SCORED]
+        ends = [(scores.low[name], scores.high[name]) if pairs else () for name in SCORED]
+        found.append([(*row, *end) for row, end in zip(rows, ends, strict=True)])
+    return np.array(found)
 
 
-def _one(task: tuple[Setting, int, str, int | None, int]) -> np.ndarray:
+def _one(task: tuple[Setting, int, str, int | None, int, str]) -> np.ndarray:
     with one_thread():  # a core for each cohort
         return study(*task)
 
 
-def run(file: str, cohorts: int, jobs: int, recipe: str, size: int | None, repeats: int, names: list[str]) -> None:
-    """Study cohorts of each setting and keep what `study` gives."""
+def run(file: str, cohorts: int, jobs: int, names: list[str], *how: Any) -> None:
+    """Study cohorts of each setting and keep what `study` gives; `how`: its recipe, size, repeats and intervals."""
     every = CHECKS if names == ["checks"] else SETTINGS
     chosen = [setting for setting in every if not names or names == ["checks"] or setting.name in names]
     kept = {}
     with ProcessPoolExecutor(jobs) as pool:
         for setting in chosen:
-            tasks = [(setting, seed, recipe, size, repeats) for seed in range(cohorts)]
+            tasks = [(setting, seed, *how) for seed in range(cohorts)]
             kept[setting.name] = np.array(list(pool.map(_one, tasks, chunksize=4)))
             print(setting.name, kept[setting.name].shape, flush=True)
             np.savez_compressed(file, **kept)
@@ -183,7 +193,8 @@ def table(file: str) -> None:
     """Coverage, misses below and above, and widths, by the formulas that the package has now."""
     kept = np.load(file)
     known = {setting.name: setting for setting in (*SETTINGS, *CHECKS)}
-    for place, what in enumerate(("the method", "all features", "the method less all features")):
+    places = min(kept[key].shape[1] for key in kept)
+    for place, what in enumerate(("the method", "all features", "the method less all features")[:places]):
         print(f"\n### {what}\n")
         print("| metric | family | cohorts | covered | truth below | truth above | width | lowest covered | widest |")
         print("|---|---|---|---|---|---|---|---|---|")
@@ -203,8 +214,8 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
     truth = np.repeat([0, 1], counts)
     ends, level = [], 0.95
     for one in kept:
-        value, variance, _ = one[place, k, :3]
-        rooms = [metrics._rooms(dict(zip(SCORED, one[each, :, 0], strict=True)), truth, 1)[name] for each in (0, 1)]
+        value, variance = one[place, k, :2]
+        rooms = [metrics.rooms_of(dict(zip(SCORED, one[each, :, 0], strict=True)), truth, 1)[name] for each in (0, 1)]
         room = rooms[place] if place < 2 else max(rooms) * metrics.apart(variance, one[0, k, 1], one[1, k, 1])
         factors = (metrics.DIFFERENCES if place == 2 else metrics.LEVELS)[name]
         errors = metrics.standard_errors(variance, room, counts, factors, name != "brier")
@@ -212,7 +223,9 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
             t = stats.t.ppf(0.5 + level / 2, min(counts) - 1)
             ends.append((value - t * errors[0], value + t * errors[1]))
         else:
-            ends.append(metrics._ends(name, value, errors, min(counts), level))
+            low, high = metrics.interval_ends(name, value, errors, min(counts), level)
+            nested = one[place, k, 3:] if len(one) == 2 else (low, high)
+            ends.append((min(low, nested[0]), max(high, nested[1])))
     low, high = np.array(ends).T
     true, value = kept[:, place, k, 2], kept[:, place, k, 0]
     rmse = float(np.sqrt(np.mean((value - true) ** 2)))
@@ -262,6 +275,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--settings", default="")
+    parser.add_argument("--intervals", choices=["simple", "nested"], default="simple")
     given = parser.parse_args()
     if given.what == "table":
         table(given.file)
@@ -271,7 +285,7 @@ def main() -> None:
         return
     size = given.size or None
     names = [name for name in given.settings.split(",") if name]
-    run(given.file, given.cohorts, given.jobs, given.recipe, size, given.repeats, names)
+    run(given.file, given.cohorts, given.jobs, names, given.recipe, size, given.repeats, given.intervals)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,9 @@ def test_a_study_has_them_as_an_option():
     settings |= {"references": False, "n_permutations": 24}
     simple, nested = (study(X, y, intervals=kind, **settings).result for kind in ("simple", "nested"))
     assert simple["scores"]["auc"]["value"] == nested["scores"]["auc"]["value"]
-    assert simple["scores"]["auc"]["low"] != nested["scores"]["auc"]["low"]
+    for one, other in ((simple["scores"][name], nested["scores"][name]) for name in ("auc", "balanced_accuracy")):
+        assert other["low"] <= one["low"] and one["high"] <= other["high"]
+    assert simple["scores"]["balanced_accuracy"] != nested["scores"]["balanced_accuracy"]
     assert "nested cross-validation" in nested["protocol"]["interval"]
     with pytest.raises(ValueError, match="intervals is 'x'; it must be one of 'simple', 'nested'"):
         study(X, y, intervals="x", **settings)

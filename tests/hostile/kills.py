@@ -28,6 +28,7 @@ name = "svm-rfe"
 [[method]]
 name = "fisher"
 """
+HEEDED = "from signal import *; signal(SIGHUP, SIG_DFL); signal(SIGINT, SIG_DFL)"  # also where nohup started us
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL)
 PATIENCE = 5.0  # seconds after which nobody may be left
 
@@ -51,7 +52,7 @@ def killed(
     scratch = folder / "tmp"
     scratch.mkdir(exist_ok=True)
     environment = {**os.environ, "TMPDIR": str(scratch), "HOSTILE_MARK": str(folder)}
-    call = [sys.executable, "-c", "from marginsieve.cli import main; main()"]
+    call = [sys.executable, "-c", f"{HEEDED}; from marginsieve.cli import main; main()"]
     with (folder / "said.txt").open("w") as said:
         process = subprocess.Popen(
             [*call, *command], cwd=folder, env=environment, stdout=said, stderr=said, start_new_session=True

@@ -17,6 +17,7 @@ from marginsieve.solvers.processes import parallel
 START = """
 import os, signal, sys, time, weakref
 from marginsieve.cli.signals import caught, end_on_signals, ignore_signals
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests were started by nohup
 end_on_signals()
 me = os.getpid()
 """

@@ -163,7 +163,7 @@ class Scores:
         for name, value in self.value.items():
             new = sum(one / max(count, 1) for one, count in zip(self.by_class[name], counts, strict=True))
             spread = np.sqrt(self.error[name] ** 2 + new)
-            out[name] = _ends(name, value, (spread, spread), min(self.counts), level)
+            out[name] = interval_ends(name, value, (spread, spread), min(self.counts), level)
         return out
 
 
@@ -190,7 +190,8 @@ def score_predictions(
     level : float, default=0.95
         Level of the intervals.
     errors : mapping of metric to float, or None, default=None
-        Standard errors that were estimated otherwise, as by `nested_errors`; None computes them from the passes.
+        Standard errors that were estimated otherwise, as by `nested_errors`; the larger of them and of those from the
+        passes count on each side.
 
     Returns
     -------
@@ -208,7 +209,7 @@ def score_predictions(
     """
     known = [_linearised(truth, one, positive) for one in passes]
     values = _means(known)
-    return _scores(known, truth, groups, level, LEVELS, _rooms(values, truth, positive), errors)
+    return _scores(known, truth, groups, level, LEVELS, rooms_of(values, truth, positive), errors)
 
 
 def score_difference(
@@ -225,7 +226,7 @@ def score_difference(
         {name: (a[name][0] - b[name][0], a[name][1] - b[name][1]) for name in a if name in b}
         for a, b in zip(first, second, strict=True)
     ]
-    one, other = (_rooms(_means(each), truth, positive) for each in (first, second))
+    one, other = (rooms_of(_means(each), truth, positive) for each in (first, second))
     spreads = [_total_variance(each, truth, groups) for each in (known, first, second)]
     rooms = {name: max(one[name], other[name]) * apart(*(spread[name] for spread in spreads)) for name in known[0]}
     return _scores(known, truth, groups, level, DIFFERENCES, rooms)
@@ -258,7 +259,7 @@ def _means(passes: Sequence[Mapping[str, tuple[float, Array]]]) -> dict[str, flo
     return {name: float(np.mean([known[name][0] for known in passes])) for name in passes[0]}
 
 
-def _rooms(value: Mapping[str, float], truth: IntArray, positive: int) -> dict[str, float]:
+def rooms_of(value: Mapping[str, float], truth: IntArray, positive: int) -> dict[str, float]:
     """For each metric 4 u (1 - u), u from 0 at chance to 1 at no error: where training rows matter most."""
     share, chance = float(np.mean(truth == positive)), 1.0 / len(np.unique(truth))
     level = dict.fromkeys(value, (value["balanced_accuracy"] - chance) / (1.0 - chance))
@@ -285,7 +286,7 @@ def _scores(
         by_class[name] = tuple(float(part * np.sum(truth == code)) for code, part in enumerate(parts))
         errors = standard_errors(float(parts.sum()), rooms[name], counts, factors.get(name, OTHERS), name != "brier")
         if known_errors is not None and name in known_errors:
-            errors = (known_errors[name], known_errors[name])
+            errors = (max(errors[0], known_errors[name]), max(errors[1], known_errors[name]))
         error[name] = max(errors)
         if min(counts) < FEWEST:
             low[name] = high[name] = float("nan")
@@ -293,7 +294,7 @@ def _scores(
             reach = stats.t.ppf(0.5 + level / 2, min(counts) - 1)
             low[name], high[name] = value[name] - reach * errors[0], value[name] + reach * errors[1]
         else:
-            low[name], high[name] = _ends(name, value[name], errors, min(counts), level)
+            low[name], high[name] = interval_ends(name, value[name], errors, min(counts), level)
     return Scores(value, low, high, error, level, by_class, counts)
 
 
@@ -312,7 +313,9 @@ def standard_errors(
     )
 
 
-def _ends(name: str, value: float, errors: tuple[float, float], count: int, level: float) -> tuple[float, float]:
+def interval_ends(
+    name: str, value: float, errors: tuple[float, float], count: int, level: float
+) -> tuple[float, float]:
     """The interval: symmetric in the logarithm for the Brier score, else in the logit, from half a pseudo-count.
 
     Where a value is above 1/2 its upper end is that without the pseudo-count if it is higher, and the other way round.

@@ -173,7 +173,8 @@ class Nested:
         level : float, default=0.95
             Level of the intervals.
         errors : mapping of metric to float, or None, default=None
-            Standard errors that were estimated otherwise; None computes them from the predictions.
+            Standard errors that were estimated otherwise; they count where they are larger than those from the
+            predictions.
 
         Returns
         -------
