@@ -28,7 +28,7 @@ name = "svm-rfe"
 [[method]]
 name = "fisher"
 """
-HEEDED = "from signal import *; signal(SIGHUP, SIG_DFL); signal(SIGINT, SIG_DFL)"  # also where nohup started us
+HEEDED = "from signal import *; signal(SIGHUP, SIG_DFL); signal(SIGINT, default_int_handler)"  # nohup has both ignored
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL)
 PATIENCE = 5.0  # seconds after which nobody may be left
 

@@ -81,7 +81,9 @@ def test_killed_commands_leave_nothing():
     assert kills.rounds(10, seed=1) == []
 
 
-@pytest.mark.parametrize("name", ["fisher wide", "rfe tall", "rfe gaussian", "sphere", "l1 tall", "smote pca"])
+@pytest.mark.parametrize(
+    "name", ["fisher wide", "thin rfe", "rfe tall", "rfe gaussian", "sphere", "l1 tall", "smote pca"]
+)
 def test_the_peak_of_memory_is_known_beforehand(name, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[1])
     estimate, peak = memory.measured(name)

@@ -17,7 +17,8 @@ from marginsieve.solvers.processes import parallel
 START = """
 import os, signal, sys, time, weakref
 from marginsieve.cli.signals import caught, end_on_signals, ignore_signals
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests were started by nohup
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # both are ignored where the tests were started by nohup or behind "&"
+signal.signal(signal.SIGINT, signal.default_int_handler)
 end_on_signals()
 me = os.getpid()
 """

@@ -38,32 +38,40 @@ def near_duplicates(
     MOST columns are compared with all: the cost is MOST m n.
     """
     chosen = chosen[:MOST]
-    r = _correlations(Z, weight, chosen)
-    taken, groups = ~usable, []
-    for k, j in enumerate(chosen):
-        if taken[j]:
-            continue
-        near = (np.abs(r[k]) >= least - ROUNDING) & ~taken
-        near[j] = False
-        members = np.flatnonzero(near)
-        if len(members):
-            members = members[np.argsort(-np.abs(r[k, members]), kind="stable")]
-            groups.append((int(j), members, r[k, members]))
-            taken |= near
-        taken[j] = True
-    return groups
-
-
-def _correlations(Z: Matrix, weight: Array, chosen: IntArray) -> Array:
-    """(k, n): weighted correlations of some columns with all; 0 where a column does not vary."""
+    chosen = chosen[usable[chosen]]
     U = _centered(Z[:, chosen], weight)
-    U = U * weight[:, None] / np.sqrt(np.maximum(weight @ (U * U), 1e-300))
-    r = np.zeros((len(chosen), Z.shape[1]))
+    U = U / np.sqrt(np.maximum(weight @ (U * U), 1e-300))
+    first = _representatives(np.abs((U * weight[:, None]).T @ U) >= least - ROUNDING)
+    chosen, U = chosen[first], U[:, first] * weight[:, None]
+    members: list[list[IntArray]] = [[] for _ in chosen]
+    correlation: list[list[Array]] = [[] for _ in chosen]
     for part in parts(Z.shape[1]):
         block = _centered(Z[:, part], weight)
         length = np.sqrt(weight @ (block * block))
-        r[:, part] = (U.T @ block) / np.where(length > 0, length, np.inf)
-    return np.clip(r, -1.0, 1.0)
+        r = np.clip((U.T @ block) / np.where(length > 0, length, np.inf), -1.0, 1.0)
+        near = np.abs(r) >= least - ROUNDING
+        owner = np.where(near.any(axis=0) & usable[part], near.argmax(axis=0), -1)
+        for k in np.unique(owner[owner >= 0]):
+            mine = np.flatnonzero(owner == k)
+            mine = mine[mine + part.start != chosen[k]]
+            members[k].append(mine + part.start)
+            correlation[k].append(r[k, mine])
+    groups = []
+    for k, j in enumerate(chosen):
+        found, r = np.concatenate([*members[k], chosen[:0]]), np.concatenate([*correlation[k], np.zeros(0)])
+        if len(found):
+            order = np.argsort(-np.abs(r), kind="stable")
+            groups.append((int(j), found[order], r[order]))
+    return groups
+
+
+def _representatives(near: BoolArray) -> IntArray:
+    """Those of columns, best first, that are not near to one before them that is a representative itself."""
+    out: list[int] = []
+    for k in range(len(near)):
+        if not near[k, out].any():
+            out.append(k)
+    return np.array(out, dtype=np.intp)
 
 
 def _centered(block: Matrix, weight: Array) -> Array:

@@ -90,7 +90,7 @@ class Harmony(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    peak: ClassVar[tuple[float, float]] = (10.0, 2.0)
+    peak: ClassVar[tuple[float, float]] = (7.0, 2.0)
     requires: ClassVar[tuple[type, ...]] = ()
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True
