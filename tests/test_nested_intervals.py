@@ -60,7 +60,8 @@ def test_a_study_has_them_as_an_option():
     simple, nested = (study(X, y, intervals=kind, **settings).result for kind in ("simple", "nested"))
     assert simple["scores"]["auc"]["value"] == nested["scores"]["auc"]["value"]
     for one, other in ((simple["scores"][name], nested["scores"][name]) for name in ("auc", "balanced_accuracy")):
-        assert other["low"] <= one["low"] and one["high"] <= other["high"]
+        assert other["low"] <= one["low"]
+        assert one["high"] <= other["high"]
     assert simple["scores"]["balanced_accuracy"] != nested["scores"]["balanced_accuracy"]
     assert "nested cross-validation" in nested["protocol"]["interval"]
     with pytest.raises(ValueError, match="intervals is 'x'; it must be one of 'simple', 'nested'"):
