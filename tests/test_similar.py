@@ -91,3 +91,7 @@ def test_the_threshold_is_the_users(table):
     assert [{group.representative, *group.members} for group in exact] == [{"x0", "x3"}]
     with pytest.raises(InputError, match=r"similar is 1\.5; it must be a positive number of at most 1"):
         recipes.fisher(similar=1.5, **fixed).fit(X, y)
+
+
+def test_nothing_usable_has_no_near_duplicates(rng):
+    assert near_duplicates(rng.normal(size=(20, 3)), np.ones(20), np.arange(3), np.zeros(3, dtype=bool), 0.9) == []

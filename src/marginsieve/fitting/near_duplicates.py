@@ -39,6 +39,8 @@ def near_duplicates(
     """
     chosen = chosen[:MOST]
     chosen = chosen[usable[chosen]]
+    if not len(chosen):
+        return []
     U = _centered(Z[:, chosen], weight)
     U = U / np.sqrt(np.maximum(weight @ (U * U), 1e-300))
     first = _representatives(np.abs((U * weight[:, None]).T @ U) >= least - ROUNDING)
