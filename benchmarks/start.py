@@ -16,7 +16,7 @@ import contextlib, io
 from marginsieve.cli import main
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     main()"""
-HELP_LIMIT = 0.62  # a fifth of what it took before the rebuilding (issue 22)
+HELP_LIMIT = 0.62  # a fifth of what it took before the rebuilding
 FIRST = (
     "import numpy as np; from marginsieve import recipes; rng = np.random.default_rng(0); "
     "X = rng.normal(size=(40, 100)); y = np.arange(40) % 2; import time; t = time.perf_counter(); "

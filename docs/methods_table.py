@@ -10,6 +10,7 @@ from marginsieve import recipes
 
 PAGE = Path(__file__).with_name("methods.md")
 FAMILIES = {
+    "blend": "Several views",
     "elimination": "Elimination",
     "filter": "Filters",
     "linear": "Linear machines",

@@ -24,6 +24,7 @@ SETTINGS: dict[str, dict[str, object]] = {  # what a recipe needs beyond FAST
     "svdd_rfe": {"r": 0.2},
     "smote_relieff": {"sampler": Smote(percent=None, k_neighbors=1)},
     "smote_pca": {"sampler": Smote(percent=None, k_neighbors=1)},
+    "two_views": {"n_features_to_select": 4},
     "symon": {"improvisations": 5, "memory": 4},
 }
 TOLERANCE = {"mkl_rfe": 1e-6}  # a duality gap, of the objective
@@ -48,6 +49,8 @@ def checked() -> dict[str, object]:
     for name, selector in made.items():
         if "machine__tol" in selector.get_params():
             selector.set_params(machine__tol=TOLERANCE.get(name, 1e-9))
+        for view in getattr(selector, "views", ()):
+            view.set_params(machine__tol=1e-9)
         if "search__final__tol" in selector.get_params():
             selector.set_params(search__final__tol=1e-9)
     return made

@@ -200,7 +200,7 @@ def entry(text, *keys):
     """A value of the selector by the names on the way to it."""
     found = text["selector"]
     for key in keys:
-        found = next(item for name, item in found["$dict"] if name == key)
+        found = found[key] if isinstance(key, int) else next(item for name, item in found["$dict"] if name == key)
     return found
 
 
@@ -209,7 +209,7 @@ def test_a_file_says_its_format_and_who_wrote_it(model, tmp_path):
     text = text_of(path)
     assert list(text) == ["format", "package", "selector"]
     assert (text["format"], text["package"]) == (persistence.FORMAT, marginsieve.__version__)
-    assert persistence.FORMAT == 2
+    assert persistence.FORMAT == 3
     arrays = {name for name in members_of(path) if name not in ("model.json", "sha256")}
     assert arrays == {f"{one['$array']}.npy" for one in places(text, "$array")}
 
@@ -247,11 +247,11 @@ def test_the_name_of_a_kernel(cohort, tmp_path):
         "$type": "machines.CSVC",
         "with": {"C": 1.0, "max_iter": None, "tol": made.machine.tol},
     }
-    assert entry(text, "model", "kernel") == entry(text, "params", "kernel")
+    assert entry(text, "models", 0, "kernel") == entry(text, "params", "kernel")
 
 
 @pytest.mark.parametrize(
-    "name", ["subprocess.Popen", "kernels.Nosuch", "marginsieve.kernels.Gaussian", "Gaussian", "SVMSelector", "Model"]
+    "name", ["subprocess.Popen", "kernels.Nosuch", "marginsieve.kernels.Gaussian", "Gaussian", "Blend", "Model"]
 )
 def test_a_class_that_is_not_known_is_refused(name, model, tmp_path):
     path = save(model, tmp_path / "m.marginsieve")
@@ -368,7 +368,7 @@ def forged(model, tmp_path, room, name, value):
     path = save(model, tmp_path / "m.marginsieve")
 
     def put(text):
-        entries = entry(text, room)["$dict"]
+        entries = entry(text, *(room if isinstance(room, tuple) else (room,)))["$dict"]
         entries[:] = [one for one in entries if one[0] != name] + [[name, value]]
 
     changed(path, put)
@@ -380,7 +380,7 @@ def forged(model, tmp_path, room, name, value):
     [
         ("fitted", "_sigmoid", None, "_sigmoid is not what a model holds there"),
         ("params", "probability", "yes", "probability is 'yes'; it must be True or False"),
-        ("model", "machine", {"$type": "machines.MKL", "with": {}}, "its parts do not belong together"),
+        (("models", 0), "machine", {"$type": "machines.MKL", "with": {}}, "its parts do not belong together"),
     ],
 )
 def test_a_file_whose_parts_do_not_belong_together_is_refused(room, name, value, sentence, model, tmp_path):
@@ -390,7 +390,7 @@ def test_a_file_whose_parts_do_not_belong_together_is_refused(room, name, value,
 
 def test_a_solution_of_an_unknown_state_is_refused(model, tmp_path):
     path = save(model, tmp_path / "m.marginsieve")
-    changed(path, lambda text: entry(text, "model", "solutions")["$tuple"][0]["with"].update(status="perfect"))
+    changed(path, lambda text: entry(text, "models", 0, "solutions")["$tuple"][0]["with"].update(status="perfect"))
     with pytest.raises(InputError, match="the state of a solution is not what a model holds there"):
         load(path)
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from . import criteria, data, kernels, machines, recipes, searches
     from .contracts import Path
     from .errors import InputError, SolverError
-    from .estimators import SVDD, MKLClassifier, Prediction, SVMSelector, find_suspects, predict
+    from .estimators import SVDD, Blend, MKLClassifier, Prediction, SVMSelector, find_suspects, predict
     from .estimators.persistence import load, save
     from .report.path_plot import plot_path
     from .study import Study, describe, nested_cv, study, tune
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 _homes = {  # public names load when they are used
     "contracts": ("Path",),
     "errors": ("InputError", "SolverError"),
-    "estimators": ("MKLClassifier", "Prediction", "SVDD", "SVMSelector", "find_suspects", "predict"),
+    "estimators": ("Blend", "MKLClassifier", "Prediction", "SVDD", "SVMSelector", "find_suspects", "predict"),
     "estimators.persistence": ("load", "save"),
     "report.path_plot": ("plot_path",),
     "study": ("Study", "describe", "nested_cv", "tune"),
 }
 _home_of = {name: home for home, names in _homes.items() for name in names}
-__all__ = ["SVDD", "InputError", "MKLClassifier", "Path", "Prediction", "SVMSelector", "SolverError", "Study"]
+__all__ = ["SVDD", "Blend", "InputError", "MKLClassifier", "Path", "Prediction", "SVMSelector", "SolverError", "Study"]
 __all__ += ["describe", "find_suspects", "load", "nested_cv", "plot_path", "predict", "save", "tune"]
 __all__ += ["__version__", "criteria", "data", "kernels", "machines", "recipes", "searches", "study"]
 

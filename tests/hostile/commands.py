@@ -403,7 +403,7 @@ def main() -> int:
     tally: dict[str, int] = {}
     wanted = [word for word in sys.argv[1:] if word != "say"]
     lines = [line for line in LINES if all(word in line for word in wanted)]
-    for (line,), (kind, said) in processes.run(judge, [(line,) for line in lines], 2, LIMIT):
+    for (line,), (kind, said) in processes.run(judge, [(line,) for line in lines], 2, lambda _: LIMIT):
         tally[kind] = tally.get(kind, 0) + 1
         if kind not in ("good", "clear") or "say" in sys.argv:
             sys.stdout.write(f"{kind}: {line[:100]}\n    {said}\n")

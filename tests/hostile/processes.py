@@ -14,9 +14,9 @@ Judge = Callable[..., Answer]
 
 
 def run(
-    judge: Judge, items: Sequence[tuple[Any, ...]], workers: int, limit: float
+    judge: Judge, items: Sequence[tuple[Any, ...]], workers: int, limit: Callable[..., float]
 ) -> Iterator[tuple[tuple[Any, ...], Answer]]:
-    """(item, judge(*item)) as they come; ("crash", ...) where the process died, ("endless", ...) past the limit."""
+    """(item, judge(*item)) as they come; ("crash", ...) where the process died, ("endless", ...) past limit(*item)."""
     context = mp.get_context("spawn")
     left, pool = deque(items), [_Worker(context, judge) for _ in range(min(workers, max(1, len(items))))]
     try:
@@ -24,7 +24,7 @@ def run(
             moved = False
             for k, one in enumerate(pool):
                 if one.item is not None:
-                    found = one.look(limit)
+                    found = one.look(limit(*one.item))
                     if found is None:
                         continue
                     yield one.item, found

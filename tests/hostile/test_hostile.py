@@ -56,7 +56,7 @@ def test_hostile_inputs_end_in_an_answer_or_a_sentence():
     wanted = matrix.pairs(every=17)
     assert len({case for case, _ in wanted}) == len(CASES)
     assert len({recipe for _, recipe in wanted}) == len(recipes.names())
-    assert not told(processes.run(matrix.judge, wanted, 2, matrix.LIMIT))
+    assert not told(processes.run(matrix.judge, wanted, 2, matrix.limit_of))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -67,14 +67,14 @@ def test_drawn_inputs_end_in_an_answer_or_a_sentence(case, recipe):
 
 
 def test_damaged_and_forged_models_are_refused_or_finite():
-    found = list(processes.run(models.judge, [(seed,) for seed in range(500)], 2, models.LIMIT))
+    found = list(processes.run(models.judge, [(seed,) for seed in range(500)], 2, lambda _: models.LIMIT))
     assert not told(found)
     assert sum(kind == "clear" for _, (kind, _) in found) > 300
 
 
 def test_odd_command_lines_end_in_a_sentence():
     assert len(commands.LINES) > 197
-    assert not told(processes.run(commands.judge, [(line,) for line in commands.LINES], 2, commands.LIMIT))
+    assert not told(processes.run(commands.judge, [(line,) for line in commands.LINES], 2, lambda _: commands.LIMIT))
 
 
 def test_killed_commands_leave_nothing():

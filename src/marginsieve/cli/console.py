@@ -15,8 +15,8 @@ from ..errors import listing, many
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..estimators.fitted_selector import FittedSelector
     from ..estimators.prediction import Prediction
-    from ..estimators.selector import SVMSelector
     from ..study.findings import Finding
     from ..study.statistics import Comparison
 
@@ -169,7 +169,7 @@ def _tests(compared: Comparison) -> str:
     return f"pairs that differ at {compared.alpha:.0%} (Nemenyi, all {len(pairs)} pairs): {differing}"
 
 
-def show_prediction(prediction: Prediction, model: SVMSelector, out: Path | None) -> None:
+def show_prediction(prediction: Prediction, model: FittedSelector, out: Path | None) -> None:
     """How many samples each class gets, and what to know about them."""
     frame = prediction.table
     counts = ", ".join(f"{label}: {count}" for label, count in frame["predicted"].value_counts().items())

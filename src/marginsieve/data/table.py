@@ -176,6 +176,11 @@ class Schema:
         """The codes of a table with its kinds and names."""
         return Table(self.encode(X), self.kind, self.names)
 
+    def columns(self, index: IntArray) -> Schema:
+        """The schema of some columns."""
+        levels = {k: self.levels[j] for k, j in enumerate(index) if j in self.levels}
+        return Schema(tuple(self.names[j] for j in index), tuple(self.kind[j] for j in index), levels)
+
     def expanded(self, owner: IntArray) -> Schema:
         """The schema of `one_hot`: numbers alone, named by the column that they were made of."""
         names = [f"{self.names[j]}.{k}" if (owner == j).sum() > 1 else self.names[j] for k, j in enumerate(owner)]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array
+from ..fitting.training import Model
 
 ROWS = 256  # unit vectors at a time
 
@@ -20,7 +21,21 @@ def formula(selector: Any, name: str) -> tuple[Array, Array]:
     """
     if why := _not_linear(selector):
         raise AttributeError(f"{type(selector).__name__} has no {name}: {why}")
-    model, p = selector.model_, len(selector.model_.features)
+    blend = selector.model_
+    coef, constant = np.zeros((blend.middle.shape[1], selector.n_features_in_)), np.zeros(blend.middle.shape[1])
+    for model, middle, unit in zip(blend.models, blend.middle, blend.unit, strict=True):
+        weight, own = _of_model(model)
+        share = 1.0 / (unit * len(blend.models))
+        coef[:, model.features] += weight.T * share[:, None]
+        constant = constant + (own - middle) * share
+    if len(selector.classes_) == 2:
+        coef, constant = selector._sign * coef, selector._sign * (constant - selector.threshold_)
+    return coef, constant
+
+
+def _of_model(model: Model) -> tuple[Array, Array]:
+    """(features, k) and (k,): weights in the units of the columns, and what is added to them."""
+    p = len(model.features)
     constant = model.values(np.zeros((1, p)))[0]
     weight = np.empty((p, len(constant)))
     for start in range(0, p, ROWS):
@@ -29,20 +44,17 @@ def formula(selector: Any, name: str) -> tuple[Array, Array]:
     if model.scaling is not None:
         weight *= model.scaling.factor[:, None]
         constant = constant - model.scaling.shift @ weight
-    if len(selector.classes_) == 2:
-        weight, constant = selector._sign * weight, selector._sign * (constant - selector.threshold_)
-    coef = np.zeros((len(constant), selector.n_features_in_))
-    coef[:, model.features] = weight.T
-    return coef, constant
+    return weight, constant
 
 
 def _not_linear(selector: Any) -> str | None:
     model = selector.__dict__.get("model_")
     if model is None:
         return "it is not fitted"
-    kernel, columns = model.view.kernel, selector.columns_
-    if not kernel.linear or any(one.diagonal for one in model.solutions):
-        return f"{type(model.machine).__name__} on the {type(kernel).__name__.lower()} kernel is not linear"
+    columns = selector.columns_
+    for one in model.models:
+        if not one.view.kernel.linear or any(solution.diagonal for solution in one.solutions):
+            return f"{type(one.machine).__name__} on the {type(one.view.kernel).__name__.lower()} kernel is not linear"
     for j in model.features:
         if columns.kind[j] not in ("real", "boolean") or columns.levels.get(j):
             return f"the column {columns.names[j]!r} has levels"

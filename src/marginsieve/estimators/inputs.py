@@ -36,7 +36,7 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
     refuse_columns(X.shape[1])
     schema = Schema.of(X, kinds)
     table = schema.table(X)
-    refuse_cells(table.Z, schema, kernel_of(estimator.kernel).missing)
+    refuse_cells(table.Z, schema, takes_gaps(estimator))
     return schema, table
 
 
@@ -45,8 +45,14 @@ def read_new(estimator: Any, X: Any) -> Matrix:
     with reading("the table"):
         X = _checked(estimator, X, reset=False)
         Z = estimator.columns_.encode(X)
-    refuse_cells(Z, estimator.columns_, kernel_of(estimator.kernel).missing)
+    refuse_cells(Z, estimator.columns_, takes_gaps(estimator))
     return Z
+
+
+def takes_gaps(estimator: Any) -> bool:
+    """Whether cells may be missing: as a selector says, or as the kernel of another estimator has it."""
+    known = getattr(estimator, "takes_gaps", None)
+    return kernel_of(estimator.kernel).missing if known is None else bool(known)
 
 
 def refuse_cells(Z: Matrix, schema: Schema, missing: bool) -> None:

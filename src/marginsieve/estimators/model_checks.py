@@ -195,6 +195,7 @@ def check_parts(model: Mapping[str, Any], schema: Schema, classes: int) -> None:
         require(isinstance(model["scaling"], Scaling), "the scaling")
         floats(model["scaling"].shift, (p,), "the scaling")
         floats(model["scaling"].factor, (p,), "the scaling")
+        require(type(model["scaling"].fills) is bool, "the scaling")
     floats(model["feature_weight"], (p,), "the weights of the features", least=0.0)
     m = _check_table(model["table"], schema, model["features"], model["kernel"].missing)
     require(isinstance(model["solutions"], tuple), "the solutions")
@@ -237,9 +238,9 @@ def check_view(model: Model) -> None:
             require(solution.weights is not None or solution.expanded is not None, "a weight")
 
 
-def check_works(selector: Any) -> None:
+def check_works(fitted: Model) -> None:
     """The model gives a finite number for each class of its own rows: its parts belong together."""
-    fitted, some = selector.model_, min(2, selector.model_.view.table.shape[0])
+    some = min(2, fitted.view.table.shape[0])
     rows = fitted.view.table.Z[:some]
     try:
         with np.errstate(all="ignore"):

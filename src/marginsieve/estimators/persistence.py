@@ -29,18 +29,19 @@ from ..fitting.memory import refuse_model
 from ..fitting.near_duplicates import Group
 from ..fitting.parts import AXES
 from ..fitting.preparation import Scaling
-from ..fitting.settings import check_settings
 from ..fitting.smote import Smote
-from ..fitting.training import Model
+from ..fitting.training import Blended, Model
 from ..problem import view_of
 from .archive import pack, plain, unpack
+from .blend import Blend
+from .fitted_selector import FittedSelector
 from .model_checks import check_attributes, check_csc, check_parts, check_view, check_works, floats, require, texts
 from .selector import SVMSelector
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = 2
+FORMAT = 3
 NAME = "model.marginsieve"
 MOST_PADDED = 2**24
 SCALARS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
@@ -49,7 +50,8 @@ ATTRIBUTES = (  # of a fitted selector; the others follow from them
     *("rows_", "notes_", "constant_", "duplicates_", "groups_", "n_features_in_", "feature_names_in_"),
 )
 # parameters that predictions do not need
-UNREAD = ("criterion", "search", "prefilter", "sampler", "cv", "random_state")
+UNREAD = ("criterion", "search", "prefilter", "sampler", "cv", "random_state", "views")
+KINDS = {"SVMSelector": SVMSelector, "Blend": Blend}
 
 
 def _known() -> dict[str, type]:
@@ -57,11 +59,13 @@ def _known() -> dict[str, type]:
     rooms = {"kernel": "kernels", "machine": "machines", "criterion": "criteria", "search": "searches"}
     makers = [(room, make) for axis, room in rooms.items() for make in AXES[axis].values()]
     parts = {f"{room}.{make.__name__}": make for room, make in makers if isinstance(make, type)}
-    others: tuple[type, ...] = (Schema, Table, Scaling, Solution, Step, StopInfo, Path, Trials, Group, Smote)
+    others: tuple[type, ...] = (
+        *(Schema, Table, Scaling, Solution, Step, StopInfo, Path, Trials, Group, Smote, SVMSelector),
+    )
     return {**parts, **{one.__name__: one for one in others}}
 
 
-def save(model: SVMSelector, path: str | File) -> File:
+def save(model: FittedSelector, path: str | File) -> File:
     """Write a fitted selector to a file, atomically.
 
     The file holds what predictions need, including the training rows of the selected columns. A criterion, a search, a
@@ -70,7 +74,7 @@ def save(model: SVMSelector, path: str | File) -> File:
 
     Parameters
     ----------
-    model : SVMSelector
+    model : SVMSelector or Blend
         A fitted selector.
     path : str or path
         File to write.
@@ -98,12 +102,14 @@ def save(model: SVMSelector, path: str | File) -> File:
     return path
 
 
-def to_bytes(model: SVMSelector) -> bytes:
+def to_bytes(model: FittedSelector) -> bytes:
     """The content of a model file."""
     check_is_fitted(model)
     writer = _Writer()
     params = model.get_params(deep=False)
     for name in UNREAD:
+        if name not in params:
+            continue
         try:
             _Writer().encode(params[name])
         except TypeError:
@@ -113,7 +119,15 @@ def to_bytes(model: SVMSelector) -> bytes:
     if suspects is not None:
         columns = {name: suspects[name].to_numpy(dtype=np.float64) for name in suspects.columns}
         fitted["suspects_"] = {"index": suspects.index.tolist(), "columns": columns}
-    whole = {"params": params, "fitted": fitted, "model": _plain_model(model.model_)}
+    blend = model.model_
+    whole = {
+        "kind": type(model).__name__,
+        "params": params,
+        "fitted": fitted,
+        "models": [_plain_model(one) for one in blend.models],
+        "middle": blend.middle,
+        "unit": blend.unit,
+    }
     try:
         text = {"format": FORMAT, "package": version("marginsieve"), "selector": writer.encode(whole)}
     except TypeError as error:
@@ -136,7 +150,7 @@ def _plain_model(model: Model) -> dict[str, Any]:
     }
 
 
-def load(path: str | File) -> SVMSelector:
+def load(path: str | File) -> FittedSelector:
     """Read a selector that `save` wrote; any other file is refused.
 
     Parameters
@@ -146,7 +160,7 @@ def load(path: str | File) -> SVMSelector:
 
     Returns
     -------
-    SVMSelector
+    SVMSelector or Blend
         The fitted selector.
 
     Examples
@@ -192,29 +206,44 @@ def check_format(text: Any) -> None:
         )
 
 
-def _rebuilt(whole: Any) -> SVMSelector:
-    """The selector from its parameters, its attributes and its model, each of them checked."""
-    require(isinstance(whole, Mapping) and set(whole) == {"params", "fitted", "model"}, "its content")
-    selector = SVMSelector(**whole["params"])
-    check_settings(selector)
-    fitted, model = dict(whole["fitted"]), whole["model"]
+def _rebuilt(whole: Any) -> FittedSelector:
+    """The selector from its parameters, its attributes and its models, each of them checked."""
+    fields_ = {"kind", "params", "fitted", "models", "middle", "unit"}
+    require(isinstance(whole, Mapping) and set(whole) == fields_ and whole["kind"] in KINDS, "its content")
+    selector: FittedSelector = KINDS[whole["kind"]](**whole["params"])
+    selector.check()
+    fitted, parts = dict(whole["fitted"]), whole["models"]
     require(not selector.probability or fitted.get("_sigmoid") is not None, "_sigmoid")
     suspects = fitted.pop("suspects_", None)
     check_attributes(fitted, ATTRIBUTES)
-    check_parts(model, fitted["columns_"], len(fitted["classes_"]))
+    classes = len(fitted["classes_"])
+    require(type(parts) is list and (len(parts) == 1 or (parts and isinstance(selector, Blend))), "the models")
+    shape = (len(parts), 1 if classes == 2 else classes)
+    floats(whole["middle"], shape, "the middle of a view")
+    floats(whole["unit"], shape, "the unit of a view", least=1e-300)
+    for part in parts:
+        check_parts(part, fitted["columns_"], classes)
     for name, value in fitted.items():
         setattr(selector, name, value)
     if suspects is not None:
         selector.suspects_ = _frame(suspects)
-    machine, table = model["machine"], model["table"]
-    refuse_model(machine, table.shape[0])
-    view = view_of(machine, model["kernel"], table, model["feature_weight"], np.arange(table.shape[1]))
-    selector.model_ = Model(machine, model["features"], model["scaling"], view, model["solutions"])
-    check_view(selector.model_)
+    models = tuple(_model(part) for part in parts)
+    one = isinstance(selector, SVMSelector)
+    selector.model_ = models[0] if one else Blended(models, whole["middle"], whole["unit"])
     selector.rank()
     check_is_fitted(selector)
-    check_works(selector)
+    for model in models:
+        check_works(model)
     return selector
+
+
+def _model(part: Mapping[str, Any]) -> Model:
+    machine, table = part["machine"], part["table"]
+    refuse_model(machine, table.shape[0])
+    view = view_of(machine, part["kernel"], table, part["feature_weight"], np.arange(table.shape[1]))
+    model = Model(machine, part["features"], part["scaling"], view, part["solutions"])
+    check_view(model)
+    return model
 
 
 def _frame(suspects: Any) -> pd.DataFrame:

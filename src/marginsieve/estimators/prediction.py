@@ -15,8 +15,9 @@ from ..data.tidy import tidied
 from ..errors import InputError, listing
 from ..fitting.memory import refuse_distances
 from ..fitting.procedure import predicted_codes, signed_decision
+from ..fitting.training import Model
+from .fitted_selector import FittedSelector
 from .inputs import read_new
-from .selector import SVMSelector
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,12 +54,12 @@ class Prediction:
     notes: tuple[str, ...]
 
 
-def predict(model: SVMSelector, frame: Any) -> Prediction:
+def predict(model: FittedSelector, frame: Any) -> Prediction:
     """Predict the rows of a pandas table; only the selected columns have to be present.
 
     Parameters
     ----------
-    model : SVMSelector
+    model : SVMSelector or Blend
         A fitted selector.
     frame : DataFrame
         New rows, a pandas, polars or arrow table. Columns are matched by name.
@@ -124,7 +125,7 @@ def _named(table: Any) -> pd.DataFrame:
     return pandas.set_axis(names, axis=1)
 
 
-def _complete(model: SVMSelector, frame: pd.DataFrame) -> Any:
+def _complete(model: FittedSelector, frame: pd.DataFrame) -> Any:
     """The training table's columns: the selected ones from the new table, the others at a value of no consequence."""
     import pandas as pd
 
@@ -142,9 +143,12 @@ def _as_trained(column: pd.Series, levels: Any) -> Any:
     return as_trained(column) if levels is None and is_text(column.dtype) else column
 
 
-def _far(model: SVMSelector, Z: Any) -> BoolArray:
-    """(rows,) by distance in the kernel's space: |x - z|^2 = K(x, x) + K(z, z) - 2 K(x, z)."""
-    fitted = model.model_
+def _far(model: FittedSelector, Z: Any) -> BoolArray:
+    """(rows,) by distance in a kernel's space: |x - z|^2 = K(x, x) + K(z, z) - 2 K(x, z)."""
+    return np.asarray(np.any([_far_of(one, Z) for one in model.model_.models], axis=0))
+
+
+def _far_of(fitted: Model, Z: Any) -> BoolArray:
     part, view = fitted.rows(Z), fitted.view
     refuse_distances(view.table.shape[0])
     gram = view if isinstance(view, Gram) else view.kernel.bind(view.table, view.feature_weight, view.features)
@@ -162,7 +166,7 @@ def _far(model: SVMSelector, Z: Any) -> BoolArray:
     return np.asarray(nearest > limit + 1e-9 * max(float(diagonal.max()), 1e-300))
 
 
-def _notes(model: SVMSelector, frame: pd.DataFrame, needed: list[str], out: pd.DataFrame) -> list[str]:
+def _notes(model: FittedSelector, frame: pd.DataFrame, needed: list[str], out: pd.DataFrame) -> list[str]:
     known = set(model.columns_.names)
     notes = []
     if extra := [str(name) for name in frame.columns if name not in known]:

@@ -1,67 +1,26 @@
-"""SVMSelector: the one estimator, a scikit-learn classifier and transformer at once."""
+"""SVMSelector: a kernel, a machine, a criterion and a search as one scikit-learn classifier and transformer."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MethodType
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils._set_output import _get_output_config
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import (
-    Array,
-    BoolArray,
-    CriterionLike,
-    KernelLike,
-    MachineLike,
-    PrefilterLike,
-    SamplerLike,
-    SearchLike,
-    is_sparse,
-)
-from ..data.table import as_frame
-from ..fitting.parts import kernel_of, search_of
-from ..fitting.procedure import (
-    Fitted,
-    class_probability,
-    fit_encoded,
-    plan_of,
-    predicted_codes,
-    refit_at_sizes,
-    seed_sequence,
-    signed_decision,
-)
+from ..contracts import BoolArray, CriterionLike, KernelLike, MachineLike, PrefilterLike, SamplerLike, SearchLike
+from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
+from ..fitting.procedure import Fitted, fit_encoded, plan_of, refit_at_sizes
 from ..fitting.resampling import RESAMPLES
-from .formula import formula
-from .inputs import encode, read_new
+from ..fitting.settings import AnyPlan, Plan, check_settings
+from ..fitting.training_rows import Encoded
+from .fitted_selector import FittedSelector
+from .inputs import encode
 from .optimality import optimality
 
 
-class _WithProbability:
-    """A method that is there with probability=True; the error without says so (that of `available_if` does not)."""
-
-    def __init__(self, method: Callable[..., Array]) -> None:
-        self.method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, selector: SVMSelector | None, owner: type | None = None) -> Callable[..., Array]:
-        if selector is None:
-            return self.method
-        if not selector.probability:
-            raise AttributeError(
-                f"This {type(selector).__name__!r} has no attribute {self.method.__name__!r}: probability is "
-                f"{selector.probability!r}; use probability=True and fit again"
-            )
-        return MethodType(self.method, selector)
-
-
-class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
+class SVMSelector(FittedSelector):
     """Selects features with a support vector machine and classifies with the selected features.
 
     Parameters
@@ -221,69 +180,32 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SVMSelector:
-        """Select features and fit the machine on them.
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether cells may be missing: as the kernel has it."""
+        return kernel_of(self.kernel).missing
 
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Array, pandas, polars or arrow table; or a scipy sparse matrix with the linear kernel.
-        y : array-like of shape (n_samples,)
-            The classes.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weight of each row; rows of weight 0 are left out.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Group of each row; rows of one group are never on both sides of an inner fold.
+    def check(self) -> None:
+        """Refuse parameters that no table could make sense of."""
+        check_settings(self)
+        for axis in ("kernel", "machine", "search"):
+            resolve(axis, getattr(self, axis))
+        criterion_of(self.criterion)
 
-        Returns
-        -------
-        SVMSelector
-            The fitted selector.
+    def plan(self, encoded: Encoded) -> Plan:
+        """The plan of a fit on these rows; refuses what makes no sense."""
+        return plan_of(self, encoded)
 
-        Examples
-        --------
-        >>> from marginsieve import SVMSelector
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
-        >>> selector.get_feature_names_out()
-        array(['g03', 'g07'], dtype=object)
-        """
-        encoded = encode(self, X, y, self.kinds, sample_weight, groups)
-        seed = seed_sequence(self.random_state)
-        self.adopt(fit_encoded(self, encoded, seed), seed)
-        for note in self.notes_:
-            warnings.warn(note, UserWarning, stacklevel=2)
-        return self
-
-    def adopt(self, fitted: Fitted, seed: np.random.SeedSequence) -> None:
-        """Take over what a fit left that was run elsewhere, as studies do."""
-        self._seed = seed
-        if not hasattr(self, "n_features_in_"):
-            self.feature_names_in_ = np.array(fitted.schema.names, dtype=object)
-            self.n_features_in_ = len(self.feature_names_in_)
-        if fitted.unconverged:
-            warnings.warn(fitted.unconverged, ConvergenceWarning, stacklevel=3)
-        self.columns_, self.classes_, self.model_ = fitted.schema, fitted.classes, fitted.model
-        self.positive_ = fitted.classes[fitted.plan.outcome.positive]
-        self._sign, self.threshold_, self._weight = fitted.sign, fitted.threshold, fitted.feature_weight
-        self.path_ = fitted.path
-        self.rank()
-        self.rows_, self.notes_ = fitted.rows, list(fitted.notes)
-        self.constant_, self.duplicates_ = list(fitted.constant), list(fitted.duplicates)
-        self.groups_ = list(fitted.groups)
-        for name, value in (("suspects_", fitted.suspects), ("_sigmoid", fitted.sigmoid)):
-            self.__dict__.pop(name, None)
-            if value is not None:
-                setattr(self, name, value)
-
-    def rank(self) -> None:
-        """Set what follows from the path and the model: `ranking_`, `scores_`, `support_`, `n_features_`."""
-        n = len(self.columns_.names)
-        self.scores_, self.ranking_ = self.path_.scores, np.empty(n, dtype=np.intp)
-        self.ranking_[self.path_.order] = np.arange(1, n + 1)
-        self.support_ = np.isin(np.arange(n), self.model_.features)
-        self.n_features_ = int(self.support_.sum())
+    def fit_rows(
+        self,
+        encoded: Encoded,
+        seed: np.random.SeedSequence | None = None,
+        plan: AnyPlan | None = None,
+        allowed: BoolArray | None = None,
+    ) -> Fitted:
+        """The whole fit on encoded rows, without a change of the selector."""
+        assert plan is None or isinstance(plan, Plan)
+        return fit_encoded(self, encoded, seed, plan, allowed)
 
     def at_sizes(self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None) -> Iterator[SVMSelector]:
         """For each size, a copy of this fitted selector with that number of features of its path, with threshold 0.
@@ -338,14 +260,6 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             yield copy
 
     @property
-    def coef_(self) -> Array:
-        return formula(self, "coef_")[0]
-
-    @property
-    def intercept_(self) -> Array:
-        return formula(self, "intercept_")[1]
-
-    @property
     def objective_(self) -> float:
         return optimality(self, "objective_")[0]
 
@@ -361,118 +275,6 @@ class SVMSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     @property
     def status_(self) -> str:
         return optimality(self, "status_")[2]
-
-    def decision_function(self, X: Any) -> Array:
-        """Decision values.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Positive for classes_[1] and 0 at the threshold; of shape (n_samples, n_classes) with more than two classes.
-
-        Examples
-        --------
-        >>> from marginsieve import SVMSelector
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
-        >>> selector.decision_function(cohort.X).shape
-        (60,)
-        """
-        check_is_fitted(self)
-        return signed_decision(self.model_, read_new(self, X), self._sign, self.threshold_)
-
-    def predict(self, X: Any) -> Any:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            The predicted classes.
-
-        Examples
-        --------
-        >>> from marginsieve import SVMSelector
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
-        >>> selector.predict(cohort.X).shape
-        (60,)
-        """
-        value = self.decision_function(X)
-        return self.classes_[predicted_codes(value)]
-
-    @_WithProbability
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities: a sigmoid of the decision value, fitted on the inner folds; needs probability=True.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Probability of each class, in the order of `classes_`.
-
-        Examples
-        --------
-        >>> from marginsieve import SVMSelector
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> selector = SVMSelector(n_features_to_select=2, probability=True, random_state=0).fit(cohort.X, cohort.y)
-        >>> selector.predict_proba(cohort.X).shape
-        (60, 2)
-        """
-        return class_probability(self.decision_function(X), self._sigmoid)
-
-    def transform(self, X: Any) -> Any:
-        """The selected columns, in the type and the dtypes of X.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
-
-        Returns
-        -------
-        table of shape (n_samples, number of selected features)
-            The selected columns.
-
-        Examples
-        --------
-        >>> from marginsieve import SVMSelector
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
-        >>> selector.transform(cohort.X).columns.tolist()
-        ['g03', 'g07']
-        """
-        check_is_fitted(self)
-        read_new(self, X)
-        frame = as_frame(X)
-        if frame is not None:
-            chosen = frame[:, np.flatnonzero(self.support_).tolist()]
-            wrapped = _get_output_config("transform", self)["dense"] != "default"
-            return chosen.to_pandas() if wrapped and frame.implementation.is_pyarrow() else chosen.to_native()
-        if is_sparse(X) and X.format not in ("csr", "csc"):
-            X = X.tocsr()
-        return (X if hasattr(X, "dtype") else np.asarray(X))[:, np.flatnonzero(self.support_)]
-
-    def _get_support_mask(self) -> BoolArray:
-        check_is_fitted(self)
-        return np.asarray(self.support_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

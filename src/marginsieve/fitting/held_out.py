@@ -18,7 +18,7 @@ from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .ensemble import Member, run_search
-from .settings import Plan
+from .settings import AnyPlan, Plan
 from .training_rows import Encoded, Part
 
 MOST_SIZES = 40  # sizes on the grid of the inner folds
@@ -53,7 +53,7 @@ class HeldOut:
         """(rows,) the rows' weights, shared among the times that a row is held out."""
         return np.asarray(weight[self.rows] / np.bincount(self.rows)[self.rows])
 
-    def scores(self, y: IntArray, weight: Array, plan: Plan) -> tuple[Array, Array]:
+    def scores(self, y: IntArray, weight: Array, plan: AnyPlan) -> tuple[Array, Array]:
         """(S,) mean over folds of the ranking AUC (balanced accuracy if classes are many), and its standard error.
 
         A fold counts by its pairs of a positive and a negative row, as AUC over the pairs within folds does. Where no
@@ -91,10 +91,27 @@ def hold_out(
     n_jobs: int | None,
 ) -> HeldOut:
     """Run search and machine in each fold's training rows; decision values of its other rows at each size."""
-    seeds = zip(folds, seed.spawn(len(folds)), strict=True)
-    tasks = (delayed(_one_fold)(plan, part, train, test, sizes, child) for (train, test), child in seeds)
+    return hold_out_each([(plan, part, sizes, seed)], folds, n_jobs)[0]
+
+
+def hold_out_each(
+    searches: Sequence[tuple[Plan, Part, tuple[int, ...], np.random.SeedSequence]],
+    folds: Sequence[tuple[IntArray, IntArray]],
+    n_jobs: int | None,
+) -> list[HeldOut]:
+    """`hold_out` of several plans on the same folds, side by side."""
+    tasks = (
+        delayed(_one_fold)(plan, part, train, test, sizes, child)
+        for plan, part, sizes, seed in searches
+        for (train, test), child in zip(folds, seed.spawn(len(folds)), strict=True)
+    )
+    members = parallel(n_jobs)(tasks)
     tested = np.bincount(np.concatenate([test for _, test in folds])).max()
-    return HeldOut.of(sizes, parallel(n_jobs)(tasks), len(folds[0][1]) / len(folds[0][0]) if tested > 1 else 0.0)
+    overlap = len(folds[0][1]) / len(folds[0][0]) if tested > 1 else 0.0
+    return [
+        HeldOut.of(sizes, members[k * len(folds) : (k + 1) * len(folds)], overlap)
+        for k, (_, _, sizes, _) in enumerate(searches)
+    ]
 
 
 def _one_fold(

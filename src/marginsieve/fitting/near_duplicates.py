@@ -60,10 +60,10 @@ def near_duplicates(
             correlation[k].append(r[k, mine])
     groups = []
     for k, j in enumerate(chosen):
-        found, r = np.concatenate([*members[k], chosen[:0]]), np.concatenate([*correlation[k], np.zeros(0)])
-        if len(found):
+        alike, r = np.concatenate([*members[k], chosen[:0]]), np.concatenate([*correlation[k], np.zeros(0)])
+        if len(alike):
             order = np.argsort(-np.abs(r), kind="stable")
-            groups.append((int(j), found[order], r[order]))
+            groups.append((int(j), alike[order], r[order]))
     return groups
 
 

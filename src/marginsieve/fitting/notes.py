@@ -13,7 +13,7 @@ from ..errors import InputError, listing
 from ..outcomes import rarest
 from ..problem import is_filter
 from .settings import Plan, Settings
-from .training import Model, Searched
+from .training import AnyModel, Searched
 from .training_rows import Part
 
 DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
@@ -26,13 +26,11 @@ class FittedModel(Protocol):
     """What is read of a fit (`fitting.procedure.Fitted`)."""
 
     @property
-    def plan(self) -> Plan: ...
-    @property
     def schema(self) -> Schema: ...
     @property
     def classes(self) -> Any: ...
     @property
-    def model(self) -> Model: ...
+    def model(self) -> AnyModel: ...
     @property
     def path(self) -> Path: ...
 
@@ -69,9 +67,9 @@ def distinct_levels(table: TableView) -> list[str]:
     return [f"nearly every row of {listing(columns)} has a category of its own: if it is an id, leave it out"]
 
 
-def model_notes(settings: Settings, fitted: FittedModel, part: Part) -> list[str]:
+def model_notes(settings: Settings, plan: Plan, fitted: FittedModel, part: Part) -> list[str]:
     """What is remarkable about a fitted model."""
-    return [*_one_class(settings, fitted, part), *_over_budget(fitted), *_no_score(fitted)]
+    return [*_one_class(settings, plan, fitted, part), *_over_budget(plan, fitted), *_no_score(plan, fitted)]
 
 
 def expects_empty(settings: Settings, stop: StopInfo) -> bool:
@@ -79,9 +77,9 @@ def expects_empty(settings: Settings, stop: StopInfo) -> bool:
     return stop.costs_may_empty and isinstance(settings.class_weight, Mapping)
 
 
-def _one_class(settings: Settings, fitted: FittedModel, part: Part) -> list[str]:
+def _one_class(settings: Settings, plan: Plan, fitted: FittedModel, part: Part) -> list[str]:
     """A machine that calls every training row the same has learned nothing to cut."""
-    plan, stop = fitted.plan, fitted.path.stop
+    stop = fitted.path.stop
     costs = settings.class_weight is not None or settings.negative_weight != 1.0
     emptied = stop is not None and stop.emptied  # which has a note of its own
     value = fitted.model.decision(part.table.Z)
@@ -89,7 +87,7 @@ def _one_class(settings: Settings, fitted: FittedModel, part: Part) -> list[str]
         if emptied and stop and settings.n_features_to_select is None and not expects_empty(settings, stop):
             return []
         return ["the decision value is the same for every training row: the model tells nothing apart"]
-    if not plan.outcome.binary or costs or emptied or not hasattr(fitted.model.machine, "C"):
+    if not plan.outcome.binary or costs or emptied or not hasattr(fitted.model.models[0].machine, "C"):
         return []
     side = np.sign(value[:, 0])
     if (side != side[0]).any():
@@ -99,9 +97,9 @@ def _one_class(settings: Settings, fitted: FittedModel, part: Part) -> list[str]
     return [f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"]
 
 
-def _over_budget(fitted: FittedModel) -> list[str]:
+def _over_budget(plan: Plan, fitted: FittedModel) -> list[str]:
     """Features that were asked for by number, or by an ensemble, may cost more than the budget."""
-    search = fitted.plan.search
+    search = plan.search
     if not isinstance(search, PricesFeatures):
         return []
     names = [fitted.schema.names[j] for j in fitted.model.features]
@@ -111,9 +109,8 @@ def _over_budget(fitted: FittedModel) -> list[str]:
     return [f"the {len(names)} selected features cost {spent:g}, more than the budget of {search.budget:g}"]
 
 
-def _no_score(fitted: FittedModel) -> list[str]:
+def _no_score(plan: Plan, fitted: FittedModel) -> list[str]:
     """A filter that scores every column 0 ranks by the place in the table alone."""
-    plan = fitted.plan
     if not is_filter(plan.criterion) or plan.ensemble:
         return []
     score = fitted.path.scores[np.isfinite(fitted.path.scores)]

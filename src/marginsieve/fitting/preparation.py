@@ -23,10 +23,14 @@ SAFE = 2.0**200  # squares of squares of ranges between one over this and this a
 
 @dataclass(frozen=True)
 class Scaling:
-    """z -> (z - shift) * factor, by feature; a sparse table is not shifted, which the linear kernel cannot tell."""
+    """z -> (z - shift) * factor, by feature; a sparse table is not shifted, which the linear kernel cannot tell.
+
+    With `fills` a missing cell is taken for the shift of its column, which is its mean.
+    """
 
     shift: Array
     factor: Array
+    fills: bool = False
 
     @classmethod
     def fit(cls, table: Table, weight: Array) -> Scaling:
@@ -70,10 +74,12 @@ class Scaling:
             return sparse.csc_array((Z.data * _by_cell(Z, self.factor), Z.indices, Z.indptr), shape=Z.shape)
         out = Z - self.shift
         out *= self.factor
+        if self.fills:
+            out[np.isnan(out)] = 0.0
         return out
 
     def columns(self, index: IntArray) -> Scaling:
-        return Scaling(self.shift[index], self.factor[index])
+        return replace(self, shift=self.shift[index], factor=self.factor[index])
 
 
 def _by_cell(Z: Any, values: Array) -> Array:
@@ -121,6 +127,8 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
         raise InputError("every column is constant in the training rows: there is nothing to select")
     if len(usable) < n:
         table = table.columns(usable)
+    if plan.fills and not table.is_sparse:
+        table = replace(table, Z=_filled(table.Z, part.weight))
     scaling = None
     if plan.standardize and not plan.kernel.unit_free:
         scaling = Scaling.fit(table, part.weight)
@@ -129,6 +137,7 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
     elif plan.kernel.linear and not table.is_sparse:
         scaling = Scaling.centred(table, part.weight)
     if scaling is not None:
+        scaling = replace(scaling, fills=plan.fills)
         table = replace(table, Z=scaling.apply(table.Z))
     y, weight = part.y, part.weight
     if plan.sampler is not None:
@@ -148,6 +157,15 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
     )
     left = len(usable) if plan.prefilter is None else max(plan.prefilter[1], len(problem.keep))
     return Prepared(problem, y, usable, scaling, min(left, len(usable)))
+
+
+def _filled(Z: Array, weight: Array) -> Array:
+    """Missing cells at the weighted mean of the known cells of their column."""
+    gaps = np.isnan(Z)
+    if not gaps.any():
+        return Z
+    known = np.where(gaps, 0.0, Z)
+    return np.where(gaps, weight @ known / np.maximum(weight @ ~gaps, 1e-300), known)
 
 
 def with_validation(plan: Plan, part: Part, share: float, name: str, rng: np.random.Generator) -> Prepared:

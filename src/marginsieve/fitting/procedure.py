@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from sklearn.utils.validation import check_random_state
@@ -13,15 +13,16 @@ from sklearn.utils.validation import check_random_state
 from ..contracts import Array, BoolArray, IntArray, Matrix, Path
 from ..data.table import Schema, equal_columns
 from ..outcomes import check_classes
+from ..outcomes.folds import Splits
 from . import notes, resampling
 from .ensemble import OVERLAP, agreed, members
 from .held_out import HeldOut, choose_size, hold_out, inner_folds, listed_folds, lists_rows, rarest_class, size_grid
 from .memory import refuse_too_large
 from .near_duplicates import Group, near_duplicates
 from .preparation import prepare, varying
-from .settings import Plan, Settings, check_seed, make_plan, size_choice, threshold_rule
+from .settings import AnyPlan, Plan, Settings, check_seed, make_plan, size_choice, threshold_rule
 from .threshold import balanced_threshold, cost_threshold, fit_sigmoid
-from .training import Model, Searched, finite, fit_model, search_once
+from .training import AnyModel, Model, Searched, finite, fit_model, search_once
 from .training_rows import Encoded, Part, choose_rows, with_rest
 
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ SMALL = 2**22  # cells of a sparse table up to which it is computed with as a de
 class Fitted:
     """What a fit leaves: the path and the model, where its decision value is cut, and what to know about it."""
 
-    plan: Plan
+    plan: AnyPlan
     schema: Schema
     classes: Any
-    model: Model
+    model: AnyModel
     path: Path
     threshold: float = 0.0  # on the machine's own scale, the positive class above
     sigmoid: Array | None = None  # (k, 2) slope and offset of the probability in the decision value
@@ -71,7 +72,7 @@ class Fitted:
         return class_probability(value, self.sigmoid)
 
 
-def signed_decision(model: Model, Z: Matrix, sign: float, threshold: float) -> Array:
+def signed_decision(model: AnyModel, Z: Matrix, sign: float, threshold: float) -> Array:
     """(rows,), above 0 for the second of two classes; (rows, classes) where there are more."""
     value = model.decision(Z)
     with np.errstate(over="ignore"):
@@ -103,8 +104,14 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31)))
 
 
+class HasRows(Protocol):
+    """What decides on which rows a machine is trained."""
+
+    max_samples: int | None
+
+
 @dataclass(frozen=True)
-class _Rows:
+class FitRows:
     """The rows of a fit: all that count, the weights that the sample gives them, and the sample itself."""
 
     part: Part  # all rows, their own weights
@@ -114,14 +121,14 @@ class _Rows:
     used: IntArray  # numbers of the part's rows in the table
 
 
-def _rows(settings: Settings, encoded: Encoded, rng: np.random.Generator) -> _Rows:
+def rows_of_fit(settings: HasRows, encoded: Encoded, rng: np.random.Generator) -> FitRows:
     part, used = encoded.part()
     if part.table.is_sparse and math.prod(part.table.shape) <= SMALL:
         part = replace(part, table=replace(part.table, Z=np.asfortranarray(part.table.Z.toarray())))
     sample, boosted = choose_rows(part, settings.max_samples, rng)
     training = Part(part.table, part.y, boosted, part.groups)
     chosen = training if len(sample) == len(part.y) else training.take(sample)
-    return _Rows(part, training, sample, chosen, used)
+    return FitRows(part, training, sample, chosen, used)
 
 
 def plan_of(settings: Settings, encoded: Encoded) -> Plan:
@@ -145,7 +152,7 @@ def fit_encoded(
     plan = plan_of(settings, encoded) if plan is None else plan
     refuse_too_large(settings, plan, encoded)
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
-    rows = _rows(settings, encoded, rng)
+    rows = rows_of_fit(settings, encoded, rng)
     if _always_holds_out(settings, plan):  # known before the search
         rarest_class(rows.chosen, encoded.target.classes.tolist())
     names = np.array(encoded.schema.names, dtype=object)
@@ -155,7 +162,8 @@ def fit_encoded(
     searched = search_once(plan, rows.chosen, rng)
     fitted = _decided(settings, plan, encoded, rows, searched, remarks, rng, allowed)
     index = resampling.sample_index(encoded.names, len(encoded.target.codes))[fitted.rows]
-    groups = _groups(settings.similar, fitted, constant, rows.chosen)
+    groups = groups_of(settings.similar, fitted, constant, rows.chosen)
+    assert isinstance(fitted.model, Model)
     suspects = resampling.of_model(plan, rows.chosen, fitted.model, rng, index, settings.resamples)
     return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, suspects=suspects)
 
@@ -174,8 +182,9 @@ def refit_at_sizes(
 
     The rows and the seed must be those of the fit. Features to keep are in every one.
     """
+    assert isinstance(fitted.plan, Plan)
     rng = np.random.default_rng(seed)
-    rows = _rows(settings, encoded, rng)
+    rows = rows_of_fit(settings, encoded, rng)
     searched = Searched(prepare(fitted.plan, rows.chosen, rng), fitted.path).with_weights(fitted.feature_weight)
     out = []
     for size in sizes:
@@ -189,7 +198,7 @@ def _decided(
     settings: Settings,
     plan: Plan,
     encoded: Encoded,
-    rows: _Rows,
+    rows: FitRows,
     searched: Searched,
     remarks: list[str],
     rng: np.random.Generator,
@@ -217,12 +226,8 @@ def _decided(
         searched, part = agreed(plan, searched, ensemble), rows.chosen
         path, held = searched.path, HeldOut.of(sizes, ensemble, OVERLAP) if sizes else None
     elif sizes:
-        if lists_rows(settings.cv):
-            folds = listed_folds(settings.cv, encoded, rows.used, rows.sample, classes)
-        else:
-            draws, remark = inner_folds(settings.cv, rows.chosen, classes, rng, repeated=bool(choice.rule))
-            remarks += [remark] if remark else []
-            folds = [fold for one in draws for fold in with_rest(one, rows.sample, len(part.y), rng, part.groups)]
+        folds, some = inner_splits(settings.cv, encoded, rows, rng, repeated=bool(choice.rule))
+        remarks += some
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
         held = hold_out(plan, rows.training, sizes, folds, seed, settings.n_jobs)
         for work in held.work:
@@ -231,11 +236,11 @@ def _decided(
         score, error = held.scores(part.y, part.weight, plan)
         path = path.scored(sizes, score, error, plan.outcome.scored_by)
         size = choose_size(sizes, score, part.table.shape[1], choice.rule) if choice.rule else size
-        size = _within(sizes, size, path.order, allowed) if choice.rule and allowed is not None else size
+        size = within(sizes, size, path.order, allowed) if choice.rule and allowed is not None else size
     model = fit_model(plan, searched, size)
     fitted = Fitted(plan, encoded.schema, encoded.target.classes, model, replace(path, n_selected=len(model.features)))
-    remarks += notes.model_notes(settings, fitted, rows.chosen)
-    cut, sigmoid = _threshold_and_sigmoid(settings, plan, part, held, size, threshold, fitted.sign)
+    remarks += notes.model_notes(settings, plan, fitted, rows.chosen)
+    cut, sigmoid = threshold_and_sigmoid(settings, plan, part, held, size, threshold, fitted.sign)
     return replace(
         fitted,
         unit=None if held is None else float(np.std(held.values[held.sizes.index(size)][:, 0])),
@@ -248,15 +253,34 @@ def _decided(
     )
 
 
-def _within(sizes: Sequence[int], size: int, order: IntArray, allowed: BoolArray) -> int:
+def inner_splits(
+    cv: Any, encoded: Encoded, rows: FitRows, rng: np.random.Generator, repeated: bool
+) -> tuple[Splits, list[str]]:
+    """The inner folds of a fit, and remarks."""
+    part, classes = rows.part, encoded.target.classes.tolist()
+    if lists_rows(cv):
+        return listed_folds(cv, encoded, rows.used, rows.sample, classes), []
+    draws, remark = inner_folds(cv, rows.chosen, classes, rng, repeated=repeated)
+    folds = [fold for one in draws for fold in with_rest(one, rows.sample, len(part.y), rng, part.groups)]
+    return folds, [remark] if remark else []
+
+
+def within(sizes: Sequence[int], size: int, order: IntArray, allowed: BoolArray) -> int:
     """The largest size up to this one whose features are all allowed; the smallest where none is."""
     ends = int(np.argmin(np.append(allowed[order], False)))
     return max((some for some in sizes if some <= min(size, ends)), default=min(sizes))
 
 
-def _threshold_and_sigmoid(
-    settings: Settings, plan: Plan, part: Part, held: HeldOut | None, size: int, threshold: Any, sign: float
+class HasThreshold(Protocol):
+    """What decides whether there are probabilities."""
+
+    probability: bool
+
+
+def threshold_and_sigmoid(
+    settings: HasThreshold, plan: AnyPlan, part: Part, held: HeldOut | None, size: int, threshold: Any, sign: float
 ) -> tuple[float, Array | None]:
+    """Where the decision value is cut, and the sigmoid of its probability, by values of held-out rows."""
     cut = float(threshold) if isinstance(threshold, (int, float)) else 0.0
     if held is None:
         return cut, None
@@ -273,7 +297,7 @@ def _threshold_and_sigmoid(
     return cut, np.array([fit_sigmoid(shifted[:, k], sign * labels[k], weight) for k in range(value.shape[1])])
 
 
-def _groups(similar: float | None, fitted: Fitted, constant: tuple[str, ...], part: Part) -> tuple[Group, ...]:
+def groups_of(similar: float | None, fitted: Fitted, constant: tuple[str, ...], part: Part) -> tuple[Group, ...]:
     """The selected features that stand for others."""
     if similar is None:
         return ()

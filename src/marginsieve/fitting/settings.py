@@ -65,6 +65,16 @@ class Settings(Protocol):
     random_state: Any
 
 
+class AnyPlan(Protocol):
+    """What the plan of a selector has, whatever its kind."""
+
+    @property
+    def outcome(self) -> Classes: ...
+
+    def for_rows(self, settings: Any, part: Part) -> AnyPlan:
+        """The same plan on some of the rows."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """The parts of one fit, resolved once and checked against each other and the table."""
@@ -79,6 +89,7 @@ class Plan:
     sampler: Sampler | None = None
     ensemble: int | None = None
     keep: tuple[int, ...] = ()
+    fills: bool = False  # whether missing cells are taken for the mean of their column's training rows
 
     def for_rows(self, settings: Settings, part: Part) -> Plan:
         """The same plan on some of the rows: where no class was named, the rarer one of these rows is positive."""

@@ -74,6 +74,55 @@ class Model:
         with np.errstate(all="ignore"):
             return finite(self.values(self.rows(Z)))
 
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models whose decision values are averaged: this one."""
+        return (self,)
+
+    @property
+    def middle(self) -> Array:
+        """(1, k) where each model's decision values are cut before they are averaged."""
+        return np.zeros((1, len(self.solutions)))
+
+    @property
+    def unit(self) -> Array:
+        """(1, k) by what each model's decision values are divided before they are averaged."""
+        return np.ones((1, len(self.solutions)))
+
+
+@dataclass(frozen=True)
+class Blended:
+    """Several models whose decision values are averaged: the mean over models v of (value_v - middle_v) / unit_v."""
+
+    models: tuple[Model, ...]
+    middle: Array  # (v, k)
+    unit: Array  # (v, k)
+
+    @property
+    def features(self) -> IntArray:
+        """The features of all models."""
+        return np.unique(np.concatenate([model.features for model in self.models]))
+
+    @property
+    def solutions(self) -> tuple[Solution, ...]:
+        """The solutions of all models."""
+        return tuple(solution for model in self.models for solution in model.solutions)
+
+    def decision(self, Z: Matrix) -> Array:
+        """(rows, k) decision values of rows of the whole table."""
+        values = [model.decision(Z) for model in self.models]
+        with np.errstate(all="ignore"):
+            return finite(blended(values, self.middle, self.unit))
+
+
+AnyModel = Model | Blended
+
+
+def blended(values: Sequence[Array], middle: Array, unit: Array) -> Array:
+    """The mean of (value - middle) / unit over views; values (rows, k), middle and unit (v, k)."""
+    scaled = [(value - one) / by for value, one, by in zip(values, middle, unit, strict=True)]
+    return np.asarray(np.mean(scaled, axis=0))
+
 
 def finite(value: Array) -> Array:
     """Decision values (rows, ...); refuses those that are no numbers."""

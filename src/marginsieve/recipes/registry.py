@@ -12,13 +12,13 @@ from importlib.resources import files
 from typing import TypeVar
 
 from ..errors import InputError, listing
-from ..estimators import SVMSelector
+from ..estimators.fitted_selector import FittedSelector
 
-FAMILIES = ("elimination", "filter", "linear", "scaling", "search")
+FAMILIES = ("blend", "elimination", "filter", "linear", "scaling", "search")
 SHAPES = ("numbers", "rare class", "mixed", "mixed, rare class")
 OTHERS = (3.0, 30.0, 15.0)  # the cost of a recipe that was not measured
 
-Function = TypeVar("Function", bound=Callable[..., SVMSelector])
+Function = TypeVar("Function", bound=Callable[..., FittedSelector])
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Recipe:
     name : str
         Name of the function.
     function : callable
-        Function that returns a configured `SVMSelector`.
+        Function that returns a configured `SVMSelector` or `Blend`.
     citation : tuple of str
         Keys of BibTeX entries.
     family : str
-        "elimination", "filter", "linear", "scaling" or "search".
+        "blend", "elimination", "filter", "linear", "scaling" or "search".
     takes : frozenset of str
         Tables that it takes, of "numbers", "categories", "missing" and "sparse".
     cost : (float, float, float), default=(3.0, 30.0, 15.0)
@@ -62,7 +62,7 @@ class Recipe:
     """
 
     name: str
-    function: Callable[..., SVMSelector]
+    function: Callable[..., FittedSelector]
     citation: tuple[str, ...]
     family: str
     takes: frozenset[str]
@@ -98,14 +98,14 @@ def register(
     default_for: Mapping[str, int] | None = None,
     bibtex: str = "",
 ) -> Callable[[Function], Function]:
-    """Register a function that returns a configured `SVMSelector` as a method.
+    """Register a function that returns a configured `SVMSelector` or `Blend` as a method.
 
     Parameters
     ----------
     *citation : str
         BibTeX keys: in `references.bib`, or in `bibtex`.
     family : str
-        "elimination", "filter", "linear", "scaling" or "search".
+        "blend", "elimination", "filter", "linear", "scaling" or "search".
     takes : str, default="numbers"
         Tables that it takes, of "numbers", "categories", "missing" and "sparse", separated by spaces.
     cost : (float, float, float) or None, default=None
@@ -195,7 +195,7 @@ def entry(name: str) -> Recipe:
     return RECIPES[plain]
 
 
-def get(name: str) -> Callable[..., SVMSelector]:
+def get(name: str) -> Callable[..., FittedSelector]:
     """The function of a recipe.
 
     Parameters
@@ -206,7 +206,7 @@ def get(name: str) -> Callable[..., SVMSelector]:
     Returns
     -------
     callable
-        Function that returns a configured `SVMSelector`.
+        Function that returns a configured `SVMSelector` or `Blend`.
 
     Examples
     --------

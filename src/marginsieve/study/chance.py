@@ -16,10 +16,13 @@ import numpy as np
 from joblib import delayed
 
 from ..contracts import IntArray
+from ..fitting.false_share import shuffled_rows
 from ..fitting.held_out import hold_out, inner_folds, size_grid
 from ..fitting.settings import Plan
 from ..fitting.training import search_once
 from ..fitting.training_rows import Part, choose_rows
+from ..fitting.view_averaging import BlendPlan, ViewPlan
+from ..problem import is_filter
 from ..solvers.processes import parallel
 from .choosing import SHUFFLED_ROWS, Choice, is_cheap
 from .selection import StudyOptions
@@ -29,6 +32,7 @@ LEVEL = 0.04  # of the test: at 99 shuffles a claim without a signal is made in 
 FEWEST = 24  # shuffles with which p can be as low as the level
 SIZES = 8
 FOLDS = 5
+SHUFFLED_PAIRS = 1e8  # pairs of rows times columns up to which a filter that compares rows is shuffled
 
 
 @dataclass(frozen=True)
@@ -48,55 +52,66 @@ def above_chance(
 ) -> Chance:
     """(1 + shuffles that score as well) / (1 + shuffles), and whether that is evidence.
 
-    For a method whose search is expensive, the filter of all features is searched instead.
+    What is searched: see `_shuffled`.
     """
     shuffles = options.n_permutations
-    main = methods[0][1] if is_cheap(methods[0][0]) else methods[-1][1]
-    plans = [replace(main.plan, ensemble=None), methods[-1][1].plan]
     rng = np.random.default_rng(options.random_state)
     part, _ = table.encoded.part()
     sample, boosted = choose_rows(part, min(SHUFFLED_ROWS, choice.max_samples or SHUFFLED_ROWS), rng)
     part = Part(part.table, part.y, boosted, part.groups).take(sample)
-    searched = search_once(plans[0], part, rng)
-    grid = size_grid(searched.ready.most, max(1, len(searched.problem.keep)))
-    some = tuple(sorted({grid[int(k)] for k in np.linspace(0, len(grid) - 1, SIZES)}))
-    sizes = (some, (len(searched.ready.usable),))
-    orders = [np.arange(len(part.y)), *(_order(part, rng) for _ in range(shuffles))]
+    searches = []
+    for view in _shuffled(methods, part):
+        searched = search_once(view.plan, view.part(part), rng)
+        grid = size_grid(searched.ready.most, max(1, len(searched.problem.keep)))
+        some = tuple(sorted({grid[int(k)] for k in np.linspace(0, len(grid) - 1, SIZES)}))
+        searches.append((view, (len(searched.ready.usable),) if view.place < 0 else some))
+    orders = [np.arange(len(part.y)), *(shuffled_rows(part, rng) for _ in range(shuffles))]
     seed = int(rng.integers(2**31))
     names = table.encoded.target.classes.tolist()
-    values = parallel(options.n_jobs)(delayed(_best)(plans, part, order, sizes, names, seed) for order in orders)
+    values = parallel(options.n_jobs)(delayed(_best)(searches, part, order, names, seed) for order in orders)
     p = float(np.mean(np.array(values) >= values[0] - 1e-12))
     return Chance(p <= LEVEL, p, shuffles)
 
 
-def _order(part: Part, rng: np.random.Generator) -> IntArray:
-    """Which row each row's label comes from; the labels of a group move together."""
-    m = len(part.y)
-    if part.groups is None:
-        return np.asarray(rng.permutation(m), dtype=np.intp)
-    _, place = np.unique(part.groups, return_inverse=True)
-    members = [np.flatnonzero(place == k) for k in range(place.max() + 1)]
-    order = np.empty(m, dtype=np.intp)
-    for rows, source in zip(members, rng.permutation(len(members)), strict=True):
-        order[rows] = np.resize(rng.permutation(members[source]), len(rows))
-    return order
+def _shuffled(methods: Sequence[tuple[Method, PreparedMethod]], part: Part) -> list[ViewPlan]:
+    """What is searched on shuffled labels: the main method, all features (place -1), and a non-linear filter.
+
+    Of a blend the filters are searched; of a method whose search is expensive, the filter of all features. The
+    non-linear filter is left out of tables on which it is expensive too.
+    """
+    every = np.arange(part.table.shape[1])
+    (main, prepared), baseline = methods[0], _plans(methods[-1][1], every)[0]
+    chosen = _plans(prepared, every) if is_cheap(main) else [baseline]
+    pairs = len(part.y) ** 2 * len(every)
+    for _, other in methods[1:-1]:
+        if isinstance(other.plan, BlendPlan) and pairs <= SHUFFLED_PAIRS:
+            filters = [view for view in other.plan.views if is_filter(view.plan.criterion)]
+            chosen += [view for view in filters if not view.plan.kernel.linear][:1]
+    return [*chosen, replace(baseline, place=-1)]
+
+
+def _plans(prepared: PreparedMethod, every: IntArray) -> list[ViewPlan]:
+    plan = prepared.plan
+    if isinstance(plan, Plan):
+        return [ViewPlan(replace(plan, ensemble=None), every, 0)]
+    assert isinstance(plan, BlendPlan)
+    return [view for view in plan.views if is_filter(view.plan.criterion)] or list(plan.views[:1])
 
 
 def _best(
-    plans: Sequence[Plan],
+    searches: Sequence[tuple[ViewPlan, tuple[int, ...]]],
     part: Part,
     order: IntArray,
-    sizes: Sequence[tuple[int, ...]],
     names: list[Any],
     seed: int,
 ) -> float:
-    """The best score over the sizes of each plan, of folds in which the search was run on these labels."""
+    """The best score over the sizes of each search, of folds in which the search was run on these labels."""
     moved = Part(part.table, part.y[order], part.weight[order], part.groups)
     if len(np.unique(moved.y)) < len(names):
         return float("-inf")
     (folds,), _ = inner_folds(FOLDS, moved, names, np.random.default_rng(seed))
     scores = []
-    for plan, some in zip(plans, sizes, strict=True):
-        held = hold_out(plan, moved, some, folds, np.random.SeedSequence(seed), None)
-        scores.append(np.nanmax(held.scores(moved.y, moved.weight, plan)[0]))
+    for view, sizes in searches:
+        held = hold_out(view.plan, view.part(moved), sizes, folds, np.random.SeedSequence(seed), None)
+        scores.append(np.nanmax(held.scores(moved.y, moved.weight, view.plan)[0]))
     return float(max(scores))

@@ -61,7 +61,7 @@ def is_cheap(method: Method) -> bool:
 
 def shuffling_of(method: Method, rows: int, columns: int) -> float:
     """What the comparison with shuffled labels is expected to take: searches without an ensemble."""
-    plain = {"stable_fisher": Method("fisher", "fisher")}.get(method.recipe, method)
+    plain = Method("fisher", "fisher") if method.recipe in ("stable_fisher", "two_views") else method
     cost = cost_of(plain) if is_cheap(method) else ALL_COST
     return SHUFFLED_FITS * seconds_of(cost, min(rows, SHUFFLED_ROWS), columns)
 

@@ -14,7 +14,7 @@ from ..data.atomic import temporary_name, write_atomic
 from ..data.inert_text import inert
 from ..data.paths import check_file, shown, unwritten
 from ..errors import InputError, shown_value
-from ..estimators import SVMSelector
+from ..estimators.fitted_selector import FittedSelector
 from ..estimators.persistence import NAME, to_bytes
 from ..report.render import SCHEMA
 from .folders import add_published, claim, publish, read_mark
@@ -43,7 +43,7 @@ def check_folder(out: Path, table: Path | None = None) -> None:
 
 
 def write_study(
-    out: Path, result: dict[str, Any], page: str, tables: Mapping[str, pd.DataFrame | None], model: SVMSelector
+    out: Path, result: dict[str, Any], page: str, tables: Mapping[str, pd.DataFrame | None], model: FittedSelector
 ) -> list[Path]:
     """report.html, result.json, the tables, the model and the paragraph for a paper, all at once."""
     files = {name: _bytes(csv_of(table)) for name, table in tables.items() if table is not None}

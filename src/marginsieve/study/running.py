@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts import Progress
 from ..errors import InputError, SolverError, listing, many, positive_number, whole_number
-from ..estimators import SVMSelector
+from ..estimators.fitted_selector import FittedSelector
 from ..estimators.suspects import judge_labels
 from ..fitting.settings import MOST_MEMBERS, check_n_jobs
 from ..outcomes import Target, rarest, units_per_class
@@ -53,7 +53,7 @@ class Study:
         The method whose features are presented; it is chosen before anything is run.
     baseline : Selection
         All features with the same kind of machine and threshold.
-    model : SVMSelector
+    model : SVMSelector or Blend
         Selector of the main method, fitted on all rows.
     features : DataFrame
         Every feature by rank.
@@ -87,7 +87,7 @@ class Study:
         return self.run.baseline
 
     @property
-    def model(self) -> SVMSelector:
+    def model(self) -> FittedSelector:
         """The main method's selector, fitted on all rows."""
         return self.run.main.selector
 

@@ -20,9 +20,10 @@ from .. import recipes
 from ..contracts import Array, BoolArray, PricesFeatures
 from ..errors import InputError
 from ..estimators import SVMSelector
+from ..estimators.fitted_selector import FittedSelector
 from ..estimators.inputs import refuse_cells
 from ..fitting.parts import kernel_of, search_of
-from ..fitting.procedure import fit_encoded, plan_of, seed_sequence
+from ..fitting.procedure import seed_sequence
 from .choosing import Choice
 from .engine import Run
 from .metrics import Scores
@@ -31,7 +32,7 @@ from .protocols import Protocol
 from .stability import Stability, nogueira
 from .store import opened
 from .suite import key_of
-from .units import Method, PreparedMethod, Task, Unit, UnitTable, run_prepared, versions
+from .units import UNREAD, Method, PreparedMethod, Task, Unit, UnitTable, run_prepared, versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +74,7 @@ class Selection:
     """A method's selector on all rows and its nested score."""
 
     method: Method
-    selector: SVMSelector
+    selector: FittedSelector
     nested: Nested
     scores: Scores
     seconds: float
@@ -149,8 +150,10 @@ def list_part(selected: BoolArray, frequency: Array) -> NDArray[np.object_]:
     return np.where(core, "core", np.where(selected, "optional", "rest")).astype(object)
 
 
-def score_label(selector: SVMSelector) -> str:
+def score_label(selector: FittedSelector) -> str:
     """What the features' scores are."""
+    if not isinstance(selector, SVMSelector):
+        return "minus the mean of the feature's places in the views"
     if selector.ensemble:
         return "minus the mean of log(rank + 5) over the subsamples"
     if isinstance(search_of(selector.search), PricesFeatures):
@@ -175,7 +178,8 @@ def prepare_method(
         return replace(method, settings=tuple(settings.items())), _prepared(selector, table)
     except InputError as error:
         refusal = error
-    if "kernel" not in settings and "nominal" not in kernel_of(selector.kernel).kinds:
+    plain = isinstance(selector, SVMSelector) and "nominal" not in kernel_of(selector.kernel).kinds
+    if "kernel" not in settings and plain:
         settings |= {"kernel": "clinical", "standardize": False}
         try:
             prepared = _prepared(_build(recipe, method, settings), table)
@@ -186,7 +190,7 @@ def prepare_method(
 
 
 def _settings(
-    method: Method, recipe: Callable[..., SVMSelector], options: StudyOptions, max_samples: int | None
+    method: Method, recipe: Callable[..., FittedSelector], options: StudyOptions, max_samples: int | None
 ) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "standardize": True,
@@ -209,7 +213,7 @@ def _settings(
     return settings
 
 
-def _build(recipe: Callable[..., SVMSelector], method: Method, settings: dict[str, Any]) -> SVMSelector:
+def _build(recipe: Callable[..., FittedSelector], method: Method, settings: dict[str, Any]) -> FittedSelector:
     try:
         return recipe(**settings)
     except TypeError as error:
@@ -218,10 +222,10 @@ def _build(recipe: Callable[..., SVMSelector], method: Method, settings: dict[st
         raise InputError(f"{method.title} does not take this setting: {error}") from error
 
 
-def _prepared(selector: SVMSelector, table: UnitTable) -> PreparedMethod:
+def _prepared(selector: FittedSelector, table: UnitTable) -> PreparedMethod:
     """The selector with its plan on the whole table; refuses what does not fit, before any fold is run."""
-    plan = plan_of(selector, table.encoded)
-    refuse_cells(table.encoded.table.Z, table.encoded.schema, plan.kernel.missing)
+    plan = selector.plan(table.encoded)
+    refuse_cells(table.encoded.table.Z, table.encoded.schema, selector.takes_gaps)
     return PreparedMethod(selector, plan)
 
 
@@ -240,14 +244,16 @@ def run_method(
     target, state = table.encoded.target, options.random_state
     protocol = Protocol("study", "folds", folds=choice.cv, repeats=choice.n_repeats)
     splits = nested_splits(target, choice.cv, choice.n_repeats, state)
-    quick = PreparedMethod(clone(prepared.selector).set_params(resamples=0), prepared.plan)  # no fold names suspects
+    quick = clone(prepared.selector)
+    quick.set_params(**{name: value for name, value in UNREAD.items() if name in quick.get_params(deep=False)})
+    unread = PreparedMethod(quick, prepared.plan)
     mark = key_of(table.fingerprint, repr(prepared.selector), prepared.selector.get_params(), versions()["marginsieve"])
     pairs = pair_splits(splits, state) if options.intervals == "nested" else []
     tasks = []
     for split in (*splits, *pairs):
         key = key_of(mark, choice.cv, choice.n_repeats, state, split.name)
         unit = Unit(key, table.name, method, protocol, split, state, split.random_state)
-        tasks.append(Task(unit, partial(run_prepared, prepared=quick), catch=False))
+        tasks.append(Task(unit, partial(run_prepared, prepared=unread), catch=False))
     with nullcontext() if folder is None else opened(folder, "study") as store:
         rows = {} if store is None else {row["key"]: row for row in store.units() if row["status"] == "done"}
         folds = [Fold.of_row(rows[task.unit.key]) for task in tasks if task.unit.key in rows]
@@ -267,12 +273,12 @@ def run_method(
 
 def fit_prepared(
     prepared: PreparedMethod, table: UnitTable, n_jobs: int | None, chosen: BoolArray | None
-) -> SVMSelector:
+) -> FittedSelector:
     """The method's selector on all rows of the table; `chosen` (n,): the features that some outer fold selected."""
-    selector: SVMSelector = clone(prepared.selector).set_params(n_jobs=n_jobs)
+    selector: FittedSelector = clone(prepared.selector).set_params(n_jobs=n_jobs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted = fit_encoded(selector, table.encoded, plan=prepared.plan, allowed=chosen)
+        fitted = selector.fit_rows(table.encoded, plan=prepared.plan, allowed=chosen)
         selector.adopt(fitted, seed_sequence(selector.random_state))
     selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
     return selector

@@ -20,8 +20,7 @@ from ..data.paths import check_file
 from ..data.reading import read_table
 from ..data.table import Schema
 from ..errors import InputError, listing, one_line, positive_number, reading, shown_value, whole_number
-from ..fitting.parts import criterion_of, resolve
-from ..fitting.settings import check_seed, check_settings
+from ..fitting.settings import check_seed
 from ..fitting.training_rows import Encoded
 from ..outcomes import Target, positive_code, read_target
 from .protocols import Protocol, checked_grid, protocol_of
@@ -204,16 +203,8 @@ def _method(entry: Mapping[str, Any]) -> Method:
         selector = method.function(**settings)
     except TypeError as error:
         raise InputError(f"method {name!r} does not take these settings: {one_line(error)}") from error
-    _check_selector(selector)
+    selector.check()
     return method
-
-
-def _check_selector(selector: Any) -> None:
-    """Refuse what no table could make sense of."""
-    check_settings(selector)
-    for axis in ("kernel", "machine", "search"):
-        resolve(axis, getattr(selector, axis))
-    criterion_of(selector.criterion)
 
 
 def _check_tuned(method: Method, protocol: Protocol) -> None:
@@ -221,7 +212,7 @@ def _check_tuned(method: Method, protocol: Protocol) -> None:
     selector: Any = method.function(**dict(method.settings))
     known = selector.get_params()
     with reading(f"settings of the protocol, for {method.label!r}"):
-        _check_selector(selector.set_params(**{key: one for key, one in protocol.settings.items() if key in known}))
+        selector.set_params(**{key: one for key, one in protocol.settings.items() if key in known}).check()
     grid = protocol.grid if method.grid is None else dict(method.grid)
     if not protocol.tuned or not grid:
         return
@@ -229,7 +220,7 @@ def _check_tuned(method: Method, protocol: Protocol) -> None:
     for name, values in grid.items():
         for value in values:
             with reading(f"{name}={shown_value(value)} in the grid of {method.label!r}"):
-                _check_selector(clone(selector).set_params(**{name: value}))
+                clone(selector).set_params(**{name: value}).check()
 
 
 def _refuse_dates(value: Any, where: str = "the suite") -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import recipes
 from ..estimators.suspects import CLEAN_RATE, WRONG_SHARE
+from ..fitting.training import Model
 from ..report.answer import answer
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
@@ -41,7 +42,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
             "groups": data.group_column,
             "keep": list(study.options.keep),
             "prefilter": study.options.prefilter,
-            "ensemble": selector.ensemble,
+            "ensemble": getattr(selector, "ensemble", None),
             "max_samples": study.choice.max_samples,
             "positive": None if study.options.positive is None else str(study.options.positive),
         },
@@ -117,7 +118,7 @@ def _protocol(study: StudyRun) -> dict[str, Any]:
 def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
     selector, nested, stable = selection.selector, selection.nested, selection.stability
     recipe = recipes.entry(selection.method.recipe)
-    baseline, kernel, path = selection.method.baseline, selector.kernel, selector.path_
+    baseline, path = selection.method.baseline, selector.path_
     steps = sorted((step for step in path.steps if np.isfinite(step.score)), key=lambda step: step.size)
     return {
         "name": selection.method.recipe,
@@ -142,7 +143,7 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
         "score_is": score_label(selector),
         "stop_reason": path.stop_reason,
         "chosen_by_method": None if path.stop is None else path.stop.to_dict(),
-        "kernel": (kernel if isinstance(kernel, str) else type(kernel).__name__).lower(),
+        "kernel": " and ".join(dict.fromkeys(_kernel_name(model) for model in selector.model_.models)),
         "left_out": _left_out(selector),
         "notes": selection.notes,
         "seconds": round(selection.seconds, 3),
@@ -159,11 +160,15 @@ def _reference(row: ReferenceRow) -> dict[str, Any]:
     }
 
 
+def _kernel_name(model: Model) -> str:
+    return type(model.view.kernel).__name__.lower()
+
+
 def _size_rule(selector: Any) -> str:
     """How the number of features came about: given, method (chosen by it), best or auto."""
     size = selector.n_features_to_select
     if size is None:
-        return "auto" if selector.path_.stop is None or selector.ensemble else "method"
+        return "auto" if selector.path_.stop is None or getattr(selector, "ensemble", None) else "method"
     return size if isinstance(size, str) else "given"
 
 

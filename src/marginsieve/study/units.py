@@ -27,13 +27,15 @@ from sklearn.base import clone
 from .. import recipes
 from ..contracts import Array, IntArray
 from ..data.table import filled_with_means, one_hot
+from ..errors import InputError
 from ..estimators import SVMSelector
+from ..estimators.fitted_selector import FittedSelector
 from ..estimators.inputs import refuse_cells
 from ..fitting.compatibility import kinds_taken
 from ..fitting.held_out import inner_folds
 from ..fitting.parts import kernel_of, machine_of
-from ..fitting.procedure import Fitted, fit_encoded, predicted_codes, refit_at_sizes, seed_sequence
-from ..fitting.settings import Plan
+from ..fitting.procedure import Fitted, predicted_codes, refit_at_sizes, seed_sequence
+from ..fitting.settings import AnyPlan
 from ..fitting.training_rows import Encoded
 from ..outcomes import Target
 from ..solvers.threads import one_thread
@@ -42,7 +44,8 @@ from .protocols import Protocol, Split
 from .tuning import tune_machine
 
 ALL_FEATURES = "all features"
-Recipe = Callable[..., SVMSelector]
+UNREAD = {"similar": None, "resamples": 0}  # no unit reads groups_ and suspects_
+Recipe = Callable[..., FittedSelector]
 
 
 class OutOfTime(Exception):
@@ -138,8 +141,8 @@ class Unit:
 class PreparedMethod:
     """A method's selector and its plan on the whole table, resolved and checked once."""
 
-    selector: SVMSelector
-    plan: Plan
+    selector: FittedSelector
+    plan: AnyPlan
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,7 @@ def run_prepared(unit: Unit, table: UnitTable, prepared: PreparedMethod) -> dict
     part = table.encoded.take(unit.split.train)
     selector = seeded(prepared.selector, unit.random_state)
     plan = prepared.plan.for_rows(selector, part.part()[0])
-    fitted = fit_encoded(selector, part, plan=plan)
+    fitted = selector.fit_rows(part, plan=plan)
     test = unit.split.test
     return {"result": _result(fitted, test, [_entry(fitted, table, table.encoded.table.Z[test])])}
 
@@ -217,21 +220,23 @@ def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mappin
     codes = protocol.training_labels(part, np.random.default_rng([unit.seed, *split.name.encode()]))
     part = replace(part, target=replace(part.target, codes=codes))
     selector, owner = _selector(unit, table, recipe, params), None
-    kernel = kernel_of(selector.kernel)
-    if protocol.impute and "nominal" not in kinds_taken(kernel, machine_of(selector.machine)):
+    by_number = isinstance(selector, SVMSelector) and "nominal" not in kinds_taken(
+        kernel_of(selector.kernel), machine_of(selector.machine)
+    )
+    if protocol.impute and by_number:
         (cells, owner), (rows, _) = (one_hot(Z, part.table.Z, part.schema.kind) for Z in (part.table.Z, rows))
         part = _with_cells(part, cells, owner)
-    refuse_cells(part.table.Z, part.schema, kernel.missing)
+    refuse_cells(part.table.Z, part.schema, selector.takes_gaps)
     chosen = dict(params)
     if protocol.tuned == "nested" and unit.grid:
-        chosen = _tune_nested(selector, part, unit)
+        chosen = _tune_nested(_plain(selector), part, unit)
         selector.set_params(**chosen)
     sizes = protocol.sizes_for(part.table.shape[1])
     if sizes:
         selector.set_params(n_features_to_select=sizes[-1])
     seed = seed_sequence(selector.random_state)
-    fitted = fit_encoded(selector, part, seed)
-    at_sizes = refit_at_sizes(selector, part, fitted, sizes, seed) if sizes else [fitted]
+    fitted = selector.fit_rows(part, seed)
+    at_sizes = refit_at_sizes(_plain(selector), part, fitted, sizes, seed) if sizes else [fitted]
     by_size = [_entry(one, table, rows, owner) for one in at_sizes]
     truth, k, positive = table.y[split.test], len(table.classes), table.positive
     metrics = {  # of this split alone, where its test part has every class; pooled ones are made when reading
@@ -242,6 +247,16 @@ def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mappin
         "metrics": metrics,
         "result": _result(fitted, split.test, by_size),
     }
+
+
+def _plain(selector: FittedSelector) -> SVMSelector:
+    """A selector with one path, which protocols with several sizes or tuned parameters need."""
+    if not isinstance(selector, SVMSelector):
+        raise InputError(
+            f"{type(selector).__name__} has no single path: give n_features_to_select in the method's settings and no "
+            "sizes or grid in the protocol"
+        )
+    return selector
 
 
 def _result(fitted: Fitted, test: IntArray, by_size: list[dict[str, Any]]) -> dict[str, Any]:
@@ -257,13 +272,13 @@ def _with_cells(part: Encoded, Z: Array, owner: IntArray | None = None) -> Encod
     return replace(part, schema=schema, table=replace(part.table, Z=Z, kind=schema.kind, names=schema.names))
 
 
-def _selector(unit: Unit, table: UnitTable, recipe: Recipe, params: Mapping[str, Any]) -> SVMSelector:
+def _selector(unit: Unit, table: UnitTable, recipe: Recipe, params: Mapping[str, Any]) -> FittedSelector:
     """The method with what the protocol forces on it and the parameters that were tuned."""
     selector = recipe(**dict(unit.method.settings))
     known = selector.get_params()
     forced = {name: value for name, value in unit.protocol.settings.items() if name in known}
     positive = table.encoded.target.classes[table.positive] if len(table.classes) == 2 else None
-    unread = {"similar": None, "resamples": 0}  # nothing here reads groups_ and suspects_
+    unread = {name: value for name, value in UNREAD.items() if name in known}
     selector.set_params(**{**forced, **params}, random_state=unit.random_state, positive=positive, **unread)
     return selector
 
@@ -278,7 +293,7 @@ def seeded(estimator: Any, random_state: int) -> Any:
 
 def tune_reported(unit: Unit, table: UnitTable, recipe: Recipe) -> dict[str, Any]:
     """The parameters that do best on the very splits that are reported, on all features."""
-    selector, encoded = _selector(unit, table, recipe, {}), table.encoded
+    selector, encoded = _plain(_selector(unit, table, recipe, {})), table.encoded
     if unit.protocol.impute:
         Z = encoded.table.Z
         encoded = _with_cells(encoded, filled_with_means(Z, Z, encoded.schema.kind))

@@ -1,0 +1,256 @@
+"""What every fitted selector does: predict, transform, tell its coefficients."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from types import MethodType
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
+
+from ..contracts import Array, BoolArray, is_sparse
+from ..data.table import as_frame
+from ..fitting.procedure import Fitted, class_probability, predicted_codes, seed_sequence, signed_decision
+from ..fitting.settings import AnyPlan
+from ..fitting.training_rows import Encoded
+from .formula import formula
+from .inputs import encode, read_new
+
+
+class _WithProbability:
+    """A method that is there with probability=True; the error without says so (that of `available_if` does not)."""
+
+    def __init__(self, method: Callable[..., Array]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, selector: FittedSelector | None, owner: type | None = None) -> Callable[..., Array]:
+        if selector is None:
+            return self.method
+        if not selector.probability:
+            raise AttributeError(
+                f"This {type(selector).__name__!r} has no attribute {self.method.__name__!r}: probability is "
+                f"{selector.probability!r}; use probability=True and fit again"
+            )
+        return MethodType(self.method, selector)
+
+
+class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
+    """A selector as studies and commands use it: parameters of its own, a fit on encoded rows, one kind of result."""
+
+    kinds: Mapping[str, str] | None
+    probability: bool
+    random_state: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Select features and fit the machine on them.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Array, pandas, polars or arrow table; or a scipy sparse matrix with the linear kernel.
+        y : array-like of shape (n_samples,)
+            The classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weight of each row; rows of weight 0 are left out.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Group of each row; rows of one group are never on both sides of an inner fold.
+
+        Returns
+        -------
+        self
+            The fitted selector.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.get_feature_names_out()
+        array(['g03', 'g07'], dtype=object)
+        """
+        encoded = encode(self, X, y, self.kinds, sample_weight, groups)
+        seed = seed_sequence(self.random_state)
+        self.adopt(self.fit_rows(encoded, seed), seed)
+        for note in self.notes_:
+            warnings.warn(note, UserWarning, stacklevel=2)
+        return self
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether cells may be missing."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Refuse parameters that no table could make sense of."""
+        raise NotImplementedError
+
+    def plan(self, encoded: Encoded) -> AnyPlan:
+        """The plan of a fit on these rows; refuses what makes no sense."""
+        raise NotImplementedError
+
+    def fit_rows(
+        self,
+        encoded: Encoded,
+        seed: np.random.SeedSequence | None = None,
+        plan: AnyPlan | None = None,
+        allowed: BoolArray | None = None,
+    ) -> Fitted:
+        """The whole fit on encoded rows, without a change of the selector."""
+        raise NotImplementedError
+
+    def adopt(self, fitted: Fitted, seed: np.random.SeedSequence) -> None:
+        """Take over what a fit left that was run elsewhere, as studies do."""
+        self._seed = seed
+        if not hasattr(self, "n_features_in_"):
+            self.feature_names_in_ = np.array(fitted.schema.names, dtype=object)
+            self.n_features_in_ = len(self.feature_names_in_)
+        if fitted.unconverged:
+            warnings.warn(fitted.unconverged, ConvergenceWarning, stacklevel=3)
+        self.columns_, self.classes_, self.model_ = fitted.schema, fitted.classes, fitted.model
+        self.positive_ = fitted.classes[fitted.plan.outcome.positive]
+        self._sign, self.threshold_, self._weight = fitted.sign, fitted.threshold, fitted.feature_weight
+        self.path_ = fitted.path
+        self.rank()
+        self.rows_, self.notes_ = fitted.rows, list(fitted.notes)
+        self.constant_, self.duplicates_ = list(fitted.constant), list(fitted.duplicates)
+        self.groups_ = list(fitted.groups)
+        for name, value in (("suspects_", fitted.suspects), ("_sigmoid", fitted.sigmoid)):
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, value)
+
+    def rank(self) -> None:
+        """Set what follows from the path and the model: `ranking_`, `scores_`, `support_`, `n_features_`."""
+        n = len(self.columns_.names)
+        self.scores_, self.ranking_ = self.path_.scores, np.empty(n, dtype=np.intp)
+        self.ranking_[self.path_.order] = np.arange(1, n + 1)
+        self.support_ = np.isin(np.arange(n), self.model_.features)
+        self.n_features_ = int(self.support_.sum())
+
+    @property
+    def coef_(self) -> Array:
+        return formula(self, "coef_")[0]
+
+    @property
+    def intercept_(self) -> Array:
+        return formula(self, "intercept_")[1]
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Positive for classes_[1] and 0 at the threshold; of shape (n_samples, n_classes) with more than two classes.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.decision_function(cohort.X).shape
+        (60,)
+        """
+        check_is_fitted(self)
+        return signed_decision(self.model_, read_new(self, X), self._sign, self.threshold_)
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The predicted classes.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.predict(cohort.X).shape
+        (60,)
+        """
+        value = self.decision_function(X)
+        return self.classes_[predicted_codes(value)]
+
+    @_WithProbability
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities: a sigmoid of the decision value, fitted on the inner folds; needs probability=True.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Probability of each class, in the order of `classes_`.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, probability=True, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.predict_proba(cohort.X).shape
+        (60, 2)
+        """
+        return class_probability(self.decision_function(X), self._sigmoid)
+
+    def transform(self, X: Any) -> Any:
+        """The selected columns, in the type and the dtypes of X.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+
+        Returns
+        -------
+        table of shape (n_samples, number of selected features)
+            The selected columns.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.transform(cohort.X).columns.tolist()
+        ['g03', 'g07']
+        """
+        check_is_fitted(self)
+        read_new(self, X)
+        frame = as_frame(X)
+        if frame is not None:
+            chosen = frame[:, np.flatnonzero(self.support_).tolist()]
+            wrapped = _get_output_config("transform", self)["dense"] != "default"
+            return chosen.to_pandas() if wrapped and frame.implementation.is_pyarrow() else chosen.to_native()
+        if is_sparse(X) and X.format not in ("csr", "csc"):
+            X = X.tocsr()
+        return (X if hasattr(X, "dtype") else np.asarray(X))[:, np.flatnonzero(self.support_)]
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        return np.asarray(self.support_)

@@ -1,0 +1,149 @@
+"""How many features of a list are false: rankings of halves of the rows, against the same with shuffled labels.
+
+The rows are split into complementary halves many times, and the whole search is run in each half. A feature's score is
+the share of halves in which it is among the first k, averaged over several k. The same with shuffled labels says how
+many features reach a score by chance::
+
+    q_j = min over t <= score_j of  [(1 + number of null scores >= t) / shuffles] / number of scores >= t
+
+q_j is the estimated share of false features in the list of all features that score as well as j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from joblib import delayed
+
+from ..contracts import Array, BoolArray, IntArray
+from ..outcomes import left_out
+from ..solvers.processes import parallel
+from ..solvers.threads import one_thread
+from .settings import AnyPlan, Plan
+from .training import search_once
+from .training_rows import Part
+from .view_averaging import BlendPlan, JointPlaces
+
+PAIRS, SHUFFLES = 25, 40
+FEWEST_PAIRS, FEWEST_SHUFFLES = 10, 20
+SIZES = 8
+SMALLEST = 5  # the first of the sizes
+LARGEST = 0.1  # the last of them, as a share of the columns
+
+
+@dataclass(frozen=True)
+class FalseShare:
+    """Scores and q-values of the features, and how they were got.
+
+    Attributes
+    ----------
+    score : array of shape (n,)
+        Share of the halves in which a feature is among the first k, averaged over `sizes`.
+    q : array of shape (n,)
+        Estimated share of false features among those that score as well or better, at most 1.
+    null : array of shape (shuffles * n,)
+        Scores with shuffled labels, sorted.
+    pairs, shuffles : int
+        Number of pairs of halves, and of shuffles of the labels.
+    sizes : tuple of int
+        The values of k.
+    """
+
+    score: Array
+    q: Array
+    null: Array
+    pairs: int
+    shuffles: int
+    sizes: tuple[int, ...]
+
+    def of_list(self, chosen: BoolArray) -> float:
+        """The estimated share of false features in any list: the ratio at the lowest score in it, at most 1."""
+        if not chosen.any():
+            return 0.0
+        lowest = self.score[chosen].min()
+        above = len(self.null) - np.searchsorted(self.null, lowest - 1e-12)
+        return float(min((1.0 + above) / self.shuffles / np.count_nonzero(self.score >= lowest - 1e-12), 1.0))
+
+
+def false_share(
+    plan: AnyPlan, part: Part, pairs: int, shuffles: int, seed: np.random.SeedSequence, n_jobs: int | None
+) -> FalseShare:
+    """The q-values of all features of a part, for a plan that is run on halves of its rows."""
+    n = part.table.shape[1]
+    sizes = list_sizes(n)
+    children = seed.spawn(shuffles + 1)
+    tasks = (delayed(_scores)(plan, part, k > 0, pairs, sizes, child) for k, child in enumerate(children))
+    score, *null = parallel(n_jobs)(tasks)
+    flat = np.sort(np.concatenate(null))
+    return FalseShare(score, q_values(score, flat, shuffles), flat, pairs, shuffles, sizes)
+
+
+def list_sizes(n: int) -> tuple[int, ...]:
+    """About eight sizes from 5 to a tenth of the columns, evenly spaced in the logarithm."""
+    low = max(1, min(SMALLEST, n // 4))
+    high = max(low, round(LARGEST * n))
+    return tuple(sorted({round(size) for size in np.geomspace(low, high, SIZES)}))
+
+
+def q_values(score: Array, null: Array, shuffles: int) -> Array:
+    """(n,) from the scores and the sorted scores with shuffled labels."""
+    order = np.argsort(-score, kind="stable")
+    ranked = score[order]
+    as_high = np.searchsorted(-ranked, -ranked + 1e-12, side="right")  # features that score as well
+    by_chance = len(null) - np.searchsorted(null, ranked - 1e-12)
+    ratio = (1.0 + by_chance) / shuffles / as_high
+    q = np.empty(len(score))
+    q[order] = np.minimum(np.minimum.accumulate(ratio[::-1])[::-1], 1.0)
+    return q
+
+
+def _scores(
+    plan: AnyPlan, part: Part, shuffled: bool, pairs: int, sizes: Sequence[int], seed: np.random.SeedSequence
+) -> Array:
+    """(n,) the mean over halves and sizes of being among the first."""
+    rng = np.random.default_rng(seed)
+    if shuffled:
+        order = shuffled_rows(part, rng)
+        part = Part(part.table, part.y[order], part.weight[order], part.groups)
+    total = np.zeros(part.table.shape[1])
+    with one_thread():
+        for _ in range(pairs):
+            half = left_out(part.y, part.groups, 0.5, rng, at_least=1, leave=1)
+            for side in (half, ~half):
+                place = _places(plan, part.take(np.flatnonzero(side)), rng)
+                total += np.mean([place < size for size in sizes], axis=0)
+    return np.asarray(total / (2 * pairs))
+
+
+def shuffled_rows(part: Part, rng: np.random.Generator) -> IntArray:
+    """Which row each row's label comes from; the labels of a group move together."""
+    m = len(part.y)
+    if part.groups is None:
+        return np.asarray(rng.permutation(m), dtype=np.intp)
+    _, place = np.unique(part.groups, return_inverse=True)
+    members = [np.flatnonzero(place == k) for k in range(place.max() + 1)]
+    order = np.empty(m, dtype=np.intp)
+    for rows, source in zip(members, rng.permutation(len(members)), strict=True):
+        order[rows] = np.resize(rng.permutation(members[source]), len(rows))
+    return order
+
+
+def _places(plan: AnyPlan, part: Part, rng: np.random.Generator) -> Array:
+    """(n,) the place of each feature in the ranking of these rows, 0 is the best; inf where a feature does not vary."""
+    n = part.table.shape[1]
+    place = np.full(n, np.inf)
+    if len(np.unique(part.y)) < plan.outcome.count:
+        return place
+    if isinstance(plan, Plan):
+        searched = search_once(replace(plan, ensemble=None), part, rng)
+        place[searched.path.order] = np.arange(n)
+        place[np.setdiff1d(np.arange(n), searched.ready.usable)] = np.inf
+        return place
+    assert isinstance(plan, BlendPlan)
+    searches = [(view, search_once(replace(view.plan, ensemble=None), view.part(part), rng)) for view in plan.views]
+    joint = JointPlaces.of(n, [(view.columns, one.path.order, one.ready.usable) for view, one in searches])
+    place[np.lexsort((joint.first, joint.mean, joint.best, ~joint.varies))] = np.arange(n)
+    place[~joint.varies] = np.inf
+    return place
