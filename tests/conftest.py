@@ -6,9 +6,11 @@ import pytest
 from hypothesis import settings
 
 from marginsieve.data.table import Schema
+from marginsieve.study import choosing
 
 settings.register_profile("fixed", derandomize=True)  # the same examples each time; --hypothesis-seed draws others
 settings.load_profile("fixed")
+HALF_SECONDS, choosing.HALF_SECONDS = choosing.HALF_SECONDS, 0.0  # hundreds of searches, where no test asks for them
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +23,12 @@ def signals_as_before():
         if signal.getsignal(number) != handler:
             signal.signal(number, handler)
     sys.unraisablehook = hook
+
+
+@pytest.fixture
+def halves(monkeypatch):
+    """Studies estimate shares of false features."""
+    monkeypatch.setattr(choosing, "HALF_SECONDS", HALF_SECONDS)
 
 
 @pytest.fixture

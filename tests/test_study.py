@@ -166,8 +166,8 @@ def chosen(m=100, n=1000, **settings):
 @pytest.mark.parametrize(
     ("shape", "names"),
     [
-        ({}, ["stable_fisher", "svm_rfe", "l1_cssvm"]),
-        ({"prevalence": 0.03}, ["stable_fisher", "l1_cssvm", "d_hell"]),
+        ({}, ["two_views", "svm_rfe", "l1_cssvm", "interactions"]),
+        ({"prevalence": 0.03}, ["two_views", "l1_cssvm", "d_hell"]),
         ({"mixed": True, "prevalence": 0.3}, ["clinical_rfe", "relieff", "hfs_nb"]),
         ({"mixed": True, "prevalence": 0.03}, ["hfs_nb", "clinical_rfe", "relieff"]),
     ],
@@ -183,7 +183,7 @@ def test_minutes_decide_beforehand_and_more_give_more():
     counts = [(len(c.methods), c.n_repeats) for c in (chosen(200, 20_000, minutes=t) for t in (0.1, 1, 5, 20, 60, 600))]
     assert counts[0] == (2, 1)  # never without the first method and all features
     assert counts == sorted(counts)
-    assert counts[-1] == (4, choosing.MOST_REPEATS)
+    assert counts[-1] == (5, choosing.MOST_REPEATS)
     within = chosen(200, 20_000, minutes=20)
     assert within.seconds <= 20 * 60
     assert within == chosen(200, 20_000, minutes=20)
@@ -529,11 +529,11 @@ def test_a_study_reads_its_table_once_and_plans_each_method_once(monkeypatch):
     assert found.html()
     assert found.suspects is not None
     methods = [method.title for method in found.run.choice.methods]
-    assert methods == ["stable-fisher", "svm-rfe", "l1-cssvm", "all features"]
+    assert methods == ["two-views", "svm-rfe", "l1-cssvm", "interactions", "all features"]
     assert 1 <= len(encoded) <= 2
     assert 1 <= len(read) <= 2
     assert set(Counter(repr(sorted(one.get_params().items(), key=str)) for one in planned).values()) == {1}
-    assert len(planned) == len(methods)
+    assert len(planned) == 2 + 1 + 1 + 3 + 1  # a view is a plan
 
 
 # -- the paragraph --------------------------------------------------------------------------------------------------

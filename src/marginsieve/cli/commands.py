@@ -13,7 +13,7 @@ import typer
 from typer import Argument, Option
 
 from . import options
-from .console import say, show_grid, show_prediction, show_result, show_study, show_suspects
+from .console import say, show_grid, show_prediction, show_recovered, show_result, show_study, show_suspects
 from .guard import guarded
 from .progress import shown
 
@@ -99,6 +99,9 @@ def select(
     intervals: Annotated[
         str, Option(help="simple, or nested: standard errors by nested cross-validation, about 3 times as long.")
     ] = "simple",
+    false_share: Annotated[
+        float | None, Option(help="Take the longest list with at most this share of false features, such as 0.1.")
+    ] = None,
     out: Annotated[Path, Option(help="The folder for the results.")] = Path("marginsieve-result"),
     seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
@@ -107,6 +110,9 @@ def select(
     encoding: Annotated[str | None, Option(help="Of a text file; found out by default.")] = None,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
+    truth: Annotated[
+        Path | None, Option(help="What was planted (.truth.json of `marginsieve cohort`): say what was found of it.")
+    ] = None,
     as_json: Annotated[bool, Option("--json", help="Print result.json and nothing else.")] = False,
 ) -> None:
     """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
@@ -123,6 +129,7 @@ def select(
     count, filtered = options.features_of(features), options.prefilter_of(prefilter)
     new_folder, new_mark = not out.exists(), read_mark(out) is None
     options.check_jobs(jobs)
+    planted = None if truth is None else options.truth_of(truth)
     try:
         with shown() as progress:
             frame = read_table(
@@ -131,7 +138,9 @@ def select(
             kept, dropped = tuple(options.names_of(keep)), options.names_of(drop)
             data = from_frame(frame, target, groups=groups, drop=dropped, ids=options.ids_of(ids), keep=kept)
             label = None if positive is None else label_of(data, positive)
-            study_options = StudyOptions(label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals)
+            study_options = StudyOptions(
+                label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals, false_share
+            )
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
             settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}
             annotated = table.suffix.lower() == ".h5ad"
@@ -150,6 +159,8 @@ def select(
         sys.stdout.write((out / "result.json").read_text(encoding="utf-8"))
     else:
         show_result(study.result, out)
+        if planted is not None:
+            show_recovered(planted, study.model.get_feature_names_out(), study.suspects)
 
 
 @app.command()
@@ -329,17 +340,21 @@ def cohort(
     prevalence: Annotated[float, Option(help="Share of cases.")] = 0.25,
     effect: Annotated[float, Option(help="Difference of a relevant column, in standard deviations.")] = 1.5,
     flip: Annotated[float, Option(help="Share of wrong labels.")] = 0.0,
+    categorical: Annotated[int, Option(help="Columns of categories.")] = 0,
+    categorical_relevant: Annotated[int, Option(help="Those of them that differ between the classes.")] = 0,
+    missing: Annotated[float, Option(help="Share of empty cells.")] = 0.0,
     seed: Annotated[int, Option(help="The same seed gives the same table.", min=0)] = 0,
 ) -> None:
     """Generate a table with a known truth to try things on; its target is the column `outcome`."""
     from ..data import make_cohort
 
-    options.check_cells(samples, features)
+    options.check_cells(samples, features + max(categorical, 0))
     planted: dict[str, Any] = {"n_relevant": relevant, "n_redundant": redundant, "effect": effect, "flip": flip}
+    planted |= {"n_categorical": categorical, "n_categorical_relevant": categorical_relevant, "missing": missing}
     table = make_cohort(samples, features, prevalence=prevalence, random_state=seed, **planted)
     truth = path.with_suffix(".truth.json")
     options.write_cohort(path, truth, table.frame().round(5), table.truth.to_dict())
-    typer.echo(f"{samples} rows, {features} columns: {path}; what was planted: {truth}")
+    typer.echo(f"{samples} rows, {features + categorical} columns: {path}; what was planted: {truth}")
 
 
 def run() -> int:

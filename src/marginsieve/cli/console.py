@@ -15,6 +15,7 @@ from ..errors import listing, many
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..data.cohort import Truth
     from ..estimators.fitted_selector import FittedSelector
     from ..estimators.prediction import Prediction
     from ..study.findings import Finding
@@ -167,6 +168,18 @@ def _tests(compared: Comparison) -> str:
     ]
     differing = listing(names, SHOWN) if names else "none"
     return f"pairs that differ at {compared.alpha:.0%} (Nemenyi, all {len(pairs)} pairs): {differing}"
+
+
+def show_recovered(truth: Truth, selected: Iterable[str], suspects: pd.DataFrame | None) -> None:
+    """What was found of what was planted in a generated table."""
+    listed = {str(name) for name in selected}
+    right, wrong = listed & truth.features, listed - truth.features
+    text = f"{len(right)} of {many(len(truth.features), 'feature')}, {len(wrong)} false"
+    if suspects is not None:
+        named, flipped = set(suspects.loc[suspects["suspect"], "row"]), set(truth.flipped)
+        text += f"; {len(named & flipped)} of {many(len(flipped), 'wrong label')}, "
+        text += many(len(named - flipped), "false alarm")
+    say(f"found of what was planted: {text}")
 
 
 def show_prediction(prediction: Prediction, model: FittedSelector, out: Path | None) -> None:

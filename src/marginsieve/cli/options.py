@@ -13,6 +13,7 @@ from .console import say
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..data.cohort import Truth
     from ..papers.paper import Paper
 
 COPIES_WRITTEN = 5.5  # of a generated table while its file is made
@@ -115,6 +116,27 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
         write_together(path.parent, {path.name: content, truth.name: (json.dumps(mark, indent=2) + "\n").encode()})
     except OSError as error:
         raise unwritten(error, f"{shown(path)} cannot be written") from error
+
+
+def truth_of(path: Path) -> Truth:
+    """What was planted in a generated table."""
+    import json
+
+    from ..data.cohort import Truth
+    from ..data.paths import check_file, shown
+
+    check_file(path, "name the .truth.json that `marginsieve cohort` wrote")
+    wrong = InputError(f"{shown(path)} is not what `marginsieve cohort` writes beside its table")
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        if known.pop("marginsieve") != "cohort":
+            raise wrong
+        known.pop("sha256")
+        lists = {name: tuple(known[name]) for name in ("relevant", "categorical", "flipped")}
+        pairs = tuple((str(a), str(b)) for a, b in known["interactions"])
+        return Truth(**lists, interactions=pairs, redundant=dict(known["redundant"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise wrong from error
 
 
 def _as_generated(path: Path, truth: Path) -> bool:

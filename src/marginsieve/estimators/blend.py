@@ -11,6 +11,7 @@ from sklearn.base import clone
 from ..contracts import BoolArray
 from ..criteria import Fisher, MarginChange
 from ..errors import InputError, listing, positive_number, truth_value
+from ..fitting.false_share import fit_list
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import Fitted
 from ..fitting.settings import AnyPlan, Settings, check_n_jobs, check_seed
@@ -55,6 +56,9 @@ class Blend(FittedSelector):
         Train on at most this number of rows, as in `SVMSelector`.
     similar : float or None, default=0.95
         Columns whose correlation with a selected one is at least this in absolute value are listed with it.
+    false_share : float or None, default=None
+        Select the longest list whose estimated share of false features is at most this, by rankings of halves of the
+        rows against those with shuffled labels (420 searches; see docs/false_share.md), in place of a number.
     cv : int, splitter or list of splits, default=5
         The inner folds.
     n_jobs : int or None, default=None
@@ -116,6 +120,7 @@ class Blend(FittedSelector):
         probability: bool = False,
         max_samples: int | None = None,
         similar: float | None = 0.95,
+        false_share: float | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -129,6 +134,7 @@ class Blend(FittedSelector):
         self.probability = probability
         self.max_samples = max_samples
         self.similar = similar
+        self.false_share = false_share
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -171,6 +177,13 @@ class Blend(FittedSelector):
         """The cost factor of the first view, by which "auto" decides where to cut."""
         return self.view_settings()[0].negative_weight
 
+    def on_all(self) -> Blend:
+        """The same blend on every column that it is given."""
+        views = [view.set_params(keep=None, prefilter=None, ensemble=None) for view in self.copies()]
+        copy: Blend = clone(self)
+        copy.set_params(views=views, false_share=None, n_features_to_select=1.0)
+        return copy
+
     def plan(self, encoded: Encoded) -> BlendPlan:
         """The plan of a fit on these rows; refuses what makes no sense."""
         self.check()
@@ -183,6 +196,8 @@ class Blend(FittedSelector):
         for view in self.copies():
             view.check()
         truth_value("Blend", "probability", self.probability)
+        if self.false_share is not None:
+            positive_number("Blend", "false_share", self.false_share, 1.0)
         if self.similar is not None:
             positive_number("Blend", "similar", self.similar, 1.0)
         check_seed(self.random_state)
@@ -197,6 +212,8 @@ class Blend(FittedSelector):
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the blend."""
         assert plan is None or isinstance(plan, BlendPlan)
+        if self.false_share is not None:
+            return fit_list(self, encoded, seed, self.plan(encoded) if plan is None else plan)
         return fit_blend(self, encoded, seed, self.plan(encoded) if plan is None else plan, allowed)
 
     def __sklearn_tags__(self) -> Any:

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..contracts import BoolArray, CriterionLike, KernelLike, MachineLike, PrefilterLike, SamplerLike, SearchLike
+from ..fitting.false_share import fit_list
 from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
 from ..fitting.procedure import Fitted, fit_encoded, plan_of, refit_at_sizes
 from ..fitting.resampling import RESAMPLES
@@ -75,6 +76,9 @@ class SVMSelector(FittedSelector):
     resamples : int, default=50
         Number of fits on subsamples that estimate how often a suspect of a machine with the ramp loss is left out; 0
         for none.
+    false_share : float or None, default=None
+        Select the longest list whose estimated share of false features is at most this, by rankings of halves of the
+        rows against those with shuffled labels (420 searches; see docs/false_share.md), in place of a number.
     cv : int, splitter or list of splits, default=5
         The inner folds. A list has (train, test) rows of the table that is fitted, as numbers from 0 or as masks; rows
         without a weight are left out of it, and with `max_samples` rows outside the sample are tested but not trained
@@ -153,6 +157,7 @@ class SVMSelector(FittedSelector):
         max_samples: int | None = None,
         similar: float | None = 0.95,
         resamples: int = RESAMPLES,
+        false_share: float | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -176,6 +181,7 @@ class SVMSelector(FittedSelector):
         self.max_samples = max_samples
         self.similar = similar
         self.resamples = resamples
+        self.false_share = false_share
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -192,6 +198,12 @@ class SVMSelector(FittedSelector):
             resolve(axis, getattr(self, axis))
         criterion_of(self.criterion)
 
+    def on_all(self) -> SVMSelector:
+        """The same selector on every column that it is given."""
+        copy: SVMSelector = clone(self)
+        copy.set_params(false_share=None, n_features_to_select=1.0, keep=None, prefilter=None, ensemble=None)
+        return copy
+
     def plan(self, encoded: Encoded) -> Plan:
         """The plan of a fit on these rows; refuses what makes no sense."""
         return plan_of(self, encoded)
@@ -205,6 +217,9 @@ class SVMSelector(FittedSelector):
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the selector."""
         assert plan is None or isinstance(plan, Plan)
+        if self.false_share is not None:
+            self.check()
+            return fit_list(self, encoded, seed, plan)
         return fit_encoded(self, encoded, seed, plan, allowed)
 
     def at_sizes(self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None) -> Iterator[SVMSelector]:

@@ -41,6 +41,7 @@ SCREENED = (10, 30, 100)  # columns most correlated with the label that machines
 SCREENING_FOLDS, SCREENING_REPEATS = 10, 3
 MOST_CELLS, PROJECTED = 2**26, 1000  # cells of a sparse table that are made dense; else so many random directions
 WRONG_SHARE = "wrong_share"  # attrs of the frame: the estimated share of wrong labels by class
+PREDICTS = "predicts"  # and whether labels can be judged
 
 
 def find_suspects(
@@ -92,7 +93,8 @@ def find_suspects(
         that the label is wrong; `margin`: the decision value of the machine that did not see the sample, times its
         label (1 or -1), below 0 on the wrong side; `suspect`: whether the label is more likely wrong than right, within
         clean_rate, where the scores rank the labels better than chance. Samples of weight 0 have no values.
-        `attrs["wrong_share"]` has the estimated share of wrong labels among those of each class.
+        `attrs["wrong_share"]` has the estimated share of wrong labels among those of each class, `attrs["predicts"]`
+        whether the machines that judge the labels predict them better than chance.
 
     Examples
     --------
@@ -149,6 +151,7 @@ def judge_labels(
         str(label): float(np.average(suspicion[part.y == code], weights=part.weight[part.y == code]))
         for code, label in enumerate(target.classes)
     }
+    frame.attrs[PREDICTS] = bool(predicts.any())
     return frame
 
 

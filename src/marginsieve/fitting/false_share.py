@@ -13,17 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import delayed
 
-from ..contracts import Array, BoolArray, IntArray
+from ..contracts import Array, BoolArray, IntArray, Path
+from ..data.table import equal_columns
 from ..outcomes import left_out
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
+from .preparation import varying
+from .procedure import Fitted, groups_of, rows_of_fit, seed_sequence
 from .settings import AnyPlan, Plan
-from .training import search_once
-from .training_rows import Part
+from .training import Model, search_once
+from .training_rows import Encoded, Part
 from .view_averaging import BlendPlan, JointPlaces
 
 PAIRS, SHUFFLES = 25, 40
@@ -59,12 +63,17 @@ class FalseShare:
     sizes: tuple[int, ...]
 
     def of_list(self, chosen: BoolArray) -> float:
-        """The estimated share of false features in any list: the ratio at the lowest score in it, at most 1."""
-        if not chosen.any():
+        """The estimated share of false features in any list, at most 1.
+
+        The least over t of [(1 + number of null scores >= t) / shuffles + features of the list below t] / its length:
+        what chance brings above t, and everything below.
+        """
+        listed = np.sort(self.score[chosen])
+        if not len(listed):
             return 0.0
-        lowest = self.score[chosen].min()
-        above = len(self.null) - np.searchsorted(self.null, lowest - 1e-12)
-        return float(min((1.0 + above) / self.shuffles / np.count_nonzero(self.score >= lowest - 1e-12), 1.0))
+        by_chance = (1.0 + len(self.null) - np.searchsorted(self.null, listed - 1e-12)) / self.shuffles
+        below = np.searchsorted(listed, listed - 1e-12)
+        return float(min((by_chance + below).min() / len(listed), 1.0))
 
 
 def false_share(
@@ -78,6 +87,60 @@ def false_share(
     score, *null = parallel(n_jobs)(tasks)
     flat = np.sort(np.concatenate(null))
     return FalseShare(score, q_values(score, flat, shuffles), flat, pairs, shuffles, sizes)
+
+
+class ListSelector(Protocol):
+    """A selector whose list may be cut by its share of false features."""
+
+    false_share: float | None
+    max_samples: int | None
+    similar: float | None
+    random_state: Any
+    n_jobs: int | None
+
+    def plan(self, encoded: Encoded) -> AnyPlan:
+        """The plan of a fit on these rows."""
+
+    def on_all(self) -> ListSelector:
+        """The same selector on every column that it is given."""
+
+    def fit_rows(self, encoded: Encoded, seed: np.random.SeedSequence | None = None) -> Fitted:
+        """The whole fit on encoded rows."""
+
+
+def fit_list(
+    selector: ListSelector, encoded: Encoded, seed: np.random.SeedSequence | None, plan: AnyPlan | None
+) -> Fitted:
+    """The longest list whose estimated share of false features is at most `false_share`, and the machine on it.
+
+    Where no list keeps the share, the feature with the best score is taken, with a note.
+    """
+    assert selector.false_share is not None
+    plan = selector.plan(encoded) if plan is None else plan
+    given = seed_sequence(selector.random_state) if seed is None else seed
+    rows = rows_of_fit(selector, encoded, np.random.default_rng(given))
+    known = false_share(plan, rows.chosen, FEWEST_PAIRS, FEWEST_SHUFFLES, given.spawn(1)[0], selector.n_jobs)
+    order = np.argsort(-known.score, kind="stable").astype(np.intp)
+    count = int(np.count_nonzero(known.q <= selector.false_share + 1e-12))
+    notes = [] if count else [f"no list keeps a false share of {selector.false_share:g}: the best feature is taken"]
+    columns = np.sort(order[: max(count, 1)])
+    few = replace(encoded, schema=encoded.schema.columns(columns), table=encoded.table.columns(columns))
+    fitted = selector.on_all().fit_rows(few, given)
+    model = fitted.model
+    if isinstance(model, Model):
+        model = replace(model, features=columns[model.features])
+    else:
+        model = replace(model, models=tuple(replace(one, features=columns[one.features]) for one in model.models))
+    path = Path(
+        order, known.score, (), "features by how often they lead in halves of the rows", n_selected=len(columns)
+    )
+    names = np.array(encoded.schema.names, dtype=object)
+    constant = tuple(names[~varying(rows.chosen.table.Z)].tolist())
+    duplicates = tuple(tuple(names[group]) for group in equal_columns(rows.chosen.table.Z))
+    whole = replace(fitted, plan=plan, schema=encoded.schema, model=model, path=path, constant=constant)
+    groups = groups_of(selector.similar, whole, constant, rows.chosen)
+    texts = (*notes, *fitted.notes)
+    return replace(whole, duplicates=duplicates, groups=groups, notes=texts)
 
 
 def list_sizes(n: int) -> tuple[int, ...]:

@@ -60,6 +60,7 @@ class Settings(Protocol):
     max_samples: int | None
     similar: float | None
     resamples: int
+    false_share: float | None
     cv: Any
     n_jobs: int | None
     random_state: Any
@@ -138,6 +139,8 @@ def check_settings(settings: Settings) -> None:
     if settings.similar is not None:
         positive_number("selector", "similar", settings.similar, 1.0)
     whole_number("selector", "resamples", settings.resamples, 0, MOST_MEMBERS)
+    if settings.false_share is not None:
+        positive_number("selector", "false_share", settings.false_share, 1.0)
     if settings.max_samples is not None:
         whole_number("selector", "max_samples", settings.max_samples, 4)
     truth_value("selector", "standardize", settings.standardize)

@@ -66,7 +66,6 @@ def fisher(
     family="filter",
     takes="numbers sparse",
     cost=(1.0, 3.2, 7.4),
-    default_for={"numbers": 1, "rare class": 1},
 )
 def stable_fisher(
     kernel: KernelLike = "linear", C: float = 1.0, ensemble: int | None = 30, standardize: bool = True, **settings: Any

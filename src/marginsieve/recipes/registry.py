@@ -234,7 +234,7 @@ def defaults(shape: str) -> tuple[str, ...]:
     --------
     >>> from marginsieve import recipes
     >>> recipes.defaults("numbers")
-    ('stable_fisher', 'svm_rfe', 'l1_cssvm')
+    ('two_views', 'svm_rfe', 'l1_cssvm', 'interactions')
     """
     chosen = [recipe for recipe in RECIPES.values() if shape in recipe.default_for]
     return tuple(recipe.name for recipe in sorted(chosen, key=lambda recipe: recipe.default_for[shape]))

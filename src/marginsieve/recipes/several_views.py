@@ -23,6 +23,7 @@ COSTS = (1.0, 10.0, 100.0)  # C of the non-linear probe, chosen by inner folds
     family="blend",
     takes="numbers categories missing",
     cost=(0.5, 8.0, 6.0),
+    default_for={"numbers": 1, "rare class": 1},
 )
 def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any) -> Blend:
     """A linear machine on the best columns by the Fisher score, and elimination on the clinical kernel, averaged.
@@ -66,7 +67,7 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     return Blend([linear, clinical], **shared)
 
 
-@register("kononenko1994", family="blend", takes="numbers", cost=(0.8, 10.0, 10.0))
+@register("kononenko1994", family="blend", takes="numbers", cost=(0.8, 10.0, 10.0), default_for={"numbers": 4})
 def interactions(
     n_neighbors: int = 10, C: float | tuple[float, ...] = COSTS, standardize: bool = True, **settings: Any
 ) -> Blend:

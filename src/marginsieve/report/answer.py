@@ -11,6 +11,7 @@ from .numbers import shown
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
 CLOSE = 0.02  # a difference of balanced accuracy that is not worth a doubt
 NAMES = {**METRICS, "auc": "AUC"}
+NONE_BELOW = "no list keeps that below 10 %"
 COMPARED = ("balanced_accuracy", "auc", "pr_auc", "accuracy")
 VERDICTS = {
     "better": "is better in",
@@ -26,7 +27,7 @@ def answer(result: dict[str, Any]) -> dict[str, Any]:
     return {
         "evidence": evident,
         "headline": _headline(result, evident),
-        "sentences": [text for text in (_list(result), _price(result), _stability(result), _labels(result)) if text],
+        "sentences": [text for text in (part(result) for part in SENTENCES) if text],
         "doubts": _doubts(result, evident),
     }
 
@@ -151,8 +152,10 @@ def _labels(result: dict[str, Any]) -> str:
     judged = result["suspects"]
     if judged["judged"] == 0:
         return ""
-    if not judged["trusted"]:
+    if not result["chance"]["evident"]:
         return "Labels cannot be judged where nothing predicts them."
+    if not judged["trusted"]:
+        return "Labels cannot be judged: the machines that judge them predict no better than chance."
     shares = ", ".join(f"{share:.0%} of {label}" for label, share in judged["wrong_share"].items())
     estimate = f"Estimated share of wrong labels: {shares}."
     if not judged["rows"]:
@@ -162,6 +165,38 @@ def _labels(result: dict[str, Any]) -> str:
     labels, them = ("1 label is", "it") if one else (f"{judged['count']:,} labels are", "them")
     noun = judged["named_by"] + ("" if one else "s")
     return f"{labels} more likely wrong than right ({noun} {named}): check {them} by hand. {estimate}"
+
+
+def _false(result: dict[str, Any]) -> str:
+    """How many features of the list are false."""
+    known, count = result.get("false_share"), result["n_features"]
+    if not result["chance"]["evident"] or "false_share" not in result:
+        return ""
+    if known is None:
+        return "How many features of the list are false was not estimated, since that would take long on this table."
+    share, below = known["share"], known["below_a_tenth"]
+    how = f"{2 * known['pairs']} halves of the rows against {known['shuffles']} shuffles of the labels"
+    text = f"Of the {count:,} features in the list up to {share:.0%} may have nothing to do with the target ({how})"
+    if count == 1:
+        text = f"That the one feature has nothing to do with the target has an estimated chance of {share:.0%} ({how})"
+    longest = f"the longest list with at most 10 % of such has {many(below, 'feature')}" if below else NONE_BELOW
+    return f"{text}; {longest}."
+
+
+def _together(result: dict[str, Any]) -> str:
+    """Whether features matter only together."""
+    if (probe := result.get("interactions")) is None:
+        return ""
+    change = probe["difference"]["balanced_accuracy"]
+    value, span = shown(change, signed=True)
+    what = f"({value} in balanced accuracy, {span})"
+    if verdict(change) == "better":
+        on = f"{many(probe['n_features'], 'feature')}, {listing(probe['features'], 5)}"
+        return f"Features matter together: a non-linear model is better {what}, on {on}."
+    return f"No sign of features that matter only together: a non-linear model is not shown to be better {what}."
+
+
+SENTENCES = (_list, _false, _price, _together, _stability, _labels)
 
 
 def _doubts(result: dict[str, Any], evident: bool) -> list[str]:
@@ -179,7 +214,9 @@ def _doubts(result: dict[str, Any], evident: bool) -> list[str]:
             "most): its length is largely by chance"
         )
     if evident and len(result["methods"]) > 2:
-        best = max(result["methods"], key=lambda method: method["scores"]["balanced_accuracy"]["value"])
+        probe = (result.get("interactions") or {}).get("title")
+        others = [method for method in result["methods"] if method["title"] != probe]  # which has a sentence of its own
+        best = max(others, key=lambda method: method["scores"]["balanced_accuracy"]["value"])
         level = best["scores"]["balanced_accuracy"]["value"]
         if not best["baseline"] and level > score["value"] + CLOSE:
             doubts.append(

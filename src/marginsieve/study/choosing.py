@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 from .. import recipes
 from ..errors import InputError, many
+from ..fitting.false_share import FEWEST_PAIRS, FEWEST_SHUFFLES, PAIRS, SHUFFLES
 from ..fitting.training_rows import MOST_ROWS
 from .units import ALL_FEATURES, Method
 
 FOLDS, REPEATS = 5, 3
+NUMBERS = "a table of numbers: two views in one, elimination by a machine, an l1 penalty, and a non-linear one"
 MOST_REPEATS = 10
 RARE = 0.1  # a class with a smaller share is rare
 ROWS = 5000  # rows that are trained on where there are more than can be
@@ -25,6 +27,9 @@ ALL_COST = (0.1, 0.4, 1.0)
 SUSPECTS_COST = (0.6, 3.0, 0.05)
 SHUFFLED_ROWS = 1000  # at most, in the comparison with shuffled labels
 SHUFFLED_FITS = 60.0  # what that costs, in fits
+HALF_SECONDS = 60.0  # CPU seconds that the searches on halves of the rows may take where no minutes are given
+SEARCHES_OF_FIT = 25.0  # searches that a fit with its inner folds is about
+SEARCH_SECONDS = 0.002  # a search, at least
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class Choice:
     cost: dict[str, float]  # expected seconds of one fit, by label
     judging: float  # and of judging the labels
     shuffling: float  # and of the comparison with shuffled labels, where it is needed
+    halves: tuple[int, int]  # pairs of halves and shuffles for the share of false features; (0, 0): not estimated
+    halving: float  # expected seconds of that
     seconds: float  # of the whole with all workers
 
 
@@ -66,6 +73,17 @@ def shuffling_of(method: Method, rows: int, columns: int) -> float:
     return SHUFFLED_FITS * seconds_of(cost, min(rows, SHUFFLED_ROWS), columns)
 
 
+def halves_of(method: Method, rows: int, columns: int, seconds: float) -> tuple[tuple[int, int], float]:
+    """How many pairs of halves and shuffles fit in so many seconds, and what they are expected to take."""
+    _, cells, pairs = cost_of(method)
+    half = rows / 2
+    one = SEARCH_SECONDS + (cells * half * columns + pairs * half * half) / 1e6 / SEARCHES_OF_FIT
+    for count in ((PAIRS, SHUFFLES), (FEWEST_PAIRS, FEWEST_SHUFFLES)):
+        if (cost := 2 * count[0] * (count[1] + 1) * one) <= seconds:
+            return count, cost
+    return (0, 0), 0.0
+
+
 def defaults(mixed: bool, prevalence: float, classes: int) -> tuple[tuple[str, ...], str]:
     """Names of recipes by the shape of the table, and the reason."""
     rare = prevalence < RARE and classes == 2
@@ -76,7 +94,7 @@ def defaults(mixed: bool, prevalence: float, classes: int) -> tuple[tuple[str, .
     if rare:
         reason = f"numbers, and a rare class ({prevalence:.1%}): methods that weigh both classes the same"
         return recipes.defaults("rare class"), reason
-    return recipes.defaults("numbers"), "a table of numbers: a stable filter, elimination by a machine, an l1 penalty"
+    return recipes.defaults("numbers"), NUMBERS
 
 
 def choose(
@@ -121,13 +139,14 @@ def choose(
     judging = seconds_of(SUSPECTS_COST, m, n) if suspects else 0.0
     shuffling = shuffling_of(every[0], used, n)
     workers = _workers(n_jobs)
+    halves, halving = halves_of(every[0], used, n, HALF_SECONDS if minutes is None else 60.0 * minutes * workers / 4)
     chosen, count = list(every), REPEATS if n_repeats is None else n_repeats
 
     def fitting(repeats: int) -> float:
         return sum(cost[method.label] for method in chosen) * (cv * repeats + 1)
 
     if minutes is not None:  # never without the first method and the baseline
-        seconds, count = 60.0 * minutes * workers - judging - shuffling, n_repeats or 1
+        seconds, count = 60.0 * minutes * workers - judging - shuffling - halving, n_repeats or 1
         while methods == "auto" and len(chosen) > 2 and fitting(count) > seconds:
             chosen.pop(-2)
         while n_repeats is None and count < MOST_REPEATS and fitting(count + 1) <= seconds:
@@ -135,8 +154,9 @@ def choose(
         over = "; that may take longer than asked for" if fitting(count) > seconds else ""
         what = f"{len(chosen) - 1} of {len(every) - 1} methods and {many(count, 'repeat')}"
         why.append(f"{what} by the budget of minutes{over}")
-    seconds = (judging + shuffling + fitting(count)) / workers
-    return Choice(tuple(chosen), cv, count, max_samples, suspects, tuple(why), cost, judging, shuffling, seconds)
+    seconds = (judging + shuffling + halving + fitting(count)) / workers
+    spent = (judging, shuffling, halves, halving, seconds)
+    return Choice(tuple(chosen), cv, count, max_samples, suspects, tuple(why), cost, *spent)
 
 
 def _workers(n_jobs: int | None) -> int:

@@ -21,6 +21,7 @@ from ..report.render import render, render_in_notebook
 from .chance import FEWEST, above_chance
 from .choosing import FOLDS, Choice, choose
 from .engine import workers
+from .false_features import main_false_share, marginal_q
 from .files import check_folder, write_study, write_text
 from .findings import Finding
 from .protocols import MOST_DRAWS
@@ -71,7 +72,7 @@ class Study:
     >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
     >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
     >>> study.main.method.title, study.features.shape
-    ('fisher', (10, 14))
+    ('fisher', (10, 17))
     """
 
     run: StudyRun
@@ -334,6 +335,7 @@ def study(
     references: bool = True,
     n_permutations: int = 99,
     intervals: str = "simple",
+    false_share: float | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -383,6 +385,9 @@ def study(
     intervals : "simple" or "nested", default="simple"
         Standard errors from the predictions with factors that were measured on simulated tables, or by nested
         cross-validation on this table, which takes about three times as long.
+    false_share : float or None, default=None
+        Every method selects the longest list whose estimated share of false features is at most this, in place of a
+        number of features. The share is estimated for the main method's list in any case, where it is not too costly.
     random_state : int, default=0
         Seed; the result depends on it alone, not on the number of workers.
     n_jobs : int or None, default=None
@@ -418,6 +423,7 @@ def study(
         n_jobs,
         n_permutations,
         intervals,
+        false_share,
     )
     options = StudyOptions(*given)
     settings = {"methods": methods, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
@@ -466,14 +472,18 @@ def run_study(
             references = reference_rows(table, done[-1].nested, choice.cv, state, options.n_jobs)
     with work.step("shuffled labels", choice.shuffling):
         chance = above_chance(methods, table, choice, options)
+    halves = None
+    if any(choice.halves):
+        with work.step("halves of the rows", choice.halving):
+            halves = main_false_share(methods[0][1], table, choice, options)
     judged = None
     if choice.suspects:
         with work.step("judging labels", choice.judging):
             judged, remarks = _judged(table, options)
             failures += remarks
     seconds = time.perf_counter() - since
-    run_ = (data, choice, options, tuple(done), chance, judged, tuple(failures), seconds, references, command)
-    return Study(StudyRun(*run_))
+    came = (tuple(done), chance, judged, tuple(failures), seconds, references, halves, marginal_q(table), command)
+    return Study(StudyRun(data, choice, options, *came))
 
 
 def _check(settings: dict[str, Any], options: StudyOptions) -> None:
@@ -482,6 +492,10 @@ def _check(settings: dict[str, Any], options: StudyOptions) -> None:
     if options.intervals not in INTERVALS:
         raise InputError(f"study: intervals is {options.intervals!r}; it must be one of {listing(INTERVALS)}")
     check_n_jobs(options.n_jobs)
+    if options.false_share is not None:
+        positive_number("study", "false_share", options.false_share, 1.0)
+        if options.n_features_to_select is not None:
+            raise InputError("false_share and n_features_to_select were both given: leave one out")
     if options.ensemble is not None:
         whole_number("study", "ensemble", options.ensemble, most=MOST_MEMBERS)
     if options.n_features_to_select is not None:
@@ -523,7 +537,7 @@ class _StudyWork:
     def __init__(self, choice: Choice, progress: Progress | None) -> None:
         self.fits, self.cost = choice.cv * choice.n_repeats + 1, choice.cost
         self.total = sum(self.cost[method.label] for method in choice.methods) * self.fits
-        self.total += choice.judging + choice.shuffling
+        self.total += choice.judging + choice.shuffling + choice.halving
         self.done, self.show = 0.0, progress or (lambda *_: None)
 
     def part(self, method: Method) -> AbstractContextManager[Callable[[float], None]]:

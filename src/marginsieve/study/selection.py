@@ -54,6 +54,7 @@ class StudyOptions:
     n_jobs: int | None = None
     n_permutations: int = 99
     intervals: str = "simple"
+    false_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -207,6 +208,7 @@ def _settings(
         settings["budget" if budgeted else "n_features_to_select"] = size  # the count is the budget
         settings["prefilter"] = options.prefilter
         settings |= {} if options.ensemble is None else {"ensemble": options.ensemble}
+        settings |= {} if options.false_share is None else {"false_share": options.false_share}
     settings |= dict(method.settings)
     if settings.get("kernel") == "clinical":
         settings["standardize"] = False

@@ -6,6 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..contracts import Array
+from ..fitting.false_share import FalseShare
 from .chance import Chance
 from .choosing import Choice
 from .effects import evidence
@@ -32,6 +36,8 @@ class StudyRun:
     failures: tuple[Finding, ...]
     seconds: float
     reference_rows: tuple[ReferenceRow, ...] = ()
+    halves: FalseShare | None = None
+    marginal: Array | None = None  # (n,) adjusted p-values of single columns
     command: str | None = None
 
     @property
@@ -65,7 +71,17 @@ class StudyRun:
         frame["effect_high"] = [effect["high"] for effect in effects]
         frame["effect_is"] = [f"{effect['name']}, {effect['unit']}" for effect in effects]
         frame["direction"] = [self.evidence[name]["direction"] for name in frame["name"]]
+        for name, values in self.false_columns.items():
+            frame[name] = values[np.argsort(self.main.selector.ranking_)]
         return frame
+
+    @cached_property
+    def false_columns(self) -> dict[str, Array]:
+        """By column of the table: how often it leads in halves of the rows, its q-value, and that of a test alone."""
+        n = len(self.main.selector.columns_.names)
+        halves, unknown = self.halves, np.full(n, np.nan)
+        score, q = (unknown, unknown) if halves is None else (halves.score, halves.q)
+        return {"halves": score, "q_value": q, "marginal_q": unknown if self.marginal is None else self.marginal}
 
     @cached_property
     def suspects(self) -> pd.DataFrame | None:
@@ -76,9 +92,9 @@ class StudyRun:
         frame["missed"] = (nested.predicted != nested.truth).mean(axis=0)[frame["row"]]
         return frame
 
-    def difference(self, selection: Selection) -> Scores:
-        """A method's metrics less those of all features, on the same rows and folds."""
-        ours, theirs = selection.nested, self.baseline.nested
+    def difference(self, selection: Selection, other: Selection | None = None) -> Scores:
+        """A method's metrics less those of another, or of all features, on the same rows and folds."""
+        ours, theirs = selection.nested, (self.baseline if other is None else other).nested
         scores = score_difference(ours.truth, ours.passes, theirs.passes, ours.positive, ours.groups)
         zero = dict.fromkeys(scores.value, 0.0)
         return replace(scores, low=zero, high=zero, error=zero) if ours is theirs else scores

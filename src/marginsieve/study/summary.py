@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import recipes
-from ..estimators.suspects import CLEAN_RATE, WRONG_SHARE
+from ..estimators.suspects import CLEAN_RATE, PREDICTS, WRONG_SHARE
 from ..fitting.training import Model
 from ..report.answer import answer
 from ..report.render import SCHEMA
@@ -23,6 +23,8 @@ from .selection import Selection, score_label
 from .study_run import StudyRun
 
 DETAILED = 100  # selected features with evidence and a small plot
+PROBE = "interactions"  # the recipe that looks for features that matter only together
+NAMED = 10  # of its features
 LISTED = 1000  # selected features in the JSON; features.csv has them all
 LIBRARIES = ("marginsieve", "numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas")
 
@@ -51,6 +53,8 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "scores": methods[0]["scores"],
         "chance": asdict(study.chance),
         "stability": methods[0]["stability"],
+        "false_share": _false_share(study),
+        "interactions": _interactions(study),
         "n_features": selector.n_features_,
         "n_features_over_folds": methods[0]["n_features_over_folds"],
         "threshold": selector.threshold_,
@@ -75,7 +79,8 @@ def summarize(study: StudyRun) -> dict[str, Any]:
             "versions": {name: version(name) for name in LIBRARIES},
         },
     }
-    result["suspects"]["trusted"] = study.chance.evident
+    able = study.judged is not None and study.judged.attrs[PREDICTS]
+    result["suspects"]["trusted"] = study.chance.evident and able
     result["answer"] = answer(result)
     result["references"] = recipes.references()
     result["methods_text"], result["bibtex"] = paragraph(result)
@@ -150,6 +155,35 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
     }
 
 
+def _false_share(study: StudyRun) -> dict[str, Any] | None:
+    """The estimated share of false features in the list, and how it was got; None where it was too costly."""
+    halves, given = study.halves, study.options.false_share
+    if halves is None:
+        return None
+    return {
+        "share": halves.of_list(study.main.selector.support_),
+        "asked": given,
+        "below_a_tenth": int(np.count_nonzero(halves.q <= 0.1)),
+        "pairs": halves.pairs,
+        "shuffles": halves.shuffles,
+        "sizes": list(halves.sizes),
+    }
+
+
+def _interactions(study: StudyRun) -> dict[str, Any] | None:
+    """What a non-linear model on features that matter together scores beside the main method; None without one."""
+    probe = next((one for one in study.selections[1:] if one.method.recipe == PROBE), None)
+    if probe is None:
+        return None
+    names = probe.selector.get_feature_names_out()[np.argsort(probe.selector.ranking_[probe.selector.support_])]
+    return {
+        "title": probe.method.title,
+        "n_features": probe.selector.n_features_,
+        "features": [str(name) for name in names[:NAMED]],
+        "difference": _scores(study.difference(probe, study.main)),
+    }
+
+
 def _reference(row: ReferenceRow) -> dict[str, Any]:
     return {
         "title": row.title,
@@ -194,7 +228,7 @@ def _features(study: StudyRun) -> list[dict[str, Any]]:
     chosen = {s.method.title: set(s.selector.get_feature_names_out()) for s in others}
     alike = enumerate(study.main.selector.groups_, 1)
     groups = {name: k for k, group in alike for name in (group.representative, *group.members)}
-    known = ["name", "rank", "part", "score", "frequency", "coefficient", "kind"]
+    known = ["name", "rank", "part", "score", "frequency", "halves", "q_value", "marginal_q", "coefficient", "kind"]
     out: list[dict[Any, Any]] = frame[known].to_dict("records")
     for place, entry in enumerate(out):
         name = entry["name"]
