@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.feature_selection import RFE
 from sklearn.svm import SVC
 
-from marginsieve import SVMSelector
+from marginsieve import SVMSelector, nested_cv, recipes
 from marginsieve.machines import CSVC
 from marginsieve.searches import Backward
 
@@ -32,10 +32,18 @@ def theirs(X, y, step, down_to=1):
     return lambda: RFE(SVC(kernel="linear", tol=TOL), n_features_to_select=down_to, step=step).fit(X, y)
 
 
+def nested(recipe, X, y):
+    """Five outer folds around a fit with its inner folds."""
+    selector = recipe(class_weight="balanced", random_state=0)
+    return lambda: nested_cv(selector, X, y, cv=5, n_repeats=1)
+
+
 def run():
     X, y = table(62, 2000, 22)
     a, b = side_by_side(ours(X, y, 1), theirs(X, y, 1))
     yield Result("RFE one by one, 62 x 2,000", "RFE(SVC)", a, b, 25)
+    a, b = side_by_side(nested(recipes.two_views, X, y), nested(recipes.svm_rfe, X, y), rounds=2)
+    yield Result("two-views, nested, 62 x 2,000", "three times svm-rfe", a, 3 * b, 1)
 
     X, y = table(181, 12533, 31)
     a, b = side_by_side(ours(X, y, 0.2), theirs(X, y, 0.2))

@@ -68,6 +68,20 @@ def test_a_number_is_that_of_the_whole_list(cohort, count):
     assert blend.n_features_ == count
 
 
+def test_a_list_of_one_is_of_one_though_the_views_differ(rng):
+    X = rng.normal(size=(80, 30))
+    y = (np.arange(80) % 2).astype(int)
+    X[:, 0] += 0.8 * y
+    X[:, 1] += np.where(rng.random(80) < 0.1, 30.0, 0.0) + 1.0 * y  # long tails: the clinical kernel sees it otherwise
+    for seed in range(3):
+        assert Blend(n_features_to_select=1, random_state=seed).fit(X, y).n_features_ == 1
+
+
+def test_more_features_than_there_are(cohort):
+    with pytest.warns(UserWarning, match="50 features were asked for and 40 vary: all of them are selected"):
+        assert Blend(n_features_to_select=50, random_state=0).fit(cohort.X, cohort.y).n_features_ == 40
+
+
 def test_one_view_alone_is_that_selector(cohort):
     plain = recipes.fisher(n_features_to_select=5, random_state=0).fit(cohort.X, cohort.y)
     blend = Blend([recipes.fisher(n_features_to_select=5)], random_state=0).fit(cohort.X, cohort.y)

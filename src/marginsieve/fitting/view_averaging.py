@@ -124,12 +124,10 @@ class _ViewSearch:
     """A view's search on all rows, the sizes that were looked at, its values on held-out rows, and its choice."""
 
     view: ViewPlan
-    settings: Settings
     searched: Searched
     sizes: tuple[int, ...]
     held: HeldOut
     score: Array
-    error: Array
     size: int
 
     @property
@@ -191,33 +189,38 @@ def _searched(
         searched = run_search(view.plan, seen, rng)
         kept, most = len(searched.problem.keep), searched.ready.most
         choice = size_choice(own, seen.table.shape[1], len(searched.ready.usable), most, kept, searched.path.stop)
-        ready.append((view, own, searched, choice))
-    given = _sizes_of_list([view.columns[searched.path.order] for view, _, searched, _ in ready], count)
+        ready.append((view, searched, choice))
+    if count is not None and all(choice.note for _, _, choice in ready):
+        remarks.append(ready[0][2].note)
+    given: list[int | None] = [None] * len(ready)
+    if count is not None and settings.combine == "mean":
+        given = [*_sizes_of_list([view.columns[searched.path.order] for view, searched, _ in ready], count)]
+    ready = [one for one, asked in zip(ready, given, strict=True) if asked != 0]  # a short list is for few views
+    given = [asked for asked in given if asked != 0]
     sizes = []
-    for k, (_, _, searched, choice) in enumerate(ready):
+    for (_, searched, choice), asked in zip(ready, given, strict=True):
         kept, most = len(searched.problem.keep), searched.ready.most
-        fixed = max(min(given[k], most), kept, 1) if count is not None and settings.combine == "mean" else choice.size
-        grid = size_grid(most, max(1, kept)) if choice.rule else ()
-        sizes.append((grid, fixed))
+        fixed = choice.size if asked is None else max(min(asked, most), kept, 1)
+        sizes.append((size_grid(most, max(1, kept)) if choice.rule else (), fixed))
     folds, some = inner_splits(settings.cv, encoded, rows, rng, repeated=any(grid for grid, _ in sizes))
     searches = [
         (view.plan, view.part(rows.training), grid or (fixed,), np.random.SeedSequence(int(rng.integers(2**63))))
-        for (view, _, _, _), (grid, fixed) in zip(ready, sizes, strict=True)
+        for (view, _, _), (grid, fixed) in zip(ready, sizes, strict=True)
     ]
     views = []
-    for (view, own, searched, choice), (grid, fixed), held in zip(
+    for (view, searched, choice), (grid, fixed), held in zip(
         ready, sizes, hold_out_each(searches, folds, settings.n_jobs), strict=True
     ):
         for work in held.work:
             searched.problem.count(work)
         looked = held.sizes
-        score, error = held.scores(part.y, part.weight, view.plan)
+        score, _ = held.scores(part.y, part.weight, view.plan)
         size = fixed
         if grid:
             size = choose_size(looked, score, part.table.shape[1], choice.rule)
             if allowed is not None:
                 size = within(looked, size, searched.path.order, allowed[view.columns])
-        views.append(_ViewSearch(view, own, searched, looked, held, score, error, size))
+        views.append(_ViewSearch(view, searched, looked, held, score, size))
     return views, [*remarks, *some]
 
 
