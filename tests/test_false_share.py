@@ -156,3 +156,15 @@ def test_a_study_says_how_many_are_false(tmp_path):
     assert 5 <= short.model.n_features_ <= 7
     with pytest.raises(InputError, match="false_share and n_features_to_select were both given"):
         study(X, y, false_share=0.1, n_features_to_select=5, **settings)
+
+
+@pytest.mark.usefixtures("halves")
+def test_tables_of_few_columns_have_none(rng):
+    X = rng.normal(size=(60, 20))
+    y = np.arange(60) % 2
+    X[:, 0] += 3.0 * y
+    settings = {"methods": "fisher", "cv": 3, "n_repeats": 1, "suspects": False, "references": False}
+    made = study(X, y, n_permutations=24, **settings)
+    assert made.result["false_share"] is None
+    assert any("since it has few columns" in text for text in made.result["answer"]["sentences"])
+    assert made.features["marginal_q"].min() < 0.01

@@ -32,6 +32,7 @@ from .view_averaging import BlendPlan, JointPlaces
 
 PAIRS, SHUFFLES = 25, 40
 FEWEST_PAIRS, FEWEST_SHUFFLES = 10, 20
+FEWEST_COLUMNS = 50  # among fewer some lead in most halves by chance, and q-values say little
 SIZES = 8
 SMALLEST = 5  # the first of the sizes
 LARGEST = 0.1  # the last of them, as a share of the columns

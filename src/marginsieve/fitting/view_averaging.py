@@ -195,12 +195,12 @@ def _searched(
     given: list[int | None] = [None] * len(ready)
     if count is not None and settings.combine == "mean":
         given = [*_sizes_of_list([view.columns[searched.path.order] for view, searched, _ in ready], count)]
-    ready = [one for one, asked in zip(ready, given, strict=True) if asked != 0]  # a short list is for few views
-    given = [asked for asked in given if asked != 0]
+    ready = [one for one, wished in zip(ready, given, strict=True) if wished != 0]  # a short list is for few views
+    given = [wished for wished in given if wished != 0]
     sizes = []
-    for (_, searched, choice), asked in zip(ready, given, strict=True):
+    for (_, searched, choice), wished in zip(ready, given, strict=True):
         kept, most = len(searched.problem.keep), searched.ready.most
-        fixed = choice.size if asked is None else max(min(asked, most), kept, 1)
+        fixed = choice.size if wished is None else max(min(wished, most), kept, 1)
         sizes.append((size_grid(most, max(1, kept)) if choice.rule else (), fixed))
     folds, some = inner_splits(settings.cv, encoded, rows, rng, repeated=any(grid for grid, _ in sizes))
     searches = [

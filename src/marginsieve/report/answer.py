@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import listing, many
+from ..fitting.false_share import FEWEST_COLUMNS
 from ..outcomes.scores import METRICS
 from .numbers import shown
 
@@ -173,7 +174,8 @@ def _false(result: dict[str, Any]) -> str:
     if not result["chance"]["evident"] or "false_share" not in result:
         return ""
     if known is None:
-        return "How many features of the list are false was not estimated, since that would take long on this table."
+        why = "it has few columns" if result["table"]["features"] < FEWEST_COLUMNS else "that would take long"
+        return f"How many features of the list are false was not estimated on this table, since {why}."
     share, below = known["share"], known["below_a_tenth"]
     how = f"{2 * known['pairs']} halves of the rows against {known['shuffles']} shuffles of the labels"
     text = f"Of the {count:,} features in the list up to {share:.0%} may have nothing to do with the target ({how})"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .. import recipes
 from ..errors import InputError, many
-from ..fitting.false_share import FEWEST_PAIRS, FEWEST_SHUFFLES, PAIRS, SHUFFLES
+from ..fitting.false_share import FEWEST_COLUMNS, FEWEST_PAIRS, FEWEST_SHUFFLES, PAIRS, SHUFFLES
 from ..fitting.training_rows import MOST_ROWS
 from .units import ALL_FEATURES, Method
 
@@ -76,6 +76,8 @@ def shuffling_of(method: Method, rows: int, columns: int) -> float:
 def halves_of(method: Method, rows: int, columns: int, seconds: float) -> tuple[tuple[int, int], float]:
     """How many pairs of halves and shuffles fit in so many seconds, and what they are expected to take."""
     _, cells, pairs = cost_of(method)
+    if columns < FEWEST_COLUMNS:
+        return (0, 0), 0.0
     half = rows / 2
     one = SEARCH_SECONDS + (cells * half * columns + pairs * half * half) / 1e6 / SEARCHES_OF_FIT
     for count in ((PAIRS, SHUFFLES), (FEWEST_PAIRS, FEWEST_SHUFFLES)):
