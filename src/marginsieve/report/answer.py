@@ -215,6 +215,12 @@ def _doubts(result: dict[str, Any], evident: bool) -> list[str]:
             f"the list has {result['n_features']:,} features, more than any outer fold chose ({sizes['largest']:,} at "
             "most): its length is largely by chance"
         )
+    if evident and result["methods"][0]["size_rule"] != "given" and result["n_features"] < sizes["usual"][0]:
+        low, high = sizes["usual"]
+        doubts.append(
+            f"the list has {many(result['n_features'], 'feature')}, fewer than most outer folds chose ({low:,} to "
+            f"{high:,}): its length is largely by chance"
+        )
     if evident and len(result["methods"]) > 2:
         probe = (result.get("interactions") or {}).get("title")
         others = [method for method in result["methods"] if method["title"] != probe]  # which has a sentence of its own
