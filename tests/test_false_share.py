@@ -168,3 +168,12 @@ def test_tables_of_few_columns_have_none(rng):
     assert made.result["false_share"] is None
     assert any("since it has few columns" in text for text in made.result["answer"]["sentences"])
     assert made.features["marginal_q"].min() < 0.01
+
+
+@pytest.mark.parametrize("recipe", ["fisher", "two_views"])
+def test_features_to_keep_are_in_a_list_that_is_cut(recipe):
+    X, y = planted()
+    made = recipes.get(recipe)(false_share=0.1, keep=[150, 0], random_state=0).fit(X, y)
+    assert made.support_[[0, 150]].all()
+    assert set(np.flatnonzero(made.ranking_ <= 2)) == {0, 150}
+    assert 6 <= made.n_features_ <= 8

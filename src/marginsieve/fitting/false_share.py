@@ -114,15 +114,18 @@ def fit_list(
 ) -> Fitted:
     """The longest list whose estimated share of false features is at most `false_share`, and the machine on it.
 
-    Where no list keeps the share, the feature with the best score is taken, with a note.
+    Features to keep come first and are in the list whatever their score. Where no list keeps the share, the feature
+    with the best score is taken, with a note.
     """
     assert selector.false_share is not None
     plan = selector.plan(encoded) if plan is None else plan
     given = seed_sequence(selector.random_state) if seed is None else seed
     rows = rows_of_fit(selector, encoded, np.random.default_rng(given))
     known = false_share(plan, rows.chosen, FEWEST_PAIRS, FEWEST_SHUFFLES, given.spawn(1)[0], selector.n_jobs)
-    order = np.argsort(-known.score, kind="stable").astype(np.intp)
-    count = int(np.count_nonzero(known.q <= selector.false_share + 1e-12))
+    kept = _kept(plan, rows.chosen)
+    first = ~np.isin(np.arange(len(known.score)), kept)
+    order = np.lexsort((-known.score, first)).astype(np.intp)
+    count = int(np.count_nonzero((known.q <= selector.false_share + 1e-12) & first)) + len(kept)
     notes = [] if count else [f"no list keeps a false share of {selector.false_share:g}: the best feature is taken"]
     columns = np.sort(order[: max(count, 1)])
     few = replace(encoded, schema=encoded.schema.columns(columns), table=encoded.table.columns(columns))
@@ -142,6 +145,16 @@ def fit_list(
     groups = groups_of(selector.similar, whole, constant, rows.chosen)
     texts = (*notes, *fitted.notes)
     return replace(whole, duplicates=duplicates, groups=groups, notes=texts)
+
+
+def _kept(plan: AnyPlan, part: Part) -> IntArray:
+    """The features that are always selected, where they vary."""
+    if isinstance(plan, Plan):
+        kept = np.array(plan.keep, dtype=np.intp)
+    else:
+        assert isinstance(plan, BlendPlan)
+        kept = np.concatenate([view.columns[list(view.plan.keep)] for view in plan.views]).astype(np.intp)
+    return np.intersect1d(kept, np.flatnonzero(varying(part.table.Z)))
 
 
 def list_sizes(n: int) -> tuple[int, ...]:
@@ -201,12 +214,14 @@ def _places(plan: AnyPlan, part: Part, rng: np.random.Generator) -> Array:
     if len(np.unique(part.y)) < plan.outcome.count:
         return place
     if isinstance(plan, Plan):
-        searched = search_once(replace(plan, ensemble=None), part, rng)
+        searched = search_once(replace(plan, ensemble=None, keep=()), part, rng)
         place[searched.path.order] = np.arange(n)
         place[np.setdiff1d(np.arange(n), searched.ready.usable)] = np.inf
         return place
     assert isinstance(plan, BlendPlan)
-    searches = [(view, search_once(replace(view.plan, ensemble=None), view.part(part), rng)) for view in plan.views]
+    searches = [
+        (view, search_once(replace(view.plan, ensemble=None, keep=()), view.part(part), rng)) for view in plan.views
+    ]
     joint = JointPlaces.of(n, [(view.columns, one.path.order, one.ready.usable) for view, one in searches])
     place[np.lexsort((joint.first, joint.mean, joint.best, ~joint.varies))] = np.arange(n)
     place[~joint.varies] = np.inf
