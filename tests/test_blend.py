@@ -12,6 +12,7 @@ from marginsieve import Blend, load, predict, recipes, save, study
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.fitting.threshold import balanced_threshold
+from marginsieve.fitting.view_averaging import sizes_of_list
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +209,12 @@ def test_a_study_of_two_views(mixed, tmp_path):
     frame = pd.read_csv(tmp_path / "out" / "features.csv")
     assert frame["selected"].sum() == made.model.n_features_
     assert isinstance(load(tmp_path / "out"), Blend)
+
+
+def test_views_take_turns_and_what_another_has_brought_is_free():
+    one, other = np.array([0, 1, 2, 3]), np.array([3, 1, 0, 2])
+    assert sizes_of_list([one, other], 1) == [1, 0]
+    assert sizes_of_list([one, other], 2) == [1, 1]
+    assert sizes_of_list([one, other], 3) == [2, 3]
+    assert sizes_of_list([one, other], 4) == [4, 4]
+    assert sizes_of_list([one, other], None) == [0, 0]

@@ -24,7 +24,7 @@ SETTINGS: dict[str, dict[str, object]] = {  # what a recipe needs beyond FAST
     "svdd_rfe": {"r": 0.2},
     "smote_relieff": {"sampler": Smote(percent=None, k_neighbors=1)},
     "smote_pca": {"sampler": Smote(percent=None, k_neighbors=1)},
-    "two_views": {"n_features_to_select": 4},
+    "two_views": {"n_features_to_select": 1.0},
     "symon": {"improvisations": 5, "memory": 4},
 }
 TOLERANCE = {"mkl_rfe": 1e-6}  # a duality gap, of the objective

@@ -194,7 +194,7 @@ def _searched(
         remarks.append(ready[0][2].note)
     given: list[int | None] = [None] * len(ready)
     if count is not None and settings.combine == "mean":
-        given = [*_sizes_of_list([view.columns[searched.path.order] for view, searched, _ in ready], count)]
+        given = [*sizes_of_list([view.columns[searched.path.order] for view, searched, _ in ready], count)]
     ready = [one for one, wished in zip(ready, given, strict=True) if wished != 0]  # a short list is for few views
     given = [wished for wished in given if wished != 0]
     sizes = []
@@ -224,17 +224,23 @@ def _searched(
     return views, [*remarks, *some]
 
 
-def _sizes_of_list(orders: Sequence[IntArray], count: int | None) -> list[int]:
-    """How many features each view gives to a list of so many: the same number, or one more for the first views."""
+def sizes_of_list(orders: Sequence[IntArray], count: int | None) -> list[int]:
+    """How many features each view takes for a list of so many: by turns, as long as the list does not grow beyond it.
+
+    A feature that another view has brought is free.
+    """
     sizes = [0] * len(orders)
     if count is None:
         return sizes
     taken: set[int] = set()
-    while len(taken) < count and any(size < len(order) for size, order in zip(sizes, orders, strict=True)):
+    moved = True
+    while moved:
+        moved = False
         for k, order in enumerate(orders):
-            if len(taken) < count and sizes[k] < len(order):
+            if sizes[k] < len(order) and (len(taken) < count or int(order[sizes[k]]) in taken):
                 taken.add(int(order[sizes[k]]))
                 sizes[k] += 1
+                moved = True
     return sizes
 
 
