@@ -23,19 +23,13 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from marginsieve import recipes
 from marginsieve.solvers.threads import one_thread
 
+from .wide import read
+
 TABLES = (
     *("COLON", "GLIOMA", "SRBCT", "DLBCL", "LEUKEMIA", "GORDON", "BHAT1", "BHAT2", "BHAT3", "BHAT4"),
     *("CAR1", "CAR2", "CAR3", "CAR4"),
 )
 OPTIONS: dict[str, Any] = {"class_weight": "balanced", "random_state": 0, "similar": None, "positive": 1}
-
-
-def read(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """(X, y) of a problem of the papers, y 1 for the positive class."""
-    from marginsieve.papers.named_problems import load
-
-    table = load(name)
-    return table.X.to_numpy(dtype=float), (np.asarray(table.y) == table.positive).astype(int)
 
 
 def one_fold(task: tuple[str, str, int]) -> tuple[int, float, int, float]:

@@ -14,7 +14,7 @@ from ..errors import InputError, listing, positive_number, truth_value
 from ..fitting.false_share import fit_list
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import Fitted
-from ..fitting.settings import AnyPlan, Settings, check_n_jobs, check_seed
+from ..fitting.settings import AnyPlan, check_n_jobs, check_seed
 from ..fitting.training_rows import Encoded
 from ..fitting.view_averaging import COMBINE, BlendPlan, blend_plan, fit_blend
 from ..kernels import Clinical
@@ -144,13 +144,9 @@ class Blend(FittedSelector):
         """Cells may be missing: they are filled for views that do not take them."""
         return True
 
-    def view_settings(self) -> list[Settings]:
-        """Copies of the views, as the fit reads them."""
-        return list[Settings](self.copies())
-
-    def copies(self) -> list[SVMSelector]:
+    def view_settings(self) -> list[SVMSelector]:
         """Copies of the views, with what the blend decides for all of them."""
-        views = default_views() if self.views is None else self.views
+        views = linear_and_clinical() if self.views is None else self.views
         if isinstance(views, (str, bytes)) or not hasattr(views, "__iter__") or not list(views):
             raise InputError(f"views is {views!r}; it must be a list of SVMSelector")
         shared = {
@@ -179,7 +175,7 @@ class Blend(FittedSelector):
 
     def on_all(self) -> Blend:
         """The same blend on every column that it is given."""
-        views = [view.set_params(keep=None, prefilter=None, ensemble=None) for view in self.copies()]
+        views = [view.set_params(keep=None, prefilter=None, ensemble=None) for view in self.view_settings()]
         copy: Blend = clone(self)
         copy.set_params(views=views, false_share=None, n_features_to_select=1.0)
         return copy
@@ -193,7 +189,7 @@ class Blend(FittedSelector):
         """Refuse parameters that no table could make sense of."""
         if not isinstance(self.combine, str) or self.combine not in COMBINE:
             raise InputError(f"combine is {self.combine!r}; it must be one of {listing(COMBINE)}")
-        for view in self.copies():
+        for view in self.view_settings():
             view.check()
         truth_value("Blend", "probability", self.probability)
         if self.false_share is not None:
@@ -211,10 +207,11 @@ class Blend(FittedSelector):
         allowed: BoolArray | None = None,
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the blend."""
-        assert plan is None or isinstance(plan, BlendPlan)
+        plan = self.plan(encoded) if plan is None else plan
+        assert isinstance(plan, BlendPlan)
         if self.false_share is not None:
-            return fit_list(self, encoded, seed, self.plan(encoded) if plan is None else plan)
-        return fit_blend(self, encoded, seed, self.plan(encoded) if plan is None else plan, allowed)
+            return fit_list(self, encoded, seed, plan)
+        return fit_blend(self, encoded, seed, plan, allowed)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -225,7 +222,9 @@ class Blend(FittedSelector):
         return tags
 
 
-def default_views() -> list[SVMSelector]:
+def linear_and_clinical(
+    C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any
+) -> list[SVMSelector]:
     """A linear view and a view on the clinical kernel, which on numbers is bounded and robust."""
-    linear = SVMSelector("linear", CSVC(), Fisher(), TopK(), standardize=True)
-    return [linear, SVMSelector(Clinical(), CSVC(), MarginChange(), Backward(step=0.2))]
+    linear = SVMSelector("linear", CSVC(C=C), Fisher(), TopK(), standardize=standardize, **settings)
+    return [linear, SVMSelector(Clinical(), CSVC(C=C), MarginChange(), Backward(step=step), **settings)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from types import MethodType
 from typing import Any, Self
@@ -84,18 +85,19 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         return self
 
     @property
+    @abstractmethod
     def takes_gaps(self) -> bool:
         """Whether cells may be missing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check(self) -> None:
         """Refuse parameters that no table could make sense of."""
-        raise NotImplementedError
 
+    @abstractmethod
     def plan(self, encoded: Encoded) -> AnyPlan:
         """The plan of a fit on these rows; refuses what makes no sense."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fit_rows(
         self,
         encoded: Encoded,
@@ -104,7 +106,6 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         allowed: BoolArray | None = None,
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the selector."""
-        raise NotImplementedError
 
     def adopt(self, fitted: Fitted, seed: np.random.SeedSequence) -> None:
         """Take over what a fit left that was run elsewhere, as studies do."""

@@ -24,10 +24,10 @@ def formula(selector: Any, name: str) -> tuple[Array, Array]:
     blend = selector.model_
     coef, constant = np.zeros((blend.middle.shape[1], selector.n_features_in_)), np.zeros(blend.middle.shape[1])
     for model, middle, unit in zip(blend.models, blend.middle, blend.unit, strict=True):
-        weight, own = _of_model(model)
+        weight, offset = _of_model(model)
         share = 1.0 / (unit * len(blend.models))
         coef[:, model.features] += weight.T * share[:, None]
-        constant = constant + (own - middle) * share
+        constant = constant + (offset - middle) * share
     if len(selector.classes_) == 2:
         coef, constant = selector._sign * coef, selector._sign * (constant - selector.threshold_)
     return coef, constant

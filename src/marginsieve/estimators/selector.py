@@ -218,7 +218,6 @@ class SVMSelector(FittedSelector):
         """The whole fit on encoded rows, without a change of the selector."""
         assert plan is None or isinstance(plan, Plan)
         if self.false_share is not None:
-            self.check()
             return fit_list(self, encoded, seed, plan)
         return fit_encoded(self, encoded, seed, plan, allowed)
 

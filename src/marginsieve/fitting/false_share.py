@@ -19,14 +19,13 @@ import numpy as np
 from joblib import delayed
 
 from ..contracts import Array, BoolArray, IntArray, Path
-from ..data.table import equal_columns
 from ..outcomes import left_out
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .preparation import varying
-from .procedure import Fitted, groups_of, rows_of_fit, seed_sequence
+from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
 from .settings import AnyPlan, Plan
-from .training import Model, search_once
+from .training import search_once
 from .training_rows import Encoded, Part
 from .view_averaging import BlendPlan, JointPlaces
 
@@ -130,17 +129,11 @@ def fit_list(
     columns = np.sort(order[: max(count, 1)])
     few = replace(encoded, schema=encoded.schema.columns(columns), table=encoded.table.columns(columns))
     fitted = selector.on_all().fit_rows(few, given)
-    model = fitted.model
-    if isinstance(model, Model):
-        model = replace(model, features=columns[model.features])
-    else:
-        model = replace(model, models=tuple(replace(one, features=columns[one.features]) for one in model.models))
     path = Path(
         order, known.score, (), "features by how often they lead in halves of the rows", n_selected=len(columns)
     )
-    names = np.array(encoded.schema.names, dtype=object)
-    constant = tuple(names[~varying(rows.chosen.table.Z)].tolist())
-    duplicates = tuple(tuple(names[group]) for group in equal_columns(rows.chosen.table.Z))
+    constant, duplicates = constant_and_equal(encoded.schema, rows.chosen)
+    model = fitted.model.among(columns)
     whole = replace(fitted, plan=plan, schema=encoded.schema, model=model, path=path, constant=constant)
     groups = groups_of(selector.similar, whole, constant, rows.chosen)
     texts = (*notes, *fitted.notes)

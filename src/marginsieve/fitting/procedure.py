@@ -131,6 +131,13 @@ def rows_of_fit(settings: HasRows, encoded: Encoded, rng: np.random.Generator) -
     return FitRows(part, training, sample, chosen, used)
 
 
+def constant_and_equal(schema: Schema, part: Part) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The names of the columns that do not vary over the rows, and of those that are equal."""
+    names = np.array(schema.names, dtype=object)
+    equal = tuple(tuple(names[group]) for group in equal_columns(part.table.Z))
+    return tuple(names[~varying(part.table.Z)].tolist()), equal
+
+
 def plan_of(settings: Settings, encoded: Encoded) -> Plan:
     """The plan of a fit on these rows; refuses what makes no sense."""
     part, _ = encoded.part()
@@ -155,9 +162,7 @@ def fit_encoded(
     rows = rows_of_fit(settings, encoded, rng)
     if _always_holds_out(settings, plan):  # known before the search
         rarest_class(rows.chosen, encoded.target.classes.tolist())
-    names = np.array(encoded.schema.names, dtype=object)
-    constant = tuple(names[~varying(rows.chosen.table.Z)].tolist())
-    duplicates = tuple(tuple(names[group]) for group in equal_columns(rows.chosen.table.Z))
+    constant, duplicates = constant_and_equal(encoded.schema, rows.chosen)
     remarks = notes.table_notes(plan, encoded.schema.names, constant, rows.chosen)
     searched = search_once(plan, rows.chosen, rng)
     fitted = _decided(settings, plan, encoded, rows, searched, remarks, rng, allowed)

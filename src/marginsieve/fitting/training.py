@@ -74,6 +74,10 @@ class Model:
         with np.errstate(all="ignore"):
             return finite(self.values(self.rows(Z)))
 
+    def among(self, columns: IntArray) -> Model:
+        """The same model in a wider table, of which it has seen these columns."""
+        return replace(self, features=columns[self.features])
+
     @property
     def models(self) -> tuple[Model, ...]:
         """The models whose decision values are averaged: this one."""
@@ -97,6 +101,10 @@ class Blended:
     models: tuple[Model, ...]
     middle: Array  # (v, k)
     unit: Array  # (v, k)
+
+    def among(self, columns: IntArray) -> Blended:
+        """The same models in a wider table, of which they have seen these columns."""
+        return replace(self, models=tuple(model.among(columns) for model in self.models))
 
     @property
     def features(self) -> IntArray:

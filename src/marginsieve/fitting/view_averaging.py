@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray, Path
-from ..data.table import equal_columns
 from ..errors import InputError
 from ..outcomes import Classes, check_classes
 from . import notes
@@ -26,6 +25,7 @@ from .preparation import varying
 from .procedure import (
     FitRows,
     Fitted,
+    constant_and_equal,
     groups_of,
     inner_splits,
     rows_of_fit,
@@ -57,7 +57,7 @@ class BlendSettings(Protocol):
     n_jobs: int | None
     random_state: Any
 
-    def view_settings(self) -> list[Settings]:
+    def view_settings(self) -> Sequence[Settings]:
         """The views, with what the blend decides for all of them."""
 
 
@@ -157,9 +157,7 @@ def fit_blend(
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = rows_of_fit(settings, encoded, rng)
     rarest_class(rows.chosen, encoded.target.classes.tolist())
-    names = np.array(encoded.schema.names, dtype=object)
-    constant = tuple(names[~varying(rows.chosen.table.Z)].tolist())
-    duplicates = tuple(tuple(names[group]) for group in equal_columns(rows.chosen.table.Z))
+    constant, duplicates = constant_and_equal(encoded.schema, rows.chosen)
     views, remarks = _searched(settings, plan, encoded, rows, rng, allowed)
     if settings.combine == "best":
         views = [max(views, key=lambda one: one.best)]
@@ -182,13 +180,13 @@ def _searched(
     count = feature_count(settings, part.table.shape[1])  # type: ignore[arg-type]
     ready, given_views = [], settings.view_settings()
     for view in plan.views:
-        own, seen = given_views[view.place], view.part(rows.chosen)
-        refuse_too_large(own, view.plan, replace(encoded, table=encoded.table.columns(view.columns)))
+        of_view, seen = given_views[view.place], view.part(rows.chosen)
+        refuse_too_large(of_view, view.plan, replace(encoded, table=encoded.table.columns(view.columns)))
         lost = tuple(np.array(seen.table.names, dtype=object)[~varying(seen.table.Z)].tolist())
         remarks += notes.table_notes(view.plan, seen.table.names, lost, seen)
         searched = run_search(view.plan, seen, rng)
         kept, most = len(searched.problem.keep), searched.ready.most
-        choice = size_choice(own, seen.table.shape[1], len(searched.ready.usable), most, kept, searched.path.stop)
+        choice = size_choice(of_view, seen.table.shape[1], len(searched.ready.usable), most, kept, searched.path.stop)
         ready.append((view, searched, choice))
     if count is not None and all(choice.note for _, _, choice in ready):
         remarks.append(ready[0][2].note)
@@ -255,8 +253,7 @@ def _decided(
     middle, unit = zip(*(_scale(value, labels, weight, outcome.binary) for value in values), strict=True)
     models = []
     for one in views:
-        model = fit_model(one.view.plan, one.searched, one.size)
-        models.append(replace(model, features=one.view.columns[model.features]))
+        models.append(fit_model(one.view.plan, one.searched, one.size).among(one.view.columns))
     mean = Blended(tuple(models), np.array(middle), np.array(unit))
     joined = replace(held, sizes=(0,), values=blended(values, mean.middle, mean.unit)[None])
     path = replace(_path(plan, part, views, encoded), n_selected=len(mean.features))

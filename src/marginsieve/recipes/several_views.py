@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..criteria import Fisher, MarginChange, ReliefF
+from ..criteria import ReliefF
 from ..estimators import Blend, SVMSelector
-from ..kernels import Clinical, Gaussian
+from ..estimators.blend import linear_and_clinical
+from ..kernels import Gaussian
 from ..machines import CSVC
-from ..searches import Backward, TopK
+from ..searches import TopK
 from .registry import register
 
 OF_BLEND = frozenset(inspect.signature(Blend).parameters) - {"views", "combine"}
@@ -61,10 +62,8 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     >>> blend.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    own, shared = _split(settings)
-    linear = SVMSelector("linear", CSVC(C=C), Fisher(), TopK(), standardize=standardize, **own)
-    clinical = SVMSelector(Clinical(), CSVC(C=C), MarginChange(), Backward(step=step), **own)
-    return Blend([linear, clinical], **shared)
+    of_views, shared = _split(settings)
+    return Blend(linear_and_clinical(C, step, standardize, **of_views), **shared)
 
 
 @register("kononenko1994", family="blend", takes="numbers", cost=(0.8, 10.0, 10.0), default_for={"numbers": 4})
@@ -104,10 +103,9 @@ def interactions(
     >>> recipes.interactions(n_features_to_select=2, random_state=0).fit(X, y).get_support(indices=True).tolist()
     [2, 5]
     """
-    own, shared = _split(settings)
-    own["standardize"] = standardize
+    of_views, shared = _split({"standardize": standardize, **settings})
     costs = C if isinstance(C, (tuple, list)) else (C,)
-    views = [SVMSelector(Gaussian(), CSVC(C=cost), ReliefF(n_neighbors), TopK(), **own) for cost in costs]
+    views = [SVMSelector(Gaussian(), CSVC(C=cost), ReliefF(n_neighbors), TopK(), **of_views) for cost in costs]
     return Blend(views, combine="best", **shared)
 
 

@@ -56,9 +56,7 @@ def above_chance(
     """
     shuffles = options.n_permutations
     rng = np.random.default_rng(options.random_state)
-    part, _ = table.encoded.part()
-    sample, boosted = choose_rows(part, min(SHUFFLED_ROWS, choice.max_samples or SHUFFLED_ROWS), rng)
-    part = Part(part.table, part.y, boosted, part.groups).take(sample)
+    part = rows_to_shuffle(table, choice, rng)
     searches = []
     for view in _shuffled(methods, part):
         searched = search_once(view.plan, view.part(part), rng)
@@ -71,6 +69,13 @@ def above_chance(
     values = parallel(options.n_jobs)(delayed(_best)(searches, part, order, names, seed) for order in orders)
     p = float(np.mean(np.array(values) >= values[0] - 1e-12))
     return Chance(p <= LEVEL, p, shuffles)
+
+
+def rows_to_shuffle(table: UnitTable, choice: Choice, rng: np.random.Generator) -> Part:
+    """The rows on which labels are shuffled: all, or a sample."""
+    part, _ = table.encoded.part()
+    sample, boosted = choose_rows(part, min(SHUFFLED_ROWS, choice.max_samples or SHUFFLED_ROWS), rng)
+    return Part(part.table, part.y, boosted, part.groups).take(sample)
 
 
 def _shuffled(methods: Sequence[tuple[Method, PreparedMethod]], part: Part) -> list[ViewPlan]:

@@ -8,8 +8,8 @@ from scipy import stats
 from ..contracts import Array
 from ..criteria import MixedTest
 from ..fitting.false_share import FalseShare, false_share
-from ..fitting.training_rows import Part, choose_rows
-from .choosing import SHUFFLED_ROWS, Choice
+from .chance import rows_to_shuffle
+from .choosing import Choice
 from .selection import StudyOptions
 from .units import PreparedMethod, UnitTable
 
@@ -17,10 +17,7 @@ from .units import PreparedMethod, UnitTable
 def main_false_share(prepared: PreparedMethod, table: UnitTable, choice: Choice, options: StudyOptions) -> FalseShare:
     """Scores and q-values of all features, by the main method on halves of the rows."""
     seed = np.random.SeedSequence([options.random_state, 2])
-    part, _ = table.encoded.part()
-    most = min(SHUFFLED_ROWS, choice.max_samples or SHUFFLED_ROWS)
-    sample, boosted = choose_rows(part, most, np.random.default_rng(seed.spawn(1)[0]))
-    part = Part(part.table, part.y, boosted, part.groups).take(sample)
+    part = rows_to_shuffle(table, choice, np.random.default_rng(seed.spawn(1)[0]))
     return false_share(prepared.plan, part, *choice.halves, seed, options.n_jobs)
 
 
