@@ -1,12 +1,13 @@
 """Short lists against all features and against other libraries' selectors, on wide tables, with the same splits.
 
     MARGINSIEVE_DATA=... python -m benchmarks.wide run wide.npz --jobs 2       # ours, and scikit-learn's
-    MARGINSIEVE_DATA=... python -m benchmarks.wide run peers.npz --jobs 2 --methods boruta,ipss   # pip install these
+    MARGINSIEVE_DATA=... python -m benchmarks.wide run ipss.npz --methods ipss --repeats 1        # pip install it
+    MARGINSIEVE_DATA=... python -m benchmarks.wide run boruta.npz --methods boruta --repeats 1 --own-cut
     python -m benchmarks.wide table wide.npz peers.npz                         # the tables of docs/choosing.md
 
-2 x 5 outer folds. Peers choose 50 columns (Boruta and ipss their own number) and get the linear machine that ours get;
+2 x 5 outer folds (`--repeats 1`: the first five of them). Peers choose 50 columns (Boruta and ipss their own number) and get the linear machine that ours get;
 each is scored with its own cut, which is 0, and with our threshold: halfway between the classes' medians on five inner
-folds in which the selection is run anew. `suites/wide.toml` is the same comparison of our own methods as a suite.
+folds in which the selection is run anew (not with `--own-cut`). `suites/wide.toml` is the same comparison of our own methods as a suite.
 """
 
 from __future__ import annotations
@@ -118,10 +119,10 @@ def _values(select: Any, X: np.ndarray, y: np.ndarray, new: np.ndarray) -> tuple
     return machine.decision_function(scaler.transform(new)[:, chosen]), len(chosen)
 
 
-def one_fold(task: tuple[str, str, int]) -> tuple[float, float, float, float]:
+def one_fold(task: tuple[str, str, int, bool]) -> tuple[float, float, float, float]:
     """(AUC, balanced accuracy at our threshold, balanced accuracy at the own cut, columns)."""
     warnings.simplefilter("ignore")
-    name, method, number = task
+    name, method, number, own_cut = task
     X, y = read(name)
     train, test = list(RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0).split(X, y))[number]
     if method in OURS:
@@ -132,26 +133,28 @@ def one_fold(task: tuple[str, str, int]) -> tuple[float, float, float, float]:
     else:
         select = peers()[method]
         value, size = _values(select, X[train], y[train], X[test])
+        own = balanced_accuracy_score(y[test], value > 0)
+        if own_cut:
+            return roc_auc_score(y[test], value), np.nan, own, size
         held = np.empty(len(train))
         few = min(5, int(np.bincount(y[train]).min()))
         for a, b in StratifiedKFold(few, shuffle=True, random_state=0).split(X[train], y[train]):
             held[b] = _values(select, X[train][a], y[train][a], X[train][b])[0]
         cut = balanced_threshold(held, np.where(y[train] == 1, 1.0, -1.0), np.ones(len(train)))
-        own = balanced_accuracy_score(y[test], value > 0)
     return roc_auc_score(y[test], value), balanced_accuracy_score(y[test], value > cut), own, size
 
 
-def _one(task: tuple[str, str, int]) -> tuple[float, float, float, float]:
+def _one(task: tuple[str, str, int, bool]) -> tuple[float, float, float, float]:
     with one_thread():
         return one_fold(task)
 
 
-def run(file: str, jobs: int, methods: list[str], tables: list[str]) -> None:
+def run(file: str, jobs: int, methods: list[str], tables: list[str], folds: int, own_cut: bool) -> None:
     """Run every method on every fold of every table and keep what `one_fold` gives."""
     kept = {}
     with ProcessPoolExecutor(jobs) as pool:
-        tasks = [(table, method, k) for method in methods for table in tables for k in range(10)]
-        found = np.array(list(pool.map(_one, tasks, chunksize=1))).reshape(len(methods), len(tables), 10, 4)
+        tasks = [(table, method, k, own_cut) for method in methods for table in tables for k in range(folds)]
+        found = np.array(list(pool.map(_one, tasks, chunksize=1))).reshape(len(methods), len(tables), folds, 4)
     for method, one in zip(methods, found, strict=True):
         kept[method] = one
         print(method, one[:, :, :2].mean(axis=(0, 1)).round(3), np.median(one[:, :, 3]), flush=True)
@@ -159,25 +162,35 @@ def run(file: str, jobs: int, methods: list[str], tables: list[str]) -> None:
 
 
 def table(files: list[str]) -> None:
-    """Means over tables, and paired differences from all features with 95 % intervals over tables."""
-    kept: dict[str, np.ndarray] = {}
+    """Means over tables, and paired differences from all features with 95 % intervals over tables.
+
+    Files of the same method are joined: their tables follow one another. Where a method has fewer folds or tables, it
+    is compared with all features on those.
+    """
+    kept: dict[str, dict[str, np.ndarray]] = {}
     for file in files:
-        kept |= {name: values for name, values in np.load(file).items() if name != "tables"}
-    base = kept[ALL].mean(axis=1)
+        content = dict(np.load(file).items())
+        names = content.pop("tables").tolist()
+        for method, values in content.items():
+            kept.setdefault(method, {}).update(zip(names, values, strict=True))
     print(
         "| method | features | balanced accuracy | at its own cut | AUC | less all: balanced accuracy | less all: AUC |"
     )
     print("|---|---:|---:|---:|---:|---:|---:|")
-    for name, values in kept.items():
-        mean = values.mean(axis=1)
+    for name, by_table in kept.items():
+        values = np.array(list(by_table.values()))
+        mean, folds = values.mean(axis=1), values.shape[1]
+        base = np.array([kept[ALL][one][:folds].mean(axis=0) for one in by_table])
         own = "" if np.isnan(mean[:, 2]).all() else f"{mean[:, 2].mean():.3f}"
         gaps = [_interval(mean[:, k] - base[:, k]) if name != ALL else "" for k in (1, 0)]
         size = np.median(values[:, :, 3])
-        accuracy, area = mean[:, 1].mean(), mean[:, 0].mean()
-        print(f"| {name} | {size:,.0f} | {accuracy:.3f} | {own} | {area:.3f} | {gaps[0]} | {gaps[1]} |")
+        accuracy = "" if np.isnan(mean[:, 1]).all() else f"{mean[:, 1].mean():.3f}"
+        print(f"| {name} | {size:,.0f} | {accuracy} | {own} | {mean[:, 0].mean():.3f} | {gaps[0]} | {gaps[1]} |")
 
 
 def _interval(gap: np.ndarray) -> str:
+    if np.isnan(gap).all():
+        return ""
     reach = stats.t.ppf(0.975, len(gap) - 1) * gap.std(ddof=1) / np.sqrt(len(gap))
     return f"{gap.mean():+.3f} ({gap.mean() - reach:+.3f} to {gap.mean() + reach:+.3f})"
 
@@ -189,13 +202,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--methods", default="")
     parser.add_argument("--tables", default="")
+    parser.add_argument("--repeats", type=int, choices=[1, 2], default=2)
+    parser.add_argument("--own-cut", action="store_true")
     given = parser.parse_args()
     if given.what == "table":
         table(given.files)
         return
     every = [*OURS, *(name for name in peers() if name not in ("boruta", "ipss"))]
     methods = [name for name in given.methods.split(";") if name] or every
-    run(given.files[0], given.jobs, methods, [name for name in given.tables.split(",") if name] or list(TABLES))
+    tables = [name for name in given.tables.split(",") if name] or list(TABLES)
+    run(given.files[0], given.jobs, methods, tables, 5 * given.repeats, given.own_cut)
 
 
 if __name__ == "__main__":
