@@ -5,9 +5,10 @@
     MARGINSIEVE_DATA=... python -m benchmarks.wide run boruta.npz --methods boruta --repeats 1 --own-cut
     python -m benchmarks.wide table wide.npz peers.npz                         # the tables of docs/choosing.md
 
-2 x 5 outer folds (`--repeats 1`: the first five of them). Peers choose 50 columns (Boruta and ipss their own number) and get the linear machine that ours get;
-each is scored with its own cut, which is 0, and with our threshold: halfway between the classes' medians on five inner
-folds in which the selection is run anew (not with `--own-cut`). `suites/wide.toml` is the same comparison of our own methods as a suite.
+2 x 5 outer folds (`--repeats 1`: the first five of them). Peers choose 50 columns (Boruta and ipss their own number)
+and get the linear machine that ours get; each is scored with its own cut, which is 0, and with our threshold: halfway
+between the classes' medians on five inner folds in which the selection is run anew (not with `--own-cut`).
+`suites/wide.toml` is the same comparison of our own methods as a suite.
 """
 
 from __future__ import annotations
