@@ -11,6 +11,7 @@ from marginsieve.study import choosing
 settings.register_profile("fixed", derandomize=True)  # the same examples each time; --hypothesis-seed draws others
 settings.load_profile("fixed")
 HALF_SECONDS, choosing.HALF_SECONDS = choosing.HALF_SECONDS, 0.0  # hundreds of searches, where no test asks for them
+choosing.LIST_SECONDS = 0.0  # and other lists
 
 
 @pytest.fixture(autouse=True)

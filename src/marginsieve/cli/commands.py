@@ -102,6 +102,15 @@ def select(
     false_share: Annotated[
         float | None, Option(help="Take the longest list with at most this share of false features, such as 0.1.")
     ] = None,
+    stand_ins: Annotated[
+        bool, Option("--substitutes/--no-substitutes", help="Test which columns could stand in for selected ones.")
+    ] = True,
+    alternatives: Annotated[
+        int | None, Option(help="How many lists that differ to make; 5, or none where that takes long.", min=0)
+    ] = None,
+    costs: Annotated[
+        Path | None, Option(help="A table of columns and what they cost: find the cheapest list that predicts as well.")
+    ] = None,
     out: Annotated[Path, Option(help="The folder for the results.")] = Path("marginsieve-result"),
     seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
     jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
@@ -130,6 +139,7 @@ def select(
     new_folder, new_mark = not out.exists(), read_mark(out) is None
     options.check_jobs(jobs)
     planted = None if truth is None else options.truth_of(truth)
+    prices = None if costs is None else options.costs_of(costs)
     try:
         with shown() as progress:
             frame = read_table(
@@ -139,7 +149,8 @@ def select(
             data = from_frame(frame, target, groups=groups, drop=dropped, ids=options.ids_of(ids), keep=kept)
             label = None if positive is None else label_of(data, positive)
             study_options = StudyOptions(
-                label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals, false_share
+                *(label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals, false_share),
+                *(stand_ins, alternatives, prices),
             )
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
             settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}

@@ -118,6 +118,23 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
         raise unwritten(error, f"{shown(path)} cannot be written") from error
 
 
+def costs_of(path: Path) -> dict[str, float]:
+    """What columns cost, from a table whose first column names them and whose second has numbers."""
+    from ..data.paths import shown
+    from ..data.reading import read_table
+
+    frame = read_table(path, whole=True)
+    if frame.shape[1] != 2:
+        counted = many(frame.shape[1], "column")
+        raise InputError(f"{shown(path)} has {counted}; it must have two: the columns' names and their costs")
+    names, costs = frame.iloc[:, 0], frame.iloc[:, 1]
+    if costs.dtype.kind not in "iuf" or costs.isna().any():
+        raise InputError(f"the column {frame.columns[1]!r} of {shown(path)} must have a number in every row: the costs")
+    if len(again := names[names.duplicated()]):
+        raise InputError(f"{shown(path)} names {listing(again.astype(str).tolist())} more than once")
+    return dict(zip(names.astype(str), costs.astype(float), strict=True))
+
+
 def truth_of(path: Path) -> Truth:
     """What was planted in a generated table."""
     import json

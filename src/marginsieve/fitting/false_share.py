@@ -182,7 +182,7 @@ def _scores(
         for _ in range(pairs):
             half = left_out(part.y, part.groups, 0.5, rng, at_least=1, leave=1)
             for side in (half, ~half):
-                place = _places(plan, part.take(np.flatnonzero(side)), rng)
+                place = places(plan, part.take(np.flatnonzero(side)), rng)
                 total += np.mean([place < size for size in sizes], axis=0)
     return np.asarray(total / (2 * pairs))
 
@@ -200,7 +200,7 @@ def shuffled_rows(part: Part, rng: np.random.Generator) -> IntArray:
     return order
 
 
-def _places(plan: AnyPlan, part: Part, rng: np.random.Generator) -> Array:
+def places(plan: AnyPlan, part: Part, rng: np.random.Generator) -> Array:
     """(n,) the place of each feature in the ranking of these rows, 0 is the best; inf where a feature does not vary."""
     n = part.table.shape[1]
     place = np.full(n, np.inf)

@@ -198,7 +198,30 @@ def _together(result: dict[str, Any]) -> str:
     return f"No sign of features that matter only together: a non-linear model is not shown to be better {what}."
 
 
-SENTENCES = (_list, _false, _price, _together, _stability, _labels)
+def _instead(result: dict[str, Any]) -> str:
+    """What could stand in for features of the list, and the cheapest list."""
+    if not result["chance"]["evident"]:
+        return ""
+    texts, known, costs = [], result.get("substitutes"), result.get("costs")
+    if known is not None:
+        same = [row for row in known["rows"] if row["equivalent"]]
+        counted = len({row["feature"] for row in same})
+        if same:
+            first = f"{same[0]['substitute']} for {same[0]['feature']}"
+            verb = "has" if counted == 1 else "have"
+            text = f"{many(counted, 'feature')} of the list {verb} a substitute outside it, such as {first}"
+            texts.append(f"{text}: the AUC changes by less than {known['margin']}.")
+    if costs is not None and costs["cheapest"] < costs["main"]:
+        value, span = shown(costs["change"], signed=True)
+        text = f"A list that costs {costs['cheapest']:g} instead of {costs['main']:g} did as well in inner folds"
+        span = span if span.startswith("no") else f"90 % interval {span}"
+        texts.append(f"{text}; over the outer folds the AUC changed by {value} ({span}).")
+    elif costs is not None:
+        texts.append(f"No list that costs less than this one ({costs['main']:g}) reached its score.")
+    return " ".join(texts)
+
+
+SENTENCES = (_list, _false, _price, _together, _stability, _instead, _labels)
 
 
 def _doubts(result: dict[str, Any], evident: bool) -> list[str]:

@@ -30,6 +30,7 @@ SHUFFLED_FITS = 60.0  # what that costs, in fits
 HALF_SECONDS = 60.0  # CPU seconds that the searches on halves of the rows may take where no minutes are given
 SEARCHES_OF_FIT = 25.0  # searches that a fit with its inner folds is about
 SEARCH_SECONDS = 0.002  # a search, at least
+LISTS, LIST_SECONDS = 5, 30.0  # lists that differ, where their searches take no longer than that
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Choice:
     shuffling: float  # and of the comparison with shuffled labels, where it is needed
     halves: tuple[int, int]  # pairs of halves and shuffles for the share of false features; (0, 0): not estimated
     halving: float  # expected seconds of that
+    alternatives: int  # lists that differ from the main one
+    listing: float  # expected seconds of these
     seconds: float  # of the whole with all workers
 
 
@@ -73,13 +76,26 @@ def shuffling_of(method: Method, rows: int, columns: int) -> float:
     return SHUFFLED_FITS * seconds_of(cost, min(rows, SHUFFLED_ROWS), columns)
 
 
+def search_seconds(method: Method, rows: float, columns: int) -> float:
+    """What one search of a method without inner folds is expected to take."""
+    _, cells, pairs = cost_of(method)
+    return SEARCH_SECONDS + (cells * rows * columns + pairs * rows * rows) / 1e6 / SEARCHES_OF_FIT
+
+
+def lists_of(method: Method, rows: int, columns: int, cv: int, asked: int | None) -> tuple[int, float]:
+    """How many lists that differ from the main one are made, and what they are expected to take."""
+    one = search_seconds(method, rows, columns) * (cv + 1)
+    count = LISTS if asked is None else asked
+    if asked is None and (LISTS + 1) * one > LIST_SECONDS:
+        count = 0
+    return count, (count + 1) * one if count else 0.0
+
+
 def halves_of(method: Method, rows: int, columns: int, seconds: float) -> tuple[tuple[int, int], float]:
     """How many pairs of halves and shuffles fit in so many seconds, and what they are expected to take."""
-    _, cells, pairs = cost_of(method)
     if columns < FEWEST_COLUMNS:
         return (0, 0), 0.0
-    half = rows / 2
-    one = SEARCH_SECONDS + (cells * half * columns + pairs * half * half) / 1e6 / SEARCHES_OF_FIT
+    one = search_seconds(method, rows / 2, columns)
     for count in ((PAIRS, SHUFFLES), (FEWEST_PAIRS, FEWEST_SHUFFLES)):
         if (cost := 2 * count[0] * (count[1] + 1) * one) <= seconds:
             return count, cost
@@ -114,6 +130,7 @@ def choose(
     suspects: bool = True,
     kernel: str | None = None,
     n_jobs: int | None = None,
+    alternatives: int | None = None,
 ) -> Choice:
     """What to run on a table of m rows and n columns.
 
@@ -142,13 +159,14 @@ def choose(
     shuffling = shuffling_of(every[0], used, n)
     workers = _workers(n_jobs)
     halves, halving = halves_of(every[0], used, n, HALF_SECONDS if minutes is None else 60.0 * minutes * workers / 4)
+    lists, listing = lists_of(every[0], used, n, cv, alternatives)
     chosen, count = list(every), REPEATS if n_repeats is None else n_repeats
 
     def fitting(repeats: int) -> float:
         return sum(cost[method.label] for method in chosen) * (cv * repeats + 1)
 
     if minutes is not None:  # never without the first method and the baseline
-        seconds, count = 60.0 * minutes * workers - judging - shuffling - halving, n_repeats or 1
+        seconds, count = 60.0 * minutes * workers - judging - shuffling - halving - listing, n_repeats or 1
         while methods == "auto" and len(chosen) > 2 and fitting(count) > seconds:
             chosen.pop(-2)
         while n_repeats is None and count < MOST_REPEATS and fitting(count + 1) <= seconds:
@@ -156,8 +174,8 @@ def choose(
         over = "; that may take longer than asked for" if fitting(count) > seconds else ""
         what = f"{len(chosen) - 1} of {len(every) - 1} methods and {many(count, 'repeat')}"
         why.append(f"{what} by the budget of minutes{over}")
-    seconds = (judging + shuffling + halving + fitting(count)) / workers
-    spent = (judging, shuffling, halves, halving, seconds)
+    seconds = (judging + shuffling + halving + listing + fitting(count)) / workers
+    spent = (judging, shuffling, halves, halving, lists, listing, seconds)
     return Choice(tuple(chosen), cv, count, max_samples, suspects, tuple(why), cost, *spent)
 
 

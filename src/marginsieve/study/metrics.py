@@ -25,20 +25,22 @@ __all__ = ["METRICS", "Pass", "Scores", "point_metrics", "score_difference", "sc
 # Ends of an interval: how many roots of a pass's variance the standard error is below and above the value, and what is
 # added to it where there is a signal (in units of the metric, times `_room`). Above is more than below, since models on
 # a part of the rows score lower than the one on all. Measured on simulated tables: benchmarks/coverage.md.
-LEVELS = {
+Factors = Mapping[str, tuple[float, float, float, float]]
+LEVELS: Factors = {
     "balanced_accuracy": (0.93, 1.35, 0.0, 0.0),
     "auc": (0.95, 1.55, 0.02, 0.0),
     "pr_auc": (1.0, 1.55, 0.01, 0.04),
     "accuracy": (0.95, 1.55, 0.03, 0.0),
     "brier": (2.0, 1.25, 0.03, 0.0),
 }
-DIFFERENCES = {
+DIFFERENCES: Factors = {
     "balanced_accuracy": (0.95, 0.95, 0.04, 0.04),
     "auc": (0.95, 0.95, 0.06, 0.06),
     "pr_auc": (1.36, 1.36, 0.0, 0.0),
     "accuracy": (1.05, 1.05, 0.03, 0.03),
     "brier": (1.62, 1.62, 0.0, 0.0),
 }
+SWAPS: Factors = {"auc": (1.0, 1.0, 0.0, 0.0)}  # differences of models that differ in one column of their lists
 OTHERS = (1.35, 1.35, 0.0, 0.0)  # metrics whose intervals were not measured
 FEWEST = 10  # samples (or groups) of a class below which there is no interval
 
@@ -219,6 +221,7 @@ def score_difference(
     positive: int,
     groups: IntArray | None = None,
     level: float = 0.95,
+    factors: Factors = DIFFERENCES,
 ) -> Scores:
     """Each metric of one method less that of another on the same rows, folds by folds."""
     first, second = ([_linearised(truth, one, positive) for one in passes] for passes in (ours, theirs))
@@ -229,7 +232,7 @@ def score_difference(
     one, other = (rooms_of(_means(each), truth, positive) for each in (first, second))
     spreads = [_total_variance(each, truth, groups) for each in (known, first, second)]
     rooms = {name: max(one[name], other[name]) * apart(*(spread[name] for spread in spreads)) for name in known[0]}
-    return _scores(known, truth, groups, level, DIFFERENCES, rooms)
+    return _scores(known, truth, groups, level, factors, rooms)
 
 
 def point_metrics(truth: IntArray, one: Pass, positive: int, classes: int = 2) -> dict[str, float]:
@@ -290,7 +293,7 @@ def _scores(
         error[name] = max(errors)
         if min(counts) < FEWEST:
             low[name] = high[name] = float("nan")
-        elif factors is DIFFERENCES:
+        elif factors is not LEVELS:
             reach = stats.t.ppf(0.5 + level / 2, min(counts) - 1)
             low[name], high[name] = value[name] - reach * errors[0], value[name] + reach * errors[1]
         else:

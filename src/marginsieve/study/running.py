@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..contracts import Progress
-from ..errors import InputError, SolverError, listing, many, positive_number, whole_number
+import numpy as np
+
+from ..contracts import Array, Progress
+from ..errors import InputError, SolverError, listing, many, positive_number, shown_value, whole_number
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.suspects import judge_labels
 from ..fitting.settings import MOST_MEMBERS, check_n_jobs
@@ -19,18 +21,21 @@ from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from .chance import FEWEST, above_chance
+from .cheapest import CheapList, cheapest_list, costs_of
 from .choosing import FOLDS, Choice, choose
 from .engine import workers
 from .false_features import main_false_share, marginal_q
 from .files import check_folder, write_study, write_text
 from .findings import Finding
+from .other_lists import lists_frame, other_lists
 from .protocols import MOST_DRAWS
 from .reference_rows import ReferenceRow, reference_rows
 from .selection import Selection, StudyOptions, prepare_method, run_method
 from .study_data import StudyData, from_arrays
 from .study_run import StudyRun
+from .substitutes import substitutes, substitutes_frame
 from .summary import summarize
-from .units import Method, UnitTable
+from .units import Method, PreparedMethod, UnitTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +67,12 @@ class Study:
         Out-of-fold predictions of the main method.
     suspects : DataFrame or None
         Every sample, the most suspicious label first; None where labels were not judged.
+    substitutes : DataFrame
+        What could stand in for features of the list, with the change of AUC.
+    alternatives : DataFrame
+        The best lists that differ, with the change of AUC.
+    cheapest : CheapList or None
+        The cheapest list within the error of the best; None where no costs were given.
     result : dict
         The whole study as plain JSON: the content of result.json, which the report shows.
 
@@ -72,7 +83,7 @@ class Study:
     >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
     >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
     >>> study.main.method.title, study.features.shape
-    ('fisher', (10, 17))
+    ('fisher', (10, 18))
     """
 
     run: StudyRun
@@ -106,6 +117,23 @@ class Study:
     def suspects(self) -> pd.DataFrame | None:
         """Every sample, the most suspicious label first; None where labels were not judged."""
         return self.run.suspects
+
+    @property
+    def substitutes(self) -> pd.DataFrame:
+        """What could stand in for features of the list: `feature`, `substitute`, the change of AUC, the verdict."""
+        frame = self.run.substitutes
+        return substitutes_frame([]) if frame is None else frame
+
+    @property
+    def alternatives(self) -> pd.DataFrame:
+        """The best lists that differ: what each does `without`, its features, the change of AUC."""
+        frame = self.run.alternatives
+        return lists_frame([]) if frame is None else frame
+
+    @property
+    def cheapest(self) -> CheapList | None:
+        """The cheapest list within the error of the best; None where no costs were given."""
+        return self.run.cheapest
 
     @cached_property
     def result(self) -> dict[str, Any]:
@@ -336,6 +364,9 @@ def study(
     n_permutations: int = 99,
     intervals: str = "simple",
     false_share: float | None = None,
+    substitutes: bool = True,
+    alternatives: int | None = None,
+    feature_costs: Mapping[str, float] | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -388,6 +419,14 @@ def study(
     false_share : float or None, default=None
         Every method selects the longest list whose estimated share of false features is at most this, in place of a
         number of features. The share is estimated for the main method's list in any case, where it is not too costly.
+    substitutes : bool, default=True
+        Test which columns could stand in for features of the list.
+    alternatives : int or None, default=None
+        Number of lists that differ from the main one: without its first feature, its second and so on, and the last
+        without the whole list. None is 5, or none where that would take long; 0 is none.
+    feature_costs : mapping of column to cost, or None, default=None
+        What it costs to measure each column, 1 where it is not named; the cheapest list within the error of the best is
+        reported beside the main one.
     random_state : int, default=0
         Seed; the result depends on it alone, not on the number of workers.
     n_jobs : int or None, default=None
@@ -424,6 +463,9 @@ def study(
         n_permutations,
         intervals,
         false_share,
+        substitutes,
+        alternatives,
+        feature_costs,
     )
     options = StudyOptions(*given)
     settings = {"methods": methods, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
@@ -444,6 +486,7 @@ def run_study(
     _check(settings, options)
     table = data.table(options.positive)
     target = table.encoded.target
+    cost = None if options.feature_costs is None else costs_of(options.feature_costs, table.encoded.schema.names)
     _check_classes(target, data, settings["cv"])
     choice = choose(
         *data.X.shape,
@@ -451,6 +494,7 @@ def run_study(
         prevalence=rarest(target.codes)[1] / len(target.codes),
         classes=len(target.classes),
         n_jobs=options.n_jobs,
+        alternatives=options.alternatives,
         **{name: value for name, value in settings.items() if name != "references"},
     )
     methods = [prepare_method(method, table, options, choice.max_samples) for method in choice.methods]
@@ -476,14 +520,52 @@ def run_study(
     if any(choice.halves):
         with work.step("halves of the rows", choice.halving):
             halves = main_false_share(methods[0][1], table, choice, options)
+    others = _other_lists(methods[0][1], table, done[0], choice, options, cost, work)
     judged = None
     if choice.suspects:
         with work.step("judging labels", choice.judging):
             judged, remarks = _judged(table, options)
             failures += remarks
     seconds = time.perf_counter() - since
-    came = (tuple(done), chance, judged, tuple(failures), seconds, references, halves, marginal_q(table), command)
+    came = (
+        tuple(done),
+        chance,
+        judged,
+        tuple(failures),
+        seconds,
+        references,
+        halves,
+        marginal_q(table),
+        *others,
+        command,
+    )
     return Study(StudyRun(data, choice, options, *came))
+
+
+def _other_lists(
+    prepared: PreparedMethod,
+    table: UnitTable,
+    main: Selection,
+    choice: Choice,
+    options: StudyOptions,
+    cost: Array | None,
+    work: _StudyWork,
+) -> tuple[pd.DataFrame | None, pd.DataFrame | None, Array | None, CheapList | None]:
+    """Substitutes, alternatives, the cost of each column and the cheapest list, as far as they are asked for."""
+    selector, nested, jobs, keep = main.selector, main.nested, options.n_jobs, options.keep
+    order = np.argsort(selector.ranking_)
+    listed = order[selector.support_[order]]
+    near = other = cheap = None
+    if options.substitutes:
+        with work.step("substitutes", 0.0):
+            near = substitutes(table, nested, listed, jobs, keep)
+    if choice.alternatives:
+        with work.step("other lists", choice.listing):
+            other = other_lists(table, prepared, nested, len(listed), choice.alternatives, keep, jobs)
+    if cost is not None:
+        with work.step("costs", 0.0):
+            cheap = cheapest_list(table, prepared, nested, listed, cost, keep, jobs)
+    return near, other, cost, cheap
 
 
 def _check(settings: dict[str, Any], options: StudyOptions) -> None:
@@ -496,10 +578,14 @@ def _check(settings: dict[str, Any], options: StudyOptions) -> None:
         positive_number("study", "false_share", options.false_share, 1.0)
         if options.n_features_to_select is not None:
             raise InputError("false_share and n_features_to_select were both given: leave one out")
-    if options.ensemble is not None:
-        whole_number("study", "ensemble", options.ensemble, most=MOST_MEMBERS)
-    if options.n_features_to_select is not None:
-        whole_number("study", "n_features_to_select", options.n_features_to_select)
+    if not (options.feature_costs is None or isinstance(options.feature_costs, Mapping)):
+        raise InputError(
+            f"study: feature_costs is {shown_value(options.feature_costs)}; it must be a mapping of columns to numbers"
+        )
+    numbers = (("ensemble", 1, MOST_MEMBERS), ("n_features_to_select", 1, None), ("alternatives", 0, MOST_MEMBERS))
+    for name, lowest, most in numbers:
+        if (value := getattr(options, name)) is not None:
+            whole_number("study", name, value, lowest, most)
     if settings["minutes"] is not None:
         positive_number("study", "minutes", settings["minutes"], MOST_MINUTES)
     for name, lowest in (("cv", 2), ("n_repeats", 1), ("max_samples", 1)):
@@ -537,7 +623,7 @@ class _StudyWork:
     def __init__(self, choice: Choice, progress: Progress | None) -> None:
         self.fits, self.cost = choice.cv * choice.n_repeats + 1, choice.cost
         self.total = sum(self.cost[method.label] for method in choice.methods) * self.fits
-        self.total += choice.judging + choice.shuffling + choice.halving
+        self.total += choice.judging + choice.shuffling + choice.halving + choice.listing
         self.done, self.show = 0.0, progress or (lambda *_: None)
 
     def part(self, method: Method) -> AbstractContextManager[Callable[[float], None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -55,6 +55,9 @@ class StudyOptions:
     n_permutations: int = 99
     intervals: str = "simple"
     false_share: float | None = None
+    substitutes: bool = True
+    alternatives: int | None = None
+    feature_costs: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

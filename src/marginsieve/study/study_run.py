@@ -11,6 +11,7 @@ import numpy as np
 from ..contracts import Array
 from ..fitting.false_share import FalseShare
 from .chance import Chance
+from .cheapest import CheapList
 from .choosing import Choice
 from .effects import evidence
 from .findings import Finding
@@ -38,6 +39,10 @@ class StudyRun:
     reference_rows: tuple[ReferenceRow, ...] = ()
     halves: FalseShare | None = None
     marginal: Array | None = None  # (n,) adjusted p-values of single columns
+    substitutes: pd.DataFrame | None = None
+    alternatives: pd.DataFrame | None = None
+    cost: Array | None = None  # (n,) of each column
+    cheapest: CheapList | None = None
     command: str | None = None
 
     @property
@@ -71,9 +76,22 @@ class StudyRun:
         frame["effect_high"] = [effect["high"] for effect in effects]
         frame["effect_is"] = [f"{effect['name']}, {effect['unit']}" for effect in effects]
         frame["direction"] = [self.evidence[name]["direction"] for name in frame["name"]]
+        order = np.argsort(self.main.selector.ranking_)
         for name, values in self.false_columns.items():
-            frame[name] = values[np.argsort(self.main.selector.ranking_)]
+            frame[name] = values[order]
+        frame["substitutes"] = [", ".join(self.stand_ins.get(name, ())) for name in frame["name"]]
+        if self.cost is not None:
+            frame["cost"] = self.cost[order]
         return frame
+
+    @cached_property
+    def stand_ins(self) -> dict[str, list[str]]:
+        """By feature: the columns that are equivalent in its place."""
+        out: dict[str, list[str]] = {}
+        if self.substitutes is not None:
+            for row in self.substitutes[self.substitutes["equivalent"].astype(bool)].to_dict("records"):
+                out.setdefault(row["feature"], []).append(row["substitute"])
+        return out
 
     @cached_property
     def false_columns(self) -> dict[str, Array]:

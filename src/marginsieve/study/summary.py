@@ -21,6 +21,7 @@ from .metrics import METRICS, Scores
 from .reference_rows import ReferenceRow
 from .selection import Selection, score_label
 from .study_run import StudyRun
+from .substitutes import MARGIN
 
 DETAILED = 100  # selected features with evidence and a small plot
 PROBE = "interactions"  # the recipe that looks for features that matter only together
@@ -55,6 +56,9 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "stability": methods[0]["stability"],
         "false_share": _false_share(study),
         "interactions": _interactions(study),
+        "substitutes": _substitutes(study),
+        "alternatives": _alternatives(study),
+        "costs": _costs(study),
         "n_features": selector.n_features_,
         "n_features_over_folds": methods[0]["n_features_over_folds"],
         "threshold": selector.threshold_,
@@ -181,6 +185,43 @@ def _interactions(study: StudyRun) -> dict[str, Any] | None:
         "n_features": probe.selector.n_features_,
         "features": [str(name) for name in names[:NAMED]],
         "difference": _scores(study.difference(probe, study.main)),
+    }
+
+
+def _substitutes(study: StudyRun) -> dict[str, Any] | None:
+    """What could stand in for features of the list; None where nothing was tried."""
+    frame = study.substitutes
+    if frame is None or not len(frame):
+        return None
+    rows: list[dict[Any, Any]] = frame.to_dict("records")
+    if study.cost is not None:
+        cost = dict(zip(study.main.selector.columns_.names, study.cost, strict=True))
+        rows = [row | {"costs": [cost[row["feature"]], cost[row["substitute"]]]} for row in rows]
+    return {"margin": MARGIN, "features": int(frame["feature"].nunique()), "rows": rows}
+
+
+def _alternatives(study: StudyRun) -> dict[str, Any] | None:
+    """Lists that differ; None where none were made."""
+    frame = study.alternatives
+    if frame is None or not len(frame):
+        return None
+    rows: list[dict[Any, Any]] = frame.to_dict("records")
+    for row in rows:
+        row |= {"n_features": len(row["features"]), "features": list(row["features"][:DETAILED])}
+    return {"margin": MARGIN, "rows": rows}
+
+
+def _costs(study: StudyRun) -> dict[str, Any] | None:
+    """The cheapest list; None where no costs were given or there are more than two classes."""
+    cheap = study.cheapest
+    if cheap is None:
+        return None
+    change = cheap.change
+    return {
+        "main": cheap.main_cost,
+        "cheapest": cheap.cost,
+        "features": list(cheap.features),
+        "change": {"value": change.value["auc"], "low": change.low["auc"], "high": change.high["auc"]},
     }
 
 
