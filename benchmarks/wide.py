@@ -133,7 +133,10 @@ def one_fold(task: tuple[str, str, int, bool]) -> tuple[float, float, float, flo
         cut, own, size = 0.0, np.nan, made.n_features_
     else:
         select = peers()[method]
-        value, size = _values(select, X[train], y[train], X[test])
+        try:
+            value, size = _values(select, X[train], y[train], X[test])
+        except ValueError:  # ipss, where a half of the rows has one class only
+            return (np.nan,) * 4
         own = balanced_accuracy_score(y[test], value > 0)
         if own_cut:
             return roc_auc_score(y[test], value), np.nan, own, size
@@ -179,6 +182,7 @@ def table(files: list[str]) -> None:
     )
     print("|---|---:|---:|---:|---:|---:|---:|")
     for name, by_table in kept.items():
+        by_table = {one: values for one, values in by_table.items() if np.isfinite(values[:, 0]).all()}
         values = np.array(list(by_table.values()))
         mean, folds = values.mean(axis=1), values.shape[1]
         base = np.array([kept[ALL][one][:folds].mean(axis=0) for one in by_table])
@@ -186,6 +190,7 @@ def table(files: list[str]) -> None:
         gaps = [_interval(mean[:, k] - base[:, k]) if name != ALL else "" for k in (1, 0)]
         size = np.median(values[:, :, 3])
         accuracy = "" if np.isnan(mean[:, 1]).all() else f"{mean[:, 1].mean():.3f}"
+        name += "" if len(by_table) == len(kept[ALL]) else f" ({len(by_table)} tables)"
         print(f"| {name} | {size:,.0f} | {accuracy} | {own} | {mean[:, 0].mean():.3f} | {gaps[0]} | {gaps[1]} |")
 
 

@@ -1,0 +1,268 @@
+"""C-SVC on a linear kernel with fewer columns than rows, without a matrix of rows by rows.
+
+    min_a  1/2 |V a|^2 - sum(a)    subject to  y'a = 0,  0 <= a <= top          V = columns * y (p, m), w = V a
+
+    conditions     V'w - 1 + b y - z + s = 0,   a z = mu,   (top - a) s = mu    (elementwise)
+    Newton step    (T + V'V) da + y db = r,   T = z / a + s / (top - a)
+                   (T + V'V)^-1 r = r/T - (V'(I + (V/T) V')^-1 (V/T) r) / T     (p x p Cholesky, once an iteration)
+
+An interior point method with Mehrotra's predictor and corrector (Fine and Scheinberg 2001): 10 to 25 iterations of m p^2
+whatever the costs are. It says which samples are inside their bounds; on those the conditions are linear equations, and
+their solution is exact to rounding: that is what is returned, with the same certificate as that of the pair steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from ..contracts import Array, BoolArray
+
+ITERATIONS = 80
+TO_BORDER = 0.995  # of the way to a bound that a step goes
+GAP = 1e-9  # complementarity over the objective at which the bounds are read off first
+LEAST_GAP = 1e-15
+ROUNDS = 12  # corrections of the guess which samples are inside
+
+
+@dataclass
+class _Point:
+    """a (m,), the multiplier b of the equality, those of the bounds z and s (m,)."""
+
+    a: Array
+    b: float
+    z: Array
+    s: Array
+
+
+def svc(
+    columns: Array, y: Array, top: Array, tol: float, limit: int = ITERATIONS
+) -> tuple[Array, float, float, Array, float]:
+    """C-SVC of the rows of columns (p, m): (coefficients, intercept, dual objective, slacks, violation).
+
+    The violation is as in `smo`: E = y - f without the intercept, the largest E that may rise less the lowest that may
+    fall. Rows of cost 0 have coefficient 0.
+    """
+    used = np.flatnonzero(top > 0)
+    whole = len(used) == len(y)
+    some = columns if whole else np.ascontiguousarray(columns[:, used])
+    a, b = _solve(some, y[used], top[used], tol, limit)
+    c = np.zeros(len(y))
+    c[used] = a * y[used]
+    w = columns @ c
+    f = w @ columns
+    violation, level = certificate(y - f, c, y, top)
+    b = level if np.isfinite(level) else b
+    objective = float(np.abs(c).sum() - 0.5 * w @ w)
+    return c, b, objective, np.maximum(0.0, 1.0 - y * (f + b)), violation
+
+
+def certificate(E: Array, c: Array, y: Array, top: Array) -> tuple[float, float]:
+    """The violation at coefficients c, and the intercept: the mean of E inside the box, or the middle of what is left."""
+    lo, hi = np.where(y > 0, 0.0, -top), np.where(y > 0, top, 0.0)
+    rises, falls = c < hi, c > lo
+    up, low = float(E[rises].max(initial=-np.inf)), float(E[falls].min(initial=np.inf))
+    inside = rises & falls
+    if inside.any():
+        level = float(E[inside].mean())
+    else:
+        level = 0.5 * ((low if up == -np.inf else up) + (up if low == np.inf else low))
+    return max(up - low, 0.0), level
+
+
+def _solve(columns: Array, y: Array, top: Array, tol: float, limit: int) -> tuple[Array, float]:
+    """(a, b): from the interior point to a vertex of the face that it points to."""
+    if not ((y > 0).any() and (y < 0).any()):
+        return np.zeros(len(y)), float(y[0]) if len(y) else 0.0
+    V = columns * y
+    point = _start(V, y, top)
+    room, target = np.empty_like(V), GAP
+    best: tuple[float, Array, float] = (np.inf, np.zeros(len(y)), 0.0)
+    for _ in range(limit):
+        gap = _gap(point, top)
+        size = max(1.0, float(point.a.sum()))
+        small = abs(float(y @ point.a)) <= 1e-8 * size
+        if gap <= target * size and small:
+            found = _face(V, y, top, point, tol)
+            best = min(best, found, key=lambda one: one[0])
+            if best[0] <= tol or gap <= LEAST_GAP * size:
+                break
+            target *= 1e-2
+        if not _step(V, y, top, point, room):
+            break
+    if best[0] > tol:
+        best = min(best, _face(V, y, top, point, tol), key=lambda one: one[0])
+    return best[1], best[2]
+
+
+def _start(V: Array, y: Array, top: Array) -> _Point:
+    """Inside the box, both classes with the same sum, multipliers of the size of the gradient."""
+    share = np.where(y > 0, top[y > 0].sum(), top[y < 0].sum())
+    scale = 1.0 / max(1.0, float(np.einsum("pm,pm->m", V, V).mean()))
+    a = np.minimum(0.5 * top * min(top[y > 0].sum(), top[y < 0].sum()) / share, max(scale, 1e-3) * np.ones(len(y)))
+    a = np.maximum(a, 1e-8 * top)
+    gradient = (V @ a) @ V - 1.0
+    size = np.maximum(np.abs(gradient), 1.0)
+    return _Point(a, 0.0, size + np.maximum(gradient, 0.0), size + np.maximum(-gradient, 0.0))
+
+
+def _gap(point: _Point, top: Array) -> float:
+    return float(point.a @ point.z + (top - point.a) @ point.s)
+
+
+def _step(V: Array, y: Array, top: Array, point: _Point, room: Array) -> bool:
+    """One predictor and corrector, in place; False where the equations cannot be solved any more."""
+    a, z, s = point.a, point.z, point.s
+    left = top - a
+    mu = _gap(point, top) / (2 * len(a))
+    dual = (V @ a) @ V - 1.0 + point.b * y - z + s
+    short = float(y @ a)
+    with np.errstate(all="ignore"):
+        T = z / a + s / left
+        np.multiply(V, 1.0 / np.sqrt(T), out=room)
+        M = room @ room.T
+    M[np.diag_indices_from(M)] += 1.0
+    if not np.isfinite(M).all():
+        return False
+    try:
+        factor = linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        return False
+
+    def inverse(r: Array) -> Array:
+        q = r / T
+        return np.asarray(q - (linalg.cho_solve(factor, V @ q, check_finite=False) @ V) / T)
+
+    of_y = inverse(y)
+    slope = float(y @ of_y)
+
+    def direction(into_z: Array, into_s: Array) -> tuple[Array, float, Array, Array]:
+        """The step that makes a z and (top - a) s grow by these."""
+        r = inverse(-dual + into_z / a - into_s / left)
+        db = (float(y @ r) + short) / slope
+        da = r - db * of_y
+        return da, db, (into_z - z * da) / a, (into_s + s * da) / left
+
+    with np.errstate(all="ignore"):
+        da, _, dz, ds = direction(-a * z, -left * s)
+        length = min(_length(a, left, da), _multiplier_length(z, dz, s, ds))
+        after = float((a + length * da) @ (z + length * dz) + (left - length * da) @ (s + length * ds)) / (2 * len(a))
+        sigma = min(1.0, max(after / mu, 0.0)) ** 3
+        da, db, dz, ds = direction(sigma * mu - a * z - da * dz, sigma * mu - left * s + da * ds)
+    if not (np.isfinite(da).all() and np.isfinite(dz).all() and np.isfinite(ds).all() and np.isfinite(db)):
+        return False
+    primal = min(1.0, TO_BORDER * _length(a, left, da))
+    dual_length = min(1.0, TO_BORDER * _multiplier_length(z, dz, s, ds))
+    length = min(primal, dual_length)
+    point.a = np.clip(a + length * da, 1e-300, None)
+    point.a = np.minimum(point.a, top * (1.0 - 1e-16))
+    point.b += length * db
+    point.z, point.s = np.maximum(z + length * dz, 1e-300), np.maximum(s + length * ds, 1e-300)
+    return length > 1e-10
+
+
+def _length(a: Array, left: Array, da: Array) -> float:
+    """The longest step at which a stays in its box, without a limit."""
+    with np.errstate(all="ignore"):
+        down = np.where(da < 0, -a / da, np.inf).min()
+        up = np.where(da > 0, left / da, np.inf).min()
+    return float(min(down, up, 1.0 / TO_BORDER))
+
+
+def _multiplier_length(z: Array, dz: Array, s: Array, ds: Array) -> float:
+    with np.errstate(all="ignore"):
+        first = np.where(dz < 0, -z / dz, np.inf).min()
+        second = np.where(ds < 0, -s / ds, np.inf).min()
+    return float(min(first, second, 1.0 / TO_BORDER))
+
+
+def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[float, Array, float]:
+    """(violation, a, b) where the samples that are inside their bounds meet their margin exactly.
+
+    Which are inside is read off the interior point, and corrected where a coefficient leaves its box or a sample at a
+    bound is on the wrong side of its margin.
+    """
+    share, z, s = point.a / top, point.z, point.s
+    at_top = (1.0 - share) * (1.0 + s) < s
+    at_zero = (share * (1.0 + z) < z) & ~at_top
+    inside = ~(at_top | at_zero)
+    best = (np.inf, point.a, point.b)
+    for _ in range(ROUNDS):
+        a, b = _equations(V, y, top, inside, at_top, point)
+        clipped = np.clip(a, 0.0, top)
+        clipped = _balanced(clipped, y, top, inside)
+        w = V @ clipped
+        E = y * (1.0 - w @ V)
+        violation, level = certificate(E, clipped * y, y, top)
+        if violation < best[0]:
+            best = (violation, clipped, level)
+        if violation <= 0.1 * tol:
+            break
+        slack = 1.0 - (w @ V + level * y)  # above 0: short of the margin
+        slip = 1e-9
+        leave_low, leave_top = inside & (a <= 0.0), inside & (a >= top)
+        enter = (at_zero & (slack > max(0.05 * tol, slip))) | (at_top & (slack < -max(0.05 * tol, slip)))
+        if not (leave_low.any() or leave_top.any() or enter.any()):
+            break
+        at_zero, at_top = (at_zero | leave_low) & ~enter, (at_top | leave_top) & ~enter
+        inside = ~(at_top | at_zero)
+    return best
+
+
+def _equations(
+    V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolArray, point: _Point
+) -> tuple[Array, float]:
+    """a and b with y_i f_i = 1 for the samples inside and sum(a y) = 0, the others at their bounds.
+
+    Of all a that do the nearest to the interior point is taken, where there is more than one.
+    """
+    a = np.where(at_top, top, 0.0)
+    on = np.flatnonzero(inside)
+    if not len(on):
+        return a, point.b
+    start = point.a[on]
+    a[on] = start
+    U, of_y = V[:, on], y[on]
+    r = 1.0 - (V @ a) @ U - point.b * of_y
+    q = len(on)
+    if q <= len(V) + 1:
+        bordered = np.empty((q + 1, q + 1))
+        bordered[:q, :q] = U.T @ U
+        bordered[:q, q] = bordered[q, :q] = of_y
+        bordered[q, q] = 0.0
+        right = np.append(r, -float(y @ a))
+        try:
+            with np.errstate(all="ignore"):
+                change = linalg.solve(bordered, right, assume_a="sym", check_finite=False)
+            change += linalg.solve(bordered, right - bordered @ change, assume_a="sym", check_finite=False)
+        except (linalg.LinAlgError, linalg.LinAlgWarning, ValueError):
+            change = linalg.lstsq(bordered, right, check_finite=False)[0]
+        if not np.isfinite(change).all():
+            change = linalg.lstsq(bordered, right, check_finite=False)[0]
+        a[on] = start + change[:q]
+        return a, point.b + float(change[q])
+    # more samples on the margin than dimensions: the step of least norm in a that gives w and b of least error
+    A = np.vstack([U, of_y])  # w = U a + rest, y'a
+    dw, *_ = linalg.lstsq(A.T, r, check_finite=False)  # U'dw + y db = r
+    goal = np.append(dw[:-1], -float(y @ a))
+    da, *_ = linalg.lstsq(A, goal, check_finite=False)
+    a[on] = start + da
+    return a, point.b + float(dw[-1])
+
+
+def _balanced(a: Array, y: Array, top: Array, inside: BoolArray) -> Array:
+    """The same with sum(a y) = 0: the samples inside give or take what is missing, in proportion to their room."""
+    for _ in range(3):
+        missing = float(y @ a)
+        if abs(missing) <= 1e-15 * float(a.sum()):
+            break
+        room = np.where(y * np.sign(missing) > 0, a, top - a)
+        for some in (inside, np.ones(len(y), dtype=bool)):
+            total = float(room[some].sum())
+            if total >= abs(missing):
+                share = np.where(some, room, 0.0) * (abs(missing) / total)
+                a = np.clip(a - y * np.sign(missing) * share, 0.0, top)
+                break
+    return a
