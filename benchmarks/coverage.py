@@ -218,7 +218,7 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
         rooms = [metrics.rooms_of(dict(zip(SCORED, one[each, :, 0], strict=True)), truth, 1)[name] for each in (0, 1)]
         room = rooms[place] if place < 2 else max(rooms) * metrics.apart(variance, one[0, k, 1], one[1, k, 1])
         factors = (metrics.DIFFERENCES if place == 2 else metrics.LEVELS)[name]
-        errors = metrics.standard_errors(variance, room, counts, factors, name != "brier")
+        errors = metrics.standard_errors(variance, room, counts, factors, float(name != "brier"))
         if place == 2:
             t = stats.t.ppf(0.5 + level / 2, min(counts) - 1)
             ends.append((value - t * errors[0], value + t * errors[1]))

@@ -137,7 +137,7 @@ def test_iteration_limit_is_told():
 def test_the_compiled_loop_comes_back_often(monkeypatch):
     """Ctrl-C is heard between two calls of the compiled loop: each must be short."""
     X, y, _ = problem(4, 800, 30, 0.05)
-    gram = gram_of(Linear(), X)
+    gram = gram_of(Polynomial(degree=1), X)
     CSVC(C=100.0, max_iter=10).solve(gram, y, np.ones(800))
     calls, compiled = [], _smo._svc
 

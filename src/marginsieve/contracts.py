@@ -333,6 +333,14 @@ def as_gram(view: View) -> Gram:
     return cast(Gram, view)
 
 
+@runtime_checkable
+class Factored(Protocol):
+    """A Gram with K = factor'factor of few rows: `factor` (p, m), None where the matrix is known."""
+
+    @property
+    def factor(self) -> Array | None: ...
+
+
 class GramLine(Protocol):
     """Grams along a line of scales."""
 

@@ -9,5 +9,7 @@ from .distance import DistanceGram
 from .generic import GenericGram
 from .product_gram import LinearGram, ProductGram
 from .tent_gram import TentGram
+from .thin_gram import ThinGram
 
-__all__ = ["ColumnView", "DistanceGram", "GenericGram", "LinearGram", "ProductGram", "TentGram", "as_columns"]
+__all__ = ["ColumnView", "DistanceGram", "GenericGram", "LinearGram", "ProductGram", "TentGram", "ThinGram"]
+__all__ += ["as_columns"]

@@ -92,7 +92,7 @@ class BlockGram(Gram):
         """Further fields of a geometry."""
         return {}
 
-    def without(self, features: IntArray) -> Self:
+    def without(self, features: IntArray) -> Gram:
         """The Gram with these features dropped: downdated where that is exact enough and cheaper, else rebuilt."""
         gone = np.searchsorted(self.features, features)
         live, place = removed(self.features, gone), removed(self.place, gone)
@@ -100,7 +100,11 @@ class BlockGram(Gram):
             product, trace = self.downdated(self.place[gone])
             if trace > CANCELLATION * self.block.trace:
                 return replace(self, features=live, place=place, product=product)
-        return self.build(self.kernel, self.table, self.feature_weight, live)
+        return self.rebuilt(live)
+
+    def rebuilt(self, live: IntArray) -> Gram:
+        """The kernel on some features, made anew as it suits their number."""
+        return self.kernel.bind(self.table, self.feature_weight, live)
 
     def downdated(self, rows: IntArray) -> tuple[Array, float]:
         """The product less that of some rows of the block, and its trace."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra import LinearGram
+from ..algebra import LinearGram, ThinGram
 from ..contracts import Array, IntArray, TableView
 from ._shared import KernelMixin
+
+THIN = 400  # rows above which a kernel matrix is avoided where there are fewer columns
 
 
 class Linear(KernelMixin, BaseEstimator):
@@ -39,7 +41,9 @@ class Linear(KernelMixin, BaseEstimator):
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> LinearGram:
         """The Gram of some features of a table at weights (n,)."""
-        return LinearGram.build(self, table, feature_weight, live)
+        m = table.shape[0]
+        thin = m > THIN and len(live) < m and not table.is_sparse
+        return (ThinGram if thin else LinearGram).build(self, table, feature_weight, live)
 
     def outer(self, A: Array) -> Array:
         """A itself."""

@@ -9,11 +9,14 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..contracts import Array, Gram, Matrix, ProblemView, Solution, View, as_gram
+from ..contracts import Array, Factored, Gram, Matrix, ProblemView, Solution, View, as_gram
 from ..errors import InputError, cost_number, positive_number
+from ..solvers import interior_point
 from ..solvers import smo as _smo
 
 FINER = 1e-3  # of the tolerance: how tightly the machine of a model is solved, so that equal data predict equally
+MOST_ROWS = 3000  # up to which pair steps go on where the interior point stops short
+NOT_FINITE = "the kernel matrix holds values that are not finite: use standardize=True or a lower degree"
 
 
 class CSVC(BaseEstimator):
@@ -56,10 +59,18 @@ class CSVC(BaseEstimator):
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
         gram = as_gram(view)
         start = np.zeros(len(y)) if warm is None else warm.coef
-        return self.on(gram.matrix(), y, cost, start)
+        factor = gram.factor if isinstance(gram, Factored) else None
+        if factor is None:
+            return self.on(gram.matrix(), y, cost, start)
+        solution = self._on_factor(factor, y, cost)
+        if solution.converged or len(y) > MOST_ROWS:
+            return solution
+        return self.on(gram.matrix(), y, cost, solution.coef)
 
     def refined(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
+        if solution.residual <= FINER * self.tol:
+            return solution
         tight: Solution = clone(self).set_params(tol=FINER * self.tol).solve(view, y, cost, solution)
         return replace(tight, converged=tight.residual <= self.tol)
 
@@ -106,7 +117,7 @@ class CSVC(BaseEstimator):
 
     def squared_norm(self, solution: Solution, gram: Gram) -> float:
         """c'Kc: the squared norm of w, whose inverse is the squared margin."""
-        return float(solution.coef @ gram.matrix() @ solution.coef)
+        return float(solution.coef @ gram.apply(solution.coef))
 
     def weight_gradient(self, solution: Solution, gram: Gram) -> Array:
         """(p,): derivative of the optimal objective in w_j, j live (envelope theorem)."""
@@ -123,12 +134,17 @@ class CSVC(BaseEstimator):
         if self.max_iter is not None:
             positive_number("machine", "max_iter", self.max_iter)
 
+    def _on_factor(self, factor: Array, y: Array, cost: Array) -> Solution:
+        """The optimum on the kernel matrix factor'factor, which is not made."""
+        if not np.isfinite(factor).all():
+            raise InputError(NOT_FINITE)
+        c, b, objective, slack, residual = interior_point.svc(factor, y, self.C * cost, self.tol)
+        return Solution(c, b, objective, residual, slack, residual <= self.tol)
+
     def on(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
         """The optimum on a kernel matrix, from any coefficients."""
         limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter
         c, b, objective, slack, residual = _smo.svc(K, y, self.C * cost, start, self.tol, limit)
         if residual >= _smo.HUGE:
-            raise InputError(
-                "the kernel matrix holds values that are not finite: use standardize=True or a lower degree"
-            )
+            raise InputError(NOT_FINITE)
         return Solution(c, b, objective, residual, slack, residual <= self.tol)

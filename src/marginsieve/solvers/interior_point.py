@@ -6,9 +6,10 @@
     Newton step    (T + V'V) da + y db = r,   T = z / a + s / (top - a)
                    (T + V'V)^-1 r = r/T - (V'(I + (V/T) V')^-1 (V/T) r) / T     (p x p Cholesky, once an iteration)
 
-An interior point method with Mehrotra's predictor and corrector (Fine and Scheinberg 2001): 10 to 25 iterations of m p^2
-whatever the costs are. It says which samples are inside their bounds; on those the conditions are linear equations, and
-their solution is exact to rounding: that is what is returned, with the same certificate as that of the pair steps.
+An interior point method with Mehrotra's predictor and corrector (Fine and Scheinberg 2001): 10 to 25 iterations of
+m p^2 whatever the costs are. It says which samples are inside their bounds; on those the conditions are linear
+equations, and their solution is exact to rounding: that is what is returned, with the same certificate as that of the
+pair steps.
 """
 
 from __future__ import annotations
@@ -48,9 +49,11 @@ def svc(
     used = np.flatnonzero(top > 0)
     whole = len(used) == len(y)
     some = columns if whole else np.ascontiguousarray(columns[:, used])
-    a, b = _solve(some, y[used], top[used], tol, limit)
+    unit = float(np.einsum("pm,pm->", some, some)) / max(len(used), 1) or 1.0  # makes the rows' squares 1 on average
+    a, b = _solve(some * (y[used] / np.sqrt(unit)), y[used], unit * top[used], tol, limit)
     c = np.zeros(len(y))
-    c[used] = a * y[used]
+    c[used] = np.minimum(a / unit, top[used]) * y[used]
+    c[used] = np.where(a == unit * top[used], y[used] * top[used], c[used])
     w = columns @ c
     f = w @ columns
     violation, level = certificate(y - f, c, y, top)
@@ -60,7 +63,7 @@ def svc(
 
 
 def certificate(E: Array, c: Array, y: Array, top: Array) -> tuple[float, float]:
-    """The violation at coefficients c, and the intercept: the mean of E inside the box, or the middle of what is left."""
+    """The violation at c, and the intercept: the mean of E inside the box, or the middle of what is left."""
     lo, hi = np.where(y > 0, 0.0, -top), np.where(y > 0, top, 0.0)
     rises, falls = c < hi, c > lo
     up, low = float(E[rises].max(initial=-np.inf)), float(E[falls].min(initial=np.inf))
@@ -72,11 +75,10 @@ def certificate(E: Array, c: Array, y: Array, top: Array) -> tuple[float, float]
     return max(up - low, 0.0), level
 
 
-def _solve(columns: Array, y: Array, top: Array, tol: float, limit: int) -> tuple[Array, float]:
+def _solve(V: Array, y: Array, top: Array, tol: float, limit: int) -> tuple[Array, float]:
     """(a, b): from the interior point to a vertex of the face that it points to."""
     if not ((y > 0).any() and (y < 0).any()):
         return np.zeros(len(y)), float(y[0]) if len(y) else 0.0
-    V = columns * y
     point = _start(V, y, top)
     room, target = np.empty_like(V), GAP
     best: tuple[float, Array, float] = (np.inf, np.zeros(len(y)), 0.0)
@@ -100,9 +102,7 @@ def _solve(columns: Array, y: Array, top: Array, tol: float, limit: int) -> tupl
 def _start(V: Array, y: Array, top: Array) -> _Point:
     """Inside the box, both classes with the same sum, multipliers of the size of the gradient."""
     share = np.where(y > 0, top[y > 0].sum(), top[y < 0].sum())
-    scale = 1.0 / max(1.0, float(np.einsum("pm,pm->m", V, V).mean()))
-    a = np.minimum(0.5 * top * min(top[y > 0].sum(), top[y < 0].sum()) / share, max(scale, 1e-3) * np.ones(len(y)))
-    a = np.maximum(a, 1e-8 * top)
+    a = np.minimum(0.5 * top * min(top[y > 0].sum(), top[y < 0].sum()) / share, 1.0)
     gradient = (V @ a) @ V - 1.0
     size = np.maximum(np.abs(gradient), 1.0)
     return _Point(a, 0.0, size + np.maximum(gradient, 0.0), size + np.maximum(-gradient, 0.0))
@@ -184,23 +184,20 @@ def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[fl
     Which are inside is read off the interior point, and corrected where a coefficient leaves its box or a sample at a
     bound is on the wrong side of its margin.
     """
-    share, z, s = point.a / top, point.z, point.s
-    at_top = (1.0 - share) * (1.0 + s) < s
-    at_zero = (share * (1.0 + z) < z) & ~at_top
+    unit = np.minimum(top, 1.0)
+    at_top = (top - point.a) < unit * point.s
+    at_zero = (point.a < unit * point.z) & ~at_top
     inside = ~(at_top | at_zero)
-    best = (np.inf, point.a, point.b)
+    snapped = np.where(at_top, top, np.where(at_zero, 0.0, point.a))
+    best = _judged(V, y, top, _balanced(snapped, y, top, inside))[:3]
     for _ in range(ROUNDS):
-        a, b = _equations(V, y, top, inside, at_top, point)
-        clipped = np.clip(a, 0.0, top)
-        clipped = _balanced(clipped, y, top, inside)
-        w = V @ clipped
-        E = y * (1.0 - w @ V)
-        violation, level = certificate(E, clipped * y, y, top)
+        a = _equations(V, y, top, inside, at_top, point)
+        violation, clipped, level, f = _judged(V, y, top, _balanced(np.clip(a, 0.0, top), y, top, inside))
         if violation < best[0]:
             best = (violation, clipped, level)
         if violation <= 0.1 * tol:
             break
-        slack = 1.0 - (w @ V + level * y)  # above 0: short of the margin
+        slack = 1.0 - (f + level * y)  # above 0: short of the margin
         slip = 1e-9
         leave_low, leave_top = inside & (a <= 0.0), inside & (a >= top)
         enter = (at_zero & (slack > max(0.05 * tol, slip))) | (at_top & (slack < -max(0.05 * tol, slip)))
@@ -211,17 +208,22 @@ def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[fl
     return best
 
 
-def _equations(
-    V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolArray, point: _Point
-) -> tuple[Array, float]:
-    """a and b with y_i f_i = 1 for the samples inside and sum(a y) = 0, the others at their bounds.
+def _judged(V: Array, y: Array, top: Array, a: Array) -> tuple[float, Array, float, Array]:
+    """(violation, a, b, y f without the intercept)."""
+    f = (V @ a) @ V
+    violation, level = certificate(y * (1.0 - f), a * y, y, top)
+    return violation, a, level, f
+
+
+def _equations(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolArray, point: _Point) -> Array:
+    """a with y_i f_i = 1 for the samples inside and sum(a y) = 0, the others at their bounds.
 
     Of all a that do the nearest to the interior point is taken, where there is more than one.
     """
     a = np.where(at_top, top, 0.0)
     on = np.flatnonzero(inside)
     if not len(on):
-        return a, point.b
+        return a
     start = point.a[on]
     a[on] = start
     U, of_y = V[:, on], y[on]
@@ -242,14 +244,14 @@ def _equations(
         if not np.isfinite(change).all():
             change = linalg.lstsq(bordered, right, check_finite=False)[0]
         a[on] = start + change[:q]
-        return a, point.b + float(change[q])
+        return a
     # more samples on the margin than dimensions: the step of least norm in a that gives w and b of least error
     A = np.vstack([U, of_y])  # w = U a + rest, y'a
     dw, *_ = linalg.lstsq(A.T, r, check_finite=False)  # U'dw + y db = r
     goal = np.append(dw[:-1], -float(y @ a))
     da, *_ = linalg.lstsq(A, goal, check_finite=False)
     a[on] = start + da
-    return a, point.b + float(dw[-1])
+    return a
 
 
 def _balanced(a: Array, y: Array, top: Array, inside: BoolArray) -> Array:

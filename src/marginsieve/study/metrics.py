@@ -41,6 +41,7 @@ DIFFERENCES: Factors = {
     "brier": (1.62, 1.62, 0.0, 0.0),
 }
 SWAPS: Factors = {"auc": (1.0, 1.0, 0.0, 0.0)}  # differences of models that differ in one column of their lists
+SWAP_LEAST = 0.25  # of the variance of half an error in each class, where no pair of rows changed its order
 OTHERS = (1.35, 1.35, 0.0, 0.0)  # metrics whose intervals were not measured
 FEWEST = 10  # samples (or groups) of a class below which there is no interval
 
@@ -287,7 +288,8 @@ def _scores(
     for name in value:
         parts = np.mean([_variance(known[name][1], truth, groups) for known in passes], axis=0)
         by_class[name] = tuple(float(part * np.sum(truth == code)) for code, part in enumerate(parts))
-        errors = standard_errors(float(parts.sum()), rooms[name], counts, factors.get(name, OTHERS), name != "brier")
+        least = 0.0 if name == "brier" else SWAP_LEAST if factors is SWAPS else 1.0
+        errors = standard_errors(float(parts.sum()), rooms[name], counts, factors.get(name, OTHERS), least)
         if known_errors is not None and name in known_errors:
             errors = (max(errors[0], known_errors[name]), max(errors[1], known_errors[name]))
         error[name] = max(errors)
@@ -302,14 +304,15 @@ def _scores(
 
 
 def standard_errors(
-    variance: float, room: float, counts: Sequence[int], factors: tuple[float, float, float, float], share: bool = True
+    variance: float, room: float, counts: Sequence[int], factors: tuple[float, float, float, float], least: float = 1.0
 ) -> tuple[float, float]:
     """Standard errors below and above a value from the variance of a pass.
 
-    A `share` without an error still varies, as if half an error had been made in each class.
+    A share without an error still varies, as if half an error had been made in each class; `least` is a factor on the
+    variance of that.
     """
-    least = float(np.mean([0.5 / (count + 1) ** 2 for count in counts]) / len(counts)) if share else 0.0
-    variance, (below, above, more_below, more_above) = max(variance, least), factors
+    half_error = float(np.mean([0.5 / (count + 1) ** 2 for count in counts]) / len(counts))
+    variance, (below, above, more_below, more_above) = max(variance, least * half_error), factors
     return (
         float(np.sqrt(below**2 * variance + (more_below * room) ** 2)),
         float(np.sqrt(above**2 * variance + (more_above * room) ** 2)),
