@@ -94,6 +94,7 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     assert list(features.columns) == [
         *("name", "rank", "score", "part", "selected", "frequency", "coefficient", "like", "kind"),
         *("effect", "effect_low", "effect_high", "effect_is", "direction", "halves", "q_value", "marginal_q"),
+        "substitutes",
     ]
     assert features["rank"].tolist() == list(range(1, 41))
     assert features["selected"].sum() == result["n_features"] == len(result["features"])

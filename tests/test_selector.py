@@ -564,7 +564,7 @@ def test_many_rows_need_max_samples(rng):
     assert set(range(300)) <= set(selector.rows_)  # every positive
     assert selector.support_[2]
     assert balanced_accuracy_score(y, selector.predict(X)) > 0.8
-    with pytest.raises(InputError, match="max_samples is 20000; it must be at most 10000"):
+    with pytest.raises(InputError, match="max_samples is 20000; for this method it must be at most 10000"):
         recipes.svm_rfe(max_samples=20_000).fit(X, y)
 
 

@@ -612,6 +612,13 @@ class KnowsRows(Protocol):
 
 
 @runtime_checkable
+class LinearInRows(Protocol):
+    """Takes time and memory in proportion to the rows, where the kernel is linear and there are fewer columns."""
+
+    linear_in_rows: ClassVar[bool]
+
+
+@runtime_checkable
 class KnowsPeak(Protocol):
     """Says the peak of its memory: in copies of the table, and in matrices of training rows by training rows."""
 

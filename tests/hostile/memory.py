@@ -16,7 +16,7 @@ SHAPES: dict[str, tuple[str, int, int, dict]] = {  # recipe, rows, columns, sett
     "fisher wide": ("fisher", 60, 40_000, {}),
     "fisher tall": ("fisher", 4_000, 50, {}),
     "rfe wide": ("svm_rfe", 100, 20_000, {}),
-    "rfe tall": ("svm_rfe", 3_000, 20, {}),
+    "rfe tall": ("svm_rfe", 20_000, 8, {}),
     "rfe gaussian": ("svm_rfe", 1_500, 30, {"kernel": "gaussian"}),
     "rfe gaussian wide": ("svm_rfe", 150, 10_000, {"kernel": "gaussian"}),
     "bfe": ("svm_bfe", 1_000, 100, {}),

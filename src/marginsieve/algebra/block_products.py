@@ -9,7 +9,10 @@ from scipy import sparse
 
 from ..contracts import Array, IntArray, Matrix, is_sparse
 from ..solvers.jit import jit
+from . import buffers
 
+BLOCK = 512  # rows of a block of a large kernel matrix
+SYMMETRIC = 1000  # rows above which BLAS's own symmetric product is slower than one by blocks
 ROWS_AT_ONCE = 1024  # of the block: large enough for BLAS, small enough for the cache
 
 
@@ -20,6 +23,8 @@ def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array
     if is_sparse(left):
         return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
     if len(weights) and np.all(weights == weights[0]):
+        if symmetric and weights[0] > 0 and left.shape[1] > SYMMETRIC:
+            return square(left if weights[0] == 1.0 else left * np.sqrt(weights[0]))
         return np.asarray((left.T @ right) * weights[0])
     if symmetric and np.all(weights >= 0):
         return _weighted_square(left, np.sqrt(weights)[:, None])
@@ -32,12 +37,33 @@ def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array
 def _weighted_square(left: Array, root: Array) -> Array:
     """R'R for R = root * left; BLAS computes one triangle, so it is symmetric to the last bit, at half the cost."""
     m = left.shape[1]
+    if m > max(SYMMETRIC, len(left)):
+        return square(root * left)
     total, room = np.zeros((m, m)), np.empty((min(ROWS_AT_ONCE, len(left)), m))
     for part in parts(len(left)):
         rows = left[part]
         piece = np.multiply(root[part], rows, out=room[: len(rows)])
         total += piece.T @ piece
     return total
+
+
+def square(R: Array) -> Array:
+    """R'R (m, m), symmetric to the last bit, by blocks that stay in the cache."""
+    m = R.shape[1]
+    out = buffers.matrix(m, m)
+    for i, j in block_pairs(m):
+        out[i, j] = R[:, i].T @ R[:, j]
+        if i != j:
+            out[j, i] = out[i, j].T
+    return out
+
+
+def block_pairs(m: int) -> Iterator[tuple[slice, slice]]:
+    """Pairs of slices that cover the upper triangle of an (m, m) matrix; equal ones on its diagonal."""
+    for i in parts(m, BLOCK):
+        for j in parts(m, BLOCK):
+            if j.start >= i.start:
+                yield i, j
 
 
 def quadratic_rows(columns: Matrix, G: Array, distance: bool, rows: IntArray | None = None) -> Array:
@@ -63,11 +89,15 @@ def parts(count: int, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
         yield slice(start, min(start + at_once, count))
 
 
-@jit
 def less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
     """product - sum_k w_k z_k z_k' for a few rows z_k of the block, and its trace: one pass, no temporaries."""
-    m = product.shape[0]
-    out, trace = np.empty_like(product), 0.0
+    out = buffers.matrix(*product.shape)
+    return out, _less(product, columns, rows, weights, out)
+
+
+@jit
+def _less(product: Array, columns: Array, rows: IntArray, weights: Array, out: Array) -> float:
+    m, trace = product.shape[0], 0.0
     for i in range(m):
         for j in range(m):
             out[i, j] = product[i, j]
@@ -76,7 +106,7 @@ def less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tupl
             for j in range(m):
                 out[i, j] -= weights[k] * (z[i] * z[j])
         trace += out[i, i]
-    return out, trace
+    return trace
 
 
 def as_distance(product: Array, left: Array, right: Array) -> Array:

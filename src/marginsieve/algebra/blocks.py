@@ -8,16 +8,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
+from . import buffers
 from .block_products import removed
 from .line import Line
 
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
+LAZY = 1000  # rows above which a sum is made when it is asked for
+NO_PRODUCT = np.empty((0, 0))
 CELLS_AT_ONCE = 4_000_000  # of a kernel matrix against new rows
 
 
@@ -34,7 +37,12 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class BlockGram(Gram):
-    """`product` (m, m) is the weighted sum over the live columns, before the divisor, that A is made of."""
+    """`product` (m, m) is the weighted sum over the live columns, before the divisor, that A is made of.
+
+    It is empty where it was not needed yet; `total` makes it.
+    """
+
+    lazy: ClassVar[bool] = False  # whether large Grams start without it
 
     kernel: Kernel
     table: TableView
@@ -83,8 +91,12 @@ class BlockGram(Gram):
         """The kernel on some features at weights (n,)."""
         columns, centre = cls.columns_of(table, live)
         weight = feature_weight[live]
-        product = cls.summed(columns, weight)
-        block = Block(live, columns, weight, centre, float(np.trace(product)))
+        if cls.lazy and table.shape[0] > LAZY and not is_sparse(columns):
+            product, trace = NO_PRODUCT, float(np.einsum("p,pm,pm->", weight, columns, columns))
+        else:
+            product = cls.summed(columns, weight)
+            trace = float(np.trace(product))
+        block = Block(live, columns, weight, centre, trace)
         return cls(kernel, table, feature_weight, live, block, np.arange(len(live)), product, **cls.extra(table))
 
     @classmethod
@@ -108,7 +120,8 @@ class BlockGram(Gram):
 
     def downdated(self, rows: IntArray) -> tuple[Array, float]:
         """The product less that of some rows of the block, and its trace."""
-        product = self.product - self.summed(self.block.columns[rows], self.block.weight[rows])
+        product = buffers.matrix(*self.total.shape)
+        np.subtract(self.total, self.summed(self.block.columns[rows], self.block.weight[rows]), out=product)
         return product, float(product.trace())
 
     def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Self:
@@ -122,7 +135,7 @@ class BlockGram(Gram):
             place = np.arange(len(live))
         weight = feature_weight[live]
         if features is None and (ratio := _common(weight, self.block.weight[self.place])):
-            product = ratio * self.product
+            product = ratio * self.total
         else:
             product = self.summed(block.columns, weight)
         block = replace(block, weight=weight, trace=float(product.trace()))
@@ -131,7 +144,7 @@ class BlockGram(Gram):
     def only(self, rows: IntArray) -> Self:
         """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
         block = replace(self.block, columns=self.block.columns[:, rows])
-        return replace(self, table=self.table.sample(rows), block=block, product=self.product[np.ix_(rows, rows)])
+        return replace(self, table=self.table.sample(rows), block=block, product=self.total[np.ix_(rows, rows)])
 
     @cached_property
     def divisor(self) -> float:  # type: ignore[override]
@@ -153,12 +166,17 @@ class BlockGram(Gram):
         whole = len(self.place) == len(self.block.features)
         return self.block.columns if whole else self.block.columns[self.place]
 
+    @cached_property
+    def total(self) -> Array:
+        """(m, m): the weighted sum over the live columns, before the divisor."""
+        return self.product if self.product.size else self.summed(self.columns, self.block.weight[self.place])
+
     # -- matrices ---------------------------------------------------------------------------------------------
 
     @cached_property
     def own_inner(self) -> Array:
         """(m, m): A of the training rows."""
-        return self.inner_of(self.product)
+        return self.inner_of(self.total)
 
     @cached_property
     def own_matrix(self) -> Array:
@@ -186,8 +204,8 @@ class BlockGram(Gram):
         s = np.sqrt(self.feature_weight[self.features])
         d = direction if self.divisor == 1.0 else direction * np.sqrt(self.divisor)
         second = self.summed(self.columns, d * d)  # no weight is negative: each product at half the cost
-        first = self.summed(self.columns, (s + d) ** 2) - self.product - second
-        return Line(self, d, self.product, first, second)
+        first = self.summed(self.columns, (s + d) ** 2) - self.total - second
+        return Line(self, d, self.total, first, second)
 
     def matrix_of(self, total: Array) -> Array:
         """K from such a sum."""

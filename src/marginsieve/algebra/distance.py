@@ -71,6 +71,10 @@ class DistanceGram(SmoothGram):
         A = self.divided(product)
         return as_distance(A, A.diagonal(), A.diagonal())
 
+    def inner_from(self, product: Array, left: Array, right: Array) -> Array:
+        """A from products of rows (before the divisor) whose products with themselves are given."""
+        return as_distance(self.divided(product), self.divided(left), self.divided(right))
+
     def inner(self, Z: Matrix) -> Array:
         """(rows, m): -1/2 sum_j w_j (x_j - z_j)^2 between new rows and the training rows."""
         blocks, weight = (self.rows_of(Z), self.columns), self.weight

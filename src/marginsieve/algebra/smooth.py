@@ -8,17 +8,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from ..contracts import Array, IntArray, Matrix
 from ..data.table import column_of
-from . import series
-from .block_products import less, quadratic_rows, used, weighted
+from . import buffers, series
+from .block_products import block_pairs, less, parts, quadratic_rows, used, weighted
 from .blocks import BlockGram
 
 FEW = 4  # columns up to which a downdate is a compiled loop instead of a matrix product
+CACHED = 2**17  # cells of a kernel matrix that are made at once
 MOST_ON = 0.8  # share of non-zero coefficients above which picking their samples out costs more than it saves
 
 
@@ -33,6 +35,7 @@ class SmoothKernel(Protocol):
 class SmoothGram(BlockGram):
     """K = outer(A) with A from products of columns."""
 
+    lazy: ClassVar[bool] = True
     distance: ClassVar[bool] = False  # A is minus half a squared distance, and outer is exp
 
     @staticmethod
@@ -54,10 +57,45 @@ class SmoothGram(BlockGram):
         """K from A."""
         return self.smooth.outer(A)
 
+    @cached_property
+    def own_matrix(self) -> Array:
+        """(m, m): K of the training rows, a few rows at a time, so that what lies between stays in the cache."""
+        if self.linear:
+            return np.ascontiguousarray(self.own_inner)
+        m = self.table.shape[0]
+        out = buffers.matrix(m, m)
+        if self.product.size or "total" in self.__dict__ or np.any(self.block.weight < 0):
+            squares = self.total.diagonal()
+            for rows in parts(m, max(1, CACHED // max(m, 1))):
+                out[rows] = self.outer(self.inner_from(self.total[rows], squares[rows], squares))
+            return out
+        R = np.sqrt(self.block.weight[self.place])[:, None] * self.columns
+        squares = np.einsum("pm,pm->m", R, R)
+        for i, j in block_pairs(m):
+            A = self.inner_from(R[:, i].T @ R[:, j], squares[i], squares[j])
+            if i == j and self.distance:
+                np.fill_diagonal(A, 0.0)
+            out[i, j] = self.outer(A)
+            if i != j:
+                out[j, i] = out[i, j].T
+        return out
+
+    def inner_from(self, product: Array, left: Array, right: Array) -> Array:  # noqa: ARG002
+        """A from products of rows (before the divisor) whose products with themselves are given."""
+        return self.divided(product)
+
+    def inner_among(self, on: IntArray) -> Array:
+        """(q, q): A among some training rows."""
+        q, total = len(on), self.total
+        out, squares = buffers.matrix(q, q), total.diagonal()[on]
+        for rows in parts(q, max(1, CACHED // max(q, 1))):
+            out[rows] = self.inner_from(total[on[rows]][:, on], squares[rows], squares)
+        return out
+
     def downdated(self, rows: IntArray) -> tuple[Array, float]:
         """The product less that of some rows of the block, and its trace."""
         if len(rows) <= FEW and not self.table.is_sparse:
-            return less(self.product, self.block.columns, rows, self.block.weight[rows])
+            return less(self.total, self.block.columns, rows, self.block.weight[rows])
         return super().downdated(rows)
 
     def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
@@ -76,7 +114,7 @@ class SmoothGram(BlockGram):
         on = used(c if d is None else np.abs(c) + np.abs(d))
         left = c[on]
         right = left if d is None else d[on]
-        A = self.own_inner[np.ix_(on, on)]
+        A = self.inner_among(on)
         if exact:
             return self._changes_without(np.arange(len(self.features)), A, left, right, on)
         return series.changes(
@@ -87,7 +125,7 @@ class SmoothGram(BlockGram):
         """(p,): derivative of c'Kc (and of d'diag K) in w_j."""
         some = used(c if d is None else np.abs(c) + np.abs(d))
         on = None if len(some) > MOST_ON * len(c) else some
-        A, v = (self.own_inner, c) if on is None else (self.own_inner[np.ix_(on, on)], c[on])
+        A, v = (self.own_inner, c) if on is None else (self.inner_among(on), c[on])
         slope = np.asarray(self.smooth.outer_derivative(A))
         G = np.outer(v, v) * slope
         if d is not None:

@@ -10,11 +10,9 @@ import numpy as np
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
 from .block_products import parts, removed
-from .blocks import Block
+from .blocks import NO_PRODUCT, Block
 from .line import Line
 from .product_gram import LinearGram
-
-NO_PRODUCT = np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +94,6 @@ class ThinGram(LinearGram):
         block = replace(self.block, columns=np.ascontiguousarray(self.block.columns[:, rows]))
         return replace(self, table=self.table.sample(rows), block=block, product=NO_PRODUCT)
 
-    @cached_property
-    def own_inner(self) -> Array:
-        """(m, m): A of the training rows, made where it is asked for."""
-        return self.inner_of(self.product if self.product.size else self._sum())
-
-    def _sum(self) -> Array:
-        return self.summed(self.columns, self.block.weight[self.place])
-
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
         """(rows,): K(rows, training) @ c, without the matrix."""
         rows = self.columns if Z is None else self.rows_of(Z)
@@ -126,6 +116,6 @@ class ThinGram(LinearGram):
     def along(self, direction: Array) -> Line:
         """Grams at weights (sqrt(w) + l * direction)^2."""
         whole = LinearGram(
-            self.kernel, self.table, self.feature_weight, self.features, self.block, self.place, self._sum()
+            self.kernel, self.table, self.feature_weight, self.features, self.block, self.place, self.total
         )
         return whole.along(direction)

@@ -67,6 +67,8 @@ class SymmetricalUncertainty(CutsNumbersMixin, BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
+    linear_in_rows: ClassVar[bool] = True
+
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
         value = self.by_class(table, y, weight)
@@ -104,6 +106,8 @@ class Hellinger(CutsNumbersMixin, BaseEstimator):
     >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
+
+    linear_in_rows: ClassVar[bool] = True
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""

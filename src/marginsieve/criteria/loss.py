@@ -56,6 +56,7 @@ class Loss(BaseEstimator):
 
     requires: ClassVar[tuple[type, ...]] = (HasMargin,)
     ties_by = "equal losses were ordered by the margin change"
+    linear_in_rows: ClassVar[bool] = True
 
     def __init__(self, loss: str = "balanced", costs: tuple[float, float] = (1.0, 1.0), held_out: float = 0.0) -> None:
         self.loss = loss

@@ -36,6 +36,7 @@ class Fisher(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
+    linear_in_rows: ClassVar[bool] = True
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -60,6 +61,7 @@ class ShrunkenFisher(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
+    linear_in_rows: ClassVar[bool] = True
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -93,6 +95,7 @@ class Fast(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
+    linear_in_rows: ClassVar[bool] = True
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -114,6 +117,7 @@ class KolmogorovSmirnov(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
+    linear_in_rows: ClassVar[bool] = True
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""

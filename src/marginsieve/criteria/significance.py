@@ -37,6 +37,7 @@ class TTest(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
+    linear_in_rows: ClassVar[bool] = True
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -63,6 +64,7 @@ class ChiSquare(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    linear_in_rows: ClassVar[bool] = True
 
     def __init__(self, bins: int = 4) -> None:
         self.bins = bins
@@ -96,6 +98,7 @@ class FisherExact(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    linear_in_rows: ClassVar[bool] = True
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -124,6 +127,7 @@ class MixedTest(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    linear_in_rows: ClassVar[bool] = True
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""

@@ -239,7 +239,7 @@ def _rebuilt(whole: Any) -> FittedSelector:
 
 def _model(part: Mapping[str, Any]) -> Model:
     machine, table = part["machine"], part["table"]
-    refuse_model(machine, table.shape[0])
+    refuse_model(machine, part["kernel"], table.shape)
     view = view_of(machine, part["kernel"], table, part["feature_weight"], np.arange(table.shape[1]))
     model = Model(machine, part["features"], part["scaling"], view, part["solutions"])
     check_view(model)

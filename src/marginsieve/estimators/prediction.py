@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AT_ONCE = 500  # rows whose distances to all training rows are looked at together
+COMPARED = 10_000  # training rows with which new ones are compared, at most
 
 
 @dataclass(frozen=True)
@@ -144,14 +145,20 @@ def _as_trained(column: pd.Series, levels: Any) -> Any:
 
 
 def _far(model: FittedSelector, Z: Any) -> BoolArray:
-    """(rows,) by distance in a kernel's space: |x - z|^2 = K(x, x) + K(z, z) - 2 K(x, z)."""
+    """(rows,) by distance in a kernel's space: |x - z|^2 = K(x, x) + K(z, z) - 2 K(x, z).
+
+    Where there are many training rows, some of them stand for all.
+    """
     return np.asarray(np.any([_far_of(one, Z) for one in model.model_.models], axis=0))
 
 
 def _far_of(fitted: Model, Z: Any) -> BoolArray:
     part, view = fitted.rows(Z), fitted.view
-    refuse_distances(view.table.shape[0])
+    m = view.table.shape[0]
+    refuse_distances(min(m, COMPARED))
     gram = view if isinstance(view, Gram) else view.kernel.bind(view.table, view.feature_weight, view.features)
+    if m > COMPARED:
+        gram = gram.only(np.linspace(0, m - 1, COMPARED).astype(np.intp))
     K = gram.matrix()
     diagonal = K.diagonal()
     limit = -np.inf

@@ -69,7 +69,7 @@ class SVMSelector(FittedSelector):
         Fit a sigmoid to the inner folds' decision values, for `predict_proba`.
     max_samples : int or None, default=None
         Train on at most this number of rows: all positives and a weighted sample of negatives. Needed above 10,000
-        rows.
+        rows, but not on the linear kernel with fewer columns than rows.
     similar : float or None, default=0.95
         Columns whose correlation with a selected one is at least this in absolute value are listed with it in `groups_`
         (for the 200 best selected ones), since the choice among them is nearly random; None skips this.

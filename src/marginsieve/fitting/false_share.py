@@ -119,7 +119,7 @@ def fit_list(
     assert selector.false_share is not None
     plan = selector.plan(encoded) if plan is None else plan
     given = seed_sequence(selector.random_state) if seed is None else seed
-    rows = rows_of_fit(selector, encoded, np.random.default_rng(given))
+    rows = rows_of_fit(selector, encoded, np.random.default_rng(given), plan)
     known = false_share(plan, rows.chosen, FEWEST_PAIRS, FEWEST_SHUFFLES, given.spawn(1)[0], selector.n_jobs)
     kept = _kept(plan, rows.chosen)
     first = ~np.isin(np.arange(len(known.score)), kept)

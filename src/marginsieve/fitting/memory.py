@@ -7,7 +7,7 @@ import math
 import numpy as np
 from joblib import effective_n_jobs
 
-from ..contracts import KnowsPeak, KnowsRows, Machine
+from ..contracts import Kernel, KnowsPeak, KnowsRows, Machine
 from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
 from ..errors import InputError
 from ..problem import is_filter
@@ -19,7 +19,7 @@ PEAK = (5.2, 1.7)  # of parts that do not say: copies of the table, matrices of 
 ONCE = (5.2, 2.5)  # of a kernel that is not linear, for a model alone
 PEAK_KEPT = 2.2  # such matrices where they are so small that the process keeps what was freed
 KEPT = 32 * 2**20
-ROW = 1500  # bytes of a row: its decision values at every size, in every draw of the folds
+ROW, ROW_AT_SIZE, SIZES = 220, 32, 40  # bytes of a row, and of its decision values at each size in three draws of folds
 COLUMN = 350  # bytes of a column of a sparse table: its name, its kind, its scores and ranks in every step
 NAME = 150  # of these, what is taken before the fit
 MODEL = 1.1  # matrices of rows by rows when a model is read
@@ -43,9 +43,13 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
     if len(peaks) == 1 and NUMBER * trained**2 < KEPT:
         peaks.append((0.0, PEAK_KEPT))
     tables = max(one for one, _ in peaks)
-    matrices = 0.0 if plan.machine.needs == "columns" else max(one for _, one in peaks)
+    thin = plan.linear_in_rows and not table.is_sparse and n < table.shape[0]
+    matrices = 0.0 if plan.machine.needs == "columns" or thin else max(one for _, one in peaks)
     cells = 1.5 * table.Z.nnz if table.is_sparse else m * n  # an index is half a number
-    one = ALWAYS + NUMBER * (tables * cells + matrices * trained**2) + ROW * m + (COLUMN * n if table.is_sparse else 0)
+    by_row = ROW + ROW_AT_SIZE * min(n, SIZES)
+    one = (
+        ALWAYS + NUMBER * (tables * cells + matrices * trained**2) + by_row * m + (COLUMN * n if table.is_sparse else 0)
+    )
     return float(one * max(1, effective_n_jobs(settings.n_jobs)))
 
 
@@ -78,9 +82,10 @@ def refuse_columns(n: int) -> None:
     refuse_more(NAME * n, f"the names of {n:,} columns", "leave out the columns without cells")
 
 
-def refuse_model(machine: Machine, m: int) -> None:
+def refuse_model(machine: Machine, kernel: Kernel, shape: tuple[int, int]) -> None:
     """Refuse a model with more training rows than their kernel matrix has room."""
-    if machine.needs == "gram":
+    m, n = shape
+    if machine.needs == "gram" and not (kernel.linear and n < m):
         refuse_more(MODEL * NUMBER * float(m) ** 2, f"a model of {m:,} training rows", "fit it with max_samples")
 
 

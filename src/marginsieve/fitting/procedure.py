@@ -23,11 +23,12 @@ from .preparation import prepare, varying
 from .settings import AnyPlan, Plan, Settings, check_seed, make_plan, size_choice, threshold_rule
 from .threshold import balanced_threshold, cost_threshold, fit_sigmoid
 from .training import AnyModel, Model, Searched, finite, fit_model, search_once
-from .training_rows import Encoded, Part, choose_rows, with_rest
+from .training_rows import MOST_ROWS, Encoded, Part, choose_rows, with_rest
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_COLUMNS = 5000  # up to which linear machines are solved by matrices of columns by columns
 SMALL = 2**22  # cells of a sparse table up to which it is computed with as a dense one, with the same answer
 
 
@@ -121,14 +122,22 @@ class FitRows:
     used: IntArray  # numbers of the part's rows in the table
 
 
-def rows_of_fit(settings: HasRows, encoded: Encoded, rng: np.random.Generator) -> FitRows:
+def rows_of_fit(settings: HasRows, encoded: Encoded, rng: np.random.Generator, plan: AnyPlan) -> FitRows:
+    """The rows that a plan is fitted on; refuses more than it can take."""
     part, used = encoded.part()
     if part.table.is_sparse and math.prod(part.table.shape) <= SMALL:
         part = replace(part, table=replace(part.table, Z=np.asfortranarray(part.table.Z.toarray())))
-    sample, boosted = choose_rows(part, settings.max_samples, rng)
+    sample, boosted = choose_rows(part, settings.max_samples, rng, most_rows(plan, part))
     training = Part(part.table, part.y, boosted, part.groups)
     chosen = training if len(sample) == len(part.y) else training.take(sample)
     return FitRows(part, training, sample, chosen, used)
+
+
+def most_rows(plan: AnyPlan, part: Part) -> int | None:
+    """How many rows a plan can be trained on; None: as many as there are."""
+    m, n = part.table.shape
+    free = plan.linear_in_rows and not part.table.is_sparse and n < min(m, MOST_COLUMNS)
+    return None if free else MOST_ROWS
 
 
 def constant_and_equal(schema: Schema, part: Part) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -159,7 +168,7 @@ def fit_encoded(
     plan = plan_of(settings, encoded) if plan is None else plan
     refuse_too_large(settings, plan, encoded)
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
-    rows = rows_of_fit(settings, encoded, rng)
+    rows = rows_of_fit(settings, encoded, rng, plan)
     if _always_holds_out(settings, plan):  # known before the search
         rarest_class(rows.chosen, encoded.target.classes.tolist())
     constant, duplicates = constant_and_equal(encoded.schema, rows.chosen)
@@ -189,7 +198,7 @@ def refit_at_sizes(
     """
     assert isinstance(fitted.plan, Plan)
     rng = np.random.default_rng(seed)
-    rows = rows_of_fit(settings, encoded, rng)
+    rows = rows_of_fit(settings, encoded, rng, fitted.plan)
     searched = Searched(prepare(fitted.plan, rows.chosen, rng), fitted.path).with_weights(fitted.feature_weight)
     out = []
     for size in sizes:

@@ -15,10 +15,12 @@ from ..contracts import (
     FixesSize,
     Kernel,
     KernelLike,
+    LinearInRows,
     Machine,
     MachineLike,
     PrefilterLike,
     ReadsColumns,
+    Refits,
     Sampler,
     SamplerLike,
     Search,
@@ -71,6 +73,8 @@ class AnyPlan(Protocol):
 
     @property
     def outcome(self) -> Classes: ...
+    @property
+    def linear_in_rows(self) -> bool: ...  # no matrix of rows by rows, where there are fewer columns than rows
 
     def for_rows(self, settings: Any, part: Part) -> AnyPlan:
         """The same plan on some of the rows."""
@@ -91,6 +95,15 @@ class Plan:
     ensemble: int | None = None
     keep: tuple[int, ...] = ()
     fills: bool = False  # whether missing cells are taken for the mean of their column's training rows
+
+    @property
+    def linear_in_rows(self) -> bool:
+        """Whether a fit makes no matrix of rows by rows, where there are fewer columns than rows."""
+        final = self.search.final if isinstance(self.search, Refits) else None
+        filters = () if self.prefilter is None else (self.prefilter[0],)
+        parts = [self.machine, self.search, *filters, *(one for one in (self.criterion, final) if one is not None)]
+        every = all(isinstance(part, LinearInRows) and part.linear_in_rows for part in parts)
+        return self.kernel.linear and self.sampler is None and every
 
     def for_rows(self, settings: Settings, part: Part) -> Plan:
         """The same plan on some of the rows: where no class was named, the rarer one of these rows is positive."""

@@ -66,24 +66,28 @@ class Encoded:
         return (part if len(used) == len(target.weight) else part.take(used)), used
 
 
-def choose_rows(part: Part, max_samples: int | None, rng: np.random.Generator) -> tuple[IntArray, Array]:
+def choose_rows(
+    part: Part, max_samples: int | None, rng: np.random.Generator, most: int | None = MOST_ROWS
+) -> tuple[IntArray, Array]:
     """The rows to train on and the weights of all rows.
 
     Every class gets an equal share of `max_samples`; what a rare class cannot fill goes to the others, so a rare class
-    is taken whole. Weights of a class that is sampled are raised so that their sum stays what it was.
+    is taken whole. Weights of a class that is sampled are raised so that their sum stays what it was. `most`: the
+    number of rows that can be trained on, None where there is no limit.
     """
     m = len(part.y)
     if max_samples is None:
-        if m > MOST_ROWS:
+        if most is not None and m > most:
             raise InputError(
-                f"the table has {m} rows and the kernel matrix of more than {MOST_ROWS} does not fit in memory: "
-                "pass max_samples=5000, say, to train on all positives and a weighted sample of the negatives; "
-                "the rest is scored"
+                f"the table has {m} rows and this method makes a matrix of rows by rows, for at most {most} of them: "
+                "pass max_samples=5000, say, to train on all positives and a weighted sample of the negatives (the "
+                "rest is scored), or use a method on the linear kernel with fewer columns than rows, such as fisher or "
+                "svm-rfe"
             )
         return np.arange(m), part.weight
     whole_number("selector", "max_samples", max_samples, 4)
-    if max_samples > MOST_ROWS:
-        raise InputError(f"max_samples is {max_samples}; it must be at most {MOST_ROWS}")
+    if most is not None and max_samples > most and m > most:
+        raise InputError(f"max_samples is {max_samples}; for this method it must be at most {most}")
     if m <= max_samples:
         return np.arange(m), part.weight
     weight, chosen, left = part.weight.copy(), [], max_samples

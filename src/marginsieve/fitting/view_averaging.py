@@ -90,6 +90,11 @@ class BlendPlan:
         """The classes, which all views share."""
         return self.views[0].plan.outcome
 
+    @property
+    def linear_in_rows(self) -> bool:
+        """Whether no view makes a matrix of rows by rows, where there are fewer columns than rows."""
+        return all(view.plan.linear_in_rows for view in self.views)
+
     def for_rows(self, settings: Any, part: Part) -> BlendPlan:
         """The same plan on some of the rows."""
         return BlendPlan(tuple(replace(view, plan=view.plan.for_rows(settings, part)) for view in self.views))
@@ -155,7 +160,7 @@ def fit_blend(
     """The whole fit on encoded rows; `plan` and `allowed` as in `fit_encoded`."""
     plan = blend_plan(settings, encoded) if plan is None else plan
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
-    rows = rows_of_fit(settings, encoded, rng)
+    rows = rows_of_fit(settings, encoded, rng, plan)
     rarest_class(rows.chosen, encoded.target.classes.tolist())
     constant, duplicates = constant_and_equal(encoded.schema, rows.chosen)
     views, remarks = _searched(settings, plan, encoded, rows, rng, allowed)

@@ -49,6 +49,7 @@ class CSVC(BaseEstimator):
     needs = "gram"
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
+    linear_in_rows: ClassVar[bool] = True
 
     def __init__(self, C: float = 1.0, tol: float = 1e-6, max_iter: int | None = None) -> None:
         self.C = C

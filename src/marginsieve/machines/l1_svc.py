@@ -50,6 +50,7 @@ class L1SVC(OneByOneMixin, BaseEstimator):
     needs = "columns"
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
+    linear_in_rows: ClassVar[bool] = True
 
     def __init__(self, C: float = 1.0, tol: float = 1e-6, max_iter: int = 1000) -> None:
         self.C = C

@@ -41,6 +41,7 @@ class Backward(BaseEstimator):
     requires: ClassVar[tuple[type, ...]] = ()
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion"})
     multiclass = True
+    linear_in_rows: ClassVar[bool] = True
 
     def __init__(self, step: float | int = 0.2, one_by_one_below: int = 0, final: Machine | None = None) -> None:
         self.step = step

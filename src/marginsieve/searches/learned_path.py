@@ -47,6 +47,7 @@ class LearnedPath(BaseEstimator):
     requires: ClassVar[tuple[type, ...]] = (EntersFeatures,)
     ranks_by: ClassVar[frozenset[str]] = frozenset()
     multiclass = True
+    linear_in_rows: ClassVar[bool] = True
 
     def __init__(self, points: int = 40, final: Machine | None = None, stop: str = "ranking") -> None:
         self.points = points

@@ -30,6 +30,7 @@ class TopK(BaseEstimator):
     requires: ClassVar[tuple[type, ...]] = ()
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True
+    linear_in_rows: ClassVar[bool] = True
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Equal scores rank from left to right; features to keep come first."""

@@ -87,8 +87,7 @@ def _solve(V: Array, y: Array, top: Array, tol: float, limit: int) -> tuple[Arra
         size = max(1.0, float(point.a.sum()))
         small = abs(float(y @ point.a)) <= 1e-8 * size
         if gap <= target * size and small:
-            found = _face(V, y, top, point, tol)
-            best = min(best, found, key=lambda one: one[0])
+            best = min(best, _face(V, y, top, point, tol), key=lambda one: one[0])
             if best[0] <= tol or gap <= LEAST_GAP * size:
                 break
             target *= 1e-2

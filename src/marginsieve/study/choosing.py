@@ -82,11 +82,11 @@ def search_seconds(method: Method, rows: float, columns: int) -> float:
     return SEARCH_SECONDS + (cells * rows * columns + pairs * rows * rows) / 1e6 / SEARCHES_OF_FIT
 
 
-def lists_of(method: Method, rows: int, columns: int, cv: int, asked: int | None) -> tuple[int, float]:
+def lists_of(method: Method, rows: int, columns: int, cv: int, given: int | None) -> tuple[int, float]:
     """How many lists that differ from the main one are made, and what they are expected to take."""
     one = search_seconds(method, rows, columns) * (cv + 1)
-    count = LISTS if asked is None else asked
-    if asked is None and (LISTS + 1) * one > LIST_SECONDS:
+    count = LISTS if given is None else given
+    if given is None and (LISTS + 1) * one > LIST_SECONDS:
         count = 0
     return count, (count + 1) * one if count else 0.0
 

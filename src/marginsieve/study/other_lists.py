@@ -16,6 +16,7 @@ from joblib import delayed
 
 from ..contracts import Array, IntArray
 from ..data.association import most_alike
+from ..estimators.fitted_selector import FittedSelector
 from ..fitting.false_share import places
 from ..fitting.preparation import varying
 from ..fitting.training_rows import Encoded
@@ -27,8 +28,6 @@ from .units import PreparedMethod, UnitTable
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ..estimators.fitted_selector import FittedSelector
 
 SAME, MOST_SAME = 0.9, 50  # how alike a column is that is left out with a feature, and how many of them at most
 COLUMNS = ("without", "features", "shared", "change", "low", "high", "as_good")
