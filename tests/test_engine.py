@@ -6,6 +6,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,11 +21,12 @@ from marginsieve.criteria import Fisher
 from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
 from marginsieve.study import SuiteResult, engine
-from marginsieve.study.engine import run_suite, share_table, shared_table
+from marginsieve.study.engine import run_suite, share_table, shared_table, workers
 from marginsieve.study.folders import claim, locked
+from marginsieve.study.protocols import Protocol, Split
 from marginsieve.study.store import FILE, Store
 from marginsieve.study.suite import Suite
-from marginsieve.study.units import Method
+from marginsieve.study.units import Method, PlainTable, Task, Unit
 
 SPEC = {
     "name": "small",
@@ -415,3 +418,39 @@ def test_files_with_categories_and_groups_reach_the_workers(tmp_path):
     for row in content(tmp_path / "one"):
         test = row["result"]["test"]
         assert not set(groups[test]) & set(np.delete(groups, test))
+
+
+def one_millisecond(unit, table):
+    """The work of a unit that takes a millisecond and says which process did it."""
+    until = time.perf_counter() + 0.001
+    while time.perf_counter() < until:
+        pass
+    return {"result": None, "metrics": {"pid": os.getpid()}}
+
+
+def small_tasks(count):
+    table = PlainTable("table", None, None, None, None, 0)
+    split = Split("0", 0, np.arange(2), np.arange(2), random_state=0)
+    unit = Unit("key", "table", Method("fisher", "fisher"), Protocol("study", "folds", folds=2, repeats=1), split, 0, 0)
+    return table, [Task(replace(unit, key=f"k{k}"), one_millisecond) for k in range(count)]
+
+
+@pytest.mark.filterwarnings("ignore:::distributed", "ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_cluster_that_grows_is_used_and_small_units_travel_together():
+    from distributed import LocalCluster
+
+    table, tasks = small_tasks(3000)
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+        by, together, since = Counter(), 0.0, time.perf_counter()
+        with workers([table], None, cluster.scheduler_address) as run:
+            for k, row in enumerate(run(tasks)):
+                assert row["status"] == "done"
+                by[row["metrics"]["pid"]] += 1
+                together += row["seconds"]
+                if k == 300:
+                    cluster.scale(3)
+                    cluster.wait_for_workers(3)
+    assert sum(by.values()) == 3000
+    assert len(by) == 3
+    assert min(by.values()) > 20
+    assert time.perf_counter() - since < 60  # one by one these take longer than the starting of workers

@@ -24,7 +24,9 @@ from marginsieve.study.chance import above_chance
 from marginsieve.study.findings import findings_of, leaks
 from marginsieve.study.folders import publish
 from marginsieve.study.metrics import Pass, score_difference, score_predictions
+from marginsieve.study.minutes import MOST_REPEATS, Measured, corrected, wall_seconds, within, workers_for
 from marginsieve.study.selection import prepare_method, score_label
+from marginsieve.study.store import opened
 from marginsieve.study.study_data import from_arrays, from_frame, recognised
 
 QUICK = {"cv": 3, "n_repeats": 1, "suspects": False, "references": False, "n_permutations": 24}
@@ -179,16 +181,73 @@ def test_methods_follow_the_shape(shape, names):
     assert (choice.cv, choice.n_repeats) == (5, 3)
 
 
-def test_minutes_decide_beforehand_and_more_give_more():
-    counts = [(len(c.methods), c.n_repeats) for c in (chosen(200, 20_000, minutes=t) for t in (0.1, 1, 5, 20, 60, 600))]
-    assert counts[0] == (2, 1)  # never without the first method and all features
+def planned(minutes, workers=1, fixed=(), seconds=1.0, **settings):
+    """What is run in so many minutes where a fold of any method takes `seconds`."""
+    choice = chosen(200, 2000, **settings)
+    known = Measured({method.label: seconds for method in choice.methods}, 0.05, 0.02)
+    names = ("methods", "n_repeats", "permutations", "alternatives")
+    return within(choice, known, 60.0 * minutes, workers, {name: name in fixed for name in names})
+
+
+def test_minutes_decide_once_and_more_give_more():
+    plans = [planned(minutes)[0] for minutes in (0.1, 1, 2, 5, 20, 600)]
+    counts = [(len(plan.methods), plan.n_repeats, plan.halves) for plan in plans]
+    assert counts[0] == (2, 1, (0, 0))  # never without the first method and all features
     assert counts == sorted(counts)
-    assert counts[-1] == (5, choosing.MOST_REPEATS)
-    within = chosen(200, 20_000, minutes=20)
-    assert within.seconds <= 20 * 60
-    assert within == chosen(200, 20_000, minutes=20)
-    assert chosen(minutes=0.01, methods="svm-rfe,fisher").methods[:-1] == chosen(methods="svm_rfe,fisher").methods[:-1]
-    assert chosen(minutes=600, n_repeats=2).n_repeats == 2
+    assert counts[-1] == (5, MOST_REPEATS, (25, 40))
+    assert not planned(0.1)[1]
+    assert "takes longer than asked for" in plans[0].why[-1]
+    assert planned(0.1)[0].permutations == 24
+    for minutes in (1, 5, 20):
+        plan, possible = planned(minutes)
+        assert possible
+        assert wall_seconds(plan, 1) <= 60 * minutes
+        assert plan == planned(minutes)[0]
+    more = planned(2, workers=4)[0]
+    assert (len(more.methods), more.n_repeats) > counts[2][:2]
+    given = planned(0.01, fixed=("methods", "permutations"), methods="svm-rfe,fisher", permutations=49)[0]
+    assert [method.label for method in given.methods] == ["svm_rfe", "fisher", "all features"]
+    assert given.permutations == 49
+    assert planned(600, fixed=("n_repeats",), n_repeats=2)[0].n_repeats == 2
+
+
+def test_a_recorded_plan_gives_the_same_study():
+    made = make_cohort(60, 60, n_relevant=4, effect=1.5, random_state=0)
+    settings = {"cv": 3, "random_state": 3}
+    first = study(made.X, made.y, methods="auto", minutes=0.15, **settings)
+    plan = first.result["protocol"]["plan"]
+    again = study(made.X, made.y, methods="auto", plan=json.loads(json.dumps(plan)), n_jobs=2, **settings)
+    assert again.result["protocol"]["plan"] == plan
+    keys = ("scores", "chance", "n_features", "features", "stability", "false_share", "alternatives")
+    assert {key: first.result[key] for key in keys} == {key: again.result[key] for key in keys}
+    for wrong in ({**plan, "repeats": 0}, {**plan, "methods": ["nothing"]}, {"repeats": 1}, {**plan, "halves": 3}):
+        with pytest.raises(InputError, match="must be the plan of a result"):
+            study(made.X, made.y, plan=wrong, **settings)
+
+
+def test_an_interrupted_study_keeps_its_plan(tmp_path):
+    made = make_cohort(60, 60, n_relevant=4, effect=1.5, random_state=0)
+    settings = {"methods": "auto", "cv": 3, "suspects": False, "references": False}
+
+    def stop(what, done, total):
+        if done > 0.3 * total > 1.0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study(made.X, made.y, minutes=0.2, folder=tmp_path, progress=stop, **settings)
+    with opened(tmp_path, "study") as store:
+        plan = store.meta("plan")["plan"]
+    resumed = study(made.X, made.y, minutes=0.2, folder=tmp_path, **settings)
+    assert resumed.result["protocol"]["plan"] == plan
+
+
+def test_workers_are_started_where_they_are_worth_it(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 6)
+    small, large = (corrected(chosen(200, 2000), Measured({"two_views": t}, t / 50, t / 50)) for t in (0.01, 10.0))
+    assert workers_for(small, None) == 1
+    assert workers_for(large, None) == 6
+    assert [workers_for(small, jobs) for jobs in (1, 3, -1, -2)] == [1, 3, 6, 5]
+    assert wall_seconds(large, 6) < 0.4 * wall_seconds(large, 1)
 
 
 def test_many_rows_are_sampled():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,7 +59,8 @@ def select(
         ),
     ] = "auto",
     minutes: Annotated[
-        float | None, Option(help="About how long it may take: decides how many methods and repeats are run.")
+        float | None,
+        Option(help="How long it may take: the first folds, measured, decide how many methods and repeats are run."),
     ] = None,
     features: Annotated[
         str,
@@ -113,12 +115,18 @@ def select(
     ] = None,
     out: Annotated[Path, Option(help="The folder for the results.")] = Path("marginsieve-result"),
     seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
-    jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
+    jobs: Annotated[
+        int | None, Option(help="Worker processes; one per core where that is faster, -1 is one per core.")
+    ] = None,
     separator: Annotated[str | None, Option(help="Between the fields of a text file; found out by default.")] = None,
     decimal: Annotated[str | None, Option(help="A point or a comma in numbers; found out by default.")] = None,
     encoding: Annotated[str | None, Option(help="Of a text file; found out by default.")] = None,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
+    plan: Annotated[
+        Path | None,
+        Option(help="A result folder: run what its --minutes decided, on any machine with the same result."),
+    ] = None,
     truth: Annotated[
         Path | None, Option(help="What was planted (.truth.json of `marginsieve cohort`): say what was found of it.")
     ] = None,
@@ -135,13 +143,19 @@ def select(
     from ..study.store import begin, forget_empty
     from ..study.study_data import from_frame, label_of
 
+    since = time.perf_counter()
     count, filtered = options.features_of(features), options.prefilter_of(prefilter)
     new_folder, new_mark = not out.exists(), read_mark(out) is None
-    options.check_jobs(jobs)
+    options.check_jobs(1 if jobs is None else jobs)
     planted = None if truth is None else options.truth_of(truth)
     prices = None if costs is None else options.costs_of(costs)
+
+    def tell(text: str) -> None:
+        if not as_json:
+            say(text, stderr=True)
+
     try:
-        with shown() as progress:
+        with shown(in_seconds=True) as progress:
             frame = read_table(
                 table, separator=separator, decimal=decimal, encoding=encoding, target=target, groups=groups
             )
@@ -150,15 +164,16 @@ def select(
             label = None if positive is None else label_of(data, positive)
             study_options = StudyOptions(
                 *(label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals, false_share),
-                *(stand_ins, alternatives, prices),
+                *(stand_ins, alternatives, prices, jobs is None),
             )
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
             settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}
+            settings["plan"] = None if plan is None else files.current_result(plan)["protocol"]["plan"]
             annotated = table.suffix.lower() == ".h5ad"
             files.check_folder(out, table if annotated else None)
             options.say_deleted(begin(out, "study", resume, fresh))
             command = options.say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
-            study = run_study(data, study_options, settings, progress, out, command)
+            study = run_study(data, study_options, settings, progress, out, command, tell, since)
             progress("writing", 1.0, 1.0)
             study.save(out)
             if annotated:
@@ -228,7 +243,7 @@ def predict(
 def bench(
     suite: Annotated[Path, Argument(help=r"A TOML file: \[\[data]], \[\[method]], protocol.")],
     out: Annotated[Path, Option(help="The folder of the study; the same folder resumes.")],
-    jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
+    jobs: Annotated[int, Option(help="Worker processes; -1, the default, is one per core.")] = -1,
     cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete what the folder holds and start over.")] = False,
@@ -268,7 +283,7 @@ def reproduce(
     quick: Annotated[bool, Option("--quick", help="Small data sets and few splits: minutes, not days.")] = False,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete earlier results and start over.")] = False,
-    jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
+    jobs: Annotated[int, Option(help="Worker processes; -1, the default, is one per core.")] = -1,
     cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
 ) -> None:
     """Make a paper's tables: ours beside the printed figures, with a verdict for each."""

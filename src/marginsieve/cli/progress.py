@@ -18,18 +18,22 @@ EVERY = 4.0  # seconds between two lines
 
 
 @contextmanager
-def shown(every: float | None = None) -> Iterator[Progress]:
-    """Gives progress(what, done, total); the time left is by the speed since the start, or since `done` last fell."""
-    console = Console(stderr=True)
-    with _bar(console) if console.is_terminal else _lines(console, EVERY if every is None else every) as progress:
+def shown(every: float | None = None, in_seconds: bool = False) -> Iterator[Progress]:
+    """Gives progress(what, done, total); the time left is by the speed since the start, or since `done` last fell.
+
+    With `in_seconds` the work is given in expected seconds, so that the time left is known from the start.
+    """
+    console, pace = Console(stderr=True), _Pace(in_seconds)
+    shower = _bar(console, pace) if console.is_terminal else _lines(console, pace, EVERY if every is None else every)
+    with shower as progress:
         yield progress
 
 
 class _Pace:
     """How much is done, and how long the rest takes at the speed so far."""
 
-    def __init__(self) -> None:
-        self.what, self.done, self.total = "reading", 0.0, 1.0
+    def __init__(self, in_seconds: bool = False) -> None:
+        self.what, self.done, self.total, self.in_seconds = "reading", 0.0, 1.0, in_seconds
         self.since, self.first = time.monotonic(), 0.0
 
     def set(self, what: str, done: float, total: float) -> None:
@@ -42,18 +46,22 @@ class _Pace:
         return min(self.done / self.total, 1.0)
 
     def left(self) -> str:
-        gained = self.done - self.first
+        gained, rest = self.done - self.first, self.total - self.done
+        if rest <= 0:
+            return "nearly done"
+        if self.in_seconds and self.total > 1.0:  # what was expected counts as if a tenth had been done at that speed
+            before = 0.1 * self.total
+            return f"about {_clock((before + time.monotonic() - self.since) / (before + gained) * rest)} left"
         if gained < 0.02 * self.total:
             return "time left: not known yet"
-        return f"about {_clock((time.monotonic() - self.since) * (self.total - self.done) / gained)} left"
+        return f"about {_clock((time.monotonic() - self.since) * rest / gained)} left"
 
 
 @contextmanager
-def _bar(console: Console) -> Iterator[Progress]:
+def _bar(console: Console, pace: _Pace) -> Iterator[Progress]:
     from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    pace = _Pace()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     bar = Bar(*columns, TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=console, transient=True)
     with bar:
@@ -67,9 +75,9 @@ def _bar(console: Console) -> Iterator[Progress]:
 
 
 @contextmanager
-def _lines(console: Console, every: float) -> Iterator[Progress]:
+def _lines(console: Console, pace: _Pace, every: float) -> Iterator[Progress]:
     """A line every few seconds from a thread of its own."""
-    pace, over = _Pace(), threading.Event()
+    over = threading.Event()
 
     def talk() -> None:
         while not over.wait(every):

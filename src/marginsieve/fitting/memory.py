@@ -44,9 +44,10 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
         peaks.append((0.0, PEAK_KEPT))
     tables = max(one for one, _ in peaks)
     thin = plan.linear_in_rows and not table.is_sparse and n < table.shape[0]
-    matrices = 0.0 if plan.machine.needs == "columns" or thin else max(one for _, one in peaks)
+    columns = plan.machine.needs == "columns"
+    matrices = 0.0 if columns or thin else max(one for _, one in peaks)
     cells = 1.5 * table.Z.nnz if table.is_sparse else m * n  # an index is half a number
-    by_row = ROW + ROW_AT_SIZE * min(n, SIZES)
+    by_row = ROW + ROW_AT_SIZE * (SIZES if columns else min(n, SIZES))
     one = (
         ALWAYS + NUMBER * (tables * cells + matrices * trained**2) + by_row * m + (COLUMN * n if table.is_sparse else 0)
     )

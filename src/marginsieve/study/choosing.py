@@ -1,25 +1,25 @@
-"""Which methods a study runs on a table, and how often: by the table's shape and a budget of minutes, never by a clock.
+"""Which methods a study runs on a table, and how often, by the table's shape.
 
 The first method is the one whose features are presented; it is fixed beforehand, so that its score is not the best of
-several. The same table, minutes and number of workers give the same choice on every machine: what a fit costs is taken
-from a table of measured seconds, not measured anew.
+several. What everything is expected to cost is taken from a table of measured seconds; `minutes` measures it on the
+table itself.
 """
 
 from __future__ import annotations
 
-import os
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import recipes
-from ..errors import InputError, many
+from ..errors import InputError
 from ..fitting.false_share import FEWEST_COLUMNS, FEWEST_PAIRS, FEWEST_SHUFFLES, PAIRS, SHUFFLES
 from ..fitting.training_rows import MOST_ROWS
 from .units import ALL_FEATURES, Method
 
 FOLDS, REPEATS = 5, 3
 NUMBERS = "a table of numbers: two views in one, elimination by a machine, an l1 penalty, and a non-linear one"
-MOST_REPEATS = 10
+PERMUTATIONS = 99
 RARE = 0.1  # a class with a smaller share is rare
 ROWS = 5000  # rows that are trained on where there are more than can be
 # seconds of one fit: at least, for a million cells, for a million pairs of rows; recipes have theirs in the registry
@@ -50,7 +50,9 @@ class Choice:
     halving: float  # expected seconds of that
     alternatives: int  # lists that differ from the main one
     listing: float  # expected seconds of these
-    seconds: float  # of the whole with all workers
+    permutations: int  # shuffles of the labels
+    references: bool  # whether models of scikit-learn are scored beside
+    referring: float  # expected seconds of that
 
 
 def seconds_of(cost: tuple[float, float, float], rows: int, columns: int) -> float:
@@ -123,20 +125,16 @@ def choose(
     prevalence: float,
     classes: int = 2,
     methods: str | Sequence[str] = "auto",
-    minutes: float | None = None,
     cv: int | None = None,
     n_repeats: int | None = None,
     max_samples: int | None = None,
     suspects: bool = True,
+    references: bool = True,
     kernel: str | None = None,
-    n_jobs: int | None = None,
     alternatives: int | None = None,
+    permutations: int = PERMUTATIONS,
 ) -> Choice:
-    """What to run on a table of m rows and n columns.
-
-    Without minutes: the methods that fit the shape, five folds, three repeats. With minutes: as many of these methods,
-    and then as many repeats up to ten, as are expected to fit in; what was asked for by name or number stays.
-    """
+    """What to run on a table of m rows and n columns: the methods that fit the shape, five folds, three repeats."""
     why = []
     if methods == "auto":
         names, reason = defaults(mixed, prevalence, classes)
@@ -156,29 +154,29 @@ def choose(
     every.append(Method(ALL_FEATURES, "su" if mixed else "fisher", (("n_features_to_select", 1.0),)))
     cost = {method.label: seconds_of(cost_of(method), used, n) for method in every}
     judging = seconds_of(SUSPECTS_COST, m, n) if suspects else 0.0
-    shuffling = shuffling_of(every[0], used, n)
-    workers = _workers(n_jobs)
-    halves, halving = halves_of(every[0], used, n, HALF_SECONDS if minutes is None else 60.0 * minutes * workers / 4)
+    shuffling = shuffling_of(every[0], used, n) * permutations / PERMUTATIONS
+    halves, halving = halves_of(every[0], used, n, HALF_SECONDS)
     lists, listing = lists_of(every[0], used, n, cv, alternatives)
-    chosen, count = list(every), REPEATS if n_repeats is None else n_repeats
+    return Choice(
+        methods=tuple(every),
+        cv=cv,
+        n_repeats=REPEATS if n_repeats is None else n_repeats,
+        max_samples=max_samples,
+        suspects=suspects,
+        why=tuple(why),
+        cost=cost,
+        judging=judging,
+        shuffling=shuffling,
+        halves=halves,
+        halving=halving,
+        alternatives=lists,
+        listing=listing,
+        permutations=permutations,
+        references=references,
+        referring=reference_seconds(m, n) if references else 0.0,
+    )
 
-    def fitting(repeats: int) -> float:
-        return sum(cost[method.label] for method in chosen) * (cv * repeats + 1)
 
-    if minutes is not None:  # never without the first method and the baseline
-        seconds, count = 60.0 * minutes * workers - judging - shuffling - halving - listing, n_repeats or 1
-        while methods == "auto" and len(chosen) > 2 and fitting(count) > seconds:
-            chosen.pop(-2)
-        while n_repeats is None and count < MOST_REPEATS and fitting(count + 1) <= seconds:
-            count += 1
-        over = "; that may take longer than asked for" if fitting(count) > seconds else ""
-        what = f"{len(chosen) - 1} of {len(every) - 1} methods and {many(count, 'repeat')}"
-        why.append(f"{what} by the budget of minutes{over}")
-    seconds = (judging + shuffling + halving + listing + fitting(count)) / workers
-    spent = (judging, shuffling, halves, halving, lists, listing, seconds)
-    return Choice(tuple(chosen), cv, count, max_samples, suspects, tuple(why), cost, *spent)
-
-
-def _workers(n_jobs: int | None) -> int:
-    cores = os.cpu_count() or 1
-    return max(1, min(cores, n_jobs if n_jobs is not None and n_jobs > 0 else cores if n_jobs else 1))
+def reference_seconds(m: int, n: int) -> float:
+    """What the models of scikit-learn are expected to take on five folds."""
+    return FOLDS * (0.5 + 9e-6 * m * math.sqrt(n) * math.log2(m + 1) + 8e-7 * m * n)

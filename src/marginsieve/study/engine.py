@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
+import itertools
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -23,6 +25,10 @@ from .units import PlainTable, Task, Unit, UnitTable, fit_and_predict, tune_repo
 
 UnitProgress = Callable[[int, int, int], None]  # done, all, failed
 Run = Callable[[list[Task]], Iterator[dict[str, Any]]]  # rows as they finish, in any order
+SHORT, WRITE_EVERY = 0.005, 0.2  # seconds: shorter units are written together, so often
+AHEAD = 3  # batches under way for each thread of a cluster
+LOOK_EVERY = 1.0  # seconds between two looks at how many there are
+TOGETHER, MOST_TOGETHER = 0.2, 500  # seconds of work that travel together, and units
 CRASHES = 3  # deaths of workers without a finished unit in between, after which the next unit is run on its own
 
 
@@ -126,11 +132,19 @@ def _tuned(
 def _run_all(tasks: list[Task], store: Store, run: Run, progress: UnitProgress | None, total: int) -> None:
     done, failed, show = total - len(tasks), 0, progress or (lambda *_: None)
     show(done, total, failed)
-    for row in run(tasks):
-        store.add([row])
-        done += 1
-        failed += row["status"] == "failed"
-        show(done, total, failed)
+    rows: list[dict[str, Any]] = []
+    written = time.monotonic()
+    try:
+        for row in run(tasks):
+            rows.append(row)
+            done += 1
+            failed += row["status"] == "failed"
+            if (row["seconds"] or 0.0) > SHORT or time.monotonic() - written > WRITE_EVERY:
+                store.add(rows)
+                rows, written = [], time.monotonic()
+            show(done, total, failed)
+    finally:
+        store.add(rows)
 
 
 # -- workers -----------------------------------------------------------------------------------------------------
@@ -211,38 +225,91 @@ def _dask(tables: Sequence[UnitTable | PlainTable], address: str) -> Iterator[Ru
         yield partial(_on_cluster, client, {table.name: table for table in tables}, {})
 
 
+class _Window:
+    """How much is under way on a cluster: a few batches for each of the workers that there are now."""
+
+    def __init__(self, client: Any) -> None:
+        self.client, self.looked, self.threads, self.mean = client, -np.inf, 1, 0.0
+
+    def room(self) -> int:
+        """How many batches may be under way."""
+        if time.monotonic() - self.looked > LOOK_EVERY:
+            self.threads = max(1, sum(self.client.nthreads().values()))
+            self.looked = time.monotonic()
+        return AHEAD * self.threads
+
+    def batch(self, waiting: int) -> int:
+        """How many units travel together: about a fifth of a second's work, and never so many that workers idle."""
+        enough = max(1, waiting // (2 * AHEAD * self.threads))
+        return 1 if self.mean <= 0 else max(1, min(MOST_TOGETHER, enough, round(TOGETHER / self.mean)))
+
+    def learn(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Follow what units take."""
+        seconds = float(np.mean([row["seconds"] or 0.0 for row in rows])) + 1e-4
+        self.mean = seconds if self.mean == 0.0 else 0.8 * self.mean + 0.2 * seconds
+
+
+def run_together(tasks: Sequence[Task], table: UnitTable | PlainTable) -> list[dict[str, Any]]:
+    """The rows of several units of one table."""
+    return [task.run(table) for task in tasks]
+
+
+class _Batches:
+    """Units under way on a cluster, in batches; those whose worker died wait again."""
+
+    def __init__(self, client: Any, tables: dict[str, Any], scattered: dict[str, Any], tasks: list[Task]) -> None:
+        self.client, self.tables, self.scattered = client, tables, scattered
+        self.waiting = deque((task, 0) for task in tasks)
+        self.left = Counter(task.unit.table for task in tasks)
+        self.under_way: dict[Any, tuple[Any, list[tuple[Task, int]]]] = {}
+        self.window, self.number = _Window(client), itertools.count()
+
+    def submitted(self) -> Iterator[Any]:
+        """Futures of as many batches as there is room for."""
+        while self.waiting and len(self.under_way) < self.window.room():
+            batch = [self.waiting.popleft()]
+            (first, tries), size = batch[0], self.window.batch(len(self.waiting))
+            name = first.unit.table
+            while self.waiting and not tries and len(batch) < size and self.waiting[0][0].unit.table == name:
+                batch.append(self.waiting.popleft())
+            known = self.scattered.get(name)
+            if known is None or known.status != "finished":  # its copies went with their workers
+                self.scattered[name] = self.client.scatter(self.tables[name], broadcast=True, hash=False)
+            key, some = f"{first.unit.key}-{tries}-{next(self.number)}", [task for task, _ in batch]
+            future = self.client.submit(run_together, some, self.scattered[name], key=key, retries=2, pure=False)
+            self.under_way[key] = future, batch
+            yield future
+
+    def finished(self, future: Any) -> list[dict[str, Any]]:
+        """The rows of a batch; those of units that are tried again come later."""
+        from distributed import CancelledError
+        from distributed.scheduler import KilledWorker
+
+        _, batch = self.under_way.pop(future.key)
+        rows: list[dict[str, Any]] = []
+        try:
+            rows = future.result()
+            self.window.learn(rows)
+        except (KilledWorker, CancelledError) as error:  # the result, or the table, was on a worker that died
+            again = CRASHES if isinstance(error, CancelledError) else int(len(batch) > 1)
+            self.waiting.extendleft((task, tries + 1) for task, tries in reversed(batch) if tries < again)
+            rows = [_died(task) for task, tries in batch if tries >= again]
+        for row in rows:
+            self.left[row["data"]] -= 1
+            if not self.left[row["data"]]:
+                self.scattered.pop(row["data"], None)
+        return rows
+
+
 def _on_cluster(
     client: Any, tables: dict[str, UnitTable | PlainTable], scattered: dict[str, Any], tasks: list[Task]
 ) -> Iterator[dict[str, Any]]:
-    """Rows as they finish; a few units per worker are under way at a time. `scattered`: tables on the cluster."""
-    from distributed import CancelledError, as_completed
-    from distributed.scheduler import KilledWorker
+    """Rows as they finish. `scattered`: tables on the cluster, which are let go when their last unit is done."""
+    from distributed import as_completed
 
-    waiting = deque((task, 0) for task in tasks)
-    under_way: dict[Any, tuple[Any, Task, int]] = {}
-    running = as_completed()
-
-    def submit() -> None:
-        if waiting:
-            task, tries = waiting.popleft()
-            name, key = task.unit.table, f"{task.unit.key}-{tries}"
-            if name not in scattered or scattered[name].status != "finished":  # its copies went with their workers
-                scattered[name] = client.scatter(tables[name], broadcast=True, hash=False)
-            future = client.submit(Task.run, task, scattered[name], key=key, retries=2)
-            under_way[key] = future, task, tries
-            running.add(future)
-
-    for _ in range(4 * max(1, sum(client.nthreads().values()))):
-        submit()
+    batches = _Batches(client, tables, scattered, tasks)
+    running = as_completed(list(batches.submitted()))
     for future in running:
-        _, task, tries = under_way.pop(future.key)
-        try:
-            yield future.result()
-        except KilledWorker:
-            yield _died(task)
-        except CancelledError:  # the result, or the table, was on a worker that died
-            if tries < CRASHES:
-                waiting.appendleft((task, tries + 1))
-            else:
-                yield _died(task)
-        submit()
+        yield from batches.finished(future)
+        for more in batches.submitted():
+            running.add(more)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,18 +22,21 @@ from ..report import charts
 from ..report.render import render, render_in_notebook
 from .chance import FEWEST, above_chance
 from .cheapest import CheapList, cheapest_list, costs_of
-from .choosing import FOLDS, Choice, choose
+from .choosing import FOLDS, PERMUTATIONS, Choice, choose
 from .engine import workers
 from .false_features import main_false_share, marginal_q
 from .files import check_folder, write_study, write_text
 from .findings import Finding
+from .minutes import as_recorded, corrected, measured, recorded, spoken, wall_seconds, within, workers_for
 from .other_lists import lists_frame, other_lists
 from .protocols import MOST_DRAWS
 from .reference_rows import ReferenceRow, reference_rows
-from .selection import Selection, StudyOptions, prepare_method, run_method
+from .selection import FoldRows, Selection, StudyOptions, prepare_method, run_method, units_of
+from .store import opened
 from .study_data import StudyData, from_arrays
 from .study_run import StudyRun
 from .substitutes import substitutes, substitutes_frame
+from .suite import key_of
 from .summary import summarize
 from .units import Method, PreparedMethod, UnitTable
 
@@ -371,6 +374,7 @@ def study(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     folder: str | Path | None = None,
+    plan: Mapping[str, Any] | None = None,
 ) -> Study:
     """Select features of a table and score the whole procedure by nested cross-validation.
 
@@ -384,7 +388,7 @@ def study(
         Names of methods as `marginsieve methods` lists them; the first is the one whose features are presented. "auto"
         chooses by the shape of the table. All features with the same threshold are always run beside them.
     minutes : float or None, default=None
-        How long the study may take, by a table of costs: decides beforehand how many methods and repeats are run.
+        How long the study may take: the first folds are measured, and decide once how many methods and repeats are run.
     positive : label or None, default=None
         The class of interest; None is the rarer one.
     n_features_to_select : int or None, default=None
@@ -435,6 +439,8 @@ def study(
         Called as progress(what, done, total).
     folder : str, path or None, default=None
         Folder in which finished folds are kept: the same call continues where it was interrupted.
+    plan : mapping or None, default=None
+        What an earlier study decided by its minutes (`result["protocol"]["plan"]`), to be done again as it was.
 
     Returns
     -------
@@ -468,8 +474,8 @@ def study(
         feature_costs,
     )
     options = StudyOptions(*given)
-    settings = {"methods": methods, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
-    settings |= {"cv": cv, "n_repeats": n_repeats, "suspects": suspects, "references": references}
+    settings: dict[str, Any] = {"methods": methods, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
+    settings |= {"cv": cv, "n_repeats": n_repeats, "suspects": suspects, "references": references, "plan": plan}
     return run_study(data, options, settings, progress, None if folder is None else Path(folder))
 
 
@@ -480,9 +486,14 @@ def run_study(
     progress: Progress | None = None,
     folder: Path | None = None,
     command: str | None = None,
+    announce: Callable[[str], None] | None = None,
+    since: float | None = None,
 ) -> Study:
-    """Choose what to run on the data and run it; the table is encoded once for all methods."""
-    since = time.perf_counter()
+    """Choose what to run on the data and run it; the table is encoded once for all methods.
+
+    `announce` is called with a sentence when it is known how long the study takes; `since` is when its time began.
+    """
+    since = time.perf_counter() if since is None else since
     _check(settings, options)
     table = data.table(options.positive)
     target = table.encoded.target
@@ -493,25 +504,37 @@ def run_study(
         mixed=data.mixed or data.gaps,
         prevalence=rarest(target.codes)[1] / len(target.codes),
         classes=len(target.classes),
-        n_jobs=options.n_jobs,
         alternatives=options.alternatives,
-        **{name: value for name, value in settings.items() if name != "references"},
+        permutations=options.n_permutations,
+        **{name: value for name, value in settings.items() if name not in ("minutes", "plan")},
     )
+    if (plan := settings.get("plan")) is not None:
+        choice = as_recorded(choice, plan)
     methods = [prepare_method(method, table, options, choice.max_samples) for method in choice.methods]
-    work = _StudyWork(choice, progress)
+    kept = FoldRows(folder)
+    choice, count = _decided(methods, table, choice, options, settings, kept, since, progress)
+    methods = [pair for pair, label in ((pair, pair[0].label) for pair in methods) if label in _labels(choice)]
+    if announce is not None:
+        seconds = time.perf_counter() - since + wall_seconds(choice, count)
+        cores = f" with {count} processes" if count > 1 else ""
+        announce(f"this takes about {spoken(seconds)}{cores}: {choice.why[-1]}")
+    options = replace(
+        options, n_jobs=count if options.auto_jobs else options.n_jobs, n_permutations=choice.permutations
+    )
+    work = _StudyWork(choice, count, progress)
     done, failures = [], []
     with workers([table], options.n_jobs) as run:
         for method, prepared in methods:
             with work.part(method) as tick:
                 try:
-                    done.append(run_method(method, prepared, table, choice, options, run, folder, tick))
+                    done.append(run_method(method, prepared, table, choice, options, run, kept, tick))
                 except SolverError as error:
                     if method is methods[0][0] or method.baseline:
                         raise
                     failures.append(Finding("method", "alarm", f"{method.title} failed: {error}"))
     references: tuple[ReferenceRow, ...] = ()
-    if settings["references"]:
-        with work.step("reference rows", 0.0):
+    if choice.references:
+        with work.step("reference rows", choice.referring):
             state = options.random_state
             references = reference_rows(table, done[-1].nested, choice.cv, state, options.n_jobs)
     with work.step("shuffled labels", choice.shuffling):
@@ -540,6 +563,75 @@ def run_study(
         command,
     )
     return Study(StudyRun(data, choice, options, *came))
+
+
+def _labels(choice: Choice) -> set[str]:
+    return {method.label for method in choice.methods}
+
+
+def _decided(
+    methods: list[tuple[Method, PreparedMethod]],
+    table: UnitTable,
+    choice: Choice,
+    options: StudyOptions,
+    settings: dict[str, Any],
+    kept: FoldRows,
+    since: float,
+    progress: Progress | None,
+) -> tuple[Choice, int]:
+    """What is run and by how many processes, from what the first folds took; within the minutes, where there are any.
+
+    Where a folder has the decision of an earlier run of the same study, that holds.
+    """
+    show = progress or (lambda *_: None)
+    minutes = None if settings.get("plan") is not None else settings["minutes"]
+    seconds = None if minutes is None else 60.0 * minutes
+    mark = key_of(table.fingerprint, sorted(_labels(choice)), minutes, choice.cv, options.random_state)
+    if minutes is not None and (plan := _recorded_in(kept.folder, mark)) is not None:
+        choice, seconds = as_recorded(choice, plan), None
+        methods = [pair for pair in methods if pair[0].label in _labels(choice)]
+
+    def first_fold(method: Method, prepared: PreparedMethod) -> float:
+        show(method.title, 0.0, 1.0)
+        task = units_of(method, prepared, table, choice, options)[0]
+        with workers([table], 1) as run:
+            started = time.perf_counter()
+            try:
+                (row,) = kept.rows([task], run)
+            except SolverError:  # it is said when the method's folds are run
+                return time.perf_counter() - started
+        return float(row["seconds"])
+
+    known = measured(methods, table, choice, options, first_fold, seconds)
+    choice = corrected(choice, known)
+    given = None if options.auto_jobs else options.n_jobs or 1
+    if seconds is None:
+        return choice, workers_for(choice, given)
+    fixed = {
+        "methods": settings["methods"] != "auto",
+        "n_repeats": settings["n_repeats"] is not None,
+        "permutations": options.n_permutations != PERMUTATIONS,
+        "alternatives": options.alternatives is not None,
+    }
+    left = seconds - (time.perf_counter() - since)
+    plans = []
+    for count in dict.fromkeys([1, workers_for(choice, -1)] if given is None else [workers_for(choice, given)]):
+        some, possible = within(choice, known, left, count, fixed)
+        plans.append((possible, sum(some.cost[one.label] for one in some.methods) * some.n_repeats, some, count))
+    _, _, choice, count = max(plans, key=lambda one: one[:2])
+    if kept.folder is not None:
+        with opened(kept.folder, "study") as store:
+            store.set_meta("plan", {"mark": mark, "plan": recorded(choice)})
+    return choice, count
+
+
+def _recorded_in(folder: Path | None, mark: str) -> dict[str, Any] | None:
+    """The decision that an earlier run of the same study left in a folder."""
+    if folder is None:
+        return None
+    with opened(folder, "study") as store:
+        entry = store.meta("plan")
+    return entry["plan"] if entry is not None and entry["mark"] == mark else None
 
 
 def _other_lists(
@@ -620,10 +712,13 @@ def _judged(table: UnitTable, options: StudyOptions) -> tuple[pd.DataFrame | Non
 class _StudyWork:
     """Work done of all work, in expected seconds, passed on as parts of it finish."""
 
-    def __init__(self, choice: Choice, progress: Progress | None) -> None:
+    def __init__(self, choice: Choice, workers: int, progress: Progress | None) -> None:
         self.fits, self.cost = choice.cv * choice.n_repeats + 1, choice.cost
-        self.total = sum(self.cost[method.label] for method in choice.methods) * self.fits
-        self.total += choice.judging + choice.shuffling + choice.halving + choice.listing
+        work = sum(self.cost[method.label] for method in choice.methods) * self.fits
+        work += choice.shuffling + choice.halving + choice.listing
+        work += choice.judging * choice.suspects + choice.referring * choice.references
+        self.unit = wall_seconds(choice, workers) / max(work, 1e-9)  # seconds on the clock for one of work
+        self.total = self.unit * work
         self.done, self.show = 0.0, progress or (lambda *_: None)
 
     def part(self, method: Method) -> AbstractContextManager[Callable[[float], None]]:
@@ -633,7 +728,7 @@ class _StudyWork:
     @contextmanager
     def step(self, name: str, cost: float, pieces: int = 1) -> Iterator[Callable[[float], None]]:
         """While something of this cost is done; gives what is called with the number of pieces done."""
-        before = self.done
+        before, cost = self.done, self.unit * cost
         self.show(name, before, self.total)
         yield lambda count: self.show(name, before + cost * count / pieces, self.total)
         self.done = before + cost

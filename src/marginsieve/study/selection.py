@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,13 +51,14 @@ class StudyOptions:
     prefilter: tuple[str, int] | None = None
     ensemble: int | None = None
     random_state: int = 0
-    n_jobs: int | None = None
+    n_jobs: int | None = None  # None is one process, unless `auto_jobs` leaves it to the study
     n_permutations: int = 99
     intervals: str = "simple"
     false_share: float | None = None
     substitutes: bool = True
     alternatives: int | None = None
     feature_costs: Mapping[str, Any] | None = None
+    auto_jobs: bool = False
 
 
 @dataclass(frozen=True)
@@ -234,18 +235,10 @@ def _prepared(selector: FittedSelector, table: UnitTable) -> PreparedMethod:
     return PreparedMethod(selector, plan)
 
 
-def run_method(
-    method: Method,
-    prepared: PreparedMethod,
-    table: UnitTable,
-    choice: Choice,
-    options: StudyOptions,
-    run: Run,
-    folder: Path | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> Selection:
-    """The nested score of a method, then its fit on all rows; finished folds are kept in the folder."""
-    since = time.perf_counter()
+def units_of(
+    method: Method, prepared: PreparedMethod, table: UnitTable, choice: Choice, options: StudyOptions
+) -> list[Task]:
+    """The outer folds of a method, repeat by repeat."""
     target, state = table.encoded.target, options.random_state
     protocol = Protocol("study", "folds", folds=choice.cv, repeats=choice.n_repeats)
     splits = nested_splits(target, choice.cv, choice.n_repeats, state)
@@ -256,18 +249,51 @@ def run_method(
     pairs = pair_splits(splits, state) if options.intervals == "nested" else []
     tasks = []
     for split in (*splits, *pairs):
-        key = key_of(mark, choice.cv, choice.n_repeats, state, split.name)
-        unit = Unit(key, table.name, method, protocol, split, state, split.random_state)
+        unit = Unit(
+            key_of(mark, choice.cv, state, split.name), table.name, method, protocol, split, state, split.random_state
+        )
         tasks.append(Task(unit, partial(run_prepared, prepared=unread), catch=False))
-    with nullcontext() if folder is None else opened(folder, "study") as store:
-        rows = {} if store is None else {row["key"]: row for row in store.units() if row["status"] == "done"}
-        folds = [Fold.of_row(rows[task.unit.key]) for task in tasks if task.unit.key in rows]
-        for row in run([task for task in tasks if task.unit.key not in rows]):
+    return tasks
+
+
+@dataclass
+class FoldRows:
+    """Rows of finished folds: those of this study, and those that an earlier run left in the folder."""
+
+    folder: Path | None = None
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def rows(self, tasks: Sequence[Task], run: Run) -> Iterator[dict[str, Any]]:
+        """The rows of all tasks, those that are known first; the others are run and kept."""
+        with nullcontext() if self.folder is None else opened(self.folder, "study") as store:
             if store is not None:
-                store.add([{**row, "params": {}}])
-            folds.append(Fold.of_row(row))
-            if progress is not None:
-                progress(len(folds))
+                self.known |= {row["key"]: row for row in store.units() if row["status"] == "done"}
+            yield from (self.known[task.unit.key] for task in tasks if task.unit.key in self.known)
+            for row in run([task for task in tasks if task.unit.key not in self.known]):
+                if store is not None:
+                    store.add([{**row, "params": {}}])
+                self.known[row["key"]] = row
+                yield row
+
+
+def run_method(
+    method: Method,
+    prepared: PreparedMethod,
+    table: UnitTable,
+    choice: Choice,
+    options: StudyOptions,
+    run: Run,
+    kept: FoldRows,
+    progress: Callable[[int], None] | None = None,
+) -> Selection:
+    """The nested score of a method, then its fit on all rows."""
+    since = time.perf_counter()
+    target, state = table.encoded.target, options.random_state
+    folds = []
+    for row in kept.rows(units_of(method, prepared, table, choice, options), run):
+        folds.append(Fold.of_row(row))
+        if progress is not None:
+            progress(len(folds))
     outer, twice = ([fold for fold in folds if ("x" in fold.name) == paired] for paired in (False, True))
     nested = collected(target, table.positive, outer, table.encoded.table.shape[1], state)
     chosen = nested.frequency > 0

@@ -18,6 +18,7 @@ from ..report.render import SCHEMA
 from ..report.wording import paragraph
 from .curves import confusion, curves
 from .metrics import METRICS, Scores
+from .minutes import recorded
 from .reference_rows import ReferenceRow
 from .selection import Selection, score_label
 from .study_run import StudyRun
@@ -121,6 +122,7 @@ def _protocol(study: StudyRun) -> dict[str, Any]:
         "interval": f"intervals ({scores.level:.0%}) are for the model on all rows"
         + (", by nested cross-validation" if study.options.intervals == "nested" else ""),
         "chosen": list(study.choice.why),
+        "plan": recorded(study.choice),
     }
 
 
