@@ -555,7 +555,10 @@ def test_many_rows_need_max_samples(rng):
     X = rng.normal(size=(m, 6))
     X[:300, 2] += 2.0
     with pytest.raises(InputError, match=r"10050 rows .* pass max_samples=5000"):
-        recipes.svm_rfe(n_features_to_select=1).fit(X, y)
+        recipes.svm_rfe(kernel="gaussian", n_features_to_select=1).fit(X, y)
+    whole = recipes.svm_rfe(class_weight="balanced", n_features_to_select=1, threshold="margin").fit(X, y)
+    assert whole.support_[2]  # the linear kernel with few columns takes them all
+    assert len(whole.rows_) == m
     settings = {"n_features_to_select": 1, "max_samples": 900, "random_state": 0}
     with pytest.warns(UserWarning, match="puts every training row into class good: try class_weight='balanced'"):
         recipes.svm_rfe(**settings).fit(X, y)
@@ -565,7 +568,7 @@ def test_many_rows_need_max_samples(rng):
     assert selector.support_[2]
     assert balanced_accuracy_score(y, selector.predict(X)) > 0.8
     with pytest.raises(InputError, match="max_samples is 20000; for this method it must be at most 10000"):
-        recipes.svm_rfe(max_samples=20_000).fit(X, y)
+        recipes.svm_rfe(kernel="gaussian", max_samples=20_000).fit(X, y)
 
 
 def test_rows_left_out_are_scored_and_weights_make_up_for_them(rng):

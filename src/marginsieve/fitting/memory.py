@@ -10,6 +10,7 @@ from joblib import effective_n_jobs
 from ..contracts import Kernel, KnowsPeak, KnowsRows, Machine
 from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
 from ..errors import InputError
+from ..kernels.linear import THIN
 from ..problem import is_filter
 from .settings import Plan, Settings
 from .training_rows import Encoded
@@ -43,7 +44,7 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
     if len(peaks) == 1 and NUMBER * trained**2 < KEPT:
         peaks.append((0.0, PEAK_KEPT))
     tables = max(one for one, _ in peaks)
-    thin = plan.linear_in_rows and not table.is_sparse and n < table.shape[0]
+    thin = plan.linear_in_rows and not table.is_sparse and THIN < table.shape[0] > n
     columns = plan.machine.needs == "columns"
     matrices = 0.0 if columns or thin else max(one for _, one in peaks)
     cells = 1.5 * table.Z.nnz if table.is_sparse else m * n  # an index is half a number
@@ -86,7 +87,7 @@ def refuse_columns(n: int) -> None:
 def refuse_model(machine: Machine, kernel: Kernel, shape: tuple[int, int]) -> None:
     """Refuse a model with more training rows than their kernel matrix has room."""
     m, n = shape
-    if machine.needs == "gram" and not (kernel.linear and n < m):
+    if machine.needs == "gram" and not (kernel.linear and THIN < m > n):
         refuse_more(MODEL * NUMBER * float(m) ** 2, f"a model of {m:,} training rows", "fit it with max_samples")
 
 
