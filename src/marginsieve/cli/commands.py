@@ -89,7 +89,8 @@ def select(
     max_samples: Annotated[int | None, Option(help="Train on at most this many rows; 5,000 above 10,000.")] = None,
     folds: Annotated[int, Option(help="Outer folds.", min=2)] = 5,
     repeats: Annotated[
-        int | None, Option(help="How often the outer folds are drawn anew; 3, or by --minutes.", min=1)
+        int | None,
+        Option(help="How often the outer folds are drawn; 3 (1 from 1,000 rows on), or by --minutes.", min=1),
     ] = None,
     judge: Annotated[bool, Option("--suspects/--no-suspects", help="Judge every label.")] = True,
     references: Annotated[

@@ -52,6 +52,8 @@ class _Pace:
         if self.in_seconds and self.total > 1.0:  # what was expected counts as if a tenth had been done at that speed
             before = 0.1 * self.total
             return f"about {_clock((before + time.monotonic() - self.since) / (before + gained) * rest)} left"
+        if self.in_seconds:
+            return "the time is being measured"
         if gained < 0.02 * self.total:
             return "time left: not known yet"
         return f"about {_clock((time.monotonic() - self.since) * rest / gained)} left"

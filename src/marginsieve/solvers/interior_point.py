@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import lapack
 
 from ..contracts import Array, BoolArray
 
@@ -122,17 +123,16 @@ def _step(V: Array, y: Array, top: Array, point: _Point, room: Array) -> bool:
         T = z / a + s / left
         np.multiply(V, 1.0 / np.sqrt(T), out=room)
         M = room @ room.T
-    M[np.diag_indices_from(M)] += 1.0
+    M.flat[:: len(M) + 1] += 1.0
     if not np.isfinite(M).all():
         return False
-    try:
-        factor = linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
-    except linalg.LinAlgError:
+    factor, failed = lapack.dpotrf(M, lower=True, overwrite_a=True, clean=False)
+    if failed:
         return False
 
     def inverse(r: Array) -> Array:
         q = r / T
-        return np.asarray(q - (linalg.cho_solve(factor, V @ q, check_finite=False) @ V) / T)
+        return np.asarray(q - (lapack.dpotrs(factor, V @ q, lower=True)[0] @ V) / T)
 
     of_y = inverse(y)
     slope = float(y @ of_y)

@@ -11,6 +11,7 @@ once, which is a Newton step on a piecewise quadratic and ends in a few of them.
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import lapack
 
 from ..contracts import Array, IntArray, Matrix, is_sparse
 from .jit import jit
@@ -69,6 +70,15 @@ def _sweep(x: Array, y: Array, C: Array, w: Array, f: Array) -> float:
     return worst
 
 
+@jit
+def _gathered(x: Array, rows: IntArray, columns: IntArray, factor: Array, out: Array) -> None:
+    """out = x[rows][:, columns] * factor, without the copy between."""
+    for i in range(rows.shape[0]):
+        row = x[rows[i]]
+        for k in range(columns.shape[0]):
+            out[i, k] = row[columns[k]] * factor[k]
+
+
 def objective(w: Array, f: Array, y: Array, C: Array) -> float:
     """|w|_1 + sum_i C_i max(0, 1 - y_i f_i)^2."""
     return float(np.abs(w).sum() + C @ np.maximum(0.0, 1.0 - y * f) ** 2)
@@ -77,18 +87,24 @@ def objective(w: Array, f: Array, y: Array, C: Array) -> float:
 def _newton(x: Array, y: Array, C: Array, w: Array, f: Array) -> Array:
     """A Newton step over the coordinates that are not 0 and the intercept, as far as the objective falls."""
     on = np.append(np.flatnonzero(w[:-1]), len(w) - 1)
-    short = y * f < 1.0
-    A, c = x[on][:, short], 2.0 * C[short] * (1.0 - y[short] * f[short]) * y[short]
-    slope = np.append(np.sign(w[on[:-1]]), 0.0) - A @ c
-    curve = (A * (2.0 * C[short])) @ A.T
-    curve[np.diag_indices_from(curve)] = (1.0 + 1e-12) * curve.diagonal() + 1e-300
-    try:
-        d = -np.linalg.solve(curve, slope)
-    except np.linalg.LinAlgError:
-        return w
+    missing = 1.0 - y * f
+    short = np.flatnonzero(missing > 0.0)
+    root, rows = np.sqrt(2.0 * C[short]), np.empty((len(on), len(short)))
+    _gathered(x, on, short, root, rows)
+    slope = np.append(np.sign(w[on[:-1]]), 0.0) - rows @ (root * missing[short] * y[short])
+    curve = rows @ rows.T
+    curve.flat[:: len(curve) + 1] = (1.0 + 1e-12) * curve.diagonal() + 1e-300
+    _, d, failed = lapack.dposv(curve, -slope)
+    if failed:
+        try:
+            d = -np.linalg.solve(curve, slope)
+        except np.linalg.LinAlgError:
+            return w
     with np.errstate(divide="ignore", invalid="ignore"):
         zero = np.where(d[:-1] * w[on[:-1]] < 0, -w[on[:-1]] / d[:-1], np.inf)
-    length = _along(w[on], d, zero, f, d @ x[on], y, C)
+    step = np.zeros(len(w))
+    step[on] = d
+    length = _along(w[on], d, zero, f, step @ x, y, C)
     changed = w.copy()
     changed[on] += length * d
     changed[on[:-1][zero == length]] = 0.0

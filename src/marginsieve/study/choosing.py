@@ -18,6 +18,7 @@ from ..fitting.training_rows import MOST_ROWS
 from .units import ALL_FEATURES, Method
 
 FOLDS, REPEATS = 5, 3
+ONE_REPEAT = 1000  # rows from which on the outer folds are drawn once: scores hardly depend on the draw
 NUMBERS = "a table of numbers: two views in one, elimination by a machine, an l1 penalty, and a non-linear one"
 PERMUTATIONS = 99
 RARE = 0.1  # a class with a smaller share is rare
@@ -134,7 +135,10 @@ def choose(
     alternatives: int | None = None,
     permutations: int = PERMUTATIONS,
 ) -> Choice:
-    """What to run on a table of m rows and n columns: the methods that fit the shape, five folds, three repeats."""
+    """What to run on a table of m rows and n columns: the methods that fit the shape, five folds, three repeats.
+
+    From 1,000 rows on there is one repeat.
+    """
     why = []
     if methods == "auto":
         names, reason = defaults(mixed, prevalence, classes)
@@ -160,7 +164,7 @@ def choose(
     return Choice(
         methods=tuple(every),
         cv=cv,
-        n_repeats=REPEATS if n_repeats is None else n_repeats,
+        n_repeats=(1 if m >= ONE_REPEAT else REPEATS) if n_repeats is None else n_repeats,
         max_samples=max_samples,
         suspects=suspects,
         why=tuple(why),

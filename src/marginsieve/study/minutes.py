@@ -30,6 +30,7 @@ ALL_ROWS = 1.35  # what a fit on all rows takes, in fits on a training part
 EACH, FIT_EACH = 0.85, 0.5  # what a further worker adds: in separate folds, and inside one fit
 STARTING = 4.0  # seconds until workers have begun
 WORTH_WORKERS = 12.0  # seconds of work from which on they are started
+MOST_OF = 0.3  # of the seconds that the folds of one further method may take
 ENDING = 1.0  # seconds for the report and the files
 RECORDED = ("methods", "repeats", "permutations", "halves", "alternatives", "suspects", "references")
 
@@ -53,15 +54,15 @@ def measured(
 ) -> Measured:
     """Run the first fold of the main method, of all features, then of the others, and say what they took.
 
-    Others are left out where the table of costs, corrected by what the main method took, expects their fold alone to
-    take a fifth of the `seconds` that there are.
+    Others are left out where the table of costs, corrected by what the main method took, expects all of their folds to
+    take longer than a part of the `seconds` that there are.
     """
     fold: dict[str, float] = {}
     (main, first), baseline = methods[0], methods[-1]
     for method, prepared in (methods[0], baseline, *methods[1:-1]):
         if seconds is not None and method not in (main, baseline[0]):
             expected = choice.cost[method.label] * fold[main.label] / choice.cost[main.label]
-            if expected > 0.2 * seconds:
+            if expected * (choice.cv + ALL_ROWS) > MOST_OF * seconds * (os.cpu_count() or 1):
                 continue
         fold[method.label] = first_fold(method, prepared)
     labelling = _seconds_of(lambda: above_chance(methods, table, choice, replace(options, n_permutations=0, n_jobs=1)))

@@ -410,7 +410,7 @@ def study(
     cv : int or None, default=None
         Number of outer folds; None is 5.
     n_repeats : int or None, default=None
-        Number of times that the folds are drawn; None is 3, or what the minutes allow.
+        Number of times that the folds are drawn; None is 3 (1 from 1,000 rows on), or what the minutes allow.
     suspects : bool, default=True
         Estimate how likely each label is wrong, as `find_suspects` does.
     references : bool, default=True
@@ -617,8 +617,9 @@ def _decided(
     plans = []
     for count in dict.fromkeys([1, workers_for(choice, -1)] if given is None else [workers_for(choice, given)]):
         some, possible = within(choice, known, left, count, fixed)
-        plans.append((possible, sum(some.cost[one.label] for one in some.methods) * some.n_repeats, some, count))
-    _, _, choice, count = max(plans, key=lambda one: one[:2])
+        work = sum(some.cost[one.label] for one in some.methods) * some.n_repeats
+        plans.append((possible, work, -wall_seconds(some, count), some, count))
+    *_, choice, count = max(plans, key=lambda one: one[:3])
     if kept.folder is not None:
         with opened(kept.folder, "study") as store:
             store.set_meta("plan", {"mark": mark, "plan": recorded(choice)})
