@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..contracts import Array, Factored, Gram, Matrix, ProblemView, Solution, View, as_gram
+from ..contracts import Array, Gram, Matrix, ProblemView, Solution, View, as_gram
 from ..errors import InputError, cost_number, positive_number
 from ..solvers import interior_point
 from ..solvers import smo as _smo
@@ -60,7 +60,7 @@ class CSVC(BaseEstimator):
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
         gram = as_gram(view)
         start = np.zeros(len(y)) if warm is None else warm.coef
-        factor = gram.factor if isinstance(gram, Factored) else None
+        factor: Array | None = getattr(gram, "factor", None)  # as `Factored` has it; asked in every solve
         if factor is None:
             return self.on(gram.matrix(), y, cost, start)
         solution = self._on_factor(factor, y, cost)
