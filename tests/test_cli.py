@@ -370,8 +370,10 @@ def test_several_methods_a_budget_of_minutes_and_a_report(run, tmp_path):
     cohort = make_cohort(60, 30, n_relevant=4, effect=2.0, random_state=0)
     cohort.frame().assign(sample=[f"S{k:03}" for k in range(60)]).to_csv(tmp_path / "t.csv", index=False)
     words = ("select", tmp_path / "t.csv", "--target", "outcome", "--method", "fisher,su", "--out", tmp_path / "r")
-    code, out, _ = run(*words, "--minutes", "0.01", "--folds", 2)
+    code, out, err = run(*words, "--minutes", "0.01", "--folds", 2)
     assert code == 0
+    assert "this takes about" in err
+    assert "the least study, and takes longer than asked for" in err
     result = json.loads((tmp_path / "r" / "result.json").read_text())
     assert [method["title"] for method in result["methods"]] == ["fisher", "su", "all features"]
     assert result["protocol"]["repeats"] == 1
@@ -379,8 +381,13 @@ def test_several_methods_a_budget_of_minutes_and_a_report(run, tmp_path):
     assert result["table"]["id_columns"] == ["sample"]
     assert result["how"]["command"].startswith("marginsieve select ")
     assert "report.html" in out
-    suspects = pd.read_csv(tmp_path / "r" / "suspects.csv")
-    assert set(suspects["id"]) == {f"S{k:03}" for k in range(60)}
+    assert not (tmp_path / "r" / "suspects.csv").exists()
+    plan = result["protocol"]["plan"]
+    assert (plan["methods"], plan["permutations"], plan["suspects"]) == (["fisher", "su"], 24, False)
+    again = (*words[:-1], tmp_path / "again", "--plan", tmp_path / "r", "--folds", 2)
+    assert run(*again)[0] == 0
+    second = json.loads((tmp_path / "again" / "result.json").read_text())
+    assert (second["scores"], second["features"]) == (result["scores"], result["features"])
     assert "@article" in (tmp_path / "r" / "methods.txt").read_text()
     assert {"id", "label"} <= set(pd.read_csv(tmp_path / "r" / "predictions.csv").columns)
 
