@@ -244,7 +244,9 @@ def predict(
 def bench(
     suite: Annotated[Path, Argument(help=r"A TOML file: \[\[data]], \[\[method]], protocol.")],
     out: Annotated[Path, Option(help="The folder of the study; the same folder resumes.")],
-    jobs: Annotated[int, Option(help="Worker processes; -1, the default, is one per core.")] = -1,
+    jobs: Annotated[
+        int | None, Option(help="Worker processes; one per core where there are many units, -1 is one per core.")
+    ] = None,
     cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete what the folder holds and start over.")] = False,
@@ -258,7 +260,7 @@ def bench(
     from ..study.store import begin
     from ..study.suite import Suite
 
-    options.check_jobs(jobs)
+    options.check_jobs(1 if jobs is None else jobs)
     if verify:
         options.say_verified(out)
         return

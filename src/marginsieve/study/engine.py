@@ -26,6 +26,7 @@ from .units import PlainTable, Task, Unit, UnitTable, fit_and_predict, tune_repo
 UnitProgress = Callable[[int, int, int], None]  # done, all, failed
 Run = Callable[[list[Task]], Iterator[dict[str, Any]]]  # rows as they finish, in any order
 SHORT, WRITE_EVERY = 0.005, 0.2  # seconds: shorter units are written together, so often
+MANY_UNITS = 40  # from which on processes are started where it is left open
 AHEAD = 3  # batches under way for each thread of a cluster
 LOOK_EVERY = 1.0  # seconds between two looks at how many there are
 TOGETHER, MOST_TOGETHER = 0.2, 500  # seconds of work that travel together, and units
@@ -36,7 +37,7 @@ def run_suite(
     suite: Suite,
     folder: str | Path,
     *,
-    n_jobs: int = 1,
+    n_jobs: int | None = 1,
     cluster: str | None = None,
     resume: bool = False,
     fresh: bool = False,
@@ -50,8 +51,8 @@ def run_suite(
         What to run.
     folder : str or path
         Folder of the results; the same call on the same folder resumes.
-    n_jobs : int, default=1
-        Number of worker processes.
+    n_jobs : int or None, default=1
+        Number of worker processes; None is one for each core where there are many units.
     cluster : str or None, default=None
         Address of a Dask scheduler, to use instead of local processes.
     resume : bool, default=False
@@ -87,6 +88,7 @@ def run_suite(
         for table in tables:
             store.add_table(table)
         units = suite.units(tables)
+        n_jobs = (-1 if len(units) >= MANY_UNITS else 1) if n_jobs is None else n_jobs
         run = stack.enter_context(workers(tables, n_jobs, cluster))
         params = _tuned(suite, units, store, run, progress)
         about = {"name": suite.name, "protocol": suite.protocol.name, "scheme": suite.protocol.scheme}
@@ -254,6 +256,16 @@ def run_together(tasks: Sequence[Task], table: UnitTable | PlainTable) -> list[d
     return [task.run(table) for task in tasks]
 
 
+def _sent(client: Any, table: UnitTable | PlainTable) -> Any:
+    """A table on all workers; where one dies while it is sent, once more to those that are left."""
+    for again in range(CRASHES):
+        try:
+            return client.scatter(table, broadcast=True, hash=False)
+        except OSError:  # the connection to a worker was closed
+            time.sleep(LOOK_EVERY * (again + 1))
+    return client.scatter(table, broadcast=True, hash=False)
+
+
 class _Batches:
     """Units under way on a cluster, in batches; those whose worker died wait again."""
 
@@ -274,7 +286,7 @@ class _Batches:
                 batch.append(self.waiting.popleft())
             known = self.scattered.get(name)
             if known is None or known.status != "finished":  # its copies went with their workers
-                self.scattered[name] = self.client.scatter(self.tables[name], broadcast=True, hash=False)
+                self.scattered[name] = _sent(self.client, self.tables[name])
             key, some = f"{first.unit.key}-{tries}-{next(self.number)}", [task for task, _ in batch]
             future = self.client.submit(run_together, some, self.scattered[name], key=key, retries=2, pure=False)
             self.under_way[key] = future, batch
