@@ -74,7 +74,10 @@ def gaussian(m, C, tol):
 def fit(recipe, m, n, limit, **settings):
     X, y = table(m, n)
     selector = recipe(class_weight="balanced", threshold="margin", random_state=0, **settings)
-    return Result(f"{recipe.__name__}, {m:,} x {n}", f"{limit:g} s", cpu(lambda: selector.fit(X, y), 1), limit, 1)
+    kernel = f" ({settings['kernel']})" if "kernel" in settings else ""
+    return Result(
+        f"{recipe.__name__}{kernel}, {m:,} x {n}", f"limit of {limit:g} s", cpu(lambda: selector.fit(X, y), 1), limit, 1
+    )
 
 
 def run():
