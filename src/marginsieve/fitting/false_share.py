@@ -127,7 +127,7 @@ def fit_list(
     count = int(np.count_nonzero((known.q <= selector.false_share + 1e-12) & first)) + len(kept)
     notes = [] if count else [f"no list keeps a false share of {selector.false_share:g}: the best feature is taken"]
     columns = np.sort(order[: max(count, 1)])
-    few = replace(encoded, schema=encoded.schema.columns(columns), table=encoded.table.columns(columns))
+    few = encoded.columns(columns)
     fitted = selector.on_all().fit_rows(few, given)
     path = Path(
         order, known.score, (), "features by how often they lead in halves of the rows", n_selected=len(columns)

@@ -53,6 +53,10 @@ class Encoded:
         table, target = self.table.rows(rows), self.target.take(rows)
         return replace(self, table=table, target=target, names=names, numbers=numbers[rows], total=total)
 
+    def columns(self, index: IntArray) -> Encoded:
+        """The same rows with some of the columns."""
+        return replace(self, schema=self.schema.columns(index), table=self.table.columns(index))
+
     def row_numbers(self) -> tuple[IntArray, int]:
         """The numbers of the rows in the user's table, and how many rows that has."""
         count = len(self.target.codes)

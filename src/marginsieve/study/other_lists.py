@@ -23,7 +23,7 @@ from ..fitting.training_rows import Encoded
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .nested import Fold, Nested
-from .substitutes import MARGIN, auc_change, on_columns, training_rows, values_on
+from .substitutes import MARGIN, auc_change, training_rows, values_on
 from .units import PreparedMethod, UnitTable
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _lists(encoded: Encoded, selector: FittedSelector, size: int, count: int, ke
 
 def ranked(encoded: Encoded, selector: FittedSelector, columns: IntArray, size: int, kept: IntArray) -> IntArray:
     """The first columns in the method's ranking of some columns, those to keep before all others."""
-    some = on_columns(encoded, columns)
+    some = encoded.columns(columns)
     part, _ = some.part()
     place = places(selector.plan(some), part, np.random.default_rng(0))
     order = columns[np.argsort(place, kind="stable")[: np.isfinite(place).sum()]]

@@ -9,7 +9,7 @@ equivalence is shown, not the absence of a difference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,17 +118,12 @@ def training_rows(encoded: Encoded, fold: Fold) -> Encoded:
     return encoded.take(np.setdiff1d(np.arange(len(encoded.target.codes)), fold.test))
 
 
-def on_columns(encoded: Encoded, columns: IntArray) -> Encoded:
-    """The same rows with some of the columns."""
-    return replace(encoded, schema=encoded.schema.columns(columns), table=encoded.table.columns(columns))
-
-
 def values_on(part: Encoded, columns: IntArray, encoded: Encoded, test: IntArray, positive: int) -> Array:
     """Decision values of rows of a table by a machine that is trained on some columns of a part, all of them.
 
     The machine is linear where the columns are numbers without gaps, else on the clinical kernel.
     """
-    some, new = on_columns(part, columns), on_columns(encoded.take(test), columns).table.Z
+    some, new = part.columns(columns), encoded.take(test).columns(columns).table.Z
     plain = "nominal" not in some.schema.kind
     plain = plain and (some.table.is_sparse or not (np.isnan(some.table.Z).any() or np.isnan(new).any()))
     selector = SVMSelector(
