@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from marginsieve import recipes
-from marginsieve.algebra import tent_sums
+from marginsieve.algebra import TallTentGram, TentGram, tent_sums
+from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
-from marginsieve.kernels import clinical_kernel
+from marginsieve.kernels import Clinical, clinical_kernel
+from marginsieve.machines import CSVC
 
 LEVELS = ["low", "mid", "high"]
 
@@ -276,3 +278,78 @@ def test_nested_scores_of_mixed_tables(cohort):
     X, y = cohort
     scores = nested_cv(recipes.clinical_rfe(n_features_to_select=3, random_state=0), X, y, cv=4, n_repeats=1).scores()
     assert scores.value["auc"] > 0.85
+
+
+# -- many rows ------------------------------------------------------------------------------------------------------
+
+
+def both_grams(monkeypatch, rows=120):
+    monkeypatch.setattr("marginsieve.algebra.tent_gram.FEW", 10)
+    data = table(3, rows)
+    rows_of, weight, live = Schema.of(data).table(data), np.linspace(0.5, 2.0, 5), np.array([0, 1, 2, 4])
+    tall, plain = (gram.build(Clinical(), rows_of, weight, live) for gram in (TallTentGram, TentGram))
+    return tall, plain, Schema.of(data).encode(table(4, 9))
+
+
+def test_a_tall_gram_is_the_plain_one(monkeypatch):
+    tall, plain, Z = both_grams(monkeypatch)
+    c, some = np.random.default_rng(0).normal(size=120), np.array([3, 40, 77])
+
+    def same(a, b):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+    pairs = [(tall, plain), (tall.without(np.array([1])), plain.without(np.array([1])))]
+    pairs += [(tall.without(np.array([1])).without(np.array([0])), plain.without(np.array([0, 1])))]
+    pairs += [(tall.rescaled(np.arange(1.0, 6.0)), plain.rescaled(np.arange(1.0, 6.0)))]
+    pairs += [(tall.only(some), plain.only(some))]
+    for ours, theirs in pairs:
+        K, v = theirs.matrix(), c[: ours.table.shape[0]]
+        same(ours.matrix(), K)
+        same(ours.apply(v), K @ v)
+        same(ours.apply(v, Z), theirs.matrix(Z) @ v)
+        same(theirs.apply(v, Z), theirs.matrix(Z) @ v)
+        same(ours.diagonal(), K.diagonal())
+        same(ours.diagonal(Z), theirs.diagonal(Z))
+        rows = np.arange(len(v))[::2]
+        same(ours.among(rows), K[np.ix_(rows, rows)])
+        same(ours.drop_one_change(v), theirs.drop_one_change(v))
+        same(ours.drop_one(v, Z), theirs.drop_one(v, Z))
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
+@pytest.mark.parametrize("part", [5, 300])
+def test_a_machine_by_parts_is_that_of_the_whole_matrix(monkeypatch, C, part):
+    monkeypatch.setattr("marginsieve.solvers.smo.PART", part)
+    tall, plain, _ = both_grams(monkeypatch)
+    rng = np.random.default_rng(1)
+    y, cost = np.where(rng.random(120) < 0.3, 1.0, -1.0), rng.uniform(0.2, 2.0, 120)
+    cost[:5] = 0.0
+    machine = CSVC(C=C, tol=1e-8)
+    ours, theirs = machine.solve(tall, y, cost), machine.solve(plain, y, cost)
+    assert ours.residual <= 1e-8
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
+    K, c = plain.matrix(), ours.coef
+    lo, hi = np.where(y > 0, 0.0, -C * cost), np.where(y > 0, C * cost, 0.0)
+    assert ((lo <= c) & (c <= hi)).all()
+    assert abs(c.sum()) < 1e-9 * max(1.0, np.abs(c).sum())
+    E = y - K @ c
+    assert max(E[c < hi].max() - E[c > lo].min(), 0.0) <= 1e-7
+    np.testing.assert_allclose(ours.slack, theirs.slack, atol=1e-6)
+    less = tall.without(np.array([4])), plain.without(np.array([4]))
+    warm = machine.solve(less[0], y, cost, ours)
+    assert warm.objective == pytest.approx(machine.solve(less[1], y, cost).objective, rel=1e-9)
+
+
+def test_no_clinical_matrix_is_made_of_many_rows(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a matrix of rows by rows")
+
+    data = table(5, 700)
+    y = (data["gene"] + np.random.default_rng(0).normal(size=700) > 1).astype(int)
+    monkeypatch.setattr(TallTentGram, "summed", refuse)
+    tall = recipes.clinical_rfe(random_state=0).fit(data, y)
+    monkeypatch.undo()
+    monkeypatch.setattr("marginsieve.kernels.clinical.FEW_COLUMNS", 0)
+    plain = recipes.clinical_rfe(random_state=0).fit(data, y)
+    np.testing.assert_array_equal(tall.ranking_, plain.ranking_)
+    np.testing.assert_allclose(tall.decision_function(data), plain.decision_function(data), atol=1e-4)

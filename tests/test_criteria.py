@@ -15,7 +15,7 @@ from scipy import sparse, stats
 from sklearn.base import clone
 
 from marginsieve.contracts import JudgingRows
-from marginsieve.criteria import CRITERIA, FILTERS, LearnedWeight, Loss, MarginChange, SphereChange
+from marginsieve.criteria import CRITERIA, FILTERS, LearnedWeight, Loss, MarginChange, ReliefF, SphereChange, relief
 from marginsieve.criteria import _exact_test as _exact
 from marginsieve.data.table import Schema, Table
 from marginsieve.errors import InputError
@@ -584,3 +584,19 @@ def test_weights_that_are_no_counts_have_a_mean_of_one(rng, table_of):
         for share in (0.1, 1 / 60, 3.7):
             weighted = scores(problem_of(table_of(X), y, criterion=name, weight=np.full(60, share)))
             np.testing.assert_array_equal(weighted, plain)
+
+
+@pytest.mark.parametrize("weights", ["one", "counts", "shares"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_relieff_of_plain_columns_is_that_of_the_general_loop(weights, classes, monkeypatch):
+    """Without missing cells the scores are sums over pairs of rows; ties among distances included."""
+    rng = np.random.default_rng(classes)
+    X = np.round(rng.normal(size=(40, 30)), 1)
+    codes = rng.integers(classes, size=40)
+    y = np.where(codes == 0, 1.0, -1.0)[None] if classes == 2 else np.where(codes == np.arange(3)[:, None], 1.0, -1.0)
+    weight = {"one": np.ones(40), "counts": rng.integers(1, 4, 40) * 1.0, "shares": rng.uniform(0.1, 2, 40)}[weights]
+    table = Schema.of(X).table(X)
+    fast = ReliefF(n_neighbors=4)(table, y, weight)
+    general = [*relief._blocks(table, weight)]
+    monkeypatch.setattr(relief, "_blocks", lambda *_: [(a, z, b, np.full(len(z), 1e9)) for a, z, b, _ in general])
+    np.testing.assert_allclose(fast, ReliefF(n_neighbors=4)(table, y, weight), atol=1e-12)

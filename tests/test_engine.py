@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -350,6 +351,28 @@ def test_a_cluster_gives_the_same_result_though_a_worker_is_killed(undisturbed, 
 
         run_suite(Suite.read(SPEC), tmp_path, cluster=cluster.scheduler_address, progress=progress)
     assert content(tmp_path) == undisturbed
+
+
+def test_a_table_that_does_not_arrive_is_sent_again(monkeypatch):
+    class Client:
+        limits: ClassVar[list[float]] = []
+
+        def scatter(self, *_, **__):
+            return "the table on the cluster"
+
+        def sync(self, send, callback_timeout):
+            self.limits.append(callback_timeout)
+            if len(self.limits) < 3:
+                raise TimeoutError
+            return send()
+
+    monkeypatch.setattr(engine, "LOOK_EVERY", 0.0)
+    assert engine._sent(Client(), None) == "the table on the cluster"
+    assert Client.limits == [engine.SENDING] * 3
+    monkeypatch.setattr(engine, "CRASHES", 0)
+    Client.limits.clear()
+    with pytest.raises(TimeoutError):
+        engine._sent(Client(), None)
 
 
 def test_no_scheduler_is_told(tmp_path, monkeypatch):

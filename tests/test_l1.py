@@ -15,6 +15,7 @@ from marginsieve.errors import InputError
 from marginsieve.kernels import Linear
 from marginsieve.machines import CSVC, L1SVC
 from marginsieve.searches import LearnedPath
+from marginsieve.solvers import squared_hinge
 
 FIXED = {"n_features_to_select": 3, "threshold": "margin"}
 
@@ -247,3 +248,31 @@ def test_more_to_keep_than_ever_enters(rng):
     made = recipes.l1_cssvm(C=0.05, keep=list(range(100, 115)), random_state=0).fit(X, y)
     assert 15 <= made.n_features_ < 100
     assert made.support_[100:115].all()
+
+
+@pytest.mark.parametrize("shape", [(30, 400), (300, 40)])
+def test_the_path_is_its_single_machines(shape):
+    """What is kept from one C to the next, and columns whose gradient is not computed, change nothing."""
+    X, y, cost = wide(21, *shape)
+    view, machine = columns_of(X), L1SVC(tol=1e-8)
+    prices = np.geomspace(1.01 * machine.first(view, y, cost), 5.0, 25)
+    for C, one in zip(prices, machine.along(view, y, cost, prices), strict=True):
+        assert one.residual <= 1e-8
+        f = X @ one.weights + one.intercept
+        c = 2 * C * cost * y * np.maximum(0.0, 1.0 - y * f)
+        g = c @ X
+        broken = np.where(one.weights == 0, np.maximum(np.abs(g) - 1, 0), np.abs(g - np.sign(one.weights)))
+        assert max(broken.max(), abs(c.sum())) <= 1e-7
+        alone = L1SVC(C=float(C), tol=1e-8).solve(view, y, cost)
+        np.testing.assert_allclose(one.weights, alone.weights, atol=1e-6)
+
+
+def test_cholesky_is_that_of_lapack():
+    rng = np.random.default_rng(0)
+    for count in (1, 3, 4, 5, 17):
+        A = rng.normal(size=(count, count + 3))
+        A, d = A @ A.T, rng.normal(size=count)
+        x = d.copy()
+        assert squared_hinge._solved(A.copy(), x, count)
+        np.testing.assert_allclose(x, np.linalg.solve(A, d), rtol=1e-8)
+    assert not squared_hinge._solved(-np.eye(3), np.ones(3), 3)

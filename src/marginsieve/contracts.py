@@ -341,6 +341,14 @@ class Factored(Protocol):
     def factor(self) -> Array | None: ...
 
 
+@runtime_checkable
+class MultipliesFast(Protocol):
+    """A Gram whose `apply` is far cheaper than its matrix: machines ask it for the matrix of a few rows at a time."""
+
+    def apply(self, c: Array, Z: Matrix | None = None) -> Array: ...
+    def among(self, rows: IntArray) -> Array: ...  # (q, q) K of some training rows
+
+
 class GramLine(Protocol):
     """Grams along a line of scales."""
 
@@ -443,6 +451,9 @@ class EntersFeatures(Protocol):
     C: float
 
     def first(self, view: View, y: Array, cost: Array) -> float: ...  # the C above which some weight differs from 0
+    def along(
+        self, view: View, y: Array, cost: Array, prices: Array
+    ) -> Iterator[Solution]: ...  # at rising values of C
     def pull(self, solution: Solution, view: View) -> Array: ...  # (p,) the gradient at zero weight, at most 1 there
 
 

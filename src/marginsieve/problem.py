@@ -37,6 +37,12 @@ class WorkDone(NamedTuple):
     unconverged: int = 0
     worst_residual: float = 0.0
 
+    @classmethod
+    def of(cls, solutions: Sequence[Solution]) -> WorkDone:
+        """One solve each."""
+        short = [one.residual for one in solutions if not one.converged]
+        return cls(len(solutions), len(short), max(short, default=0.0))
+
 
 def is_filter(criterion: Criterion | Filter | None) -> TypeGuard[Filter]:
     """Whether this scores columns from the labels alone; the others score what a machine has learned."""
@@ -82,16 +88,13 @@ class Problem:
 
     def solve(self, view: View, warm: Sequence[Solution] | None = None) -> tuple[Solution, ...]:
         """One solution per binary problem."""
-        solutions = []
         starts = [None] * len(self.y) if warm is None else warm
-        for y, cost, start in zip(self.y, self.cost, starts, strict=True):
-            solution = self.machine.solve(view, y, cost, warm=start)
-            self.solves += 1
-            if not solution.converged:
-                self.unconverged += 1
-                self.worst_residual = max(self.worst_residual, solution.residual)
-            solutions.append(solution)
-        return tuple(solutions)
+        solutions = tuple(
+            self.machine.solve(view, y, cost, warm=start)
+            for y, cost, start in zip(self.y, self.cost, starts, strict=True)
+        )
+        self.count(WorkDone.of(solutions))
+        return solutions
 
     def judge(self, view: View, solutions: Sequence[Solution], metric: Metric) -> tuple[float, ...]:
         """What solutions are worth on the rows that the machine is judged by."""

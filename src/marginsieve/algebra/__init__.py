@@ -8,8 +8,8 @@ from .column_view import ColumnView, as_columns
 from .distance import DistanceGram
 from .generic import GenericGram
 from .product_gram import LinearGram, ProductGram
-from .tent_gram import TentGram
+from .tent_gram import TallTentGram, TentGram
 from .thin_gram import ThinGram
 
-__all__ = ["ColumnView", "DistanceGram", "GenericGram", "LinearGram", "ProductGram", "TentGram", "ThinGram"]
-__all__ += ["as_columns"]
+__all__ = ["ColumnView", "DistanceGram", "GenericGram", "LinearGram", "ProductGram", "TallTentGram"]
+__all__ += ["TentGram", "ThinGram", "as_columns"]

@@ -8,10 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..contracts import Array, IntArray, Matrix, TableView
-from .block_products import parts
-from .blocks import BlockGram
-from .tent_sums import MISSING, Tents, weighted
+from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
+from . import buffers
+from .block_products import parts, removed
+from .blocks import NO_PRODUCT, Block, BlockGram
+from .tent_sums import MISSING, Tents, add_weighted, weighted
+
+FEW = 100  # training rows up to which new rows are compared with each of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,19 @@ class TentGram(BlockGram):
         """sum_j weights_j k_j."""
         return weighted(left, weights, left if right is None else right)
 
+    def downdated(self, rows: IntArray) -> tuple[Array, float]:
+        """The product less that of some rows of the block, and its trace."""
+        product = buffers.matrix(*self.total.shape)
+        np.copyto(product, self.total)
+        add_weighted(self.block.columns[rows], -self.block.weight[rows], product)
+        return product, float(product.trace())
+
+    def apply(self, c: Array, Z: Matrix | None = None) -> Array:
+        """(rows,): K(rows, training) @ c; new rows are looked up among sorted training rows where these are many."""
+        if Z is None or len(c) <= FEW:
+            return super().apply(c, Z)
+        return self.tents.product_at(self.features, self.weight, c, self.rows_of(Z))
+
     def only(self, rows: IntArray) -> Self:
         """The Gram among some training rows, in the coordinates of all."""
         return replace(super().only(rows), tents=self.tents.rows(rows))
@@ -119,3 +135,79 @@ class TentGram(BlockGram):
     def squares_of(self, block: Matrix, weight: Array) -> Array:
         """(rows,): the weights of what each row of a block (p, rows) has observed."""
         return np.asarray(weight @ (block < MISSING))
+
+
+@dataclass(frozen=True, eq=False)
+class TallTentGram(TentGram):
+    """The clinical kernel with few columns and many rows: a product with K takes the time of reading the columns.
+
+    The kernel's `bind` builds it. A kernel matrix is made only for those who ask for one; machines that can do without
+    it use `apply` and `among`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The clinical kernel.
+    table : TableView
+        Training rows.
+    feature_weight : array of shape (n,)
+        Weights w_j of all features, before the divisor.
+    features : array of int of shape (p,)
+        The live features, sorted.
+    block : Block
+        Columns in the coordinates of their tents, kept as rows and shared by Grams over fewer features.
+    place : array of int of shape (p,)
+        Position of each live feature in the block.
+    product : array of shape (0, 0) or (m, m)
+        Weighted sum over the live columns, where it is known already.
+    tents : Tents
+        Training rows in the coordinates of the tents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.algebra import TallTentGram
+    >>> from marginsieve.data.table import Schema
+    >>> from marginsieve.kernels import Clinical
+    >>> X = np.array([[20.0], [40.0], [60.0]])
+    >>> gram = TallTentGram.build(Clinical(), Schema.of(X).table(X), np.ones(1), np.arange(1))
+    >>> gram.apply(np.array([1.0, 1.0, 0.0]))
+    array([1.5, 1.5, 0.5])
+    >>> gram.among(np.array([0, 2]))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    @classmethod
+    def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
+        """The kernel on some features at weights (n,)."""
+        columns, _ = cls.columns_of(table, live)
+        block = Block(live, columns, feature_weight[live], None, 0.0)
+        place = np.arange(len(live))
+        return cls(kernel, table, feature_weight, live, block, place, NO_PRODUCT, **cls.extra(table))
+
+    def without(self, features: IntArray) -> Gram:
+        """The Gram with these features dropped."""
+        gone = np.searchsorted(self.features, features)
+        return replace(self, features=removed(self.features, gone), place=removed(self.place, gone), product=NO_PRODUCT)
+
+    def diagonal(self, Z: Matrix | None = None) -> Array:
+        """(rows,): K(x, x)."""
+        return self.squares_of(self.columns, self.weight) if Z is None else self.diagonal_at(Z)
+
+    def among(self, rows: IntArray) -> Array:
+        """(q, q): K of some training rows."""
+        some = np.ascontiguousarray(self.block.columns[self.place][:, rows])
+        return weighted(some, self.weight, some)
+
+    def apply(self, c: Array, Z: Matrix | None = None) -> Array:
+        """(rows,): K(rows, training) @ c, without the matrix."""
+        if Z is not None:
+            return super().apply(c, Z)
+        return self.tents.product(self.features, self.weight, c)
+
+    def only(self, rows: IntArray) -> Self:
+        """The Gram among some training rows, in the coordinates of all."""
+        block = replace(self.block, columns=np.ascontiguousarray(self.block.columns[:, rows]))
+        tents = self.tents.rows(rows)
+        return replace(self, table=self.table.sample(rows), block=block, product=NO_PRODUCT, tents=tents)

@@ -18,6 +18,7 @@ from ..solvers.jit import jit
 
 MISSING = 1e9
 ROWS = 8  # of a matrix that are made at a time
+SQUARE = 32  # rows and columns that are mirrored at a time
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,18 @@ class Tents:
         which = np.asarray(features, dtype=np.intp)
         return _quadratics(*self.sorted, self.nominal, which, c, d, c is d)
 
+    def product(self, features: IntArray, weights: Array, c: Array) -> Array:
+        """(m,): sum_j w_j K_j c over some features, at the rows themselves: no matrix of rows by rows."""
+        order, gap, seen = self.sorted
+        which = np.asarray(features, dtype=np.intp)
+        return _product(order, gap, seen, self.nominal, self.U, which, weights, c)
+
+    def product_at(self, features: IntArray, weights: Array, c: Array, left: Array) -> Array:
+        """(rows,): the same at other rows, left (p, rows) in coordinates."""
+        order, _, seen = self.sorted
+        which = np.asarray(features, dtype=np.intp)
+        return _product_at(order, seen, self.nominal, self.U, which, weights, c, left)
+
     def products(self, features: IntArray, c: Array, left: Array | None = None) -> Array:
         """(p, rows): K_j c for some features, at the rows themselves or at others, left (p, rows) in coordinates."""
         which = np.asarray(features, dtype=np.intp)
@@ -92,7 +105,14 @@ def coordinates(Z: Array, nominal: BoolArray, low: Array, spread: Array) -> Arra
 
 def weighted(left: Array, weights: Array, right: Array) -> Array:
     """sum_j weights_j k(left_j, right_j): (n, r), (n,), (n, m) -> (r, m)."""
-    return _weighted(left, weights, right, left is right)
+    out = np.zeros((left.shape[1], right.shape[1]))
+    _add_weighted(left, weights, right, left is right, out)
+    return out
+
+
+def add_weighted(left: Array, weights: Array, out: Array) -> None:
+    """The symmetric out (m, m) += sum_j weights_j k(left_j, left_j), left (n, m)."""
+    _add_weighted(left, weights, left, True, out)
 
 
 def squares(left: Array, right: Array) -> Array:
@@ -101,10 +121,9 @@ def squares(left: Array, right: Array) -> Array:
 
 
 @jit
-def _weighted(left: Array, weights: Array, right: Array, same: bool) -> Array:
+def _add_weighted(left: Array, weights: Array, right: Array, same: bool, out: Array) -> None:
     """A few rows at a time, which stay in the cache; half of it where both sides are the same."""
     n, r = left.shape
-    out = np.zeros((r, right.shape[1]))
     for first in range(0, r, ROWS):
         start = first if same else 0
         for j in range(n):
@@ -118,7 +137,6 @@ def _weighted(left: Array, weights: Array, right: Array, same: bool) -> Array:
                         here[k] += w * max(0.0, 1.0 - abs(u - row[k]))
     if same:
         _mirror(out)
-    return out
 
 
 @jit
@@ -141,10 +159,13 @@ def _squares(left: Array, right: Array, same: bool) -> Array:
 
 @jit
 def _mirror(out: Array) -> None:
-    """The lower triangle from the upper one."""
-    for i in range(out.shape[0]):
-        for k in range(i):
-            out[i, k] = out[k, i]
+    """The lower triangle from the upper one, by squares that stay in the cache."""
+    m = out.shape[0]
+    for top in range(0, m, SQUARE):
+        for left in range(0, top + 1, SQUARE):
+            for i in range(top, min(top + SQUARE, m)):
+                for k in range(left, min(left + SQUARE, i)):
+                    out[i, k] = out[k, i]
 
 
 @jit
@@ -186,69 +207,118 @@ def _quadratics(
 
 
 @jit
-def _products(
-    order: IntArray, gap: Array, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, c: Array
-) -> Array:
-    """(p, m): K_j c for some features j, at the rows themselves.
+def _add_product(
+    place: IntArray, step: Array, count: int, nominal: bool, u: Array, weight: float, c: Array, out: Array
+) -> None:
+    """out += weight * K_j c at the rows themselves, for one feature j.
 
     With S the sum of c over the observed rows, P and Q the sums of c and of c u up to u_i and R that of c u over all,
     (K_j c)_i = S - u_i (2 P - S) + 2 Q - R. A nominal column has one sum per level.
     """
-    m = c.shape[0]
-    out = np.zeros((which.shape[0], m))
-    for k in range(which.shape[0]):
-        j = which[k]
-        place, step, count, u, here = order[j], gap[j], seen[j], U[j], out[k]
-        if nominal[j]:
-            first, P = 0, 0.0
-            for i in range(count):
-                P += c[place[i]]
-                if step[i] > 0.0:
-                    for other in range(first, i + 1):
-                        here[place[other]] = P
-                    first, P = i + 1, 0.0
-            continue
-        S, R, P, Q = 0.0, 0.0, 0.0, 0.0
-        for i in range(count):
-            S += c[place[i]]
-            R += c[place[i]] * u[place[i]]
+    if nominal:
+        first, P = 0, 0.0
         for i in range(count):
             P += c[place[i]]
-            Q += c[place[i]] * u[place[i]]
-            here[place[i]] = S - u[place[i]] * (2.0 * P - S) + 2.0 * Q - R
+            if step[i] > 0.0:
+                for other in range(first, i + 1):
+                    out[place[other]] += weight * P
+                first, P = i + 1, 0.0
+        return
+    S, R, P, Q = 0.0, 0.0, 0.0, 0.0
+    for i in range(count):
+        S += c[place[i]]
+        R += c[place[i]] * u[place[i]]
+    for i in range(count):
+        k = place[i]
+        P += c[k]
+        Q += c[k] * u[k]
+        out[k] += weight * (S - u[k] * (2.0 * P - S) + 2.0 * Q - R)
+
+
+@jit
+def _products(
+    order: IntArray, gap: Array, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, c: Array
+) -> Array:
+    """(p, m): K_j c for some features j, at the rows themselves."""
+    out = np.zeros((which.shape[0], c.shape[0]))
+    for k in range(which.shape[0]):
+        j = which[k]
+        _add_product(order[j], gap[j], seen[j], nominal[j], U[j], 1.0, c, out[k])
     return out
+
+
+@jit
+def _product(
+    order: IntArray, gap: Array, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, weights: Array, c: Array
+) -> Array:
+    """(m,): sum_k weights_k K_j c, j = which[k]."""
+    out = np.zeros(c.shape[0])
+    for k in range(which.shape[0]):
+        j = which[k]
+        _add_product(order[j], gap[j], seen[j], nominal[j], U[j], weights[k], c, out)
+    return out
+
+
+@jit
+def _add_product_at(
+    place: IntArray, count: int, nominal: bool, u: Array, weight: float, c: Array, left: Array, room: Array, out: Array
+) -> None:
+    """out += weight * K_j(left rows, training rows) c for one feature j, left (r,) in its coordinates: by bisection."""
+    P, Q = room[0], room[1]
+    P[0], Q[0] = 0.0, 0.0
+    for i in range(count):
+        P[i + 1] = P[i] + c[place[i]]
+        Q[i + 1] = Q[i] + c[place[i]] * u[place[i]]
+    for row in range(left.shape[0]):
+        x = left[row]
+        if x >= MISSING:
+            continue
+        k = _below(u, place, count, x + 0.5 if nominal else x)  # how many training values are below, or equal
+        if nominal:
+            out[row] += weight * (P[k] - P[_below(u, place, count, x - 0.5)])
+        else:
+            out[row] += weight * (P[count] - x * (2.0 * P[k] - P[count]) + 2.0 * Q[k] - Q[count])
+
+
+@jit
+def _below(u: Array, place: IntArray, count: int, x: float) -> int:
+    """How many of the first `count` values in order are at most x."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if u[place[middle]] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @jit
 def _products_at(
     order: IntArray, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, c: Array, left: Array
 ) -> Array:
-    """(p, r): K_j(left rows, training rows) c, left (p, r) in the coordinates of the features: by bisection."""
-    m, r = c.shape[0], left.shape[1]
-    out = np.zeros((which.shape[0], r))
-    P, Q = np.zeros(m + 1), np.zeros(m + 1)
+    """(p, r): K_j(left rows, training rows) c, left (p, r) in the coordinates of the features."""
+    out, room = np.zeros((which.shape[0], left.shape[1])), np.empty((2, c.shape[0] + 1))
     for k in range(which.shape[0]):
         j = which[k]
-        place, count, u = order[j], seen[j], U[j]
-        for i in range(count):
-            P[i + 1] = P[i] + c[place[i]]
-            Q[i + 1] = Q[i] + c[place[i]] * u[place[i]]
-        for row in range(r):
-            x = left[k, row]
-            if x >= MISSING:
-                continue
-            low, high = 0, count  # how many training values are below x, or equal to it
-            while low < high:
-                middle = (low + high) // 2
-                if u[place[middle]] <= x:
-                    low = middle + 1
-                else:
-                    high = middle
-            if nominal[j]:
-                first = low
-                while first > 0 and u[place[first - 1]] == x:
-                    first -= 1
-                out[k, row] = P[low] - P[first]
-            else:
-                out[k, row] = P[count] - x * (2.0 * P[low] - P[count]) + 2.0 * Q[low] - Q[count]
+        _add_product_at(order[j], seen[j], nominal[j], U[j], 1.0, c, left[k], room, out[k])
+    return out
+
+
+@jit
+def _product_at(
+    order: IntArray,
+    seen: IntArray,
+    nominal: BoolArray,
+    U: Array,
+    which: IntArray,
+    weights: Array,
+    c: Array,
+    left: Array,
+) -> Array:
+    """(r,): sum_k weights_k K_j(left rows, training rows) c, j = which[k]."""
+    out, room = np.zeros(left.shape[1]), np.empty((2, c.shape[0] + 1))
+    for k in range(which.shape[0]):
+        j = which[k]
+        _add_product_at(order[j], seen[j], nominal[j], U[j], weights[k], c, left[k], room, out)
     return out

@@ -15,6 +15,8 @@ from ..problem import class_codes
 from ..solvers.jit import jit
 from ._columns import as_counts, as_rows
 
+AT_ONCE = 256  # columns of which scores are computed together
+ROWS = 8  # of the distances that are computed together
 DIGITS = 12  # of the largest distance: rows that agree so far are equally near
 
 
@@ -61,11 +63,19 @@ class ReliefF(BaseEstimator):
         """(n,)."""
         codes, weight = class_codes(y), as_counts(weight)
         prior = np.bincount(codes, weight) / weight.sum()
-        start, near, share = _neighbors(_distances(table, weight), codes, weight, int(self.n_neighbors))
+        D = _distances(table, weight)
+        near = _neighbors(D, codes, weight, int(self.n_neighbors))
+        share = weight / weight.sum()
+        pairs = _pair_weights(near, codes, share, prior)
         out = np.empty(table.shape[1])
         for part, z, nominal, limit in _blocks(table, weight):
+            whole = ~np.isnan(z).any(axis=1)
+            plain = whole & ~nominal & ~np.isfinite(limit)
             scores = np.zeros(len(z))
-            _add_scores(z, nominal, limit, codes, weight / weight.sum(), prior, start, near, share, scores)
+            scores[plain] = _plain_scores(np.ascontiguousarray(z[plain].T), *pairs)
+            rest = np.flatnonzero(~plain)
+            if len(rest):
+                scores[rest] = _scores(z[rest], nominal[rest], limit[rest], codes, share, prior, *near)
             out[part] = scores
         return out
 
@@ -100,10 +110,13 @@ def _distances(table: TableView, weight: Array) -> Array:
     m = table.shape[0]
     D, shared, gaps = np.zeros((m, m)), np.zeros((m, m)), False
     for _, z, nominal, _ in _blocks(table, weight):
-        gaps = gaps or bool(np.isnan(z).any())
         _add_distances(z, nominal, D)
-        seen = (~np.isnan(z)).astype(np.float64)
-        shared += seen.T @ seen
+        missing = np.isnan(z)
+        if missing.any():
+            gaps, seen = True, (~missing).astype(np.float64)
+            shared += seen.T @ seen
+        else:
+            shared += len(z)
     if gaps:
         D = np.where(shared > 0, D / np.maximum(shared, 1.0), np.inf)
     return np.asarray(D + D.T)
@@ -114,40 +127,127 @@ def _neighbors(D: Array, codes: IntArray, weight: Array, k: int) -> tuple[IntArr
 
     A row of weight w has w - 1 copies of itself at distance 0. Of rows that are equally far all count, by their share.
     """
-    start, near, share = [0], [], []
-    D = np.round(D / max(float(D[np.isfinite(D)].max(initial=0.0)), 1e-300), DIGITS)
+    unit = max(float(D[np.isfinite(D)].max(initial=0.0)), 1e-300)
     members = [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)]
-    for i in range(len(D)):
-        for rows in members:
-            have = np.where(rows == i, max(weight[i] - 1.0, 0.0), weight[rows])
-            _, place = np.unique(D[i, rows], return_inverse=True)
-            together = np.bincount(place, have)
-            taken = np.clip(k - (np.cumsum(together) - together), 0.0, together)
-            part = have * (taken / np.where(together > 0, together, 1.0))[place]
-            near.append(rows[part > 0])
-            share.append(part[part > 0])
-        start.append(start[-1] + sum(len(block) for block in near[-len(members) :]))
-    return np.array(start, dtype=np.intp), np.concatenate(near).astype(np.intp), np.concatenate(share)
+    first = np.cumsum([0, *map(len, members)])
+    row_share = np.zeros(D.shape)
+    _take_nearest(D, unit, np.concatenate(members), first, weight, float(k), row_share)
+    row, near = np.nonzero(row_share)
+    start = np.searchsorted(row, np.arange(len(D) + 1))
+    return start.astype(np.intp), near.astype(np.intp), row_share[row, near]
+
+
+@jit
+def _take_nearest(
+    D: Array, unit: float, members: IntArray, first: IntArray, weight: Array, k: float, share: Array
+) -> None:
+    """How much of each row a row is compared with, into share (m, m): of each class the nearest, weight k in all."""
+    m = D.shape[0]
+    far, have, near = np.empty(m), np.empty(m), np.empty(m, dtype=np.intp)
+    for i in range(m):
+        for code in range(first.shape[0] - 1):
+            rows = members[first[code] : first[code + 1]]
+            for t in range(rows.shape[0]):
+                far[t] = np.round(D[i, rows[t]] / unit, DIGITS)
+                have[t] = max(weight[i] - 1.0, 0.0) if rows[t] == i else weight[rows[t]]
+            limit, count = _reach(far[: rows.shape[0]], have, k), 0
+            for t in range(rows.shape[0]):
+                if far[t] <= limit and have[t] > 0.0:
+                    near[count], count = t, count + 1
+            order = near[:count][np.argsort(far[near[:count]])]
+            begin, before = 0, 0.0
+            while begin < count and before < k:
+                end, together = begin, 0.0  # rows begin to end are equally far
+                while end < count and far[order[end]] == far[order[begin]]:
+                    together += have[order[end]]
+                    end += 1
+                for t in order[begin:end]:
+                    share[i, rows[t]] = have[t] * (min(k - before, together) / together)
+                begin, before = end, before + together
+
+
+@jit
+def _reach(far: Array, have: Array, k: float) -> float:
+    """A distance within which there is a weight of k, where rows weigh 1 or more the least; else the largest."""
+    size = int(k)
+    nearest = np.full(size, np.inf)
+    for t in range(far.shape[0]):
+        if 0.0 < have[t] < 1.0:
+            return np.inf
+        if have[t] > 0.0 and far[t] < nearest[size - 1]:
+            place = size - 1
+            while place > 0 and nearest[place - 1] > far[t]:
+                nearest[place] = nearest[place - 1]
+                place -= 1
+            nearest[place] = far[t]
+    return float(nearest[size - 1])
+
+
+def _pair_weights(
+    near: tuple[IntArray, IntArray, Array], codes: IntArray, weight: Array, prior: Array
+) -> tuple[IntArray, IntArray, Array]:
+    """Pairs i < j and a weight each: the score of a column without missing cells is the sum of weight * |z_i - z_j|."""
+    start, other, share = near
+    m, classes = len(codes), len(prior)
+    row = np.repeat(np.arange(m), np.diff(start))
+    count = np.zeros((m, classes))
+    np.add.at(count, (row, codes[other]), share)
+    seen = count > 0
+    hit = seen[np.arange(m), codes]
+    misses = np.where(seen, prior, 0.0)
+    misses[np.arange(m), codes] = 0.0
+    known = misses.sum(axis=1)
+    counts = hit & (known > 0)
+    factor = misses / np.where(known > 0, known, 1.0)[:, None]
+    factor[np.arange(m), codes] = -1.0
+    factor = np.where(counts[:, None] & seen, factor * weight[:, None] / np.where(seen, count, 1.0), 0.0)
+    whole = np.zeros((m, m))
+    whole[row, other] = share * factor[row, codes[other]]
+    whole += whole.T
+    i, j = np.nonzero(np.triu(whole, 1))
+    return i.astype(np.intp), j.astype(np.intp), whole[i, j]
+
+
+@jit
+def _plain_scores(Z: Array, i: IntArray, j: IntArray, weight: Array) -> Array:
+    """(p,): sum over pairs of weight * |Z[i] - Z[j]|, Z (m, p): a few columns at a time, which stay in the cache."""
+    out = np.zeros(Z.shape[1])
+    for first in range(0, Z.shape[1], AT_ONCE):
+        last = min(first + AT_ONCE, Z.shape[1])
+        here = out[first:last]
+        for t in range(i.shape[0]):
+            left, right, w = Z[i[t], first:last], Z[j[t], first:last], weight[t]
+            for f in range(last - first):
+                here[f] += w * abs(left[f] - right[f])
+    return out
 
 
 @jit
 def _add_distances(z: Array, nominal: BoolArray, D: Array) -> None:
-    """The differences of each pair of rows i < j, above the diagonal."""
+    """The differences of each pair of rows i < j, above the diagonal; a missing cell adds nothing.
+
+    A few rows of D at a time, which stay in the cache.
+    """
     m = z.shape[1]
-    for f in range(z.shape[0]):
-        row, category = z[f], nominal[f]
-        for i in range(m):
-            u = row[i]
-            if np.isnan(u):
-                continue
-            for j in range(i + 1, m):
-                d = abs(u - row[j])
-                if d > 0.0:  # false where the other cell is missing
-                    D[i, j] += 1.0 if category else d
+    for first in range(0, m, ROWS):
+        for f in range(z.shape[0]):
+            row = z[f, first:]
+            for i in range(first, min(first + ROWS, m)):
+                u, here = z[f, i], D[i, first:]
+                if nominal[f]:
+                    for j in range(row.shape[0]):
+                        here[j] += 1.0 if abs(u - row[j]) > 0.0 else 0.0
+                else:
+                    for j in range(row.shape[0]):
+                        d = abs(u - row[j])
+                        here[j] += d if d > 0.0 else 0.0  # not where a cell is missing
+    for i in range(m):
+        for j in range(i + 1):
+            D[i, j] = 0.0
 
 
 @jit
-def _add_scores(
+def _scores(
     z: Array,
     nominal: BoolArray,
     limit: Array,
@@ -157,8 +257,9 @@ def _add_scores(
     start: IntArray,
     near: IntArray,
     share: Array,
-    out: Array,
-) -> None:
+) -> Array:
+    """(p,) the scores of columns z (p, m), with missing cells or not: what `_plain_scores` gives where it applies."""
+    out = np.zeros(z.shape[0])
     m, classes = z.shape[1], len(prior)
     total, count = np.empty(classes), np.empty(classes)
     for f in range(z.shape[0]):
@@ -183,3 +284,4 @@ def _add_scores(
                     known += prior[c]
             if count[code] > 0.0 and known > 0.0:
                 out[f] += weight[i] * (miss / known - total[code] / count[code])
+    return out

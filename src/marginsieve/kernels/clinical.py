@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra import TentGram, tent_sums
+from ..algebra import TallTentGram, TentGram, tent_sums
 from ..contracts import KINDS, Array, IntArray, TableView, is_sparse
 from ..data.table import Schema, as_frame, column_names
 from ..errors import InputError, listing
 from ._shared import KernelMixin
+
+MANY_ROWS, FEW_COLUMNS = 500, 64  # more rows and fewer columns than these: no kernel matrix is made
 
 
 class Clinical(KernelMixin, BaseEstimator):
@@ -51,7 +53,8 @@ class Clinical(KernelMixin, BaseEstimator):
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> TentGram:
         """The Gram of some features of a table at weights (n,)."""
-        return TentGram.build(self, table, feature_weight, live)
+        tall = table.shape[0] > MANY_ROWS and len(live) <= FEW_COLUMNS
+        return (TallTentGram if tall else TentGram).build(self, table, feature_weight, live)
 
 
 def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..contracts import Array, Gram, Matrix, ProblemView, Solution, View, as_gram
+from ..contracts import Array, Gram, Matrix, MultipliesFast, ProblemView, Solution, View, as_gram
 from ..errors import InputError, cost_number, positive_number
 from ..solvers import interior_point
 from ..solvers import smo as _smo
@@ -62,7 +62,8 @@ class CSVC(BaseEstimator):
         start = np.zeros(len(y)) if warm is None else warm.coef
         factor: Array | None = getattr(gram, "factor", None)  # as `Factored` has it; asked in every solve
         if factor is None:
-            return self.on(gram.matrix(), y, cost, start)
+            by_parts = getattr(gram, "among", None) is not None  # as `MultipliesFast` has it
+            return self._by_parts(gram, y, cost, start) if by_parts else self.on(gram.matrix(), y, cost, start)
         solution = self._on_factor(factor, y, cost)
         if solution.converged or len(y) > MOST_ROWS:
             return solution
@@ -139,13 +140,21 @@ class CSVC(BaseEstimator):
         """The optimum on the kernel matrix factor'factor, which is not made."""
         if not np.isfinite(factor).all():
             raise InputError(NOT_FINITE)
-        c, b, objective, slack, residual = interior_point.svc(factor, y, self.C * cost, self.tol)
+        return self._solution(*interior_point.svc(factor, y, self.C * cost, self.tol))
+
+    def _by_parts(self, gram: Gram, y: Array, cost: Array, start: Array) -> Solution:
+        """The optimum from products with the kernel matrix and parts of it."""
+        among = cast(MultipliesFast, gram).among
+        return self._solution(*_smo.svc_by_parts(gram.apply, among, y, self.C * cost, start, self.tol, self._limit(y)))
+
+    def _limit(self, y: Array) -> int:
+        return max(1_000_000, 1000 * len(y)) if self.max_iter is None else int(self.max_iter)
+
+    def _solution(self, c: Array, b: float, objective: float, slack: Array, residual: float) -> Solution:
+        if residual >= _smo.HUGE:
+            raise InputError(NOT_FINITE)
         return Solution(c, b, objective, residual, slack, residual <= self.tol)
 
     def on(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
         """The optimum on a kernel matrix, from any coefficients."""
-        limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter
-        c, b, objective, slack, residual = _smo.svc(K, y, self.C * cost, start, self.tol, limit)
-        if residual >= _smo.HUGE:
-            raise InputError(NOT_FINITE)
-        return Solution(c, b, objective, residual, slack, residual <= self.tol)
+        return self._solution(*_smo.svc(K, y, self.C * cost, start, self.tol, self._limit(y)))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..algebra import as_columns
+from ..algebra import ColumnView, as_columns
 from ..contracts import Array, Matrix, Solution, View
 from ..errors import InputError, cost_number, positive_number, whole_number
-from ..solvers import squared_hinge as _l1
+from ..solvers.squared_hinge import SquaredHinge, first, objective
 from ._leave_one_out import OneByOneMixin
 
 FINER = 1e-3  # of the tolerance: how tightly the machine of a model is solved, so that equal data predict equally
@@ -58,17 +59,34 @@ class L1SVC(OneByOneMixin, BaseEstimator):
         self.max_iter = max_iter
 
     def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
-        """The optimum on the gram's columns; y (m,) in {-1, +1}, cost (m,)."""
+        """The optimum on the view's columns; y (m,) in {-1, +1}, cost (m,)."""
         live = as_columns(view)
-        factor, columns, start = np.sqrt(live.weight), live.by_rows, None
-        if warm is None and not np.isfinite(columns.sum()):
-            raise InputError("the table holds values that are not finite or too large: use standardize=True")
+        program = self._program(live, y, cost)
         if warm is not None and warm.weights is not None:
-            start = warm.weights / np.where(factor > 0, factor, 1.0), warm.intercept
-        w, b, f, c, violation = _l1.solve(columns, factor, y, self.C * cost, start, self.tol, int(self.max_iter))
+            scale = np.sqrt(live.weight)
+            program.start(warm.weights / np.where(scale > 0, scale, 1.0), warm.intercept)
+        else:
+            program.begin(self.C, int(self.max_iter))
+        return self._solution(program, live, y, cost, self.C)
+
+    def along(self, view: View, y: Array, cost: Array, prices: Array) -> Iterator[Solution]:
+        """The optima at rising values of C, each from the one before."""
+        live = as_columns(view)
+        program = self._program(live, y, cost)
+        for C in prices:
+            yield self._solution(program, live, y, cost, float(C))
+
+    def _program(self, live: ColumnView, y: Array, cost: Array) -> SquaredHinge:
+        columns = live.by_rows
+        if not np.isfinite(columns.sum()):
+            raise InputError("the table holds values that are not finite or too large: use standardize=True")
+        return SquaredHinge(columns, np.sqrt(live.weight), y, cost)
+
+    def _solution(self, program: SquaredHinge, live: ColumnView, y: Array, cost: Array, C: float) -> Solution:
+        w, b, f, c, violation = program.solve(C, self.tol, int(self.max_iter))
         slack = np.maximum(0.0, 1.0 - y * f)
-        objective = _l1.objective(w, f, y, self.C * cost)
-        return Solution(c, b, objective, violation, slack, violation <= self.tol, weights=factor * w)
+        value = objective(w, f, y, C * cost)
+        return Solution(c, b, value, violation, slack, violation <= self.tol, weights=np.sqrt(live.weight) * w)
 
     def refined(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
@@ -83,7 +101,7 @@ class L1SVC(OneByOneMixin, BaseEstimator):
     def first(self, view: View, y: Array, cost: Array) -> float:
         """The C above which some weight differs from 0."""
         columns = as_columns(view)
-        return _l1.first(columns.by_rows, np.sqrt(columns.weight), y, cost)
+        return first(columns.by_rows, np.sqrt(columns.weight), y, cost)
 
     def pull(self, solution: Solution, view: View) -> Array:
         """(p,) the gradient at zero weight, in units of the penalty's: at most 1 where a feature has no weight."""

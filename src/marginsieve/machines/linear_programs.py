@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from ..algebra import ColumnView, as_columns
 from ..contracts import Array, Matrix, Solution, View
@@ -39,6 +40,13 @@ class LinearProgramMixin(OneByOneMixin):
         columns = as_columns(view)
         pull = _hinge.least_pull(_hinge.HingeData(columns.X, y, cost))
         return 1.0 / pull if pull * HIGHEST > 1.0 else float("inf")
+
+    def along(self, view: View, y: Array, cost: Array, prices: Array) -> Iterator[Solution]:
+        """The optima at rising values of C, each from the one before."""
+        solution: Solution | None = None
+        for C in prices:
+            solution = clone(self).set_params(C=float(C)).solve(view, y, cost, solution)
+            yield solution
 
     def pull(self, solution: Solution, view: View) -> Array:
         """(p,) the gradient at zero weight, in units of the penalty's: at most 1 where a feature has no weight."""

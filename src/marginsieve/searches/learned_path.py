@@ -6,11 +6,11 @@ import time
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from ..contracts import Array, EntersFeatures, IntArray, Machine, Path, ProblemView, Solution, Step, StopInfo
 from ..errors import InputError, whole_number
-from ..problem import step_of
+from ..problem import WorkDone, step_of
 from .backward import check_final, worst_first
 
 
@@ -68,18 +68,17 @@ class LearnedPath(BaseEstimator):
         prices = self._prices(problem, machine)
         entered, size = np.zeros(len(view.features)), np.zeros(len(view.features))
         steps: dict[int, Step] = {}
-        solutions: tuple[Solution, ...] | None = None
-        for k, price in enumerate(prices):
-            since = time.perf_counter()
-            at = problem.with_machine(clone(machine).set_params(C=float(price)))
-            solutions = at.solve(view, solutions)
-            problem.count(at)
+        solutions: tuple[Solution, ...] = ()
+        since = time.perf_counter()
+        paths = [machine.along(view, y, cost, prices) for y, cost in zip(problem.y, problem.cost, strict=True)]
+        for k, solutions in enumerate(zip(*paths, strict=True)):
+            problem.count(WorkDone.of(solutions))
             weight = np.sum([np.abs(one.weights) for one in solutions if one.weights is not None], axis=0)
             new = (weight > 0) & (entered == 0)
             entered[new], size[new] = len(prices) - k, weight[new]
             live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left
             steps[live] = step_of(live, solutions, since)
-        assert solutions is not None
+            since = time.perf_counter()
         gradient = np.max([machine.pull(solution, view) for solution in solutions], axis=0)
         score = np.where(entered > 0, entered, np.minimum(gradient, 1.0 - 1e-9))
         stop = None

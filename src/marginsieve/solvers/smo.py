@@ -13,9 +13,11 @@ enough, and between bursts of pair steps they do the rest. Both only ever raise 
 C-SVC is p = y with c_i between 0 and y_i C_i; SVDD is p = diag K with 2K in place of K, sum(c) = 1.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ..contracts import Array
+from ..contracts import Array, BoolArray, IntArray
 from .jit import jit
 
 EPS = float(np.finfo(float).eps)
@@ -26,6 +28,9 @@ PRODUCT_WORK = 300_000_000  # so many multiplications
 STEP_WORK = 80_000_000  # samples visited by the pair steps between two rounds, at most
 HUGE = 1e300
 FEWER = 0.7  # share of the variables up to which those that may still move are solved for alone
+PART = 300  # variables at each side of the box that are solved for at a time
+PARTS = 1000  # such rounds, at most
+FINER = 0.02  # of the violation, to which a part is solved
 AT_BOUND = 1e-10  # of the width of the box
 
 
@@ -345,6 +350,57 @@ def _shrunk(K: Array, lo: Array, hi: Array, c: Array, E: Array, gap: float, tol:
     some, _, _, _, _, steps = _climbed(small, p, lo[active], hi[active], some, max(tol, 0.1 * gap), limit)
     c[active] = some
     return steps
+
+
+def svc_by_parts(
+    product: Callable[[Array], Array],
+    among: Callable[[IntArray], Array],
+    y: Array,
+    top: Array,
+    start: Array,
+    tol: float,
+    max_iter: int,
+) -> tuple[Array, float, float, Array, float]:
+    """The same as `svc` from products with K and its parts: `product(c)` is Kc, `among(rows)` is K of some rows.
+
+    In each round the variables inside the box and those that break the conditions most are solved for, the others as
+    they are; then a product with what has changed says how far the conditions are broken.
+    """
+    c, lo, hi = start.copy(), np.empty(len(y)), np.empty(len(y))
+    _box(y, top, lo, hi, c)
+    largest = 0.0
+    for _ in range(PARTS):
+        E = y - product(c)
+        if not np.isfinite(E).all():
+            return c, 0.0, 0.0, np.zeros(len(y)), HUGE
+        rises, falls = c < hi, c > lo
+        up, low = float(E[rises].max(initial=-HUGE)), float(E[falls].min(initial=HUGE))
+        gap = max(up - low, 0.0)
+        if gap <= max(tol, 16.0 * EPS * largest * float(np.abs(c).sum())) or max_iter <= 0:
+            break
+        rows = _to_solve(E, rises, falls, up, low)
+        small, some = among(rows), c[rows]
+        largest = max(largest, float(small.diagonal().max()))
+        p, enough = E[rows] + small @ some, max(0.5 * tol, FINER * gap)
+        c[rows], _, _, _, _, steps = _climbed(small, p, lo[rows], hi[rows], some, enough, max_iter)
+        max_iter -= max(steps, 1)
+    b = float(_intercept(lo, hi, c, E))
+    return c, b, float(0.5 * c @ (y + E)), np.maximum(0.0, 1.0 - y * (y - E + b)), gap
+
+
+def _to_solve(E: Array, rises: BoolArray, falls: BoolArray, up: float, low: float) -> IntArray:
+    """The variables inside the box, and of those at a bound that break a condition the worst, at most `PART` of each.
+
+    Where many break it by the same, as at the beginning, they are taken evenly.
+    """
+    chosen = rises & falls
+    for moves, distance in ((rises & ~falls, E - low), (falls & ~rises, up - E)):
+        worst = np.flatnonzero(moves & (distance > 0.0))
+        if len(worst) > PART:
+            order = np.lexsort((np.arange(len(worst)) * 0.6180339887498949 % 1.0, -distance[worst]))
+            worst = worst[order[:PART]]
+        chosen[worst] = True
+    return np.flatnonzero(chosen)
 
 
 @jit

@@ -4,23 +4,30 @@ With c_i = 2 C_i y_i max(0, 1 - y_i f_i) and g = x c, the point is optimal when 
 w_j != 0 and |g_j| <= 1 elsewhere; how far that is broken is the violation. g is in units of the penalty's slope.
 
 Few w_j differ from 0, so the work is done on a working set: those, and the worst offenders outside. Inside it,
-coordinates are minimised one by one (Newton with a line search), which finds the signs, and then all that are not 0 at
-once, which is a Newton step on a piecewise quadratic and ends in a few of them.
+coordinates of the quadratic model at the point are minimised one by one, with the penalty, and the way there is gone as
+far as the objective falls: this finds the signs. Then all that are not 0 are moved at once, which is a Newton step on a
+piecewise quadratic and ends in a few of them.
+
+Two things are kept from one C to the next. The Hessian of the working set changes by the samples that crossed their
+margin, which are few. And g of a column outside is not computed where it cannot matter: from a c at which it is known
+it moves by at most |x_j| |c - known c|, and most columns are far from 1.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import lapack
 
-from ..contracts import Array, IntArray, Matrix, is_sparse
+from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
 from .jit import jit
 
-SWEEPS = 4  # over the working set before each Newton step
+SWEEPS = 20  # over the working set before each Newton step
 NEWTONS = 20  # steps in a row, while they move
 FIRST = 32  # offenders that join the working set at once, at least
 HALVINGS = 30
 GROWTH = 4.0  # of C, on the way to a large one
+MANY = 0.3  # share of the columns that may matter from which on g is computed for all of them
+PANEL = 4  # rows of a Cholesky factor that are made at a time
+MOVED, DONE, ANEW = 0, 1, 2  # how a round ended
 
 
 @jit
@@ -70,45 +77,305 @@ def _sweep(x: Array, y: Array, C: Array, w: Array, f: Array) -> float:
     return worst
 
 
-@jit
-def _gathered(x: Array, rows: IntArray, columns: IntArray, factor: Array, out: Array) -> None:
-    """out = x[rows][:, columns] * factor, without the copy between."""
-    for i in range(rows.shape[0]):
-        row = x[rows[i]]
-        for k in range(columns.shape[0]):
-            out[i, k] = row[columns[k]] * factor[k]
-
-
 def objective(w: Array, f: Array, y: Array, C: Array) -> float:
     """|w|_1 + sum_i C_i max(0, 1 - y_i f_i)^2."""
     return float(np.abs(w).sum() + C @ np.maximum(0.0, 1.0 - y * f) ** 2)
 
 
-def _newton(x: Array, y: Array, C: Array, w: Array, f: Array) -> Array:
-    """A Newton step over the coordinates that are not 0 and the intercept, as far as the objective falls."""
-    on = np.append(np.flatnonzero(w[:-1]), len(w) - 1)
-    missing = 1.0 - y * f
-    short = np.flatnonzero(missing > 0.0)
-    root, rows = np.sqrt(2.0 * C[short]), np.empty((len(on), len(short)))
-    _gathered(x, on, short, root, rows)
-    slope = np.append(np.sign(w[on[:-1]]), 0.0) - rows @ (root * missing[short] * y[short])
-    curve = rows @ rows.T
-    curve.flat[:: len(curve) + 1] = (1.0 + 1e-12) * curve.diagonal() + 1e-300
-    _, d, failed = lapack.dposv(curve, -slope)
-    if failed:
-        try:
-            d = -np.linalg.solve(curve, slope)
-        except np.linalg.LinAlgError:
-            return w
-    with np.errstate(divide="ignore", invalid="ignore"):
-        zero = np.where(d[:-1] * w[on[:-1]] < 0, -w[on[:-1]] / d[:-1], np.inf)
-    step = np.zeros(len(w))
-    step[on] = d
-    length = _along(w[on], d, zero, f, step @ x, y, C)
-    changed = w.copy()
-    changed[on] += length * d
-    changed[on[:-1][zero == length]] = 0.0
-    return changed if np.isfinite(changed).all() else w
+class _Working:
+    """A working set: rows x (k + 1, m) of the columns, the last that of the intercept, and the Hessian over it.
+
+    The Hessian is that of the samples short of their margin, 2 sum_i C_i x_i x_i'; `short` says which these are.
+    """
+
+    def __init__(self, x: Array, short: BoolArray) -> None:
+        self.x, self.short = x, short
+        self.hessian = np.zeros((len(x), len(x)))
+
+    def replaced(self, kept: IntArray, new: Array, C: Array) -> _Working:
+        """The working set of some of the columns and of new ones (r, m) behind them, the intercept last."""
+        count = len(kept)
+        kept = np.append(kept, len(self.x) - 1)
+        out = _Working(np.vstack([self.x[kept[:-1]], new, self.x[-1:]]), self.short)
+        old = np.append(np.arange(count), len(out.x) - 1)
+        out.hessian[old[:, None], old] = self.hessian[kept[:, None], kept]
+        if len(new):
+            short = np.flatnonzero(self.short)
+            part = (new[:, short] * (2.0 * C[short])) @ out.x[:, short].T
+            out.hessian[count:-1], out.hessian[:, count:-1] = part, part.T
+        return out
+
+    def optimum(self, y: Array, C: Array, w: Array, tol: float, rounds: int) -> int:
+        """The optimum over the working set from w (k + 1,), in place, the intercept last; the rounds that it took.
+
+        It comes back after each round, so that Ctrl-C is heard.
+        """
+        k, m = self.x.shape
+        f, room = np.empty(m), np.empty((3, k + m + 1))
+        step, curve = np.empty((4, k)), np.empty((k, k))
+        done, state = 0, MOVED
+        while state != DONE and done < rounds:
+            done += 1
+            state = _round(self.x, y, C, w, f, self.hessian, self.short, room, step, curve, tol)
+            if state == ANEW:
+                self.short = y * f < 1.0
+                rows = self.x[:, self.short] * np.sqrt(2.0 * C[self.short])
+                self.hessian = rows @ rows.T
+        _mirror(self.hessian)
+        return done
+
+
+@jit
+def _round(
+    x: Array,
+    y: Array,
+    C: Array,
+    w: Array,
+    f: Array,
+    hessian: Array,
+    short: BoolArray,
+    room: Array,
+    step: Array,
+    curve: Array,
+    tol: float,
+) -> int:
+    """Sweeps over the coordinates, and then Newton steps while they move.
+
+    Returns `DONE` where the sweeps found nothing to do, `ANEW` where the Hessian has to be computed anew first.
+    """
+    _values(x, w, f)
+    slope = step[3]
+    if _slopes(x, y, C, w, f, slope, room[0]) <= tol:
+        return DONE
+    if not _follow(x, y, C, f, hessian, short):
+        return ANEW
+    if not _model_step(x, y, C, w, f, hessian, slope, room, step):  # by rounding: then by the objective itself
+        _sweep(x, y, C, w, f)
+    _values(x, w, f)
+    for _ in range(NEWTONS):
+        if not _follow(x, y, C, f, hessian, short):
+            return ANEW
+        moved, size = _newton(x, y, C, w, f, hessian, room, step, curve)
+        if moved < 0.0:  # the equations cannot be solved
+            return ANEW
+        _values(x, w, f)  # afresh: no drift
+        if moved <= 1e-9 * size:
+            break
+    return MOVED
+
+
+@jit
+def _slopes(x: Array, y: Array, C: Array, w: Array, f: Array, slope: Array, c: Array) -> float:
+    """The slope of the loss in each coordinate; returns the largest violation. The last one is not penalised."""
+    k, m = x.shape
+    worst = 0.0
+    for i in range(m):
+        c[i] = 2.0 * C[i] * y[i] * max(1.0 - y[i] * f[i], 0.0)
+    for j in range(k):
+        slope[j] = -_dot(x[j], c, m)
+        price = 1.0 if j < k - 1 else 0.0
+        broken = max(abs(slope[j]) - price, 0.0) if w[j] == 0.0 else abs(slope[j] + price * np.sign(w[j]))
+        worst = max(worst, broken)
+    return worst
+
+
+@jit
+def _dot(a: Array, b: Array, m: int) -> float:
+    """a'b in four sums: one alone waits for itself."""
+    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+    whole = m - m % 4
+    for i in range(0, whole, 4):
+        t0 += a[i] * b[i]
+        t1 += a[i + 1] * b[i + 1]
+        t2 += a[i + 2] * b[i + 2]
+        t3 += a[i + 3] * b[i + 3]
+    for i in range(whole, m):
+        t0 += a[i] * b[i]
+    return (t0 + t1) + (t2 + t3)
+
+
+@jit
+def _model_sweeps(w: Array, hessian: Array, slope: Array, d: Array) -> None:
+    """d near the minimum of slope'd + 1/2 d'Hd + |w + d|_1, in place; slope becomes that at d."""
+    k = w.shape[0]
+    d[:] = 0.0
+    for _ in range(SWEEPS):
+        largest = 0.0
+        for j in range(k):
+            curve, price = hessian[j, j], (1.0 if j < k - 1 else 0.0)
+            if curve <= 1e-290:
+                continue
+            at = w[j] + d[j]
+            aim = at - slope[j] / curve
+            new = max(abs(aim) - price / curve, 0.0) * np.sign(aim)
+            if new != at:
+                moved, row = new - at, hessian[j]
+                d[j] += moved
+                for other in range(k):
+                    slope[other] += moved * row[other]
+                largest = max(largest, abs(moved) * curve)
+        if largest <= 1e-3:  # of the penalty's slope
+            break
+
+
+@jit
+def _model_step(
+    x: Array, y: Array, C: Array, w: Array, f: Array, hessian: Array, slope: Array, room: Array, step: Array
+) -> bool:
+    """Towards the minimum of slope'd + 1/2 d'Hd + |w + d|_1, as far as the objective falls, in place.
+
+    False where nothing moved.
+    """
+    k, m = x.shape
+    d, zero = step[0], step[2]
+    _mirror(hessian)
+    _model_sweeps(w, hessian, slope, d)
+    along = room[1, :m]
+    along[:] = 0.0
+    for j in range(k):
+        zero[j] = np.inf
+        if d[j] != 0.0:
+            if j < k - 1 and d[j] * w[j] <= 0.0:
+                zero[j] = -w[j] / d[j]
+            row = x[j]
+            for i in range(m):
+                along[i] += d[j] * row[i]
+    length = _along(w, d, zero, f, along, y, C, room[2])
+    for j in range(k):
+        w[j] = 0.0 if zero[j] == length else w[j] + length * d[j]
+    return length > 0.0
+
+
+@jit
+def _mirror(hessian: Array) -> None:
+    """The upper triangle from the lower one."""
+    for j in range(hessian.shape[0]):
+        for other in range(j):
+            hessian[other, j] = hessian[j, other]
+
+
+@jit
+def _values(x: Array, w: Array, f: Array) -> None:
+    """f = w'x."""
+    f[:] = 0.0
+    for j in range(x.shape[0]):
+        if w[j] != 0.0:
+            row = x[j]
+            for i in range(f.shape[0]):
+                f[i] += w[j] * row[i]
+
+
+@jit
+def _follow(x: Array, y: Array, C: Array, f: Array, hessian: Array, short: BoolArray) -> bool:
+    """The Hessian, its lower triangle, where the samples that are short of their margin at f count.
+
+    Samples that have crossed their margin are added or taken off; False, and nothing done, where they are many.
+    """
+    k, m = x.shape
+    which, changed, count = np.empty(m, dtype=np.intp), 0, 0
+    for i in range(m):
+        now = 1.0 - y[i] * f[i] > 0.0
+        count += now
+        if now != short[i]:
+            which[changed], changed = i, changed + 1
+    if 2 * changed > count:
+        return False
+    row = np.empty(k)
+    for t in range(changed):
+        i = which[t]
+        short[i] = not short[i]
+        factor = 2.0 * C[i] if short[i] else -2.0 * C[i]
+        for j in range(k):
+            row[j] = x[j, i]
+        for j in range(k):
+            scaled, here = factor * row[j], hessian[j]
+            for other in range(j + 1):
+                here[other] += scaled * row[other]
+    return True
+
+
+@jit
+def _newton(
+    x: Array, y: Array, C: Array, w: Array, f: Array, hessian: Array, room: Array, step: Array, curve: Array
+) -> tuple[float, float]:
+    """A Newton step over the coordinates that are not 0 and the intercept, as far as the objective falls, in place.
+
+    Returns the largest change of a weight and the largest weight; -1 for the change where no step can be made.
+    """
+    k, m = x.shape
+    on, count = np.empty(k, dtype=np.intp), 0
+    for j in range(k):
+        if w[j] != 0.0 or j == k - 1:
+            on[count], count = j, count + 1
+    c, along = room[0, :m], room[1, :m]
+    for i in range(m):
+        c[i] = 2.0 * C[i] * y[i] * max(1.0 - y[i] * f[i], 0.0)
+    d, weight, zero = step[0, :count], step[1, :count], step[2, :count]
+    for a in range(count):
+        weight[a] = w[on[a]]
+        d[a] = _dot(x[on[a]], c, m) - (np.sign(weight[a]) if a < count - 1 else 0.0)
+        for other in range(a, count):
+            curve[a, other] = hessian[on[other], on[a]]
+        curve[a, a] = (1.0 + 1e-12) * curve[a, a] + 1e-300
+    if not _solved(curve, d, count):
+        return -1.0, 0.0
+    along[:] = 0.0
+    for a in range(count):
+        zero[a] = -weight[a] / d[a] if d[a] * weight[a] < 0.0 and a < count - 1 else np.inf
+        row = x[on[a]]
+        for i in range(m):
+            along[i] += d[a] * row[i]
+    length = _along(weight, d, zero, f, along, y, C, room[2])
+    moved, size = 0.0, 0.0
+    for a in range(count):
+        new = 0.0 if zero[a] == length else weight[a] + length * d[a]
+        moved, size = max(moved, abs(new - weight[a])), max(size, abs(new))
+        w[on[a]] = new
+    return moved, size
+
+
+@jit
+def _factored(curve: Array, count: int) -> bool:
+    """curve <- U with curve = U'U, upper triangles, in place; False where it is not definite."""
+    for start in range(0, count, PANEL):
+        end = min(start + PANEL, count)
+        for a in range(start, end):  # rows of the panel: less those above in it, then over the root of the pivot
+            here = curve[a]
+            for above in range(start, a):
+                factor, top = curve[above, a], curve[above]
+                for other in range(a, count):
+                    here[other] -= factor * top[other]
+            if not 0.0 < here[a] < np.inf:
+                return False
+            root = np.sqrt(here[a])
+            for other in range(a, count):
+                here[other] /= root
+        if end - start < PANEL:
+            break
+        p0, p1, p2, p3 = curve[start], curve[start + 1], curve[start + 2], curve[start + 3]
+        for lower in range(end, count):  # the rows below, less the whole panel at once
+            f0, f1, f2, f3, here = p0[lower], p1[lower], p2[lower], p3[lower], curve[lower]
+            for other in range(lower, count):
+                here[other] -= (f0 * p0[other] + f1 * p1[other]) + (f2 * p2[other] + f3 * p3[other])
+    return True
+
+
+@jit
+def _solved(curve: Array, d: Array, count: int) -> bool:
+    """d <- curve^-1 d, its upper triangle given, in place; False where it is not definite."""
+    if not _factored(curve, count):
+        return False
+    for a in range(count):
+        d[a] /= curve[a, a]
+        for other in range(a + 1, count):
+            d[other] -= d[a] * curve[a, other]
+    for a in range(count - 1, -1, -1):
+        for other in range(a + 1, count):
+            d[a] -= curve[a, other] * d[other]
+        d[a] /= curve[a, a]
+        if not abs(d[a]) < np.inf:
+            return False
+    return True
 
 
 @jit
@@ -125,14 +392,15 @@ def _derivative(
 
 
 @jit
-def _along(w: Array, d: Array, zero: Array, f: Array, a: Array, y: Array, C: Array) -> float:
+def _along(w: Array, d: Array, zero: Array, f: Array, a: Array, y: Array, C: Array, places: Array) -> float:
     """The t >= 0 that minimises |w + td|_1 + sum_i C_i max(0, 1 - y_i (f_i + t a_i))^2; zero_j: where w_j passes 0.
 
     The last of w is not penalised. The derivative grows with t; it jumps where a w_j passes 0 and bends where a sample
-    reaches its margin. The interval between two such places in which it passes 0 is found by bisection.
+    reaches its margin. The interval between two such places in which it passes 0 is found by bisection. `places` is
+    room for them.
     """
     k, m = w.shape[0] - 1, f.shape[0]
-    places, count = np.zeros(k + m + 1), 1
+    places[0], count = 0.0, 1
     for j in range(k):
         if zero[j] < np.inf:
             places[count], count = zero[j], count + 1
@@ -140,7 +408,7 @@ def _along(w: Array, d: Array, zero: Array, f: Array, a: Array, y: Array, C: Arr
         t = (1.0 - y[i] * f[i]) / (y[i] * a[i]) if a[i] != 0.0 else -1.0
         if t > 0.0:
             places[count], count = t, count + 1
-    places = np.sort(places[:count])
+    places[:count].sort()
     if _derivative(0.0, 1.0, w, d, zero, f, a, y, C) >= 0.0:
         return 0.0
     low, high = 0, count  # the derivative to the right of places[low] is negative
@@ -158,21 +426,6 @@ def _along(w: Array, d: Array, zero: Array, f: Array, a: Array, y: Array, C: Arr
     return float(end if arrived < 0.0 else start - slope * (end - start) / (arrived - slope))
 
 
-def _inside(x: Array, y: Array, C: Array, w: Array, tol: float, rounds: int) -> tuple[Array, Array, int]:
-    """The optimum over a working set (its last row is the intercept): (w, f, rounds)."""
-    f = w @ x
-    for done in range(1, rounds + 1):
-        for _ in range(SWEEPS):
-            if _sweep(x, y, C, w, f) <= tol:
-                return w, w @ x, done
-        for _ in range(NEWTONS):
-            before, w = w, _newton(x, y, C, w, f)
-            f = w @ x  # afresh: no drift
-            if np.abs(w - before).max() <= 1e-9 * np.abs(w).max():
-                break
-    return w, f, rounds
-
-
 def first(columns: Matrix, factor: Array, y: Array, C: Array) -> float:
     """The share of C above which some w_j differs from 0; infinite where none ever does."""
     g = factor * np.asarray(columns @ (2.0 * C * (y - _constant(y, C))))
@@ -185,34 +438,84 @@ def _constant(y: Array, C: Array) -> float:
     return float(C @ y / C.sum())
 
 
-def solve(
-    columns: Matrix, factor: Array, y: Array, C: Array, start: tuple[Array, float] | None, tol: float, rounds: int
-) -> tuple[Array, float, Array, Array, float]:
-    """(w (p,), b, f (m,), c (m,), violation) over factor_j * columns_j, from a start (w, b)."""
-    if start is None:
-        start, share = (np.zeros(len(factor)), _constant(y, C)), first(columns, factor, y, C)
-        while (share := GROWTH * share) < 1.0:  # from where the first coordinate enters, C grows to what it is
-            w, b, _, _, _ = solve(columns, factor, y, share * C, start, 0.1, rounds)
-            start = w, b
-    w, b, size = start[0].copy(), start[1], FIRST
-    while True:
-        on = np.flatnonzero(w)
-        f = np.asarray(w[on] @ _rows(columns, factor, on)) + b
-        c = 2.0 * C * y * np.maximum(0.0, 1.0 - y * f)
-        g = factor * np.asarray(columns @ c)
-        broken = np.where(w == 0.0, np.maximum(np.abs(g) - 1.0, 0.0), np.abs(g - np.sign(w)))
-        violation = max(float(broken.max(initial=0.0)), abs(float(c.sum())))
-        if violation <= tol or rounds <= 0:
-            return w, b, f, c, violation
-        outside = np.flatnonzero((w == 0.0) & (broken > 0.0))
-        outside = outside[np.argsort(-broken[outside], kind="stable")[:size]]
-        work = np.sort(np.concatenate([on, outside]))
-        x = np.vstack([_rows(columns, factor, work), np.ones((1, len(y)))])
-        inner, _, used = _inside(x, y, C, np.append(w[work], b), 0.3 * tol, rounds)
-        w[work], b = inner[:-1], float(inner[-1])
-        rounds, size = rounds - max(used, 1), max(FIRST, 2 * int(np.count_nonzero(w)))
+class SquaredHinge:
+    """Solutions at one C after the other, over factor_j * columns_j and costs C * cost."""
+
+    def __init__(self, columns: Matrix, factor: Array, y: Array, cost: Array) -> None:
+        self.columns, self.factor, self.y, self.cost = columns, factor, y, cost
+        self.length = factor * _lengths(columns)
+        self.w, self.b = np.zeros(len(factor)), _constant(y, cost)
+        self.known_c = np.full(len(y), np.nan)  # g is known here; none yet
+        self.known_g = np.zeros(len(factor))
+        self.work, self.place = np.empty(0, dtype=np.intp), np.full(len(factor), -1)  # the working set; where in it
+        self.working, self.C = _Working(np.ones((1, len(y))), np.zeros(len(y), dtype=bool)), 1.0
+
+    def begin(self, C: float, rounds: int) -> None:
+        """From where the first coordinate enters, C grows to near what it is to be."""
+        share = first(self.columns, self.factor, self.y, C * self.cost)
+        while (share := GROWTH * share) < 1.0:
+            self.solve(share * C, 0.1, rounds)
+
+    def start(self, w: Array, b: float) -> None:
+        """Go on from a point."""
+        self.w, self.b = w.copy(), b
+
+    def solve(self, C: float, tol: float, rounds: int) -> tuple[Array, float, Array, Array, float]:
+        """(w (p,), b, f (m,), c (m,), violation) at this C, from the last one."""
+        y, top, w, size = self.y, C * self.cost, self.w, FIRST
+        self.working.hessian *= C / self.C
+        self.C = C
+        while True:
+            on = np.flatnonzero(w)
+            f = self._values(on)
+            c = 2.0 * top * y * np.maximum(0.0, 1.0 - y * f)
+            near, g = self._gradient(c, on)
+            broken = np.where(w[near] == 0.0, np.maximum(np.abs(g) - 1.0, 0.0), np.abs(g - np.sign(w[near])))
+            violation = max(float(broken.max(initial=0.0)), abs(float(c.sum())))
+            if violation <= tol or rounds <= 0:
+                return w.copy(), self.b, f, c, violation
+            outside = (w[near] == 0.0) & (broken > 0.0)
+            worst = near[outside][np.argsort(-broken[outside], kind="stable")[:size]]
+            self._work_on(on, worst, top)
+            inner = np.append(w[self.work], self.b)
+            used = self.working.optimum(y, top, inner, 0.3 * tol, rounds)
+            w[self.work], self.b = inner[:-1], float(inner[-1])
+            rounds, size = rounds - max(used, 1), max(FIRST, 2 * int(np.count_nonzero(w)))
+
+    def _values(self, on: IntArray) -> Array:
+        """(m,) f."""
+        rows = self.working.x[self.place[on]] if (self.place[on] >= 0).all() else self._rows(on)
+        return np.asarray(self.w[on] @ rows + self.b)
+
+    def _work_on(self, on: IntArray, new: IntArray, C: Array) -> None:
+        """The working set of these columns; what is known of those that stay is kept."""
+        both = np.concatenate([on, new])
+        inside = self.place[both] >= 0
+        kept, fresh = both[inside], both[~inside]
+        self.working = self.working.replaced(self.place[kept], self._rows(fresh), C)
+        self.place[self.work] = -1
+        self.work = np.concatenate([kept, fresh])
+        self.place[self.work] = np.arange(len(self.work))
+
+    def _gradient(self, c: Array, on: IntArray) -> tuple[IntArray, Array]:
+        """Columns that may break a condition, and g of them; all of them where that is about as cheap."""
+        moved = float(np.linalg.norm(c - self.known_c))
+        if np.isfinite(moved):
+            may = np.abs(self.known_g) + self.length * moved > 1.0 - 1e-9
+            may[on] = True
+            near = np.flatnonzero(may)
+            if len(near) <= MANY * len(may):
+                return near, np.asarray(self.factor[near] * np.asarray(self.columns[near] @ c))
+        self.known_c, self.known_g = c, self.factor * np.asarray(self.columns @ c)
+        return np.arange(len(self.factor)), self.known_g
+
+    def _rows(self, which: IntArray) -> Array:
+        rows = self.columns[which]
+        return np.asarray(self.factor[which, None] * (rows.toarray() if is_sparse(rows) else rows))
 
 
-def _rows(columns: Matrix, factor: Array, which: IntArray) -> Array:
-    rows = columns[which]
-    return np.asarray(factor[which, None] * (rows.toarray() if is_sparse(rows) else rows))
+def _lengths(columns: Matrix) -> Array:
+    """(p,) the norm of each row."""
+    if is_sparse(columns):
+        return np.asarray(np.sqrt(np.asarray(columns.multiply(columns).sum(axis=1)).ravel()))
+    return np.asarray(np.sqrt(np.einsum("pm,pm->p", columns, columns)))

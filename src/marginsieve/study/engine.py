@@ -30,6 +30,7 @@ MANY_UNITS = 40  # from which on processes are started where it is left open
 AHEAD = 4  # batches under way for each thread of a cluster
 LOOK_EVERY = 1.0  # seconds between two looks at how many there are
 TOGETHER, MOST_TOGETHER = 0.2, 500  # seconds of work that travel together, and units
+SENDING = 120.0  # seconds after which a table is sent again
 CRASHES = 3  # deaths of workers without a finished unit in between, after which the next unit is run on its own
 
 
@@ -257,13 +258,17 @@ def run_together(tasks: Sequence[Task], table: UnitTable | PlainTable) -> list[d
 
 
 def _sent(client: Any, table: UnitTable | PlainTable) -> Any:
-    """A table on all workers; where one dies while it is sent, once more to those that are left."""
+    """A table on all workers; where one dies while it is sent, once more to those that are left.
+
+    Dask waits for ever for a worker that dies at a certain moment: hence the time limit.
+    """
+    send = partial(client.scatter, table, broadcast=True, hash=False, asynchronous=True)
     for again in range(CRASHES):
         try:
-            return client.scatter(table, broadcast=True, hash=False)
-        except OSError:  # the connection to a worker was closed
+            return client.sync(send, callback_timeout=SENDING)
+        except OSError:  # the connection to a worker was closed, or the time is up
             time.sleep(LOOK_EVERY * (again + 1))
-    return client.scatter(table, broadcast=True, hash=False)
+    return client.sync(send, callback_timeout=SENDING)
 
 
 class _Batches:
