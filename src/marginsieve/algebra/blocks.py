@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +19,6 @@ from .block_products import removed
 from .line import Line
 
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
-LAZY = 1000  # rows above which a sum is made when it is asked for
 NO_PRODUCT = np.empty((0, 0))
 CELLS_AT_ONCE = 4_000_000  # of a kernel matrix against new rows
 
@@ -41,8 +40,6 @@ class BlockGram(Gram):
 
     It is empty where it was not needed yet; `total` makes it.
     """
-
-    lazy: ClassVar[bool] = False  # whether large Grams start without it
 
     kernel: Kernel
     table: TableView
@@ -91,13 +88,18 @@ class BlockGram(Gram):
         """The kernel on some features at weights (n,)."""
         columns, centre = cls.columns_of(table, live)
         weight = feature_weight[live]
-        if cls.lazy and table.shape[0] > LAZY and not is_sparse(columns):
-            product, trace = NO_PRODUCT, float(np.einsum("p,pm,pm->", weight, columns, columns))
-        else:
+        if is_sparse(columns):
             product = cls.summed(columns, weight)
             trace = float(np.trace(product))
+        else:
+            product, trace = NO_PRODUCT, cls.trace_of(columns, weight)
         block = Block(live, columns, weight, centre, trace)
         return cls(kernel, table, feature_weight, live, block, np.arange(len(live)), product, **cls.extra(table))
+
+    @staticmethod
+    def trace_of(columns: Array, weight: Array) -> float:
+        """The trace of the weighted sum over columns (p, m)."""
+        return float(weight @ np.einsum("pm,pm->p", columns, columns))
 
     @classmethod
     def extra(cls, table: TableView) -> dict[str, Any]:  # noqa: ARG003

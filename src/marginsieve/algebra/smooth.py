@@ -35,7 +35,6 @@ class SmoothKernel(Protocol):
 class SmoothGram(BlockGram):
     """K = outer(A) with A from products of columns."""
 
-    lazy: ClassVar[bool] = True
     distance: ClassVar[bool] = False  # A is minus half a squared distance, and outer is exp
 
     @staticmethod

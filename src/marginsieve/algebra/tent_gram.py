@@ -74,6 +74,11 @@ class TentGram(BlockGram):
         """sum_j weights_j k_j."""
         return weighted(left, weights, left if right is None else right)
 
+    @staticmethod
+    def trace_of(columns: Array, weight: Array) -> float:
+        """The trace of the weighted sum over columns (p, m)."""
+        return float(weight @ np.count_nonzero(columns < MISSING, axis=1))
+
     def downdated(self, rows: IntArray) -> tuple[Array, float]:
         """The product less that of some rows of the block, and its trace."""
         product = buffers.matrix(*self.total.shape)

@@ -14,6 +14,7 @@ from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import left_out, rarest
 from ..problem import Problem
+from ..solvers.jit import jit
 from .settings import Plan
 from .training_rows import Part
 
@@ -47,9 +48,8 @@ class Scaling:
             variance = np.asarray(share @ squares) + (1.0 - np.asarray(share @ seen)).clip(0.0) * (mean / size) ** 2
             shift = np.zeros(len(mean))
         else:
-            shift = share @ Z
-            D = (Z - shift) / size
-            variance = np.einsum("i,ij,ij->j", share, D, D)
+            shift, variance = np.empty(len(size)), np.empty(len(size))
+            _moments(as_rows(Z), share, 1.0 / size, shift, variance)
         deviation = np.where(nominal, 1.0, np.sqrt(variance) * size)
         return cls(np.where(nominal, 0.0, shift), 1.0 / np.where(deviation > 0, deviation, 1.0))
 
@@ -72,10 +72,8 @@ class Scaling:
     def apply(self, Z: Matrix) -> Matrix:
         if is_sparse(Z):
             return sparse.csc_array((Z.data * _by_cell(Z, self.factor), Z.indices, Z.indptr), shape=Z.shape)
-        out = Z - self.shift
-        out *= self.factor
-        if self.fills:
-            out[np.isnan(out)] = 0.0
+        out = np.empty(Z.shape, order="F")
+        _scale(as_rows(Z), self.shift, self.factor, self.fills, out.T)
         return out
 
     def columns(self, index: IntArray) -> Scaling:
@@ -85,6 +83,36 @@ class Scaling:
 def _by_cell(Z: Any, values: Array) -> Array:
     """For each stored cell of a matrix by columns, the value of its column."""
     return np.asarray(np.repeat(values, np.diff(Z.indptr)))
+
+
+def as_rows(Z: Array) -> Array:
+    """(n, m): the columns of a dense table as rows, contiguous; the table itself turned round where that is so."""
+    return np.ascontiguousarray(np.asarray(Z, dtype=np.float64).T)
+
+
+@jit
+def _moments(rows: Array, share: Array, unit: Array, mean: Array, variance: Array) -> None:
+    """Weighted mean and variance of each row, the variance in units of `unit` (n,), in two passes over it."""
+    for j in range(rows.shape[0]):
+        row, total, square = rows[j], 0.0, 0.0
+        for i in range(row.shape[0]):
+            total += share[i] * row[i]
+        for i in range(row.shape[0]):
+            d = (row[i] - total) * unit[j]
+            square += share[i] * (d * d)
+        mean[j], variance[j] = total, square
+
+
+@jit
+def _scale(rows: Array, shift: Array, factor: Array, fills: bool, out: Array) -> None:
+    """(row - shift) * factor into out; with `fills` 0 where a cell is missing."""
+    for j in range(rows.shape[0]):
+        row, here, minus, times = rows[j], out[j], shift[j], factor[j]
+        for i in range(row.shape[0]):
+            here[i] = (row[i] - minus) * times
+        if fills:
+            for i in range(row.shape[0]):
+                here[i] = here[i] if here[i] == here[i] else 0.0
 
 
 def _powers_of_two(table: Table) -> Array:

@@ -30,6 +30,8 @@ from .preparation import Prepared, Scaling, prepare, with_validation
 from .settings import Plan
 from .training_rows import Part
 
+GROWN_ROWS = 1000  # up to which a kernel matrix over training and test rows grows from size to size
+
 
 @dataclass(frozen=True)
 class Searched:
@@ -164,18 +166,60 @@ def _refined(problem: Problem, view: View, solutions: tuple[Solution, ...]) -> t
 
 
 def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -> Array:
-    """(S, rows, k): decision values of `fit_model` at each size for rows of the whole table.
+    """(S, rows, k): decision values of `fit_model` at each size for rows of the whole table."""
+    Z = searched.ready.rows(Z)
+    last = searched.problem.with_machine(_final(plan))
+    values = _by_growing(searched, last, sorted(sizes), Z)
+    if values is None:
+        values = _by_shrinking(searched, last, sorted(sizes, reverse=True), Z)
+    searched.problem.count(last)
+    return np.array([values[size] for size in sizes])
+
+
+def _by_growing(searched: Searched, last: Problem, sizes: Sequence[int], Z: Matrix) -> dict[int, Array] | None:
+    """Decision values by size, from the smallest on: one kernel matrix grows in place, and machines start warm.
+
+    None where kernel matrices are not sums that grow: weights that differ from size to size, or machines without one.
+    """
+    path, m = searched.path, last.table.shape[0]
+    largest, weight = _subset(searched, sizes[-1])
+    if path.weights or path.solutions or last.machine.needs != "gram" or m > GROWN_ROWS:
+        return None
+    whole = replace(last, feature_weight=weight).gram(largest)
+    sums = None if hasattr(whole, "factor") or hasattr(whole, "among") else whole.subset_sums(Z)
+    if sums is None:
+        return None
+    order = np.searchsorted(largest, np.searchsorted(searched.ready.usable, path.order[: len(largest)]))
+    values: dict[int, Array] = {}
+    A, squares, before = np.zeros((m + len(Z), m)), np.zeros(m + len(Z)), 0
+    warm: tuple[Solution, ...] | None = None
+    for size in sizes:
+        count = max(1, min(size, len(largest)))
+        if count > before:
+            more = sums.added(order[before:count])
+            A += more[0]
+            squares += more[1]
+        before = count
+        gram = sums.gram(A[:m], np.sort(order[:count]))
+        warm = last.solve(gram, warm)
+        if all(one.is_expansion for one in warm):
+            K, diagonal = sums.kernel(gram, A[m:], squares)
+            values[size] = np.column_stack([K @ one.coef + one.diagonal * diagonal + one.intercept for one in warm])
+        else:
+            values[size] = np.column_stack([last.machine.decision(one, gram, Z) for one in warm])
+    return values
+
+
+def _by_shrinking(searched: Searched, last: Problem, sizes: Sequence[int], Z: Matrix) -> dict[int, Array]:
+    """Decision values by size, from the largest on.
 
     From a size to the next smaller one the kernel matrix is downdated where its weights stay, and a machine with one
     optimum starts from its last solution.
     """
-    Z = searched.ready.rows(Z)
-    problem = searched.problem
-    last = problem.with_machine(_final(plan))
     values: dict[int, Array] = {}
     view: View | None = None
     warm: tuple[Solution, ...] | None = None
-    for size in sorted(sizes, reverse=True):
+    for size in sizes:
         local, weight = _subset(searched, size)
         if view is not None and np.array_equal(view.feature_weight[local], weight[local]):
             stay = np.isin(view.features, local, kind="table")
@@ -186,8 +230,7 @@ def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -
         solutions = _known(searched, size) or last.solve(view, warm)
         warm = solutions
         values[size] = np.column_stack([last.machine.decision(one, view, Z) for one in solutions])
-    problem.count(last)
-    return np.array([values[size] for size in sizes])
+    return values
 
 
 def _restricted(solutions: tuple[Solution, ...], stay: BoolArray) -> tuple[Solution, ...] | None:
