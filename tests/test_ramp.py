@@ -1,6 +1,7 @@
 """The ramp loss with a budget: descents never rise, what is found is between the optimum and the paper's start."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import columns_of
 
+from marginsieve import recipes
 from marginsieve.machines import HingeSVC, RampSVC
 from marginsieve.solvers import hinge_program as _hinge
 from marginsieve.solvers import ramp_descent as _ramp
+from marginsieve.solvers.clock import Clock
 from marginsieve.solvers.hinge_program import HingeData
 from marginsieve.solvers.ramp_descent import Ramp
 
@@ -168,3 +171,68 @@ def test_wrong_labels_far_out_do_not_bend_it(rng):
     assert right[0] > 0.95
     assert right[0] > right[1]
     assert set(np.flatnonzero(robust.slack > 2.0)) == {0, 25}
+
+
+@pytest.mark.parametrize("ramp_loss", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_point_is_below_the_bound_without_a_budget(seed, ramp_loss):
+    ramp = instance(seed, 8, 3, 0.5, 2.0, ramp_loss)
+    floor, free = _ramp.without_budget(ramp)
+    best = brute_force(ramp) if ramp_loss else min(_ramp.on(ramp, chosen).F for chosen in ([0, 1], [0, 2], [1, 2]))
+    assert floor <= best * (1 + 1e-9)
+    if free is not None and not ramp_loss:
+        assert pytest.approx(floor) == free.F
+        assert pytest.approx(best) == free.F
+
+
+@pytest.mark.parametrize("machine", ["fs_svm", "ramp_fs"])
+def test_a_budget_that_does_not_bind_is_proved_at_once(machine):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(40) % 2, 1, -1)
+    X = rng.normal(size=(40, 500))
+    X[:, :3] += 2.0 * y[:, None]
+    made = recipes.get(machine)(budget=45, C=50.0, threshold="margin", random_state=0).fit(X, y)
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0) if made.standardize else X - X.mean(axis=0)
+    alone = HingeSVC(C=50.0).solve(columns_of(scaled), y.astype(float), np.ones(40))
+    details = made.path_.stop.details
+    assert details["status"] == "optimal"
+    assert details["bound"] == pytest.approx(details["objective"])
+    assert np.count_nonzero(made.coef_) <= 45
+    assert details["objective"] == pytest.approx(alone.objective)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_the_budget_has_room_samples_are_found_as_by_swaps(seed):
+    ramp = instance(seed, 24, 10, 0.4, 10.0)
+    floor, free = _ramp.without_budget(ramp)
+    assert free is not None
+    point = _ramp.with_room(replace(ramp, floor=floor), free, 50, np.random.default_rng(0), Clock())
+    assert value(ramp, point) == pytest.approx(point.F)
+    assert point.F <= 1.02 * _ramp.fast(ramp, np.random.default_rng(0), rounds=10)[0].F
+
+
+@pytest.mark.parametrize("ramp_loss", [True, False])
+def test_bounds_of_exchanges_are_below_what_exchanges_cost(ramp_loss):
+    tight = 0
+    for seed in range(10):
+        ramp = instance(seed, 30, 12, 1.0, 4.0, ramp_loss)
+        here = _ramp.on(ramp, [0, 1, 2, 3])
+        for gone in here.features:
+            rest = [int(j) for j in here.features if j != gone]
+            less = _ramp._point(ramp, _fixed(ramp, rest, here.marked))
+            less = replace(less, marked=here.marked)
+            others = np.setdiff1d(np.arange(12), here.features)
+            bounds = _ramp._exchange_bounds(ramp, here, less, others)
+            left_out = 2.0 * ramp.data.top[here.marked].sum()
+            for j, bound in zip(others, bounds, strict=True):
+                cost = _fixed(ramp, [*rest, int(j)], here.marked).value + left_out
+                assert bound <= cost * (1 + 1e-7)
+                tight += bound > 0.9 * cost
+    assert tight > 50
+
+
+def _fixed(ramp, features, marked):
+    """The program on some features with these samples left out."""
+    program = ramp.program(ramp.columns(np.array(sorted(features))))
+    program.leave_out(marked)
+    return program.solve()

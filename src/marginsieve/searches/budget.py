@@ -30,6 +30,8 @@ TINY = 120  # cells of a table up to which every solver proves its answer,
 TINY_ROWS = 30  # and rows: what each sample's side costs doubles with every few of them
 TINY_NODES = 20_000
 TINY_GAP = 1e-6
+SAMPLE_SHAKES = 5  # random choices of samples for each of the random changes, where the budget has room
+CLOSE = 5e-4  # above the bound without a budget, relative: nothing is left to gain for small exact programs
 BY_SAMPLE = 1000  # samples up to which each has a constant of its own
 DENSE = 50_000_000  # cells of a sparse table that may be unpacked
 
@@ -183,7 +185,14 @@ class Budget(BaseEstimator):
         clock = Clock(SECONDS[self.solver] if self.time_limit is None else self.time_limit)
         seen: list[_ramp.RampPoint] = []
         swaps = clock.part(SWAPS) if self.solver == "exact" else clock
-        best, _ = _ramp.fast(ramp, rng, self.shakes, swaps, seen)
+        floor, free = _ramp.without_budget(replace(ramp, clock=swaps))
+        ramp = replace(ramp, floor=floor)
+        if free is None:
+            best, _ = _ramp.fast(ramp, rng, self.shakes, swaps, seen)
+        else:
+            best = _ramp.with_room(ramp, free, SAMPLE_SHAKES * self.shakes, rng, swaps)
+        if ramp.proved(best.F):
+            return best, min(ramp.floor, best.F), "optimal"
         if self.solver == "exact":
             by_sample = len(ramp.data.y) <= BY_SAMPLE
             proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=NODES), by_sample, clock)
@@ -197,9 +206,11 @@ class Budget(BaseEstimator):
                 best = proved.point
                 if proved.status == "optimal":
                     return best, proved.bound, proved.status
-        if self.solver == "daks":
+        if self.solver == "daks" and free is None and ramp.floor * (1.0 + CLOSE) < best.F:
             best = daks(ramp, best, seen, rng, clock)
-        return best, float("nan"), "limit" if clock.cut else "heuristic"
+        status = "optimal" if ramp.proved(best.F) else "limit" if clock.cut else "heuristic"
+        known = status == "optimal" or ramp.floor * (1.0 + CLOSE) >= best.F
+        return best, min(ramp.floor, best.F) if known else float("nan"), status
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Gen
     programs, ramp = WORK / (1.0 + len(ramp.data.y) / SAMPLES), replace(ramp, clock=clock)
     search, idle = _Kernels(ramp, start, list(seen), clock), 0
     for k in range(PASSES):
-        if clock.out() or idle == IDLE:
+        if clock.out() or idle == IDLE or ramp.proved(search.best.F):
             break
         before = search.best
         search.best = shaken(ramp, search.best, SHAKES, rng, clock, search.seen, programs)

@@ -47,6 +47,7 @@ class Ramp:
     ramp: bool = True  # else the plain hinge: no sample is ever left out
     solved: list[int] = field(default_factory=lambda: [0], compare=False)  # linear programs so far
     clock: Clock = field(default_factory=Clock, compare=False)  # of every program
+    floor: float = -np.inf  # no point is below
 
     @property
     def top(self) -> float:
@@ -73,6 +74,18 @@ class Ramp:
         """sum_i top_i min(2, h_i), or of the hinge."""
         h = np.maximum(0.0, outside)
         return float(self.data.top @ (np.minimum(2.0, h) if self.ramp else h))
+
+    def least(self, relaxed: float) -> float:
+        """A bound below every point from the program on all features without a budget: its value, or less.
+
+        A point at which no sample is beyond the ramp is a point of that program; any other pays for a whole sample.
+        """
+        counted = self.data.top[self.data.top > 0]
+        return min(relaxed, 2.0 * float(counted.min(initial=np.inf))) if self.ramp else relaxed
+
+    def proved(self, F: float) -> bool:
+        """Whether no point can be lower than F."""
+        return self.floor >= F - FALL * max(1.0, F)
 
     def flat(self) -> RampPoint:
         """w = 0 and the better of b = 1 and b = -1."""
@@ -194,6 +207,19 @@ def l1_weights(ramp: Ramp) -> Array:
     return by_feature(ramp, fit.columns, np.abs(fit.w))
 
 
+def without_budget(ramp: Ramp) -> tuple[float, RampPoint | None]:
+    """A bound below every point, and the l1 machine on all features where the budget has room for it.
+
+    No bound where the clock leaves no time for it.
+    """
+    try:
+        fit = solve(ramp.data, clock=ramp.clock)
+    except TimeUp:
+        return -np.inf, None
+    point = _point(ramp, fit)
+    return ramp.least(fit.value), point if ramp.fits(point.features) else None
+
+
 def printed_start(ramp: Ramp, weight: Array) -> RampPoint:
     """The paper's first solution: the l1 machine's largest weights within the budget, the machine on them, the samples
     beyond the ramp left out, the machine again."""
@@ -286,7 +312,7 @@ def shaken(
     here, clock, seen = best, clock or ramp.clock, [] if seen is None else seen
     last = ramp.solved[0] + programs
     for k in range(rounds):
-        if clock.out() or ramp.solved[0] >= last:
+        if clock.out() or ramp.solved[0] >= last or ramp.proved(best.F):
             break
         there = _while_lower(ramp, _shake(ramp, here, rng), clock, (_swap,) if k % 2 else (_exchange,))
         seen.append(there)
@@ -297,6 +323,35 @@ def shaken(
         if k % BACK == BACK - 1:
             here = best
     return best
+
+
+def with_room(ramp: Ramp, free: RampPoint, rounds: int, rng: np.random.Generator, clock: Clock) -> RampPoint:
+    """The best point where the budget has room for the l1 machine on all features: only samples are looked for.
+
+    Whatever samples are left out, the program on all features is solved; of its answers those within the budget count.
+    """
+    ramp, best = replace(ramp, clock=clock), better([free, ramp.flat()])
+    program, marked = begin(ramp.data, np.ones(len(ramp.owner)), clock=clock), free.marked
+    for k in range(rounds + 1):
+        if clock.out() or ramp.proved(best.F):
+            break
+        if len(np.unique(ramp.data.y[~marked])) == 2:
+            try:
+                there = descend(ramp, program, marked, whole=True)
+            except TimeUp:
+                break
+            if ramp.fits(there.features) and best.F - FALL * max(1.0, best.F) > there.F:
+                best = there
+        marked = _shaken_marks(ramp, best if k % 2 else free, rng)
+    return best
+
+
+def _shaken_marks(ramp: Ramp, here: RampPoint, rng: np.random.Generator) -> BoolArray:
+    """The samples left out at a point, half of them at random, and a few that are near the edge of the ramp."""
+    outside = ramp.data.outside(here.w, here.b, here.columns)
+    near = (outside >= 1.0) & (outside <= 2.0)
+    few, chance = rng.random(len(near)) < 0.5, rng.random(len(near))
+    return np.asarray(np.where(here.marked, few, near & (chance < 0.2)))
 
 
 def _shake(ramp: Ramp, here: RampPoint, rng: np.random.Generator) -> RampPoint:
@@ -313,12 +368,7 @@ def _shake(ramp: Ramp, here: RampPoint, rng: np.random.Generator) -> RampPoint:
             stay.append(new)
         elif ramp.cost[here.features].min(initial=np.inf) >= ramp.cost.max():
             break  # all cost the same, and there is no room for any
-    marked = here.marked.copy()
-    if ramp.ramp:
-        outside = ramp.data.outside(here.w, here.b, here.columns)
-        near = (outside >= 1.0) & (outside <= 2.0)
-        marked = np.where(marked, rng.random(len(marked)) < 0.5, near & (rng.random(len(marked)) < 0.2))
-    return on(ramp, stay, marked)
+    return on(ramp, stay, _shaken_marks(ramp, here, rng) if ramp.ramp else here.marked)
 
 
 def swapped(ramp: Ramp, here: RampPoint, clock: Clock | None = None) -> RampPoint:
@@ -329,6 +379,8 @@ def swapped(ramp: Ramp, here: RampPoint, clock: Clock | None = None) -> RampPoin
 def _while_lower(ramp: Ramp, here: RampPoint, clock: Clock, moves: Sequence[Any]) -> RampPoint:
     for _ in range(ROUNDS):
         target = here.F - FALL * max(1.0, here.F)
+        if ramp.proved(here.F):
+            return here
         for move in moves:
             try:
                 there = move(ramp, here, target, clock)
@@ -356,7 +408,8 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampP
         pull = _pressing(ramp, less)
         pull[here.features] = 0.0
         order = np.argsort(-pull, kind="stable")[:EXCHANGED]
-        for j in order[pull[order] > 1.0]:
+        order = order[pull[order] > 1.0]
+        for j in order[_exchange_bounds(ramp, here, less, order) < _limit(ramp, here, target)]:
             if clock.out():
                 return None
             if not ramp.fits([*rest, int(j)]):
@@ -369,6 +422,38 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampP
             program.leave(new)
         program.silence(silent, False)
     return None
+
+
+def _limit(ramp: Ramp, here: RampPoint, target: float) -> float:
+    """A first program of a descent that is not below this leads nowhere.
+
+    Where a sample beyond the ramp costs more than the target, none is left out, and a descent is one program.
+    """
+    return target if ramp.least(np.inf) > target else HOPELESS * here.F
+
+
+def _exchange_bounds(ramp: Ramp, here: RampPoint, less: RampPoint, features: IntArray) -> Array:
+    """(k,) bounds below the first program when one of these features joins `less`, which is `here` without a feature.
+
+    Any alpha within the program's bounds whose pulls are at most 1 gives one. Those of the two points do, but for the
+    pull of the new feature: alone, over its pull, or mixed so that the pulls make up for each other.
+    """
+    data = ramp.data
+    columns = ramp.columns(features)
+    if len(columns) != len(features) or not np.array_equal(here.marked, less.marked):  # several columns to a feature
+        return np.full(len(features), -np.inf)
+    X = data.some(features)
+    kept = ~less.marked
+    left_out = 2.0 * float(data.top[less.marked].sum())
+    alphas = [np.where(kept, point.alpha, 0.0) for point in (here, less)]
+    at_here, at_less = ((alpha * data.y) @ X for alpha in alphas)
+    value_here, value_less = (float(alpha.sum()) for alpha in alphas)
+    bound = np.maximum(value_here / np.maximum(np.abs(at_here), 1.0), value_less / np.maximum(np.abs(at_less), 1.0))
+    with np.errstate(all="ignore"):  # the share of `less` at which the pull is 1
+        share = np.clip((np.sign(at_less) - at_here) / (at_less - at_here), 0.0, 1.0)
+    mixed = (1.0 - share) * value_here + share * value_less
+    usable = (np.abs(at_here) <= 1.0) & np.isfinite(share)
+    return np.asarray(np.where(usable, np.maximum(bound, mixed), bound) * (1.0 - 1e-9) + left_out)
 
 
 def _swap(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
