@@ -54,6 +54,8 @@ class TableView(Protocol):
     @property
     def is_sparse(self) -> bool: ...
     @property
+    def bounds(self) -> tuple[Array, Array]: ...  # (n,) the lowest and the highest value of each column
+    @property
     def spread(self) -> Array: ...
     @property
     def variance(self) -> Array: ...  # (n,) of each column over the rows, which count by their weights

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ..contracts import Array, IntArray, Matrix, is_sparse
+from ..data.stored import is_stored
 from ..solvers.jit import jit
 from . import buffers
 
@@ -20,6 +21,8 @@ def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array
     """left' diag(weights) right: (b, r), (b,), (b, m) -> (r, m); right is left by default."""
     symmetric = right is None or right is left
     right = left if right is None else right
+    if is_stored(left) or is_stored(right):
+        return _weighted_stored(left, weights, right)
     if is_sparse(left):
         return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
     if len(weights) and np.all(weights == weights[0]):
@@ -31,6 +34,38 @@ def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array
     total = np.zeros((left.shape[1], right.shape[1]))
     for part in parts(len(weights)):
         total += (left[part] * weights[part, None]).T @ right[part]
+    return total
+
+
+def _weighted_stored(left: Matrix, weights: Array, right: Matrix) -> Array:
+    """The same where one side stays in a file, or both: a block of columns at a time."""
+    total = np.zeros((left.shape[1], right.shape[1]))
+    stays = right if is_stored(right) else left
+    assert is_stored(stays)
+    for part, rows in stays.T.blocks():
+        if left is right:
+            total += weighted(rows, weights[part])
+        else:
+            ours, theirs = (rows if side is stays else side[part] for side in (left, right))
+            total += weighted(ours, weights[part], theirs)
+    return total
+
+
+def row_blocks(columns: Matrix) -> Iterator[Array]:
+    """The rows of a dense block: all of them, or a few at a time where they stay in a file."""
+    if is_stored(columns):
+        for _, rows in columns.T.blocks():
+            yield rows
+    else:
+        yield columns
+
+
+def row_squares(columns: Matrix, weights: Array) -> Array:
+    """(m,): sum_j w_j z_j^2 over the rows z_j of a dense block."""
+    total, start = np.zeros(columns.shape[1]), 0
+    for rows in row_blocks(columns):
+        total += np.einsum("j,jm,jm->m", weights[start : start + len(rows)], rows, rows)
+        start += len(rows)
     return total
 
 
@@ -92,6 +127,8 @@ def parts(count: int, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
 def less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
     """product - sum_k w_k z_k z_k' for a few rows z_k of the block, and its trace: one pass, no temporaries."""
     out = buffers.matrix(*product.shape)
+    if is_stored(columns):
+        columns, rows = columns[rows], np.arange(len(rows))
     return out, _less(product, columns, rows, weights, out)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
+from ..data.stored import is_stored
 from . import buffers
-from .block_products import removed
+from .block_products import removed, row_blocks
 from .line import Line
 
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
@@ -99,7 +100,8 @@ class BlockGram(Gram):
     @staticmethod
     def trace_of(columns: Array, weight: Array) -> float:
         """The trace of the weighted sum over columns (p, m)."""
-        return float(weight @ np.einsum("pm,pm->p", columns, columns))
+        squares = [np.einsum("pm,pm->p", rows, rows) for rows in row_blocks(columns)]
+        return float(weight @ np.concatenate([*squares, np.empty(0)]))
 
     @classmethod
     def extra(cls, table: TableView) -> dict[str, Any]:  # noqa: ARG003
@@ -220,7 +222,7 @@ class BlockGram(Gram):
 
     def subset_sums(self, Z: Matrix | None) -> BlockSums | None:
         """Sums over many subsets of the live features, with rows Z after the training rows; None for a sparse table."""
-        if self.table.is_sparse:
+        if self.table.is_sparse or is_stored(self.block.columns):
             return None
         columns = np.asarray(self.columns)
         return BlockSums(self, np.hstack([columns, columns if Z is None else self.rows_of(Z)]))
@@ -263,7 +265,8 @@ def new_rows(Z: Matrix, features: IntArray) -> Matrix:
     """New rows (rows, n) as a block (p, rows) of some features."""
     if is_sparse(Z):
         return sparse.csr_array(sparse.csc_array(Z)[:, features].T)
-    return np.ascontiguousarray(Z[:, features].T)
+    part = Z[:, features].T
+    return part if is_stored(part) else np.ascontiguousarray(part)
 
 
 def table_columns(table: TableView, live: IntArray) -> Matrix:
@@ -271,7 +274,8 @@ def table_columns(table: TableView, live: IntArray) -> Matrix:
     everything = len(live) == table.shape[1]
     if table.is_sparse:
         return sparse.csr_array((table.Z if everything else table.Z[:, live]).T)
-    return np.ascontiguousarray(table.Z.T if everything else table.Z.T[live])
+    columns = table.Z.T if everything else table.Z.T[live]
+    return columns if is_stored(columns) else np.ascontiguousarray(columns)
 
 
 def _common(weight: Array, before: Array) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from ..contracts import Array, IntArray, Kernel, Matrix, TableView, View, is_sparse
+from ..data.stored import is_stored, whole_needed
 from ..data.table import levels_of
 from .blocks import table_columns
 
@@ -71,7 +72,10 @@ class ColumnView:
     @cached_property
     def by_rows(self) -> Matrix:
         """(p, m): the live columns as rows, without their weights."""
-        return table_columns(self.table, self.features)
+        columns = table_columns(self.table, self.features)
+        if is_stored(columns):
+            raise whole_needed(*self.table.shape)
+        return columns
 
     @cached_property
     def X(self) -> Matrix:

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..contracts import Array, IntArray, Matrix, TableView
-from .block_products import as_distance
+from ..data.stored import is_stored
+from .block_products import as_distance, row_squares
 from .blocks import new_rows, table_columns
 from .smooth import SmoothGram
 
@@ -55,6 +56,8 @@ class DistanceGram(SmoothGram):
         """The live columns, centred."""
         columns = table_columns(table, live)
         centre = columns.mean(axis=1)
+        if is_stored(columns):
+            return columns.centred(centre), centre
         return np.subtract(columns, centre[:, None], out=None if len(live) == table.shape[1] else columns), centre
 
     def base(self, u: Array, v: Array) -> Array:
@@ -64,7 +67,8 @@ class DistanceGram(SmoothGram):
     def rows_of(self, Z: Matrix) -> Matrix:
         """New rows (rows, n) as a block (p, rows) of the live features, centred as the training rows are."""
         assert self.block.centre is not None
-        return new_rows(Z, self.features) - self.block.centre[self.place][:, None]
+        rows, centre = new_rows(Z, self.features), self.block.centre[self.place]
+        return rows.centred(centre) if is_stored(rows) else rows - centre[:, None]
 
     def inner_of(self, product: Array) -> Array:
         """A from a product of the training rows."""
@@ -78,7 +82,7 @@ class DistanceGram(SmoothGram):
     def inner(self, Z: Matrix) -> Array:
         """(rows, m): -1/2 sum_j w_j (x_j - z_j)^2 between new rows and the training rows."""
         blocks, weight = (self.rows_of(Z), self.columns), self.weight
-        squares = (np.einsum("j,jm,jm->m", weight, block, block) for block in blocks)
+        squares = (row_squares(block, weight) for block in blocks)
         return as_distance(self.summed(blocks[0], weight, blocks[1]), *squares)
 
     def diagonal_at(self, Z: Matrix) -> Array:

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contracts import Array, BoolArray, IntArray
+from ..contracts import Array, BoolArray, IntArray, Matrix
+from ..data.stored import is_stored
 from ..solvers.jit import jit
 from .block_products import parts
 
@@ -38,7 +39,7 @@ class LiveColumns:
     `distance` says that outer is exp, so that every derivative is K itself; a derivative of None ends the series.
     """
 
-    block: Array  # (b, all samples)
+    block: Matrix  # (b, all samples)
     place: IntArray  # (p,) rows of the block
     samples: IntArray  # (m,) columns of it
     weight: Array
@@ -109,14 +110,16 @@ def _first_orders(columns: LiveColumns, which: IntArray, c: Array, d: Array, roo
     (c(E-1))'K(d(E-1)) = (cxE)'K(dxE) - (cxE)'K(dr) - (cr)'K(dxE) + (cr)'K(dr), and the last is left out.
     """
     w, p, m = columns.weight[which], len(which), len(columns.samples)
-    K, place, largest = columns.derivative(0), columns.place[which], np.empty(p)
+    K, block, place, largest = columns.derivative(0), columns.block, columns.place[which], np.empty(p)
     assert K is not None
+    if is_stored(block):
+        block, place = block[place], np.arange(p)
     left, right = (room[k, : 4 * p * m].reshape(4, p, m) for k in (0, 2 if c is not d else 0))
     sums = others = np.empty((2, p))
-    _fill(columns.block, place, columns.samples, w, c, left, largest, sums)
+    _fill(block, place, columns.samples, w, c, left, largest, sums)
     if c is not d:
         others = np.empty((2, p))
-        _fill(columns.block, place, columns.samples, w, d, right, largest, others)
+        _fill(block, place, columns.samples, w, d, right, largest, others)
     Kc, Kd, images = K @ c, K @ d, room[1, : 3 * p * m].reshape(3, p, m)
     np.matmul(left[1:].reshape(3 * p, m), K, out=images.reshape(3 * p, m))
     first, square, third = np.einsum("qpm,qpm->qp", images, right[1:])

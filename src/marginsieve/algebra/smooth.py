@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from ..contracts import Array, IntArray, Matrix
+from ..data.stored import is_stored
 from ..data.table import column_of
 from . import buffers, series
 from .block_products import block_pairs, less, parts, quadratic_rows, used, weighted
@@ -63,7 +64,8 @@ class SmoothGram(BlockGram):
             return np.ascontiguousarray(self.own_inner)
         m = self.table.shape[0]
         out = buffers.matrix(m, m)
-        if self.product.size or "total" in self.__dict__ or np.any(self.block.weight < 0):
+        known = self.product.size or "total" in self.__dict__ or is_stored(self.block.columns)
+        if known or np.any(self.block.weight < 0):
             squares = self.total.diagonal()
             for rows in parts(m, max(1, CACHED // max(m, 1))):
                 out[rows] = self.outer(self.inner_from(self.total[rows], squares[rows], squares))

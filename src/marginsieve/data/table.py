@@ -14,6 +14,7 @@ from scipy import sparse
 
 from ..contracts import KINDS, Array, BoolArray, IntArray, Matrix, T, TableView, is_sparse
 from ..errors import InputError, listing, one_line, shown_value
+from .stored import is_anndata, is_stored
 
 LARGEST = 1e75  # sums of squares of squares of anything larger overflow
 
@@ -41,6 +42,10 @@ class Table:
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
         """(n,) the lowest and the highest value of each column over the training rows."""
+        if is_stored(self.Z):
+            pairs = [(rows.min(axis=1), rows.max(axis=1)) for _, rows in self.Z.blocks()]
+            low, high = (np.concatenate(side) for side in zip(*pairs, strict=True))
+            return low, high
         if self.is_sparse:
             return self.Z.min(axis=0).toarray().ravel(), self.Z.max(axis=0).toarray().ravel()
         with np.errstate(all="ignore"):
@@ -60,6 +65,9 @@ class Table:
         return self._variance(np.full(self.shape[0], 1.0 / self.shape[0]))
 
     def _variance(self, share: Array) -> Array:
+        if is_stored(self.Z):
+            mean = share @ self.Z
+            return np.concatenate([(rows - mean[part, None]) ** 2 @ share for part, rows in self.Z.blocks()])
         D = self.Z - share @ self.Z
         return np.asarray(np.einsum("i,ij,ij->j", share, D, D))
 
@@ -76,7 +84,8 @@ class Table:
 
     def rows(self, index: IntArray | BoolArray) -> Table:
         """The table of some rows, spread and all from those rows alone."""
-        Z = self.Z[index] if self.is_sparse else np.asfortranarray(self.Z[index])
+        Z = self.Z[index]
+        Z = Z if self.is_sparse or is_stored(Z) else np.asfortranarray(Z)
         return replace(self, Z=Z, known_variance=None)
 
     def sample(self, index: IntArray) -> Table:
@@ -118,12 +127,16 @@ class Schema:
         frame = as_frame(X)
         inferred: dict[int, str] = {}
         levels: dict[int, tuple[Any, ...]] = {}
+        if is_stored(X) and kinds:
+            raise InputError(f"kinds names {listing([*kinds])}: columns that stay in a file are numbers, nothing else")
         if frame is None:
             names = tuple(f"x{j}" for j in range(X.shape[1]))
         else:
             names = tuple(map(str, column_names(X)))
             inferred, levels = _read_kinds(frame)
-        kind = [inferred.get(j, "real") for j in range(len(names))]
+        kind = ["real"] * len(names)
+        for j, one in inferred.items():
+            kind[j] = one
         _override(kind, names, kinds)
         if is_sparse(X) and (wrong := [name for name, one in zip(names, kind, strict=True) if one != "real"]):
             raise InputError(f"kinds names {listing(wrong)}: columns of a sparse table are numbers, nothing else")
@@ -145,6 +158,8 @@ class Schema:
         """(rows, n) codes: numbers as they are, levels by their place; unseen levels get places of their own."""
         if is_sparse(X):
             return _canonical(sparse.csc_array(X, dtype=np.float64))
+        if is_stored(X):
+            return X
         frame = as_frame(X)
         if frame is None:
             Z = np.array(X, dtype=np.float64, order="F")
@@ -248,11 +263,11 @@ def column_names(X: Any) -> list[Any]:
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """The narwhals view of a pandas, polars or arrow table; None for anything else."""
-    if isinstance(X, (np.ndarray, list, tuple)) or is_sparse(X):
+    if isinstance(X, (np.ndarray, list, tuple)) or is_sparse(X) or is_stored(X):
         return None
     if hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):
         raise InputError("the table is a lazy frame: call .collect() first")
-    if all(hasattr(X, name) for name in ("obs", "var", "to_df")):
+    if is_anndata(X):
         raise InputError("the table is an AnnData object: pass X.to_df(), or give the command its .h5ad file")
     if hasattr(X, "columns"):
         counts = Counter(column_names(X))
@@ -399,6 +414,10 @@ def _no_number(column: nw.Series[Any]) -> bool:
 
 def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = False) -> None:
     """Raise where cells are missing, infinite or so large that their squares are no numbers."""
+    if is_stored(Z):
+        for part, rows in Z.blocks():
+            refuse_bad_cells(rows.T, names[part], missing_allowed)
+        return
     values = Z.data if is_sparse(Z) else Z
     with np.errstate(all="ignore"):
         total = float(np.sum(values)) if values.size else 0.0

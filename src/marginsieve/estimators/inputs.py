@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ..contracts import Matrix, is_sparse
+from ..data.stored import is_anndata, stored
 from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
 from ..errors import InputError, reading
 from ..fitting.memory import refuse_columns
@@ -32,9 +34,10 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
         raise InputError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
-    X = _checked(estimator, X, reset=True)
+    X, names = _checked(estimator, X, reset=True)
     refuse_columns(X.shape[1])
     schema = Schema.of(X, kinds)
+    schema = schema if names is None else replace(schema, names=tuple(names))
     table = schema.table(X)
     refuse_cells(table.Z, schema, takes_gaps(estimator))
     return schema, table
@@ -43,7 +46,7 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
 def read_new(estimator: Any, X: Any) -> Matrix:
     """Codes of further rows, checked against the columns of the training table."""
     with reading("the table"):
-        X = _checked(estimator, X, reset=False)
+        X, _ = _checked(estimator, X, reset=False)
         Z = estimator.columns_.encode(X)
     refuse_cells(Z, estimator.columns_, takes_gaps(estimator))
     return Z
@@ -64,7 +67,42 @@ def refuse_cells(Z: Matrix, schema: Schema, missing: bool) -> None:
         refuse_bad_cells(Z[:, numeric], [schema.names[j] for j in numeric], missing)
 
 
-def _checked(estimator: Any, X: Any, reset: bool) -> Any:
+def _checked(estimator: Any, X: Any, reset: bool) -> tuple[Any, list[str] | None]:
+    """The table, and the names of its columns where it cannot tell them itself."""
+    if (kept := stored(X)) is not None:
+        X, names = kept
+        _set_columns(estimator, X.shape[1], names, reset)
+        return X, names
+    if is_anndata(X):
+        X = X.to_memory() if getattr(X, "isbacked", False) else X
+        if is_sparse(X.X):
+            names = [str(name) for name in X.var_names]
+            _set_columns(estimator, X.shape[1], names, reset)
+            return _sound(X.X), names
+        X = X.to_df()
+    return _checked_in_memory(estimator, X, reset), None
+
+
+def _set_columns(estimator: Any, n: int, names: list[str] | None, reset: bool) -> None:
+    """Remember the columns of the training table, or compare with them, as scikit-learn's `validate_data` does."""
+    if reset:
+        estimator.n_features_in_ = n
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        return
+    if n != estimator.n_features_in_:
+        raise InputError(
+            f"X has {n} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features as "
+            "input"
+        )
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and list(known) != names:
+        raise InputError("The feature names should match those that were passed during fit: columns have other names")
+
+
+def _checked_in_memory(estimator: Any, X: Any, reset: bool) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         raise InputError(
             "X is a masked array and its mask would be ignored: pass X.filled(np.nan) and impute, or a DataFrame"

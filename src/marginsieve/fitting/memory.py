@@ -9,6 +9,7 @@ from joblib import effective_n_jobs
 
 from ..contracts import Kernel, KnowsPeak, KnowsRows, Machine
 from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
+from ..data.stored import is_stored
 from ..errors import InputError
 from ..kernels.linear import THIN
 from ..problem import is_filter
@@ -22,6 +23,7 @@ PEAK_KEPT = 2.2  # such matrices where they are so small that the process keeps 
 KEPT = 32 * 2**20
 ROW, ROW_AT_SIZE, SIZES = 220, 32, 40  # bytes of a row, and of its decision values at each size in three draws of folds
 COLUMN = 350  # bytes of a column of a sparse table: its name, its kind, its scores and ranks in every step
+BLOCKS = 2**24  # cells of a table in a file that are in memory at a time
 NAME = 150  # of these, what is taken before the fit
 MODEL = 1.1  # matrices of rows by rows when a model is read
 DISTANCES = 3.2  # and when new rows are compared with the training rows
@@ -48,10 +50,11 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
     columns = plan.machine.needs == "columns"
     matrices = 0.0 if columns or thin else max(one for _, one in peaks)
     cells = 1.5 * table.Z.nnz if table.is_sparse else m * n  # an index is half a number
+    by_column = COLUMN * n if table.is_sparse else 0
+    if is_stored(table.Z):
+        cells, by_column = min(m * n, BLOCKS), COLUMN * n
     by_row = ROW + ROW_AT_SIZE * (SIZES if columns else min(n, SIZES))
-    one = (
-        ALWAYS + NUMBER * (tables * cells + matrices * trained**2) + by_row * m + (COLUMN * n if table.is_sparse else 0)
-    )
+    one = ALWAYS + NUMBER * (tables * cells + matrices * trained**2) + by_row * m + by_column
     return float(one * max(1, effective_n_jobs(settings.n_jobs)))
 
 

@@ -126,7 +126,10 @@ def unconverged(searched: Searched, names: Sequence[str]) -> str | None:
     if not problem.unconverged:
         return None
     Z = problem.table.Z
-    size = abs(Z).max(axis=0).toarray().ravel() if is_sparse(Z) else np.fmax.reduce(np.abs(Z), axis=0)
+    if is_sparse(Z):
+        size = abs(Z).max(axis=0).toarray().ravel()
+    else:
+        size = np.fmax.reduce(np.abs(problem.table.bounds), axis=0)
     worst = names[searched.ready.usable[int(np.argmax(size))]]
     return (
         f"{problem.unconverged} of {problem.solves} machine solves stopped with a residual of up to "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ..contracts import Array, BoolArray, IntArray, JudgingRows, Matrix, Sampler, is_sparse
+from ..data.stored import is_stored
 from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import left_out, rarest
@@ -49,7 +51,8 @@ class Scaling:
             shift = np.zeros(len(mean))
         else:
             shift, variance = np.empty(len(size)), np.empty(len(size))
-            _moments(as_rows(Z), share, 1.0 / size, shift, variance)
+            for part, rows in column_blocks(Z):
+                _moments(rows, share, 1.0 / size[part], shift[part], variance[part])
         deviation = np.where(nominal, 1.0, np.sqrt(variance) * size)
         return cls(np.where(nominal, 0.0, shift), 1.0 / np.where(deviation > 0, deviation, 1.0))
 
@@ -72,6 +75,8 @@ class Scaling:
     def apply(self, Z: Matrix) -> Matrix:
         if is_sparse(Z):
             return sparse.csc_array((Z.data * _by_cell(Z, self.factor), Z.indices, Z.indptr), shape=Z.shape)
+        if is_stored(Z):
+            return Z.scaled(self.shift, self.factor)
         out = np.empty(Z.shape, order="F")
         _scale(as_rows(Z), self.shift, self.factor, self.fills, out.T)
         return out
@@ -88,6 +93,14 @@ def _by_cell(Z: Any, values: Array) -> Array:
 def as_rows(Z: Array) -> Array:
     """(n, m): the columns of a dense table as rows, contiguous; the table itself turned round where that is so."""
     return np.ascontiguousarray(np.asarray(Z, dtype=np.float64).T)
+
+
+def column_blocks(Z: Any) -> Iterator[tuple[slice, Array]]:
+    """The columns of a table as rows: all of them, or a few at a time where they stay in a file."""
+    if is_stored(Z):
+        yield from Z.blocks()
+    else:
+        yield slice(0, Z.shape[1]), as_rows(Z)
 
 
 @jit
