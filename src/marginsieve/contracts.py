@@ -337,10 +337,10 @@ def as_gram(view: View) -> Gram:
 
 @runtime_checkable
 class Factored(Protocol):
-    """A Gram with K = factor'factor of few rows: `factor` (p, m), None where the matrix is known."""
+    """A Gram with K = factor'factor: `factor` (p, m), of few rows or sparse, None where the matrix is known."""
 
     @property
-    def factor(self) -> Array | None: ...
+    def factor(self) -> Matrix | None: ...
 
 
 @runtime_checkable

@@ -14,6 +14,7 @@ from . import buffers
 
 BLOCK = 512  # rows of a block of a large kernel matrix
 SYMMETRIC = 1000  # rows above which BLAS's own symmetric product is slower than one by blocks
+CELLS_AT_ONCE = 2**23  # of a table whose columns are unpacked
 ROWS_AT_ONCE = 1024  # of the block: large enough for BLAS, small enough for the cache
 
 
@@ -122,6 +123,12 @@ def parts(count: int, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
     """Slices that cover so many rows."""
     for start in range(0, count, at_once):
         yield slice(start, min(start + at_once, count))
+
+
+def column_parts(shape: tuple[int, int]) -> Iterator[slice]:
+    """Slices that cover the columns of a table (m, n), fewer at a time where there are many rows."""
+    m, n = shape
+    yield from parts(n, max(16, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(m, 1))))
 
 
 def less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:

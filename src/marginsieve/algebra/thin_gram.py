@@ -1,4 +1,4 @@
-"""The linear kernel with fewer columns than rows: products with the columns, and no matrix of rows by rows."""
+"""The linear kernel with many rows: products with the columns, sparse or not, and no matrix of rows by rows."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from scipy import sparse
 
-from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
+from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
 from .block_products import parts, removed
 from .blocks import NO_PRODUCT, Block
 from .line import Line
 from .product_gram import LinearGram
 
+FEW, CELLS = 200, 2**24  # columns, or cells, of a sparse table up to which it is unpacked
+
 
 @dataclass(frozen=True, eq=False)
 class ThinGram(LinearGram):
-    """K = sum_j w_j x_j z_j over fewer columns than rows; machines read `factor` in place of a kernel matrix.
+    """K = sum_j w_j x_j z_j with many rows; machines read `factor` in place of a kernel matrix.
 
     The linear kernel's `bind` builds it. A kernel matrix is made only for those who ask for one.
 
@@ -54,17 +57,22 @@ class ThinGram(LinearGram):
     def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
         """The kernel on some features at weights (n,)."""
         columns, centre = cls.columns_of(table, live)
+        if is_sparse(columns) and (len(live) <= FEW or len(live) * table.shape[0] <= CELLS):
+            columns = columns.toarray()
         block = Block(live, columns, feature_weight[live], centre, 0.0)
         return cls(kernel, table, feature_weight, live, block, np.arange(len(live)), NO_PRODUCT)
 
     @cached_property
-    def factor(self) -> Array | None:
+    def factor(self) -> Matrix | None:
         """(p, m): the live columns times the roots of their weights, V with K = V'V; None where K is known already."""
         if self.product.size:
             return None
-        weight = self.weight
-        columns = np.asarray(self.columns)
-        return columns if np.all(weight == 1.0) else np.sqrt(weight)[:, None] * columns
+        weight, columns = self.weight, self.columns
+        if np.all(weight == 1.0):
+            return columns
+        if is_sparse(columns):
+            return sparse.csr_array(sparse.diags_array(np.sqrt(weight)) @ columns)
+        return np.sqrt(weight)[:, None] * columns
 
     def without(self, features: IntArray) -> Gram:
         """The Gram with these features dropped."""
@@ -91,7 +99,8 @@ class ThinGram(LinearGram):
 
     def only(self, rows: IntArray) -> Self:
         """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
-        block = replace(self.block, columns=np.ascontiguousarray(self.block.columns[:, rows]))
+        columns = self.block.columns[:, rows]
+        block = replace(self.block, columns=columns if is_sparse(columns) else np.ascontiguousarray(columns))
         return replace(self, table=self.table.sample(rows), block=block, product=NO_PRODUCT)
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
@@ -103,6 +112,8 @@ class ThinGram(LinearGram):
         """(rows,): K(x, x)."""
         if Z is not None:
             return self.diagonal_at(Z)
+        if is_sparse(self.columns):
+            return np.asarray(self.weight @ self.columns.multiply(self.columns))
         return np.asarray(np.einsum("p,pm,pm->m", self.weight, self.columns, self.columns))
 
     def drop_one_diagonal_change(self, d: Array) -> Array:
@@ -110,7 +121,7 @@ class ThinGram(LinearGram):
         out = np.empty(len(self.features))
         for part in parts(len(out)):
             z = self.block.columns[self.place[part]]
-            out[part] = (z * z) @ d
+            out[part] = (z.multiply(z) if is_sparse(z) else z * z) @ d
         return np.asarray(self.weight * out)
 
     def along(self, direction: Array) -> Line:

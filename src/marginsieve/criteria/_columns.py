@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..algebra.block_products import parts
+from ..algebra.block_products import column_parts
 from ..contracts import Array, IntArray, Matrix, TableView, is_sparse
 from ..data.table import column_of
 
@@ -34,9 +34,9 @@ def over_columns(table: TableView, label: Array, weight: Array, of: Score) -> Ar
 
     A column of which one class is not observed at all, or no class twice, has 0.
     """
-    Z, n, weight = table.Z, table.shape[1], as_counts(weight)
+    Z, weight = table.Z, as_counts(weight)
     pieces = []
-    for part in parts(n):
+    for part in column_parts(table.shape):
         z = as_rows(Z, part)
         gaps = np.flatnonzero(np.isnan(z).any(axis=1))
         scores = of(np.nan_to_num(z, nan=0.0) if len(gaps) else z, label, weight)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.block_products import parts
+from ..algebra.block_products import column_parts
 from ..contracts import CATEGORICAL, KINDS, Array, BoolArray, IntArray, TableView
 from ..errors import whole_number
 from ..problem import class_codes
@@ -84,7 +84,7 @@ def _blocks(table: TableView, weight: Array) -> Iterator[tuple[slice, Array, Boo
     """Columns as rows: in units of their range, which are categories, and from which difference on one counts as 1."""
     kinds = np.array([kind in CATEGORICAL for kind in table.kind])
     mixed = bool(kinds.any() and not kinds.all())
-    for part in parts(table.shape[1]):
+    for part in column_parts(table.shape):
         z = as_rows(table.Z, part)
         nominal = kinds[part]
         with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ from ..contracts import Kernel, KnowsPeak, KnowsRows, Machine
 from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
 from ..data.stored import is_stored
 from ..errors import InputError
-from ..kernels.linear import THIN
+from ..kernels.linear import MANY_SPARSE, THIN
 from ..problem import is_filter
 from .settings import Plan, Settings
 from .training_rows import Encoded
@@ -46,7 +46,8 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
     if len(peaks) == 1 and NUMBER * trained**2 < KEPT:
         peaks.append((0.0, PEAK_KEPT))
     tables = max(one for one, _ in peaks)
-    thin = plan.linear_in_rows and not table.is_sparse and THIN < table.shape[0] > n
+    thin = table.shape[0] > MANY_SPARSE if table.is_sparse else THIN < table.shape[0] > n
+    thin = thin and plan.linear_in_rows
     columns = plan.machine.needs == "columns"
     matrices = 0.0 if columns or thin else max(one for _, one in peaks)
     cells = 1.5 * table.Z.nnz if table.is_sparse else m * n  # an index is half a number

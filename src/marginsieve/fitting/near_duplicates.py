@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algebra.block_products import parts
+from ..algebra.block_products import column_parts
 from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
 from ..data.table import filled_with_means
 
@@ -47,7 +47,7 @@ def near_duplicates(
     chosen, U = chosen[first], U[:, first] * weight[:, None]
     members: list[list[IntArray]] = [[] for _ in chosen]
     correlation: list[list[Array]] = [[] for _ in chosen]
-    for part in parts(Z.shape[1]):
+    for part in column_parts(Z.shape):
         block = _centered(Z[:, part], weight)
         length = np.sqrt(weight @ (block * block))
         r = np.clip((U.T @ block) / np.where(length > 0, length, np.inf), -1.0, 1.0)

@@ -136,7 +136,7 @@ def rows_of_fit(settings: HasRows, encoded: Encoded, rng: np.random.Generator, p
 def most_rows(plan: AnyPlan, part: Part) -> int | None:
     """How many rows a plan can be trained on; None: as many as there are."""
     m, n = part.table.shape
-    free = plan.linear_in_rows and not part.table.is_sparse and n < min(m, MOST_COLUMNS)
+    free = plan.linear_in_rows and (part.table.is_sparse or n < min(m, MOST_COLUMNS))
     return None if free else MOST_ROWS
 
 

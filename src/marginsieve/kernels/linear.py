@@ -11,6 +11,8 @@ from ._shared import KernelMixin
 
 THIN = 400  # rows above which a kernel matrix is avoided where there are fewer columns
 
+MANY_SPARSE = 3000  # rows of a sparse table above which it is avoided in any case
+
 
 class Linear(KernelMixin, BaseEstimator):
     """K(x, z) = sum_j w_j x_j z_j, every w_j = 1 at the start.
@@ -42,7 +44,7 @@ class Linear(KernelMixin, BaseEstimator):
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> LinearGram:
         """The Gram of some features of a table at weights (n,)."""
         m = table.shape[0]
-        thin = m > THIN and len(live) < m and not table.is_sparse
+        thin = m > MANY_SPARSE if table.is_sparse else m > THIN and len(live) < m
         return (ThinGram if thin else LinearGram).build(self, table, feature_weight, live)
 
     def outer(self, A: Array) -> Array:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import ClassVar, cast
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from ..contracts import Array, Gram, Matrix, MultipliesFast, ProblemView, Solution, View, as_gram
+from ..contracts import Array, Gram, Matrix, MultipliesFast, ProblemView, Solution, View, as_gram, is_sparse
 from ..errors import InputError, cost_number, positive_number
-from ..solvers import interior_point
+from ..solvers import interior_point, sparse_rows
 from ..solvers import smo as _smo
 
 FINER = 1e-3  # of the tolerance: how tightly the machine of a model is solved, so that equal data predict equally
@@ -60,10 +61,13 @@ class CSVC(BaseEstimator):
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
         gram = as_gram(view)
         start = np.zeros(len(y)) if warm is None else warm.coef
-        factor: Array | None = getattr(gram, "factor", None)  # as `Factored` has it; asked in every solve
+        factor: Matrix | None = getattr(gram, "factor", None)  # as `Factored` has it; asked in every solve
         if factor is None:
             by_parts = getattr(gram, "among", None) is not None  # as `MultipliesFast` has it
             return self._by_parts(gram, y, cost, start) if by_parts else self.on(gram.matrix(), y, cost, start)
+        if is_sparse(factor):
+            rows = sparse.csr_array(factor.T)
+            return self._solution(*sparse_rows.svc(rows, y, self.C * cost, self.tol, start))
         solution = self._on_factor(factor, y, cost)
         if solution.converged or len(y) > MOST_ROWS:
             return solution

@@ -22,7 +22,7 @@ from scipy.linalg import lapack
 
 from ..contracts import Array, BoolArray
 
-ITERATIONS = 80
+ITERATIONS = 300
 TO_BORDER = 0.995  # of the way to a bound that a step goes
 GAP = 1e-9  # complementarity over the objective at which the bounds are read off first
 LEAST_GAP = 1e-15
