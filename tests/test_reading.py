@@ -13,6 +13,7 @@ from marginsieve.data import make_cohort
 from marginsieve.data.numerals import as_trained, read_numerals, separated
 from marginsieve.data.reading import dialect_of, read_table
 from marginsieve.errors import InputError
+from marginsieve.kernels import clinical_kernel
 from marginsieve.study.files import write_back
 from marginsieve.study.study_data import from_frame
 
@@ -247,13 +248,20 @@ def test_what_was_read_as_windows_1252_is_noted(tmp_path):
     assert not read_table(path, encoding="cp1252").attrs
 
 
-def test_an_anndata_object_is_refused_with_what_to_pass():
+def test_an_anndata_object_is_its_table():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+
     class AnnData:
-        X, obs, var, shape = np.eye(4), None, None, (4, 4)
+        X, obs, var, shape = rng.normal(size=(40, 4)) + y[:, None], None, None, (40, 4)
 
         def to_df(self):
-            return pd.DataFrame(self.X)
+            return pd.DataFrame(self.X, columns=list("abcd"))
 
-    for call in (study, recipes.fisher().fit):
-        with pytest.raises(InputError, match=r"AnnData object: pass X\.to_df\(\), or give the command its \.h5ad file"):
-            call(AnnData(), [0, 1, 0, 1])
+    fixed = {"n_features_to_select": 2, "random_state": 0}
+    ours, theirs = (recipes.fisher(**fixed).fit(table, y) for table in (AnnData(), AnnData().to_df()))
+    assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
+    some = study(AnnData(), y, methods="fisher", cv=3, n_repeats=1, suspects=False, references=False, n_permutations=24)
+    assert set(some.features["name"]) == set("abcd")
+    with pytest.raises(InputError, match="AnnData object"):
+        clinical_kernel(AnnData())

@@ -77,6 +77,8 @@ class TentGram(BlockGram):
     @staticmethod
     def trace_of(columns: Array, weight: Array) -> float:
         """The trace of the weighted sum over columns (p, m)."""
+        if columns.size and columns.max() < MISSING:
+            return float(weight.sum() * columns.shape[1])
         return float(weight @ np.count_nonzero(columns < MISSING, axis=1))
 
     def downdated(self, rows: IntArray) -> tuple[Array, float]:

@@ -13,6 +13,7 @@ import numpy as np
 from ..contracts import is_sparse
 from ..data.numerals import is_text, read_numerals, separated
 from ..data.reading import ENCODING_NOTE
+from ..data.stored import is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
 from ..data.tidy import tidied
 from ..errors import InputError, listing
@@ -209,6 +210,8 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
     for name, given in (("X", X), ("y", y), ("groups", groups)):
         if isinstance(given, np.ma.MaskedArray):
             raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
+    if is_anndata(X):
+        X = (X.to_memory() if getattr(X, "isbacked", False) else X).to_df()
     table = as_frame(X)
     if table is None:
         if is_sparse(X):
