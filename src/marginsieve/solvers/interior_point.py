@@ -14,6 +14,7 @@ pair steps.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -235,9 +236,10 @@ def _equations(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolAr
         bordered[q, q] = 0.0
         right = np.append(r, -float(y @ a))
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("error", linalg.LinAlgWarning)
                 change = linalg.solve(bordered, right, assume_a="sym", check_finite=False)
-            change += linalg.solve(bordered, right - bordered @ change, assume_a="sym", check_finite=False)
+                change += linalg.solve(bordered, right - bordered @ change, assume_a="sym", check_finite=False)
         except (linalg.LinAlgError, linalg.LinAlgWarning, ValueError):
             change = linalg.lstsq(bordered, right, check_finite=False)[0]
         if not np.isfinite(change).all():
