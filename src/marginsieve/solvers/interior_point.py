@@ -189,10 +189,10 @@ def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[fl
     at_zero = (point.a < unit * point.z) & ~at_top
     inside = ~(at_top | at_zero)
     snapped = np.where(at_top, top, np.where(at_zero, 0.0, point.a))
-    best = _judged(V, y, top, _balanced(snapped, y, top, inside))[:3]
+    best = _judged(V, y, top, balanced(snapped, y, top, inside))[:3]
     for _ in range(ROUNDS):
         a = _equations(V, y, top, inside, at_top, point)
-        violation, clipped, level, f = _judged(V, y, top, _balanced(np.clip(a, 0.0, top), y, top, inside))
+        violation, clipped, level, f = _judged(V, y, top, balanced(np.clip(a, 0.0, top), y, top, inside))
         if violation < best[0]:
             best = (violation, clipped, level)
         if violation <= 0.1 * tol:
@@ -255,7 +255,7 @@ def _equations(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolAr
     return a
 
 
-def _balanced(a: Array, y: Array, top: Array, inside: BoolArray) -> Array:
+def balanced(a: Array, y: Array, top: Array, inside: BoolArray) -> Array:
     """The same with sum(a y) = 0: the samples inside give or take what is missing, in proportion to their room."""
     for _ in range(3):
         missing = float(y @ a)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array, IntArray
-from .interior_point import certificate
+from .interior_point import balanced, certificate
 from .jit import jit
 
 ROUNDS = 400  # of sweeps and conjugate gradients
@@ -136,15 +136,5 @@ def _conjugate(X: Any, y: Array, top: Array, a: Array, b: float, rho: float, tol
 
 
 def _balanced(a: Array, y: Array, top: Array) -> Array:
-    """The same with y'a = 0: the samples that have room give or take what is missing, in proportion to it."""
-    for _ in range(3):
-        missing = float(y @ a)
-        if abs(missing) <= 1e-15 * max(float(a.sum()), 1e-300):
-            break
-        inside = (a > 0.0) & (a < top)
-        room = np.where(y * np.sign(missing) > 0, a, top - a)
-        for some in (np.where(inside, room, 0.0), room):
-            if (total := float(some.sum())) >= abs(missing):
-                a = np.clip(a - y * np.sign(missing) * some * (abs(missing) / total), 0.0, top)
-                break
-    return a
+    """The same with y'a = 0."""
+    return balanced(a, y, top, (a > 0.0) & (a < top))
