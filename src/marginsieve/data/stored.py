@@ -65,14 +65,14 @@ class StoredCells:
 
     def rows(self, index: Any) -> StoredCells:
         """Some of the rows."""
-        own = np.arange(self.source.shape[0]) if self.row is None else self.row
-        return replace(self, row=own[index])
+        row = np.arange(self.source.shape[0]) if self.row is None else self.row
+        return replace(self, row=row[index])
 
     def columns(self, index: Any) -> StoredCells:
         """Some of the columns."""
-        own = np.arange(self.source.shape[1]) if self.column is None else self.column
+        column = np.arange(self.source.shape[1]) if self.column is None else self.column
         parts = {name: value[index] for name in ("shift", "factor") if (value := getattr(self, name)) is not None}
-        return replace(self, column=own[index], **parts)
+        return replace(self, column=column[index], **parts)
 
     def read(self) -> Array:
         """(n, m): all cells, columns as rows."""

@@ -78,7 +78,7 @@ class Scaling:
         if is_stored(Z):
             return Z.scaled(self.shift, self.factor)
         out = np.empty(Z.shape, order="F")
-        _scale(as_rows(Z), self.shift, self.factor, self.fills, out.T)
+        _scale(_columns_as_rows(Z), self.shift, self.factor, self.fills, out.T)
         return out
 
     def columns(self, index: IntArray) -> Scaling:
@@ -90,7 +90,7 @@ def _by_cell(Z: Any, values: Array) -> Array:
     return np.asarray(np.repeat(values, np.diff(Z.indptr)))
 
 
-def as_rows(Z: Array) -> Array:
+def _columns_as_rows(Z: Array) -> Array:
     """(n, m): the columns of a dense table as rows, contiguous; the table itself turned round where that is so."""
     return np.ascontiguousarray(np.asarray(Z, dtype=np.float64).T)
 
@@ -100,7 +100,7 @@ def column_blocks(Z: Any) -> Iterator[tuple[slice, Array]]:
     if is_stored(Z):
         yield from Z.blocks()
     else:
-        yield slice(0, Z.shape[1]), as_rows(Z)
+        yield slice(0, Z.shape[1]), _columns_as_rows(Z)
 
 
 @jit

@@ -42,15 +42,15 @@ def svc(
         w = np.asarray((a * y) @ X)
         E = y - X @ w
         violation, level = certificate(E, a * y, y, top)
-        balanced = _balanced(a, y, top)
-        apart = float(np.abs(balanced - a).sum())
+        feasible = _balanced(a, y, top)
+        apart = float(np.abs(feasible - a).sum())
         if violation <= 2.0 * tol and apart > 0.0:
-            violation, level = certificate(y - X @ np.asarray((balanced * y) @ X), balanced * y, y, top)
+            violation, level = certificate(y - X @ np.asarray((feasible * y) @ X), feasible * y, y, top)
         elif apart > 1e-9 * float(a.sum()):
             violation = max(violation, 2.0 * tol)
         gap = float(top @ np.maximum(0.0, y * (E - level)) + w @ w - a.sum())  # of the objectives
         if violation <= tol or gap < best[0]:
-            best = gap, balanced
+            best = gap, feasible
         if violation <= tol:
             break
         state[:] = level, float(y @ a)

@@ -52,13 +52,9 @@ def _step(row: Array, y: Array, C: Array, f: Array, w: float, slope: float, curv
 
 
 @jit
-def _sweep(x: Array, y: Array, C: Array, w: Array, f: Array) -> float:
-    """One pass over the coordinates, in place (w, f = w'x); the last row of x is the intercept's, not penalised.
-
-    Returns the largest violation that was met.
-    """
+def _sweep(x: Array, y: Array, C: Array, w: Array, f: Array) -> None:
+    """One pass over the coordinates, in place (w, f = w'x); the last row of x is the intercept's, not penalised."""
     p, m = x.shape
-    worst = 0.0
     for j in range(p):
         row, price = x[j], (1.0 if j < p - 1 else 0.0)
         slope, curve = 0.0, 1e-300
@@ -68,13 +64,11 @@ def _sweep(x: Array, y: Array, C: Array, w: Array, f: Array) -> float:
                 slope -= 2.0 * C[i] * y[i] * t * row[i]
                 curve += 2.0 * C[i] * row[i] * row[i]
         broken = max(abs(slope) - price, 0.0) if w[j] == 0.0 else abs(slope + price * np.sign(w[j]))
-        worst = max(worst, broken)
         if broken > 1e-14 and curve > 1e-290:
             d = _step(row, y, C, f, w[j], slope, curve, price)
             w[j] += d
             for i in range(m):
                 f[i] += d * row[i]
-    return worst
 
 
 def objective(w: Array, f: Array, y: Array, C: Array) -> float:
