@@ -17,6 +17,7 @@ from ..contracts import CATEGORICAL, Array, BoolArray, IntArray, TableView
 from ..solvers.jit import jit
 
 MISSING = 1e9
+FEW = 64  # rows up to which inserting one after the other sorts fastest
 ROWS = 8  # of a matrix that are made at a time
 SQUARE = 32  # rows and columns that are mirrored at a time
 
@@ -33,13 +34,16 @@ class Tents:
     @classmethod
     def of_table(cls, table: TableView) -> Tents:
         """The rows of a table."""
-        return cls.of(table.Z, table.kind)
+        return cls._within(table.Z, table.kind, *table.bounds)
 
     @classmethod
     def of(cls, Z: Array, kind: Sequence[str]) -> Tents:
         """From codes (m, n); every column has an observed cell."""
+        return cls._within(Z, kind, np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0))
+
+    @classmethod
+    def _within(cls, Z: Array, kind: Sequence[str], low: Array, high: Array) -> Tents:
         nominal = np.array([name in CATEGORICAL for name in kind], dtype=bool)
-        low, high = np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0)
         return cls(coordinates(Z, nominal, low, high - low), nominal, low, high - low)
 
     @cached_property
@@ -48,7 +52,12 @@ class Tents:
 
         Behind the last one observed the gap of a continuous column is what is left of 1, that of a nominal one is 1.
         """
-        U, order = self.U, np.argsort(self.U, axis=1, kind="stable")
+        U = self.U
+        if U.shape[1] <= FEW:
+            order, gap, seen = np.empty(U.shape, dtype=np.intp), np.empty(U.shape), np.empty(len(U), dtype=np.intp)
+            _sorted_few(U, self.nominal, order, gap, seen)
+            return order, gap, seen
+        order = np.argsort(U, axis=1, kind="stable")
         seen = np.count_nonzero(U < MISSING, axis=1).astype(np.intp)
         value = np.take_along_axis(U, order, axis=1)
         gap = np.diff(value, axis=1, append=MISSING)
@@ -118,6 +127,28 @@ def add_weighted(left: Array, weights: Array, out: Array) -> None:
 def squares(left: Array, right: Array) -> Array:
     """sum_j d_j^2, d = min(1, |u - v|), 1 where a cell is missing: (n, r), (n, m) -> (r, m)."""
     return _squares(left, right, left is right)
+
+
+@jit
+def _sorted_few(U: Array, nominal: BoolArray, order: IntArray, gap: Array, seen: IntArray) -> None:
+    """`Tents.sorted` of few rows, into order, gap and seen."""
+    m = U.shape[1]
+    for j in range(U.shape[0]):
+        u, place, value, count = U[j], order[j], gap[j], 0
+        for i in range(m):
+            here, k = u[i], i
+            count += here < MISSING
+            while k > 0 and value[k - 1] > here:
+                value[k], place[k] = value[k - 1], place[k - 1]
+                k -= 1
+            value[k], place[k] = here, i
+        first, last = value[0], value[max(count - 1, 0)]
+        for k in range(m - 1):
+            value[k] = value[k + 1] - value[k]
+        value[m - 1] = MISSING - value[m - 1]
+        if count:
+            value[count - 1] = 1.0 if nominal[j] else 1.0 - (last - first)
+        seen[j] = count
 
 
 @jit

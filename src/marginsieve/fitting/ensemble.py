@@ -6,6 +6,7 @@ out judge it: its decision values there choose the number of features and the th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,6 +48,18 @@ def run_search(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     """The path over all features of the part, averaged over subsamples where the plan says so."""
     searched = search_once(plan, part, rng)
     return agreed(plan, searched, members(plan, part, (), rng, None)) if plan.ensemble else searched
+
+
+def run_searches(plans: Iterable[tuple[Plan, Part]], rng: np.random.Generator) -> Iterator[Searched]:
+    """`run_search` of several plans; what solved no machine is not run again where only the machine is another."""
+    known: list[tuple[Plan, Part, Searched]] = []
+    for plan, part in plans:
+        same = (one for before, rows, one in known if rows is part and before.differs_in_machine(plan))
+        like = next(same, None)
+        searched = run_search(plan, part, rng) if like is None else like.with_machine(plan.machine)
+        if not searched.problem.solves:
+            known.append((plan, part, searched))
+        yield searched
 
 
 def members(

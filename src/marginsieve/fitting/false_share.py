@@ -22,6 +22,7 @@ from ..contracts import Array, BoolArray, IntArray, Path
 from ..outcomes import left_out
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
+from .ensemble import run_searches
 from .preparation import varying
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
 from .settings import AnyPlan, Plan
@@ -147,7 +148,7 @@ def _kept(plan: AnyPlan, part: Part) -> IntArray:
     else:
         assert isinstance(plan, BlendPlan)
         kept = np.concatenate([view.columns[list(view.plan.keep)] for view in plan.views]).astype(np.intp)
-    return np.intersect1d(kept, np.flatnonzero(varying(part.table.Z)))
+    return np.intersect1d(kept, np.flatnonzero(varying(part.table)))
 
 
 def list_sizes(n: int) -> tuple[int, ...]:
@@ -208,14 +209,13 @@ def places(plan: AnyPlan, part: Part, rng: np.random.Generator) -> Array:
         return place
     if isinstance(plan, Plan):
         searched = search_once(replace(plan, ensemble=None, keep=()), part, rng)
-        place[searched.path.order] = np.arange(n)
-        place[np.setdiff1d(np.arange(n), searched.ready.usable)] = np.inf
+        seen = searched.path.order[: len(searched.ready.usable)]  # those that do not vary come last
+        place[seen] = np.arange(len(seen))
         return place
     assert isinstance(plan, BlendPlan)
-    searches = [
-        (view, search_once(replace(view.plan, ensemble=None, keep=()), view.part(part), rng)) for view in plan.views
-    ]
-    joint = JointPlaces.of(n, [(view.columns, one.path.order, one.ready.usable) for view, one in searches])
+    searches = run_searches(((replace(view.plan, ensemble=None, keep=()), view.part(part)) for view in plan.views), rng)
+    rankings = [(v.columns, one.path.order, one.ready.usable) for v, one in zip(plan.views, searches, strict=True)]
+    joint = JointPlaces.of(n, rankings)
     place[np.lexsort((joint.first, joint.mean, joint.best, ~joint.varies))] = np.arange(n)
     place[~joint.varies] = np.inf
     return place

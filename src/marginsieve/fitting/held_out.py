@@ -17,7 +17,7 @@ from ..outcomes.folds import Splits
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .ensemble import Member, run_search
+from .ensemble import Member, run_searches
 from .settings import AnyPlan, Plan
 from .training_rows import Encoded, Part
 
@@ -99,27 +99,47 @@ def hold_out_each(
     folds: Sequence[tuple[IntArray, IntArray]],
     n_jobs: int | None,
 ) -> list[HeldOut]:
-    """`hold_out` of several plans on the same folds, side by side."""
+    """`hold_out` of several plans on the same folds, side by side; plans on the same rows share what is the same."""
+    together: list[list[int]] = []
+    for k, (plan, part, _, _) in enumerate(searches):
+        first = [searches[some[0]] for some in together]
+        like = (place for place, one in enumerate(first) if one[1] is part and one[0].differs_in_machine(plan))
+        if (place := next(like, None)) is None:
+            together.append([k])
+        else:
+            together[place].append(k)
     tasks = (
-        delayed(_one_fold)(plan, part, train, test, sizes, child)
-        for plan, part, sizes, seed in searches
+        delayed(_one_fold)([searches[k][0] for k in some], part, train, test, [searches[k][2] for k in some], child)
+        for some in together
+        for _, part, _, seed in [searches[some[0]]]
         for (train, test), child in zip(folds, seed.spawn(len(folds)), strict=True)
     )
-    members = parallel(n_jobs)(tasks)
+    done = parallel(n_jobs)(tasks)
     tested = np.bincount(np.concatenate([test for _, test in folds])).max()
     overlap = len(folds[0][1]) / len(folds[0][0]) if tested > 1 else 0.0
-    return [
-        HeldOut.of(sizes, members[k * len(folds) : (k + 1) * len(folds)], overlap)
-        for k, (_, _, sizes, _) in enumerate(searches)
-    ]
+    held: dict[int, HeldOut] = {}
+    for place, some in enumerate(together):
+        of_folds = done[place * len(folds) : (place + 1) * len(folds)]
+        for which, k in enumerate(some):
+            held[k] = HeldOut.of(searches[k][2], [members[which] for members in of_folds], overlap)
+    return [held[k] for k in range(len(searches))]
 
 
 def _one_fold(
-    plan: Plan, part: Part, train: IntArray, test: IntArray, sizes: tuple[int, ...], seed: np.random.SeedSequence
-) -> Member:
+    plans: Sequence[Plan],
+    part: Part,
+    train: IntArray,
+    test: IntArray,
+    sizes: Sequence[tuple[int, ...]],
+    seed: np.random.SeedSequence,
+) -> list[Member]:
+    trained = part.take(train)
     with one_thread():
-        searched = run_search(plan, part.take(train), np.random.default_rng(seed))
-        return Member.of(plan, searched, sizes, part, test)
+        searches = run_searches([(plan, trained) for plan in plans], np.random.default_rng(seed))
+        return [
+            Member.of(plan, searched, some, part, test)
+            for plan, searched, some in zip(plans, searches, sizes, strict=True)
+        ]
 
 
 def inner_folds(

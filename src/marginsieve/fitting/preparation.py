@@ -154,16 +154,16 @@ class Prepared:
         return part if self.scaling is None else self.scaling.apply(part)
 
 
-def varying(Z: Matrix) -> BoolArray:
+def varying(table: Table) -> BoolArray:
     """(n,) whether a column takes values that differ by more than rounding."""
-    low, high = Table(Z, (), ()).bounds
+    low, high = table.bounds
     return np.asarray(high - low > np.maximum(1e-12 * np.maximum(np.abs(low), np.abs(high)), SMALLEST))
 
 
 def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
     """Leave out columns that do not vary, standardise, oversample: all from these rows alone."""
     table, n = part.table, part.table.shape[1]
-    usable = np.flatnonzero(varying(table.Z)).astype(np.intp)
+    usable = np.flatnonzero(varying(table)).astype(np.intp)
     if not len(usable):
         raise InputError("every column is constant in the training rows: there is nothing to select")
     if len(usable) < n:

@@ -144,7 +144,7 @@ def constant_and_equal(schema: Schema, part: Part) -> tuple[tuple[str, ...], tup
     """The names of the columns that do not vary over the rows, and of those that are equal."""
     names = np.array(schema.names, dtype=object)
     equal = tuple(tuple(names[group]) for group in equal_columns(part.table.Z))
-    return tuple(names[~varying(part.table.Z)].tolist()), equal
+    return tuple(names[~varying(part.table)].tolist()), equal
 
 
 def plan_of(settings: Settings, encoded: Encoded) -> Plan:

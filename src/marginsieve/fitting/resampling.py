@@ -47,7 +47,7 @@ def _once(plan: Plan, part: Part, price: float, seed: np.random.SeedSequence) ->
     labels = plan.outcome.labels(part.y)[:, rows]
     flagged, fits = np.zeros(labels.shape), np.zeros(len(labels))
     seen = part.take(np.flatnonzero(~out))
-    if not varying(seen.table.Z).any():
+    if not varying(seen.table).any():
         return rows, flagged, fits  # nothing to fit on
     with one_thread():
         ready = prepare(plan, seen, rng)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..contracts import (
     CriterionLike,
     Filter,
     FixesSize,
+    HasParameters,
     Kernel,
     KernelLike,
     LinearInRows,
@@ -105,12 +106,25 @@ class Plan:
         every = all(isinstance(part, LinearInRows) and part.linear_in_rows for part in parts)
         return self.kernel.linear and self.sampler is None and every
 
+    def differs_in_machine(self, other: Plan) -> bool:
+        """Whether the other plan is this one but for the machine."""
+        names = [one.name for one in fields(self) if one.name != "machine"]
+        return all(_equal(getattr(self, name), getattr(other, name)) for name in names)
+
     def for_rows(self, settings: Settings, part: Part) -> Plan:
         """The same plan on some of the rows: where no class was named, the rarer one of these rows is positive."""
         if settings.positive is not None:
             return self
         rows = Target(np.arange(self.outcome.count), part.y, part.weight)
         return replace(self, outcome=replace(self.outcome, positive=positive_code(rows)))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two parts, or values, are the same: of one class with the same parameters."""
+    if isinstance(one, HasParameters) and type(one) is type(other):
+        ours, theirs = one.get_params(deep=False), other.get_params(deep=False)
+        return all(_equal(value, theirs[name]) for name, value in ours.items())
+    return bool(np.array_equal(one, other))
 
 
 def make_plan(settings: Settings, schema: Schema, target: Target, part: Part) -> Plan:

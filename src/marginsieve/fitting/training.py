@@ -49,6 +49,10 @@ class Searched:
         """The same with other weights of the kernel."""
         return replace(self, ready=self.ready.with_weights(feature_weight))
 
+    def with_machine(self, machine: Machine) -> Searched:
+        """The same path for another machine, with counts of its own."""
+        return replace(self, ready=replace(self.ready, problem=self.problem.with_machine(machine)))
+
 
 @dataclass(frozen=True)
 class Model:
@@ -275,7 +279,7 @@ def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     else:
         path = plan.search.run(inner.problem, rng)
     n = part.table.shape[1]
-    path = _placed(path, inner.usable, np.setdiff1d(np.arange(n), inner.usable), n)
+    path = _placed(path, inner.usable, np.flatnonzero(~_marked(inner.usable, n)), n)
     if judge is None:
         return Searched(inner, path)
     # columns that vary, but not among the rows that were searched, rank before those that never do
@@ -285,6 +289,13 @@ def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     kept = np.isin(path.order, plan.keep) & np.isin(path.order, ready.usable)
     path = replace(path, order=path.order[np.lexsort((~np.isin(path.order, ready.usable), ~kept))])
     return Searched(ready.with_weights(weight), path)
+
+
+def _marked(places: IntArray, n: int) -> BoolArray:
+    """(n,) which of n places are among these."""
+    marks = np.zeros(n, dtype=bool)
+    marks[places] = True
+    return marks
 
 
 def _placed(path: Path, inside: IntArray, rest: IntArray, n: int) -> Path:

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..outcomes import Classes, check_classes
 from . import notes
 from .compatibility import kinds_taken
-from .ensemble import run_search
+from .ensemble import run_searches
 from .held_out import HeldOut, choose_size, hold_out_each, rarest_class, size_grid, smoothed
 from .memory import refuse_too_large
 from .parts import kernel_of, machine_of
@@ -184,12 +184,13 @@ def _searched(
     part, remarks = rows.part, list[str]()
     count = feature_count(settings, part.table.shape[1])  # type: ignore[arg-type]
     ready, given_views = [], settings.view_settings()
+    ran = run_searches(((view.plan, view.part(rows.chosen)) for view in plan.views), rng)
     for view in plan.views:
         of_view, seen = given_views[view.place], view.part(rows.chosen)
         refuse_too_large(of_view, view.plan, replace(encoded, table=encoded.table.columns(view.columns)))
-        lost = tuple(np.array(seen.table.names, dtype=object)[~varying(seen.table.Z)].tolist())
+        lost = tuple(np.array(seen.table.names, dtype=object)[~varying(seen.table)].tolist())
         remarks += notes.table_notes(view.plan, seen.table.names, lost, seen)
-        searched = run_search(view.plan, seen, rng)
+        searched = next(ran)
         kept, most = len(searched.problem.keep), searched.ready.most
         choice = size_choice(of_view, seen.table.shape[1], len(searched.ready.usable), most, kept, searched.path.stop)
         ready.append((view, searched, choice))

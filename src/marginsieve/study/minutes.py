@@ -8,21 +8,15 @@ given the record gives the same result on any machine, whatever the clock there 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from ..errors import InputError, many, shown_value
-from ..fitting.false_share import FEWEST_COLUMNS, FEWEST_PAIRS, FEWEST_SHUFFLES, PAIRS, SHUFFLES, places
-from ..outcomes import left_out
-from ..solvers.threads import one_thread
-from .chance import FEWEST, above_chance, rows_to_shuffle
+from ..fitting.false_share import FEWEST_PAIRS, FEWEST_SHUFFLES, PAIRS, SHUFFLES
+from .chance import FEWEST
 from .choosing import REPEATS, Choice
-from .selection import StudyOptions
-from .units import Method, PreparedMethod, UnitTable
+from .units import Method
 
 MOST_REPEATS = 10
 SHARE = 0.9  # of the minutes that is planned for
@@ -30,7 +24,6 @@ ALL_ROWS = 1.35  # what a fit on all rows takes, in fits on a training part
 EACH, FIT_EACH = 0.85, 0.5  # what a further worker adds: in separate folds, and inside one fit
 STARTING = 4.0  # seconds until workers have begun
 WORTH_WORKERS = 12.0  # seconds of work from which on they are started
-MOST_OF = 0.3  # of the seconds that the folds of one further method may take
 ENDING = 1.0  # seconds for the report and the files
 RECORDED = ("methods", "repeats", "permutations", "halves", "alternatives", "suspects", "references")
 
@@ -42,44 +35,6 @@ class Measured:
     fold: Mapping[str, float]
     labelling: float
     search: float
-
-
-def measured(
-    methods: Sequence[tuple[Method, PreparedMethod]],
-    table: UnitTable,
-    choice: Choice,
-    options: StudyOptions,
-    first_fold: Callable[[Method, PreparedMethod], float],
-    seconds: float | None,
-) -> Measured:
-    """Run the first fold of the main method, of all features, then of the others, and say what they took.
-
-    Others are left out where the table of costs, corrected by what the main method took, expects all of their folds to
-    take longer than a part of the `seconds` that there are.
-    """
-    fold: dict[str, float] = {}
-    (main, first), baseline = methods[0], methods[-1]
-    for method, prepared in (methods[0], baseline, *methods[1:-1]):
-        if seconds is not None and method not in (main, baseline[0]):
-            expected = choice.cost[method.label] * fold[main.label] / choice.cost[main.label]
-            if expected * (choice.cv + ALL_ROWS) > MOST_OF * seconds * (os.cpu_count() or 1):
-                continue
-        fold[method.label] = first_fold(method, prepared)
-    labelling = _seconds_of(lambda: above_chance(methods, table, choice, replace(options, n_permutations=0, n_jobs=1)))
-    search = 0.0
-    if table.encoded.table.shape[1] >= FEWEST_COLUMNS or choice.alternatives:
-        rng = np.random.default_rng(0)
-        part = rows_to_shuffle(table, choice, rng)
-        half = part.take(np.flatnonzero(left_out(part.y, part.groups, 0.5, rng, at_least=1, leave=1)))
-        search = _seconds_of(lambda: places(first.plan, half, rng))
-    return Measured(fold, labelling, search)
-
-
-def _seconds_of(work: Callable[[], Any]) -> float:
-    with one_thread():
-        since = time.perf_counter()
-        work()
-        return time.perf_counter() - since
 
 
 def corrected(choice: Choice, known: Measured) -> Choice:

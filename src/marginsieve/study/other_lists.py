@@ -97,7 +97,7 @@ def _one_fold(
 
 
 def _lists(encoded: Encoded, selector: FittedSelector, size: int, count: int, kept: IntArray) -> _Lists:
-    usable = varying(encoded.table.Z)
+    usable = varying(encoded.table)
     kept = kept[usable[kept]]
     first = ranked(encoded, selector, np.arange(len(usable)), size, kept)
     free = first[~np.isin(first, kept)]

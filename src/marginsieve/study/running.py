@@ -22,21 +22,20 @@ from ..report import charts
 from ..report.render import render, render_in_notebook
 from .chance import FEWEST, above_chance
 from .cheapest import CheapList, cheapest_list, costs_of
-from .choosing import FOLDS, PERMUTATIONS, Choice, choose
+from .choosing import FOLDS, Choice, choose
+from .deciding import chosen, decided
 from .engine import workers
 from .false_features import main_false_share, marginal_q
 from .files import check_folder, write_study, write_text
 from .findings import Finding
-from .minutes import as_recorded, corrected, measured, recorded, spoken, wall_seconds, within, workers_for
+from .minutes import as_recorded, spoken, wall_seconds
 from .other_lists import lists_frame, other_lists
 from .protocols import MOST_DRAWS
 from .reference_rows import ReferenceRow, reference_rows
-from .selection import FoldRows, Selection, StudyOptions, prepare_method, run_method, units_of
-from .store import opened
+from .selection import FoldRows, Selection, StudyOptions, prepare_method, run_method
 from .study_data import StudyData, from_arrays
 from .study_run import StudyRun
 from .substitutes import substitutes, substitutes_frame
-from .suite import key_of
 from .summary import summarize
 from .units import Method, PreparedMethod, UnitTable
 
@@ -512,8 +511,8 @@ def run_study(
         choice = as_recorded(choice, plan)
     methods = [prepare_method(method, table, options, choice.max_samples) for method in choice.methods]
     kept = FoldRows(folder)
-    choice, count = _decided(methods, table, choice, options, settings, kept, since, progress)
-    methods = [pair for pair, label in ((pair, pair[0].label) for pair in methods) if label in _labels(choice)]
+    choice, count = decided(methods, table, choice, options, settings, kept, since, progress)
+    methods = chosen(methods, choice)
     if announce is not None:
         seconds = time.perf_counter() - since + wall_seconds(choice, count)
         cores = f" with {count} processes" if count > 1 else ""
@@ -563,76 +562,6 @@ def run_study(
         command,
     )
     return Study(StudyRun(data, choice, options, *came))
-
-
-def _labels(choice: Choice) -> set[str]:
-    return {method.label for method in choice.methods}
-
-
-def _decided(
-    methods: list[tuple[Method, PreparedMethod]],
-    table: UnitTable,
-    choice: Choice,
-    options: StudyOptions,
-    settings: dict[str, Any],
-    kept: FoldRows,
-    since: float,
-    progress: Progress | None,
-) -> tuple[Choice, int]:
-    """What is run and by how many processes, from what the first folds took; within the minutes, where there are any.
-
-    Where a folder has the decision of an earlier run of the same study, that holds.
-    """
-    show = progress or (lambda *_: None)
-    minutes = None if settings.get("plan") is not None else settings["minutes"]
-    seconds = None if minutes is None else 60.0 * minutes
-    mark = key_of(table.fingerprint, sorted(_labels(choice)), minutes, choice.cv, options.random_state)
-    if minutes is not None and (plan := _recorded_in(kept.folder, mark)) is not None:
-        choice, seconds = as_recorded(choice, plan), None
-        methods = [pair for pair in methods if pair[0].label in _labels(choice)]
-
-    def first_fold(method: Method, prepared: PreparedMethod) -> float:
-        show(method.title, 0.0, 1.0)
-        task = units_of(method, prepared, table, choice, options)[0]
-        with workers([table], 1) as run:
-            started = time.perf_counter()
-            try:
-                (row,) = kept.rows([task], run)
-            except SolverError:  # it is said when the method's folds are run
-                return time.perf_counter() - started
-        return float(row["seconds"])
-
-    known = measured(methods, table, choice, options, first_fold, seconds)
-    choice = corrected(choice, known)
-    given = None if options.auto_jobs else options.n_jobs or 1
-    if seconds is None:
-        return choice, workers_for(choice, given)
-    fixed = {
-        "methods": settings["methods"] != "auto",
-        "n_repeats": settings["n_repeats"] is not None,
-        "permutations": options.n_permutations != PERMUTATIONS,
-        "alternatives": options.alternatives is not None,
-    }
-    left = seconds - (time.perf_counter() - since)
-    plans = []
-    for count in dict.fromkeys([1, workers_for(choice, -1)] if given is None else [workers_for(choice, given)]):
-        some, possible = within(choice, known, left, count, fixed)
-        work = sum(some.cost[one.label] for one in some.methods) * some.n_repeats
-        plans.append((possible, work, -wall_seconds(some, count), some, count))
-    *_, choice, count = max(plans, key=lambda one: one[:3])
-    if kept.folder is not None:
-        with opened(kept.folder, "study") as store:
-            store.set_meta("plan", {"mark": mark, "plan": recorded(choice)})
-    return choice, count
-
-
-def _recorded_in(folder: Path | None, mark: str) -> dict[str, Any] | None:
-    """The decision that an earlier run of the same study left in a folder."""
-    if folder is None:
-        return None
-    with opened(folder, "study") as store:
-        entry = store.meta("plan")
-    return entry["plan"] if entry is not None and entry["mark"] == mark else None
 
 
 def _other_lists(

@@ -80,7 +80,7 @@ def substitutes_frame(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
 
 def _candidates(encoded: Encoded, ranked: IntArray, fixed: Sequence[int]) -> list[_Swap]:
     """The columns outside the list that are most alike to each of the first features."""
-    usable = varying(encoded.table.Z)
+    usable = varying(encoded.table)
     usable[ranked] = False
     features = ranked[~np.isin(ranked, np.array(fixed, dtype=np.intp))][:FEATURES]
     near = most_alike(encoded.table, features, usable, CANDIDATES)
