@@ -62,14 +62,15 @@ def linear(m, n, C):
     )
 
 
-def gaussian(m, C, tol):
+def gaussian(m, C, tol, cache=1000.0):
     X, y = table(m, 20)
     rows = Schema.of(X).table(np.asfortranarray(X))
-    kernel = Gaussian(width=1 / np.sqrt(20), average=False)
+    kernel = Gaussian(width=1 / np.sqrt(20), average=False, cache=cache)
     weight, live = kernel.start(rows), np.arange(20)
     ours = cpu(lambda: CSVC(C=C, tol=tol).solve(kernel.bind(rows, weight, live), y, np.ones(m)), 2)
-    peer = SVC(C=C, gamma=weight[0] / 2, tol=tol, cache_size=1000)
-    return Result(f"Gaussian machine, {m:,} rows, C = {C:g}, {tol:g}", "SVC", ours, cpu(lambda: peer.fit(X, y), 2), 1)
+    peer = SVC(C=C, gamma=weight[0] / 2, tol=tol, cache_size=cache)
+    name = f"Gaussian machine, {m:,} rows, C = {C:g}, {tol:g}" + (f", cache {cache:g} MB" if cache < 1000 else "")
+    return Result(name, "SVC", ours, cpu(lambda: peer.fit(X, y), 2), 1)
 
 
 def fit(recipe, m, n, limit, **settings):
@@ -91,6 +92,8 @@ def run():
             for C in (1.0, 100.0):
                 for tol in (1e-3, 1e-6):
                     yield gaussian(m, C, tol)
+        for C in (1.0, 100.0):
+            yield gaussian(10_000, C, 1e-3, cache=200.0)
         yield fit(recipes.svm_rfe, 100_000, 50, 20.0, n_features_to_select=5)
         yield fit(recipes.svm_rfe, 3_000, 400, 20.0, n_features_to_select=5)
         yield fit(recipes.fisher, 10_000, 200, 0.5, n_features_to_select=20)

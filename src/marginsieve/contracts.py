@@ -347,6 +347,8 @@ class Factored(Protocol):
 class MultipliesFast(Protocol):
     """A Gram whose `apply` is far cheaper than its matrix: machines ask it for the matrix of a few rows at a time."""
 
+    @property
+    def at_once(self) -> int: ...  # how many rows `among` may be asked for
     def apply(self, c: Array, Z: Matrix | None = None) -> Array: ...
     def among(self, rows: IntArray) -> Array: ...  # (q, q) K of some training rows
 
@@ -398,6 +400,13 @@ class Kernel(Protocol):
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> Gram:
         """The Gram of some features of a table at weights (n,)."""
+
+
+@runtime_checkable
+class HasCache(Protocol):
+    """A kernel that makes its matrix for some rows at a time where the whole takes more than `cache` megabytes."""
+
+    cache: float
 
 
 # -- machines -------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
 from . import buffers
 from .block_products import parts, removed
 from .blocks import NO_PRODUCT, Block, BlockGram
+from .cache import rows_at_once
 from .tent_sums import MISSING, Tents, add_weighted, weighted
 
 FEW = 100  # training rows up to which new rows are compared with each of them
@@ -201,6 +202,11 @@ class TallTentGram(TentGram):
     def diagonal(self, Z: Matrix | None = None) -> Array:
         """(rows,): K(x, x)."""
         return self.squares_of(self.columns, self.weight) if Z is None else self.diagonal_at(Z)
+
+    @property
+    def at_once(self) -> int:
+        """How many rows `among` may be asked for."""
+        return rows_at_once(self.kernel.cache)  # type: ignore[attr-defined]
 
     def among(self, rows: IntArray) -> Array:
         """(q, q): K of some training rows."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from joblib import effective_n_jobs
 
-from ..contracts import Kernel, KnowsPeak, KnowsRows, Machine
+from ..contracts import HasCache, Kernel, KnowsPeak, KnowsRows, Machine
 from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
 from ..data.stored import is_stored
 from ..errors import InputError
@@ -55,7 +55,10 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
     if is_stored(table.Z):
         cells, by_column = min(m * n, BLOCKS), COLUMN * n
     by_row = ROW + ROW_AT_SIZE * (SIZES if columns else min(n, SIZES))
-    one = ALWAYS + NUMBER * (tables * cells + matrices * trained**2) + by_row * m + by_column
+    pairs = trained**2
+    if isinstance(plan.kernel, HasCache) and plan.needs_no_matrix:
+        pairs = min(pairs, plan.kernel.cache * 2**20 / NUMBER)
+    one = ALWAYS + NUMBER * (tables * cells + matrices * pairs) + by_row * m + by_column
     return float(one * max(1, effective_n_jobs(settings.n_jobs)))
 
 

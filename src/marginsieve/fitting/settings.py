@@ -100,11 +100,15 @@ class Plan:
     @property
     def linear_in_rows(self) -> bool:
         """Whether a fit makes no matrix of rows by rows, where there are fewer columns than rows."""
+        return self.kernel.linear and self.sampler is None and self.needs_no_matrix
+
+    @property
+    def needs_no_matrix(self) -> bool:
+        """Whether no part asks for a matrix of rows by rows where the kernel does without one."""
         final = self.search.final if isinstance(self.search, Refits) else None
         filters = () if self.prefilter is None else (self.prefilter[0],)
         parts = [self.machine, self.search, *filters, *(one for one in (self.criterion, final) if one is not None)]
-        every = all(isinstance(part, LinearInRows) and part.linear_in_rows for part in parts)
-        return self.kernel.linear and self.sampler is None and every
+        return all(isinstance(part, LinearInRows) and part.linear_in_rows for part in parts)
 
     def differs_in_machine(self, other: Plan) -> bool:
         """Whether the other plan is this one but for the machine."""

@@ -8,7 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..contracts import NUMBERS, Array, IntArray, TableView
-from ..errors import InputError
+from ..errors import InputError, positive_number
+
+CACHE = 1000.0  # megabytes of a kernel matrix: about 11,000 rows
 
 
 class KernelMixin:
@@ -32,12 +34,14 @@ class WidthMixin(KernelMixin):
     """A kernel with a width, in units of the live columns, or of all columns together where it does not average."""
 
     width: float | str
+    cache: float
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         number = isinstance(self.width, numbers.Real) and not isinstance(self.width, bool)
         if self.width != "auto" and not (number and 0 < float(self.width) < np.inf):
             raise InputError(f'width is {self.width!r}; it must be "auto" or a positive number')
+        positive_number("kernel", "cache", self.cache)
 
     def start(self, table: TableView) -> Array:
         """(n,) of width^2; "auto" is 1 where the kernel averages, else 1 / sqrt(sum of the variances of all)."""

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra import TallTentGram, TentGram, tent_sums
+from ..algebra.cache import beyond_cache
 from ..contracts import KINDS, Array, IntArray, TableView, is_sparse
 from ..data.table import Schema, as_frame, column_names
-from ..errors import InputError, listing
-from ._shared import KernelMixin
+from ..errors import InputError, listing, positive_number
+from ._shared import CACHE, KernelMixin
 
 MANY_ROWS, FEW_COLUMNS = 500, 64  # more rows and fewer columns than these: no kernel matrix is made
 
@@ -29,6 +30,9 @@ class Clinical(KernelMixin, BaseEstimator):
     average : bool, default=True
         The mean over the columns that are left, so that C has the same meaning at every size; False divides by the
         number of all columns.
+    cache : float, default=1000
+        Megabytes that the kernel matrix of the training rows may take. Where it would take more, machines and
+        elimination make it for some rows at a time, which takes longer.
 
     Examples
     --------
@@ -43,8 +47,13 @@ class Clinical(KernelMixin, BaseEstimator):
     additive = True
     unit_free = True
 
-    def __init__(self, average: bool = True) -> None:
+    def __init__(self, average: bool = True, cache: float = CACHE) -> None:
         self.average = average
+        self.cache = cache
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        positive_number("kernel", "cache", self.cache)
 
     def start(self, table: TableView) -> Array:
         """(n,) the feature weights to start from."""
@@ -53,7 +62,7 @@ class Clinical(KernelMixin, BaseEstimator):
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> TentGram:
         """The Gram of some features of a table at weights (n,)."""
-        tall = table.shape[0] > MANY_ROWS and len(live) <= FEW_COLUMNS
+        tall = (table.shape[0] > MANY_ROWS and len(live) <= FEW_COLUMNS) or beyond_cache(table, self.cache)
         return (TallTentGram if tall else TentGram).build(self, table, feature_weight, live)
 
 

@@ -8,8 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra import DistanceGram
+from ..algebra.cache import beyond_cache
+from ..algebra.partial_gram import PartialDistanceGram
 from ..contracts import Array, IntArray, TableView
-from ._shared import WidthMixin
+from ._shared import CACHE, WidthMixin
 
 
 class Gaussian(WidthMixin, BaseEstimator):
@@ -24,6 +26,9 @@ class Gaussian(WidthMixin, BaseEstimator):
         False keeps the weights of all columns for every subset, as the papers do: `width` is then in plain units, and
         "auto" is 1 / sqrt(sum of the variances of all columns). With few of many columns left such a kernel is nearly
         constant.
+    cache : float, default=1000
+        Megabytes that the kernel matrix of the training rows may take. Where it would take more, machines and
+        elimination make it for some rows at a time, which takes longer.
 
     Examples
     --------
@@ -35,13 +40,15 @@ class Gaussian(WidthMixin, BaseEstimator):
 
     peak: ClassVar[tuple[float, float]] = (4.5, 7.0)
 
-    def __init__(self, width: float | str = "auto", average: bool = True) -> None:
+    def __init__(self, width: float | str = "auto", average: bool = True, cache: float = CACHE) -> None:
         self.width = width
         self.average = average
+        self.cache = cache
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> DistanceGram:
         """The Gram of some features of a table at weights (n,)."""
-        return DistanceGram.build(self, table, feature_weight, live)
+        partial = beyond_cache(table, self.cache)
+        return (PartialDistanceGram if partial else DistanceGram).build(self, table, feature_weight, live)
 
     def outer(self, A: Array) -> Array:
         """exp(A)."""

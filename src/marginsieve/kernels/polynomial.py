@@ -9,9 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra import ProductGram
+from ..algebra.cache import beyond_cache
+from ..algebra.partial_gram import PartialProductGram
 from ..contracts import Array, IntArray, TableView
 from ..errors import whole_number
-from ._shared import WidthMixin
+from ._shared import CACHE, WidthMixin
 
 
 class Polynomial(WidthMixin, BaseEstimator):
@@ -28,6 +30,9 @@ class Polynomial(WidthMixin, BaseEstimator):
         False keeps the weights of all columns for every subset, as the papers do: `width` is then in plain units, and
         "auto" is 1 / sqrt(sum of the variances of all columns). With few of many columns left such a kernel is nearly
         constant.
+    cache : float, default=1000
+        Megabytes that the kernel matrix of the training rows may take. Where it would take more, machines and
+        elimination make it for some rows at a time, which takes longer.
 
     Examples
     --------
@@ -39,10 +44,13 @@ class Polynomial(WidthMixin, BaseEstimator):
 
     peak: ClassVar[tuple[float, float]] = (4.5, 7.0)
 
-    def __init__(self, degree: int = 3, width: float | str = "auto", average: bool = True) -> None:
+    def __init__(
+        self, degree: int = 3, width: float | str = "auto", average: bool = True, cache: float = CACHE
+    ) -> None:
         self.degree = degree
         self.width = width
         self.average = average
+        self.cache = cache
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
@@ -51,7 +59,8 @@ class Polynomial(WidthMixin, BaseEstimator):
 
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> ProductGram:
         """The Gram of some features of a table at weights (n,)."""
-        return ProductGram.build(self, table, feature_weight, live)
+        partial = beyond_cache(table, self.cache)
+        return (PartialProductGram if partial else ProductGram).build(self, table, feature_weight, live)
 
     def outer(self, A: Array) -> Array:
         """(A + 1)^degree."""

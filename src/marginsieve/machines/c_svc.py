@@ -148,8 +148,9 @@ class CSVC(BaseEstimator):
 
     def _by_parts(self, gram: Gram, y: Array, cost: Array, start: Array) -> Solution:
         """The optimum from products with the kernel matrix and parts of it."""
-        among = cast(MultipliesFast, gram).among
-        return self._solution(*_smo.svc_by_parts(gram.apply, among, y, self.C * cost, start, self.tol, self._limit(y)))
+        parts, top, limit = cast(MultipliesFast, gram), self.C * cost, self._limit(y)
+        optimum = _smo.svc_by_parts(gram.apply, parts.among, y, top, start, self.tol, limit, parts.at_once)
+        return self._solution(*optimum)
 
     def _limit(self, y: Array) -> int:
         return max(1_000_000, 1000 * len(y)) if self.max_iter is None else int(self.max_iter)

@@ -360,40 +360,49 @@ def svc_by_parts(
     start: Array,
     tol: float,
     max_iter: int,
+    at_once: int,
 ) -> tuple[Array, float, float, Array, float]:
     """The same as `svc` from products with K and its parts: `product(c)` is Kc, `among(rows)` is K of some rows.
 
-    In each round the variables inside the box and those that break the conditions most are solved for, the others as
-    they are; then a product with what has changed says how far the conditions are broken.
+    In each round the variables inside the box and those that break the conditions most, at most `at_once`, are solved
+    for, the others as they are; then a product with what has changed says how far the conditions are broken.
     """
     c, lo, hi = start.copy(), np.empty(len(y)), np.empty(len(y))
     _box(y, top, lo, hi, c)
-    largest = 0.0
+    E, before, largest = y - product(c), c.copy(), 0.0
     for _ in range(PARTS):
-        E = y - product(c)
         if not np.isfinite(E).all():
             return c, 0.0, 0.0, np.zeros(len(y)), HUGE
         rises, falls = c < hi, c > lo
         up, low = float(E[rises].max(initial=-HUGE)), float(E[falls].min(initial=HUGE))
         gap = max(up - low, 0.0)
         if gap <= max(tol, 16.0 * EPS * largest * float(np.abs(c).sum())) or max_iter <= 0:
-            break
-        rows = _to_solve(E, rises, falls, up, low)
+            if before is c:
+                break
+            E, before = y - product(c), c  # what has added up is checked against a product with all
+            continue
+        rows = _to_solve(E, rises, falls, up, low, at_once)
+        before = c.copy()
         small, some = among(rows), c[rows]
         largest = max(largest, float(small.diagonal().max()))
         p, enough = E[rows] + small @ some, max(0.5 * tol, FINER * gap)
         c[rows], _, _, _, _, steps = _climbed(small, p, lo[rows], hi[rows], some, enough, max_iter)
         max_iter -= max(steps, 1)
+        E -= product(c - before)
     b = float(_intercept(lo, hi, c, E))
     return c, b, float(0.5 * c @ (y + E)), np.maximum(0.0, 1.0 - y * (y - E + b)), gap
 
 
-def _to_solve(E: Array, rises: BoolArray, falls: BoolArray, up: float, low: float) -> IntArray:
+def _to_solve(E: Array, rises: BoolArray, falls: BoolArray, up: float, low: float, at_once: int) -> IntArray:
     """The variables inside the box, and of those at a bound that break a condition the worst, at most `PART` of each.
 
-    Where many break it by the same, as at the beginning, they are taken evenly.
+    Where many break it by the same, as at the beginning, they are taken evenly. Of more than `at_once` variables inside
+    the box those are taken that are the farthest from the middle of what the conditions leave open.
     """
     chosen = rises & falls
+    inside = np.flatnonzero(chosen)
+    if len(inside) > at_once:
+        chosen[inside[np.argsort(np.abs(E[inside] - 0.5 * (up + low)), kind="stable")[:-at_once]]] = False
     for moves, distance in ((rises & ~falls, E - low), (falls & ~rises, up - E)):
         worst = np.flatnonzero(moves & (distance > 0.0))
         if len(worst) > PART:
