@@ -677,6 +677,68 @@ class HasParameters(Protocol):
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
 
+# -- many problems at once --------------------------------------------------------------------------------------------
+
+
+class Batch(Protocol):
+    """F training parts of one table of r rows and n columns, searched in step, with arrays on any device.
+
+    Each part has k binary problems. `usable` are the columns that vary in a part: p of them in every part.
+    """
+
+    arrays: Any  # marginsieve.solvers.arrays.Backend
+    X: Any  # (n, r) columns as rows, centred over all rows
+    scales: Any  # marginsieve.algebra.pair_sums.Scales
+    usable: Any  # (F, p) sorted
+    labels: Any  # (F, k, r) in {-1, +1}, 0 where a row is not in the part
+    weight: Any  # (F, r) of the rows, 0 where a row is not in the part
+    codes: Sequence[IntArray]  # of each part, the classes of its rows
+    rows: Sequence[IntArray]  # of each part
+
+    def score(self, live: Any) -> Any:
+        """(F, q): the criterion at the live features (F, q), from machines that are solved on them."""
+
+    def steps(self) -> Sequence[tuple[Array, Array]]:
+        """Objectives and residuals (F,) of what was solved, one pair for each call of `score`."""
+
+
+@runtime_checkable
+class RunsTogether(Protocol):
+    """A search that walks through many training parts in step."""
+
+    def run_together(self, batch: Batch) -> tuple[Any, Any]: ...  # (F, p) features, best first, and their scores
+
+
+@runtime_checkable
+class SolvesTogether(Protocol):
+    """A machine that solves many problems in step: K (F, m, m), y and cost (F, m)."""
+
+    tol: float
+
+    def solve_together(self, arrays: Any, K: Any, y: Any, cost: Any) -> Any: ...
+
+
+@runtime_checkable
+class SumsPairs(Protocol):
+    """A kernel made of a sum over features of a function of two cells, for many weightings at once."""
+
+    def pair_sums(self, arrays: Any, X: Any, scales: Any) -> Any: ...
+
+
+@runtime_checkable
+class ScoresTogether(Protocol):
+    """A filter that scores the columns of many training parts at once."""
+
+    def score_together(self, batch: Batch) -> Any: ...  # (F, n)
+
+
+@runtime_checkable
+class OfTheMargin(Protocol):
+    """A criterion that is the change of c'Kc without a feature, whatever the kernel."""
+
+    of_the_margin: ClassVar[bool]
+
+
 # -- parts as a user gives them: by name or as they are -------------------------------------------------------------
 
 KernelLike = str | Kernel

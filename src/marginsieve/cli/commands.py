@@ -119,6 +119,9 @@ def select(
     jobs: Annotated[
         int | None, Option(help="Worker processes; one per core where that is faster, -1 is one per core.")
     ] = None,
+    device: Annotated[
+        str, Option(help="Where many searches at once are run: cpu, cuda, or auto for a GPU where it gains.")
+    ] = "cpu",
     separator: Annotated[str | None, Option(help="Between the fields of a text file; found out by default.")] = None,
     decimal: Annotated[str | None, Option(help="A point or a comma in numbers; found out by default.")] = None,
     encoding: Annotated[str | None, Option(help="Of a text file; found out by default.")] = None,
@@ -165,7 +168,7 @@ def select(
             label = None if positive is None else label_of(data, positive)
             study_options = StudyOptions(
                 *(label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals, false_share),
-                *(stand_ins, alternatives, prices, jobs is None),
+                *(stand_ins, alternatives, prices, jobs is None, device),
             )
             settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
             settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}
@@ -247,6 +250,9 @@ def bench(
     jobs: Annotated[
         int | None, Option(help="Worker processes; one per core where there are many units, -1 is one per core.")
     ] = None,
+    device: Annotated[
+        str, Option(help="Where many searches at once are run: cpu, cuda, or auto for a GPU where it gains.")
+    ] = "cpu",
     cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete what the folder holds and start over.")] = False,
@@ -264,7 +270,7 @@ def bench(
     if verify:
         options.say_verified(out)
         return
-    chosen_suite = Suite.read(suite)
+    chosen_suite = Suite.read(suite).on_device(device)
     options.say_deleted(begin(out, "suite", resume, fresh))
     with shown(SELDOM) as progress:
         watch = partial(_counted, progress, chosen_suite.name)

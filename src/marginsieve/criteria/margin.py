@@ -38,6 +38,7 @@ class MarginChange(BaseEstimator):
 
     requires: ClassVar[tuple[type, ...]] = (HasMargin,)
     linear_in_rows: ClassVar[bool] = True
+    of_the_margin: ClassVar[bool] = True
 
     def __init__(self, exact: bool = False) -> None:
         self.exact = exact

@@ -9,9 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra.block_products import column_parts
-from ..contracts import CATEGORICAL, KINDS, Array, BoolArray, IntArray, TableView
+from ..algebra.pair_sums import DifferenceSums
+from ..contracts import CATEGORICAL, KINDS, Array, Batch, BoolArray, IntArray, TableView
 from ..errors import whole_number
 from ..problem import class_codes
+from ..solvers.arrays import DeviceArray
 from ..solvers.jit import jit
 from ._columns import as_counts, as_rows
 
@@ -78,6 +80,22 @@ class ReliefF(BaseEstimator):
                 scores[rest] = _scores(z[rest], nominal[rest], limit[rest], codes, share, prior, *near)
             out[part] = scores
         return out
+
+    def score_together(self, batch: Batch) -> DeviceArray:
+        """(F, n): the same for many training parts without missing cells; neighbors are found on the host."""
+        arrays, of = batch.arrays, batch.scales
+        sums = DifferenceSums(arrays, batch.X, of, average=False, width=None)
+        W = of.usable / arrays.xp.where(of.spread > 0, of.spread, 1.0)
+        D = arrays.get(sums.square(sums.sums(W), 0.0))
+        places = np.zeros((len(D), D.shape[1], D.shape[1]))
+        weights = arrays.get(batch.weight)
+        for f, (rows, codes) in enumerate(zip(batch.rows, batch.codes, strict=True)):
+            weight = as_counts(weights[f, rows])
+            prior = np.bincount(codes, weight) / weight.sum()
+            near = _neighbors(np.ascontiguousarray(D[f][np.ix_(rows, rows)]), codes, weight, int(self.n_neighbors))
+            i, j, pair = _pair_weights(near, codes, weight / weight.sum(), prior)
+            places[f, rows[i], rows[j]] = places[f, rows[j], rows[i]] = pair
+        return sums.forms(sums.at_pairs(arrays.put(places)), W) * W
 
 
 def _blocks(table: TableView, weight: Array) -> Iterator[tuple[slice, Array, BoolArray, Array]]:

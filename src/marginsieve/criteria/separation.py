@@ -10,10 +10,11 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import NUMBERS, Array, IntArray, TableView
+from ..contracts import NUMBERS, Array, Batch, IntArray, TableView
 from ..outcomes.scores import area_and_gap
+from ..solvers.arrays import DeviceArray
 from ..solvers.jit import jit
-from ._columns import by_block, moments, over_columns
+from ._columns import TINY, by_block, moments, over_columns
 
 PSEUDO = 5.0  # observations with the pooled variance that are added to each class
 FLOOR = 0.05  # of the median pooled variance, added below
@@ -41,6 +42,24 @@ class Fisher(BaseEstimator):
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
         return by_block(table, y, weight, _fisher)
+
+    def score_together(self, batch: Batch) -> DeviceArray:
+        """(F, n): the same for many training parts."""
+        xp, X, of = batch.arrays.xp, batch.X, batch.scales
+        square = X * X
+        total = batch.arrays.zeros(batch.weight.shape[0], X.shape[0])
+        for k in range(batch.labels.shape[1]):
+            mean, spread = [], TINY * of.variance
+            variance = batch.arrays.zeros(*total.shape)
+            for side in (1.0, -1.0):
+                weight = xp.where(batch.labels[:, k] == side, batch.weight, 0.0)
+                weight = weight / weight.sum(1)[:, None]
+                mean.append(weight @ X.T)
+                inside = weight @ square.T - mean[-1] ** 2
+                variance = variance + xp.where(inside > 0, inside, 0.0)
+            spread = xp.where(variance > spread, variance, spread) * of.factor
+            total = total + xp.abs(mean[0] - mean[1]) * xp.sqrt(of.factor) / xp.where(spread > 0, spread, 1.0)
+        return total
 
 
 class ShrunkenFisher(BaseEstimator):

@@ -63,6 +63,8 @@ class Blend(FittedSelector):
         The inner folds.
     n_jobs : int or None, default=None
         Number of workers for the inner folds of all views; the result does not depend on it.
+    device : str, default="cpu"
+        Where many searches at once are run, as in `SVMSelector`.
     random_state : int, RandomState or None, default=None
         Seed of the inner folds, subsamples and searches.
 
@@ -123,6 +125,7 @@ class Blend(FittedSelector):
         false_share: float | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
+        device: str = "cpu",
         random_state: Any = None,
     ) -> None:
         self.views = views
@@ -137,6 +140,7 @@ class Blend(FittedSelector):
         self.false_share = false_share
         self.cv = cv
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
 
     @property
@@ -151,7 +155,7 @@ class Blend(FittedSelector):
             raise InputError(f"views is {views!r}; it must be a list of SVMSelector")
         shared = {
             name: getattr(self, name)
-            for name in ("positive", "threshold", "probability", "max_samples", "similar", "cv", "n_jobs")
+            for name in ("positive", "threshold", "probability", "max_samples", "similar", "cv", "n_jobs", "device")
         }
         shared |= {"random_state": None, "kinds": None, "resamples": 0}
         if self.n_features_to_select is not None:

@@ -85,6 +85,10 @@ class SVMSelector(FittedSelector):
         on.
     n_jobs : int or None, default=None
         Number of workers for the inner folds or the members of an ensemble; the result does not depend on it.
+    device : str, default="cpu"
+        Where many searches at once (inner folds, members, halves) are run: "cpu", "cuda", "cuda:1" and so on, or "auto"
+        for a GPU where there is one and the table is large enough to gain; a GPU needs torch. What does not work in
+        batches is run on the CPU.
     random_state : int, RandomState or None, default=None
         Seed of the inner folds, subsamples and searches.
 
@@ -160,6 +164,7 @@ class SVMSelector(FittedSelector):
         false_share: float | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
+        device: str = "cpu",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -184,6 +189,7 @@ class SVMSelector(FittedSelector):
         self.false_share = false_share
         self.cv = cv
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
 
     @property

@@ -6,17 +6,19 @@ out judge it: its decision values there choose the number of features and the th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import delayed
 
 from ..contracts import Array, IntArray, Path
+from ..data.table import Table
 from ..outcomes import left_out
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
+from .batches import TrainingPart, together
 from .settings import Plan
 from .training import Searched, decisions, search_once
 from .training_rows import Part
@@ -67,7 +69,29 @@ def members(
 ) -> list[Member]:
     """The plan's members, with decision values at these sizes; the same ones whatever n_jobs is."""
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(plan.ensemble or 0)
+    jobs = []
+    for seed in seeds:
+        out = left_out(part.y, part.groups, LEFT_OUT, np.random.default_rng(seed), at_least=1, leave=2)
+        jobs.append(TrainingPart(np.flatnonzero(~out), np.flatnonzero(out), part.y, part.weight))
+    in_step = members_together(replace(plan, ensemble=None), part.table, jobs, sizes)
+    if in_step is not None:
+        return in_step
     return list(parallel(n_jobs)(delayed(_member)(plan, part, sizes, seed) for seed in seeds))
+
+
+def members_together(
+    plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]
+) -> list[Member] | None:
+    """Members on the training parts of some jobs, in batches on a device; None where that is for the CPU."""
+    rankings = together(plan, table, jobs, sizes)
+    if rankings is None:
+        return None
+    out = []
+    for job, one in zip(jobs, rankings, strict=True):
+        rank = np.empty(table.shape[1])
+        rank[one.order] = np.arange(len(rank))
+        out.append(Member(rank, job.test, one.values, one.work))
+    return out
 
 
 def _member(plan: Plan, part: Part, sizes: tuple[int, ...], seed: np.random.SeedSequence) -> Member:

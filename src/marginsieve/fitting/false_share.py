@@ -22,6 +22,7 @@ from ..contracts import Array, BoolArray, IntArray, Path
 from ..outcomes import left_out
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
+from .batches import TrainingPart, together
 from .ensemble import run_searches
 from .preparation import varying
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
@@ -84,6 +85,10 @@ def false_share(
     n = part.table.shape[1]
     sizes = list_sizes(n)
     children = seed.spawn(shuffles + 1)
+    in_step = _scores_together(plan, part, pairs, sizes, children)
+    if in_step is not None:
+        flat = np.sort(np.concatenate(in_step[1:]))
+        return FalseShare(in_step[0], q_values(in_step[0], flat, shuffles), flat, pairs, shuffles, sizes)
     tasks = (delayed(_scores)(plan, part, k > 0, pairs, sizes, child) for k, child in enumerate(children))
     score, *null = parallel(n_jobs)(tasks)
     flat = np.sort(np.concatenate(null))
@@ -188,6 +193,52 @@ def _scores(
     return np.asarray(total / (2 * pairs))
 
 
+def _scores_together(
+    plan: AnyPlan, part: Part, pairs: int, sizes: Sequence[int], seeds: Sequence[np.random.SeedSequence]
+) -> list[Array] | None:
+    """`_scores` of every seed, the first of them without shuffling, in batches on a device; None: for the CPU."""
+    jobs, m, n = [], len(part.y), part.table.shape[1]
+    for k, seed in enumerate(seeds):
+        rng = np.random.default_rng(seed)
+        order = shuffled_rows(part, rng) if k else np.arange(m)
+        y, weight = part.y[order], part.weight[order]
+        for _ in range(pairs):
+            half = left_out(y, part.groups, 0.5, rng, at_least=1, leave=1)
+            jobs += [
+                TrainingPart(np.flatnonzero(side), np.empty(0, dtype=np.intp), y, weight) for side in (half, ~half)
+            ]
+    if any(len(np.unique(job.y[job.train])) < plan.outcome.count for job in jobs):
+        return None
+    views = [(plan, np.arange(n))] if isinstance(plan, Plan) else []
+    if isinstance(plan, BlendPlan):
+        views = [(view.plan, view.columns) for view in plan.views]
+    rankings = []
+    for one, columns in views:
+        table = part.table if len(columns) == n else part.table.columns(columns)
+        in_step = together(replace(one, ensemble=None, keep=()), table, jobs, ())
+        if in_step is None:
+            return None
+        rankings.append([(columns, of_job.order, np.sort(of_job.order[: of_job.usable])) for of_job in in_step])
+    totals = [np.zeros(n) for _ in seeds]
+    for k in range(len(jobs)):
+        place = np.full(n, np.inf)
+        columns, order, usable = rankings[0][k]
+        if isinstance(plan, Plan):
+            place[order[: len(usable)]] = np.arange(len(usable))
+        else:
+            place = _joint([some[k] for some in rankings], n)
+        totals[k // (2 * pairs)] += np.mean([place < size for size in sizes], axis=0)
+    return [np.asarray(total / (2 * pairs)) for total in totals]
+
+
+def _joint(rankings: Sequence[tuple[IntArray, IntArray, IntArray]], n: int) -> Array:
+    """(n,) the place of each feature in the joint ranking of several views; inf where it does not vary."""
+    joint, place = JointPlaces.of(n, rankings), np.empty(n)
+    place[np.lexsort((joint.first, joint.mean, joint.best, ~joint.varies))] = np.arange(n)
+    place[~joint.varies] = np.inf
+    return place
+
+
 def shuffled_rows(part: Part, rng: np.random.Generator) -> IntArray:
     """Which row each row's label comes from; the labels of a group move together."""
     m = len(part.y)
@@ -215,7 +266,4 @@ def places(plan: AnyPlan, part: Part, rng: np.random.Generator) -> Array:
     assert isinstance(plan, BlendPlan)
     searches = run_searches(((replace(view.plan, ensemble=None, keep=()), view.part(part)) for view in plan.views), rng)
     rankings = [(v.columns, one.path.order, one.ready.usable) for v, one in zip(plan.views, searches, strict=True)]
-    joint = JointPlaces.of(n, rankings)
-    place[np.lexsort((joint.first, joint.mean, joint.best, ~joint.varies))] = np.arange(n)
-    place[~joint.varies] = np.inf
-    return place
+    return _joint(rankings, n)

@@ -17,7 +17,8 @@ from ..outcomes.folds import Splits
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .ensemble import Member, run_searches
+from .batches import TrainingPart
+from .ensemble import Member, members_together, run_searches
 from .settings import AnyPlan, Plan
 from .training_rows import Encoded, Part
 
@@ -100,8 +101,15 @@ def hold_out_each(
     n_jobs: int | None,
 ) -> list[HeldOut]:
     """`hold_out` of several plans on the same folds, side by side; plans on the same rows share what is the same."""
+    held: dict[int, HeldOut] = {}
     together: list[list[int]] = []
-    for k, (plan, part, _, _) in enumerate(searches):
+    tested = np.bincount(np.concatenate([test for _, test in folds])).max()
+    overlap = len(folds[0][1]) / len(folds[0][0]) if tested > 1 else 0.0
+    for k, (plan, part, sizes, _) in enumerate(searches):
+        jobs = [TrainingPart(train, test, part.y, part.weight) for train, test in folds]
+        if (members := members_together(plan, part.table, jobs, sizes)) is not None:
+            held[k] = HeldOut.of(sizes, members, overlap)
+            continue
         first = [searches[some[0]] for some in together]
         like = (place for place, one in enumerate(first) if one[1] is part and one[0].differs_in_machine(plan))
         if (place := next(like, None)) is None:
@@ -114,10 +122,7 @@ def hold_out_each(
         for _, part, _, seed in [searches[some[0]]]
         for (train, test), child in zip(folds, seed.spawn(len(folds)), strict=True)
     )
-    done = parallel(n_jobs)(tasks)
-    tested = np.bincount(np.concatenate([test for _, test in folds])).max()
-    overlap = len(folds[0][1]) / len(folds[0][0]) if tested > 1 else 0.0
-    held: dict[int, HeldOut] = {}
+    done = parallel(n_jobs)(tasks) if together else []
     for place, some in enumerate(together):
         of_folds = done[place * len(folds) : (place + 1) * len(folds)]
         for which, k in enumerate(some):

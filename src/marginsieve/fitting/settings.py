@@ -33,6 +33,7 @@ from ..data.table import Schema
 from ..errors import InputError, cost_number, listing, positive_number, shown_value, truth_value, whole_number
 from ..outcomes import Classes, Target, positive_code
 from ..problem import is_filter
+from ..solvers.arrays import check_device
 from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
 from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
 from .training_rows import Part
@@ -66,6 +67,7 @@ class Settings(Protocol):
     false_share: float | None
     cv: Any
     n_jobs: int | None
+    device: str
     random_state: Any
 
 
@@ -95,6 +97,7 @@ class Plan:
     sampler: Sampler | None = None
     ensemble: int | None = None
     keep: tuple[int, ...] = ()
+    device: str = "cpu"  # where many searches at once are run
     fills: bool = False  # whether missing cells are taken for the mean of their column's training rows
 
     @property
@@ -158,7 +161,7 @@ def make_plan(settings: Settings, schema: Schema, target: Target, part: Part) ->
     outcome = Classes(count, positive, class_weight, settings.negative_weight)
     keep, standardize = keep_places(settings.keep, schema.names), bool(settings.standardize)
     parts = kernel, machine, criterion, search
-    return Plan(*parts, outcome, standardize, prefilter, sampler, settings.ensemble, keep)
+    return Plan(*parts, outcome, standardize, prefilter, sampler, settings.ensemble, keep, settings.device)
 
 
 def check_settings(settings: Settings) -> None:
@@ -178,6 +181,7 @@ def check_settings(settings: Settings) -> None:
     truth_value("selector", "probability", settings.probability)
     check_seed(settings.random_state)
     check_n_jobs(settings.n_jobs)
+    check_device(settings.device)
     _check_cv(settings.cv)
     threshold_rule(settings, 2)
     feature_count(settings, 1)

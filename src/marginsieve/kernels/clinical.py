@@ -11,9 +11,11 @@ from sklearn.base import BaseEstimator
 
 from ..algebra import TallTentGram, TentGram, tent_sums
 from ..algebra.cache import beyond_cache
+from ..algebra.pair_sums import DifferenceSums, Scales
 from ..contracts import KINDS, Array, IntArray, TableView, is_sparse
 from ..data.table import Schema, as_frame, column_names
 from ..errors import InputError, listing, positive_number
+from ..solvers.arrays import Backend, DeviceArray
 from ._shared import CACHE, KernelMixin
 
 MANY_ROWS, FEW_COLUMNS = 500, 64  # more rows and fewer columns than these: no kernel matrix is made
@@ -64,6 +66,10 @@ class Clinical(KernelMixin, BaseEstimator):
         """The Gram of some features of a table at weights (n,)."""
         tall = (table.shape[0] > MANY_ROWS and len(live) <= FEW_COLUMNS) or beyond_cache(table, self.cache)
         return (TallTentGram if tall else TentGram).build(self, table, feature_weight, live)
+
+    def pair_sums(self, arrays: Backend, X: DeviceArray, scales: Scales) -> DifferenceSums:
+        """Kernel matrices over the rows of X (n, r) for many weightings at once."""
+        return DifferenceSums(arrays, X, scales, self.average, None)
 
 
 def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:

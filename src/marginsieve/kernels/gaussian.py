@@ -9,8 +9,10 @@ from sklearn.base import BaseEstimator
 
 from ..algebra import DistanceGram
 from ..algebra.cache import beyond_cache
+from ..algebra.pair_sums import Scales, SquareSums
 from ..algebra.partial_gram import PartialDistanceGram
 from ..contracts import Array, IntArray, TableView
+from ..solvers.arrays import Backend, DeviceArray
 from ._shared import CACHE, WidthMixin
 
 
@@ -49,6 +51,10 @@ class Gaussian(WidthMixin, BaseEstimator):
         """The Gram of some features of a table at weights (n,)."""
         partial = beyond_cache(table, self.cache)
         return (PartialDistanceGram if partial else DistanceGram).build(self, table, feature_weight, live)
+
+    def pair_sums(self, arrays: Backend, X: DeviceArray, scales: Scales) -> SquareSums:
+        """Kernel matrices over the rows of X (n, r) for many weightings at once."""
+        return SquareSums(arrays, X, scales, self.average, None if self.width == "auto" else float(self.width))
 
     def outer(self, A: Array) -> Array:
         """exp(A)."""

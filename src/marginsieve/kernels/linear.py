@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra import LinearGram, ThinGram
+from ..algebra.pair_sums import ProductSums, Scales
 from ..contracts import Array, IntArray, TableView
+from ..solvers.arrays import Backend, DeviceArray
 from ._shared import KernelMixin
 
 THIN = 400  # rows above which a kernel matrix is avoided where there are fewer columns
@@ -46,6 +48,10 @@ class Linear(KernelMixin, BaseEstimator):
         m = table.shape[0]
         thin = m > MANY_SPARSE if table.is_sparse else m > THIN and len(live) < m
         return (ThinGram if thin else LinearGram).build(self, table, feature_weight, live)
+
+    def pair_sums(self, arrays: Backend, X: DeviceArray, scales: Scales) -> ProductSums:
+        """Kernel matrices over the rows of X (n, r) for many weightings at once."""
+        return ProductSums(arrays, X, scales, self.average, None)
 
     def outer(self, A: Array) -> Array:
         """A itself."""

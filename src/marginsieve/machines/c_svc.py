@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import ClassVar, cast
 
 import numpy as np
@@ -12,8 +12,10 @@ from sklearn.base import BaseEstimator, clone
 
 from ..contracts import Array, Gram, Matrix, MultipliesFast, ProblemView, Solution, View, as_gram, is_sparse
 from ..errors import InputError, cost_number, positive_number
-from ..solvers import interior_point, sparse_rows
+from ..solvers import interior_point, lockstep, sparse_rows
 from ..solvers import smo as _smo
+from ..solvers.arrays import Backend, DeviceArray
+from ..solvers.lockstep import InStep
 
 FINER = 1e-3  # of the tolerance: how tightly the machine of a model is solved, so that equal data predict equally
 MOST_ROWS = 3000  # up to which pair steps go on where the interior point stops short
@@ -72,6 +74,19 @@ class CSVC(BaseEstimator):
         if solution.converged or len(y) > MOST_ROWS:
             return solution
         return self.on(gram.matrix(), y, cost, solution.coef)
+
+    def solve_together(self, arrays: Backend, K: DeviceArray, y: DeviceArray, cost: DeviceArray) -> InStep:
+        """Many problems in step: K (F, m, m), y and cost (F, m); what misses the tolerance is solved one by one."""
+        machines = lockstep.svc(arrays, K, y, self.C * cost, self.tol)
+        short = np.flatnonzero(arrays.get(machines.violation) > self.tol)
+        if not len(short):
+            return machines
+        coef, intercept, objective, violation = (arrays.get(part).copy() for part in astuple(machines))
+        labels, costs = arrays.get(y), arrays.get(cost)
+        for f in short:
+            one = self.on(np.ascontiguousarray(arrays.get(K[f])), labels[f], costs[f], coef[f])
+            coef[f], intercept[f], objective[f], violation[f] = one.coef, one.intercept, one.objective, one.residual
+        return InStep(*(arrays.put(part) for part in (coef, intercept, objective, violation)))
 
     def refined(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, BoolArray, BreaksTies, Checked, IntArray, Machine, Path, ProblemView
+from ..contracts import Array, Batch, BoolArray, BreaksTies, Checked, IntArray, Machine, Path, ProblemView
 from ..errors import InputError
 from ..problem import step_of
 
@@ -74,6 +74,21 @@ class Backward(BaseEstimator):
             if left == 0:
                 return Path(order, scores, tuple(steps), with_ties("all features were eliminated", problem))
             gram = gram.without(np.sort(gone) if count > 1 else gone)
+
+    def run_together(self, batch: Batch) -> tuple[Any, Any]:
+        """`run` on many training parts in step: features (F, p), best first, and their scores."""
+        arrays, live = batch.arrays, batch.usable
+        xp, left = arrays.xp, int(live.shape[1])
+        orders, scores = [], []
+        while left:
+            value = batch.score(live)
+            count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))
+            worst = left - 1 - arrays.order(xp.flip(value, (1,)))[:, :count]
+            orders.append(xp.flip(arrays.take_along(live, worst), (1,)))
+            scores.append(xp.flip(arrays.take_along(value, worst), (1,)))
+            live = arrays.without(live, worst)
+            left -= count
+        return xp.concatenate(orders[::-1], 1), xp.concatenate(scores[::-1], 1)
 
 
 def drop_count(left: int, step: float | int, one_by_one_below: int) -> int:

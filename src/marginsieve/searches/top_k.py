@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Path, ProblemView, Solution
+from ..contracts import Array, Batch, Path, ProblemView, Solution
 from ..problem import is_filter, step_of
 from .backward import with_ties, worst_first
 
@@ -40,6 +40,12 @@ class TopK(BaseEstimator):
         order = worst_first(value, len(value), kept, ties)[::-1]
         reason = with_ties("every feature was scored once", problem)
         return Path(order, value, (step_of(len(order), solutions, since),), reason)
+
+    def run_together(self, batch: Batch) -> tuple[Any, Any]:
+        """`run` on many training parts in step: features (F, p), best first, and their scores."""
+        value = batch.score(batch.usable)
+        order = batch.arrays.order(-value)
+        return batch.arrays.take_along(batch.usable, order), batch.arrays.take_along(value, order)
 
 
 def scored(problem: ProblemView) -> tuple[Array, Array | None, tuple[Solution, ...]]:

@@ -16,8 +16,10 @@ import numpy as np
 from joblib import delayed
 
 from ..contracts import IntArray
+from ..fitting.batches import TrainingPart
+from ..fitting.ensemble import members_together
 from ..fitting.false_share import shuffled_rows
-from ..fitting.held_out import hold_out, inner_folds, size_grid
+from ..fitting.held_out import HeldOut, hold_out, inner_folds, size_grid
 from ..fitting.settings import Plan
 from ..fitting.training import search_once
 from ..fitting.training_rows import Part, choose_rows
@@ -66,7 +68,9 @@ def above_chance(
     orders = [np.arange(len(part.y)), *(shuffled_rows(part, rng) for _ in range(shuffles))]
     seed = int(rng.integers(2**31))
     names = table.encoded.target.classes.tolist()
-    values = parallel(options.n_jobs)(delayed(_best)(searches, part, order, names, seed) for order in orders)
+    values = _best_together(searches, part, orders, names, seed)
+    if values is None:
+        values = parallel(options.n_jobs)(delayed(_best)(searches, part, order, names, seed) for order in orders)
     p = float(np.mean(np.array(values) >= values[0] - 1e-12))
     return Chance(p <= LEVEL, p, shuffles)
 
@@ -120,3 +124,28 @@ def _best(
         held = hold_out(view.plan, view.part(moved), sizes, folds, np.random.SeedSequence(seed), None)
         scores.append(np.nanmax(held.scores(moved.y, moved.weight, view.plan)[0]))
     return float(max(scores))
+
+
+def _best_together(
+    searches: Sequence[tuple[ViewPlan, tuple[int, ...]]],
+    part: Part,
+    orders: Sequence[IntArray],
+    names: list[Any],
+    seed: int,
+) -> list[float] | None:
+    """`_best` of every labelling, in batches on a device; None where that is for the CPU."""
+    moved = [Part(part.table, part.y[order], part.weight[order], part.groups) for order in orders]
+    if any(view.plan.device == "cpu" for view, _ in searches) or any(len(np.unique(p.y)) < len(names) for p in moved):
+        return None
+    folds = [inner_folds(FOLDS, one, names, np.random.default_rng(seed))[0][0] for one in moved]
+    best = np.full(len(orders), -np.inf)
+    for view, sizes in searches:
+        table = view.part(part).table
+        jobs = [TrainingPart(*fold, one.y, one.weight) for one, some in zip(moved, folds, strict=True) for fold in some]
+        members = members_together(view.plan, table, jobs, sizes)
+        if members is None:
+            return None
+        for k, one in enumerate(moved):
+            held = HeldOut.of(sizes, members[k * len(folds[0]) : (k + 1) * len(folds[0])])
+            best[k] = max(best[k], np.nanmax(held.scores(one.y, one.weight, view.plan)[0]))
+    return best.tolist()

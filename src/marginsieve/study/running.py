@@ -20,6 +20,7 @@ from ..fitting.settings import MOST_MEMBERS, check_n_jobs
 from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
+from ..solvers.arrays import check_device
 from .chance import FEWEST, above_chance
 from .cheapest import CheapList, cheapest_list, costs_of
 from .choosing import FOLDS, Choice, choose
@@ -371,6 +372,7 @@ def study(
     feature_costs: Mapping[str, float] | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
+    device: str = "cpu",
     progress: Progress | None = None,
     folder: str | Path | None = None,
     plan: Mapping[str, Any] | None = None,
@@ -434,6 +436,8 @@ def study(
         Seed; the result depends on it alone, not on the number of workers.
     n_jobs : int or None, default=None
         Number of worker processes.
+    device : str, default="cpu"
+        Where many searches at once are run, as in `SVMSelector`: "cpu", "cuda" or "auto".
     progress : callable or None, default=None
         Called as progress(what, done, total).
     folder : str, path or None, default=None
@@ -472,7 +476,7 @@ def study(
         alternatives,
         feature_costs,
     )
-    options = StudyOptions(*given)
+    options = StudyOptions(*given, device=device)
     settings: dict[str, Any] = {"methods": methods, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
     settings |= {"cv": cv, "n_repeats": n_repeats, "suspects": suspects, "references": references, "plan": plan}
     return run_study(data, options, settings, progress, None if folder is None else Path(folder))
@@ -596,6 +600,7 @@ def _check(settings: dict[str, Any], options: StudyOptions) -> None:
     if options.intervals not in INTERVALS:
         raise InputError(f"study: intervals is {options.intervals!r}; it must be one of {listing(INTERVALS)}")
     check_n_jobs(options.n_jobs)
+    check_device(options.device)
     if options.false_share is not None:
         positive_number("study", "false_share", options.false_share, 1.0)
         if options.n_features_to_select is not None:

@@ -59,6 +59,7 @@ class StudyOptions:
     alternatives: int | None = None
     feature_costs: Mapping[str, Any] | None = None
     auto_jobs: bool = False
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,7 @@ def _settings(
         "probability": True,
         "random_state": options.random_state,
     }
+    settings |= {} if options.device == "cpu" else {"device": options.device}
     size, parameters = options.n_features_to_select, inspect.signature(recipe).parameters
     if not method.baseline:
         budgeted = size is not None and "budget" in parameters

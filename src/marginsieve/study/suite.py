@@ -23,6 +23,7 @@ from ..errors import InputError, listing, one_line, positive_number, reading, sh
 from ..fitting.settings import check_seed
 from ..fitting.training_rows import Encoded
 from ..outcomes import Target, positive_code, read_target
+from ..solvers.arrays import check_device
 from .protocols import Protocol, checked_grid, protocol_of
 from .tuning import refuse_grid
 from .units import Method, Unit, UnitTable
@@ -130,6 +131,17 @@ class Suite:
             seconds=spec.get("seconds"),
             control=spec.get("control"),
         )
+
+    def on_device(self, device: str) -> Suite:
+        """The same suite with many searches at once on a device."""
+        check_device(device)
+        if device == "cpu":
+            return self
+        methods = [
+            replace(one, settings=tuple(sorted({**dict(one.settings), "device": device}.items())))
+            for one in self.methods
+        ]
+        return replace(self, methods=tuple(methods))
 
     def tables(self) -> list[UnitTable]:
         """The data sets, loaded; a 'shuffle' count makes so many copies with permuted labels."""

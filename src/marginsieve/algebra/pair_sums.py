@@ -1,0 +1,240 @@
+"""Kernel matrices of many weightings of one table at once, on any device.
+
+A kernel whose matrix is made of a sum over features of a function of two cells has, for every pair of rows (i, k),
+
+    A_ik = sum_j W_j base(x_ij, x_kj)          for F weightings W (F, n):   A (F, pairs) = W @ B,   B (n, pairs)
+
+and what a feature adds to a form sum_ik G_ik base_ik is G @ B' for all features at once: both are matrix products,
+which a device does near its limit. B is made for some pairs at a time.
+
+Coefficients of every machine here sum to 0, so that what is added to a whole row or column of K changes nothing but the
+intercept: columns need no centring for each weighting, and rows outside the range of the training rows no clipping.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..solvers.arrays import Backend, DeviceArray
+
+EXACT = 64  # features up to which an exponential is computed for each of them
+SMALL_TERM = 1e-11  # of the first term of a series: where it ends
+MOST_TERMS = 40
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What F training parts say of the columns: all (F, n).
+
+    `factor`: what a standardised column was multiplied by, squared, else 1; `variance` and `spread` of the columns as
+    they are, before that; `usable`: 1 where a column varies.
+    """
+
+    factor: DeviceArray
+    variance: DeviceArray
+    spread: DeviceArray
+    usable: DeviceArray
+
+
+class PairSums(ABC):
+    """Kernel matrices over all rows of X (n, r) for F weightings of its columns, and what features change in them."""
+
+    def __init__(self, arrays: Backend, X: DeviceArray, scales: Scales, average: bool, width: float | None) -> None:
+        self.arrays, self.X, self.scales = arrays, X, scales
+        self.average, self.width = average, width
+        rows = X.shape[1]
+        left, right = np.triu_indices(rows, 1)
+        self.left, self.right = arrays.put(left, np.int64), arrays.put(right, np.int64)
+        self.rows = rows
+
+    @staticmethod
+    @abstractmethod
+    def base(u: DeviceArray, v: DeviceArray) -> DeviceArray:
+        """What two cells of a column add, before weights."""
+
+    @abstractmethod
+    def weights(self, live: DeviceArray, scales: Scales | None = None) -> DeviceArray:
+        """(F, n): the weights W where features are live (1.0) or not (0.0)."""
+
+    @abstractmethod
+    def matrices(self, W: DeviceArray) -> DeviceArray:
+        """(F, r, r): K for each weighting."""
+
+    @abstractmethod
+    def changes(self, W: DeviceArray, K: DeviceArray, coef: DeviceArray) -> DeviceArray:
+        """(F, n): |c'Kc - c'K(without j)c| for coefficients c (F, r) that sum to 0; 0 where W is 0."""
+
+    # -- sums over pairs ----------------------------------------------------------------------------------------
+
+    def _present(self, W: DeviceArray) -> DeviceArray:
+        """The places of the columns that some weighting uses."""
+        xp = self.arrays.xp
+        return xp.nonzero(xp.amax(W, 0) > 0)[0] if self.arrays.library != "torch" else xp.nonzero(W.amax(0) > 0)[:, 0]
+
+    def _bases(self, X: DeviceArray, further: int) -> Iterator[tuple[slice, DeviceArray]]:
+        """Some pairs at a time, and base for them (columns, pairs); `further` arrays of that size are kept beside."""
+        count = self.left.shape[0]
+        room = 0.25 * self.arrays.free_bytes() / (8.0 * (4 + further) * max(X.shape[0], 1))
+        step = int(min(max(room, 64), count or 1))
+        for start in range(0, count, step):
+            part = slice(start, min(start + step, count))
+            yield part, self.base(X[:, self.left[part]], X[:, self.right[part]])
+
+    def sums(self, W: DeviceArray) -> DeviceArray:
+        """(F, pairs): sum_j W_j base_j of each pair of different rows."""
+        xp = self.arrays.xp
+        present = self._present(W)
+        X, some = self.X[present], W[:, present]
+        pieces = [some @ base for _, base in self._bases(X, 0)]
+        return xp.concatenate(pieces, 1) if pieces else self.arrays.zeros(W.shape[0], 0)
+
+    def forms(self, G: DeviceArray, W: DeviceArray, power: int = 1) -> DeviceArray:
+        """(F, n): sum over pairs i < k of G_ik base_ik^power, for the columns that W uses; G (F, pairs)."""
+        present = self._present(W)
+        X = self.X[present]
+        total = self.arrays.zeros(G.shape[0], X.shape[0])
+        for part, base in self._bases(X, 1):
+            total = total + G[:, part] @ (base if power == 1 else base**power).T
+        out = self.arrays.zeros(*W.shape)
+        out[:, present] = total
+        return out
+
+    def square(self, pairs: DeviceArray, diagonal: DeviceArray | float) -> DeviceArray:
+        """(F, r, r) symmetric matrices from their values at pairs (F, pairs) and on the diagonal."""
+        r = self.rows
+        out = self.arrays.zeros(pairs.shape[0], r * r)
+        out[:, self.left * r + self.right] = pairs
+        out[:, self.right * r + self.left] = pairs
+        out[:, :: r + 1] = diagonal
+        return out.reshape(pairs.shape[0], r, r)
+
+    def at_pairs(self, M: DeviceArray) -> DeviceArray:
+        """(F, pairs): the values of symmetric matrices (F, r, r) at pairs."""
+        return M.reshape(M.shape[0], -1)[:, self.left * self.rows + self.right]
+
+    def products(self, coef: DeviceArray) -> DeviceArray:
+        """(F, pairs): c_i c_k."""
+        return coef[:, self.left] * coef[:, self.right]
+
+    def counts(self, live: DeviceArray) -> DeviceArray:
+        """(F, 1): the number of live features."""
+        count = live.sum(1)[:, None]
+        return self.arrays.xp.where(count > 0, count, 1.0)
+
+
+class ProductSums(PairSums):
+    """The linear kernel: base = u v."""
+
+    @staticmethod
+    def base(u: DeviceArray, v: DeviceArray) -> DeviceArray:
+        """u v."""
+        return u * v
+
+    def weights(self, live: DeviceArray, scales: Scales | None = None) -> DeviceArray:
+        """The squared factor of a standardised column, over the number of live ones where the kernel averages."""
+        W = live * (scales or self.scales).factor
+        return W / self.counts(live) if self.average else W
+
+    def matrices(self, W: DeviceArray) -> DeviceArray:
+        """(F, r, r)."""
+        return self.square(self.sums(W), W @ (self.X * self.X))
+
+    def changes(self, W: DeviceArray, K: DeviceArray, coef: DeviceArray) -> DeviceArray:  # noqa: ARG002
+        """W_j (x_j'c)^2."""
+        return W * (coef @ self.X.T) ** 2
+
+
+class SquareSums(PairSums):
+    """The Gaussian kernel: base = (u - v)^2, K = exp(-A / 2)."""
+
+    @staticmethod
+    def base(u: DeviceArray, v: DeviceArray) -> DeviceArray:
+        """(u - v)^2."""
+        return (u - v) ** 2
+
+    def weights(self, live: DeviceArray, scales: Scales | None = None) -> DeviceArray:
+        """In units of the sum of the variances of the live columns; without `average` of all usable ones."""
+        xp, of = self.arrays.xp, scales or self.scales
+        variance = of.variance * of.factor
+        unit = 1.0 if self.width is None else self.width**2
+        if not self.average and self.width is not None:
+            return live * of.factor * unit
+        whole = (variance * (live if self.average else of.usable)).sum(1)[:, None]
+        return live * of.factor * unit / xp.where(whole > 0, whole, 1.0)
+
+    def matrices(self, W: DeviceArray) -> DeviceArray:
+        """(F, r, r)."""
+        return self.square(self.arrays.xp.exp(-0.5 * self.sums(W)), 1.0)
+
+    def changes(self, W: DeviceArray, K: DeviceArray, coef: DeviceArray) -> DeviceArray:
+        """2 sum over pairs of c_i c_k K_ik (1 - exp(W_j base / 2)), by its series or, of few features, as it is."""
+        xp = self.arrays.xp
+        G = self.products(coef) * self.at_pairs(K)
+        most = int((W > 0).sum(1).max())
+        if most <= EXACT:
+            return self._exactly(W, G, most)
+        span = self.scales_span(W)
+        total, factor = self.arrays.zeros(*W.shape), xp.ones_like(W)
+        for order in range(1, MOST_TERMS):
+            factor = factor * (0.5 * W) / order
+            total = total + factor * self.forms(G, W, order)
+            if span**order / np.prod(np.arange(1.0, order + 2.0)) < SMALL_TERM:
+                break
+        return xp.abs(2.0 * total)
+
+    def scales_span(self, W: DeviceArray) -> float:
+        """The largest W_j base / 2 of any feature and pair."""
+        xp = self.arrays.xp
+        reach = xp.amax(self.X, 1) - xp.amin(self.X, 1)
+        return float(0.5 * xp.amax(W * (reach**2)[None, :]))
+
+    def _exactly(self, W: DeviceArray, G: DeviceArray, most: int) -> DeviceArray:
+        """One exponential for each problem, pair and live feature."""
+        xp = self.arrays.xp
+        live = self.arrays.order(-W)[:, :most]
+        weight = self.arrays.take_along(W, live)
+        total = self.arrays.zeros(*weight.shape)
+        count = G.shape[1]
+        room = 0.25 * self.arrays.free_bytes() / (48.0 * weight.shape[0] * most)
+        step = int(min(max(room, 16), count))
+        for start in range(0, count, step):
+            part = slice(start, min(start + step, count))
+            u, v = self.X[:, self.left[part]][live], self.X[:, self.right[part]][live]
+            total = total + xp.einsum("fkp,fp->fk", xp.expm1(0.5 * weight[:, :, None] * (u - v) ** 2), G[:, part])
+        out = self.arrays.zeros(*W.shape)
+        return _scattered(self.arrays, out, live, xp.abs(2.0 * total) * xp.where(weight > 0, 1.0, 0.0))
+
+
+class DifferenceSums(PairSums):
+    """The clinical kernel: base = |u - v|, K = sum of the weights less A; categories were given codes 0 and 1 apart."""
+
+    @staticmethod
+    def base(u: DeviceArray, v: DeviceArray) -> DeviceArray:
+        """|u - v|."""
+        return abs(u - v)
+
+    def weights(self, live: DeviceArray, scales: Scales | None = None) -> DeviceArray:
+        """In units of the range of the training rows, over the number of live features, or of all usable ones."""
+        xp, of = self.arrays.xp, scales or self.scales
+        count = self.counts(live if self.average else of.usable)
+        return live / xp.where(of.spread > 0, of.spread, 1.0) / count
+
+    def matrices(self, W: DeviceArray) -> DeviceArray:
+        """(F, r, r), with 1 on the diagonal: a constant is added, which no machine can tell."""
+        return self.square(1.0 - self.sums(W), 1.0)
+
+    def changes(self, W: DeviceArray, K: DeviceArray, coef: DeviceArray) -> DeviceArray:  # noqa: ARG002
+        """2 W_j |sum over pairs of c_i c_k |x_ij - x_kj||."""
+        return 2.0 * W * self.arrays.xp.abs(self.forms(self.products(coef), W))
+
+
+def _scattered(arrays: Backend, out: DeviceArray, index: DeviceArray, values: DeviceArray) -> DeviceArray:
+    """out with out[f, index[f, k]] = values[f, k]."""
+    if arrays.library == "torch":
+        return out.scatter(1, index, values)
+    arrays.xp.put_along_axis(out, index, values, 1)
+    return out

@@ -1,0 +1,292 @@
+"""Many searches on training parts of one table at once, in step, on a device: folds, halves, shuffles, members.
+
+What a plan needs for it its parts say (`SumsPairs`, `SolvesTogether`, `RunsTogether`); where one of them does not, or
+the table has missing cells or categories, the searches are run one after the other on the CPU, which gives the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..algebra.pair_sums import PairSums, Scales
+from ..contracts import (
+    Array,
+    IntArray,
+    Machine,
+    OfTheMargin,
+    Refits,
+    RunsTogether,
+    ScoresTogether,
+    SolvesTogether,
+    SumsPairs,
+)
+from ..data.stored import is_stored
+from ..data.table import Table
+from ..problem import WorkDone, is_filter
+from ..solvers.arrays import Backend, DeviceArray, backend_for
+from .settings import Plan
+
+ARRAYS = 14  # of features and of pairs of rows that a search keeps for each part
+PASSES = 6.0  # over the columns that an elimination makes, since fewer are left each time
+LARGEST = 1e100  # squares of larger numbers are none
+
+
+@dataclass(frozen=True)
+class TrainingPart:
+    """A training part: its rows, rows to judge it by, and the classes and weights of all rows of the table."""
+
+    train: IntArray
+    test: IntArray
+    y: IntArray
+    weight: Array
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What a search in a batch says: features (n,), best first; values (S, rows, k) of the rows that judge it."""
+
+    order: IntArray
+    usable: int  # so many of the first features vary in the training part
+    values: Array
+    work: WorkDone
+
+
+def together(plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]) -> list[Ranked] | None:
+    """Every job's ranking, and decision values at these sizes; None where that is for the CPU."""
+    if not jobs or not _fits(plan, table):
+        return None
+    arrays = backend_for(plan.device, _work(plan, table, len(jobs), len(sizes)))
+    return None if arrays is None else ranked(arrays, plan, table, jobs, sizes)
+
+
+def _fits(plan: Plan, table: Table) -> bool:
+    """Whether every part of a plan works in batches, on this table."""
+    by_filter = is_filter(plan.criterion)
+    of_margin = isinstance(plan.criterion, OfTheMargin) and plan.criterion.of_the_margin
+    scores = isinstance(plan.criterion, ScoresTogether) if by_filter else of_margin
+    parts = isinstance(plan.kernel, SumsPairs) and isinstance(plan.search, RunsTogether) and scores
+    plain = not (plan.keep or plan.prefilter or plan.sampler or plan.ensemble or table.is_sparse or is_stored(table.Z))
+    return bool(
+        parts
+        and plain
+        and isinstance(plan.machine, SolvesTogether)
+        and isinstance(_final(plan), SolvesTogether)
+        and all(kind in ("real", "ordinal") for kind in table.kind)
+        and np.abs(table.Z).max(initial=0.0) < LARGEST  # which no missing cell is
+    )
+
+
+def _final(plan: Plan) -> Machine:
+    final = plan.search.final if isinstance(plan.search, Refits) else None
+    return plan.machine if final is None else final
+
+
+def _work(plan: Plan, table: Table, jobs: int, sizes: int) -> float:
+    """Multiplications, about."""
+    m, n = table.shape
+    return float(jobs) * m * m * n * (sizes + (0.0 if is_filter(plan.criterion) else PASSES))
+
+
+def ranked(
+    arrays: Backend, plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]
+) -> list[Ranked]:
+    """`together` on given arrays, as many jobs at a time as the device has memory for."""
+    m, n = table.shape
+    centred = np.ascontiguousarray((table.Z - table.Z.mean(axis=0)).T)
+    X = arrays.put(centred)
+    most = max(1, int(0.5 * arrays.free_bytes() / (8.0 * ARRAYS * (n + m * m))))
+    out: list[Ranked] = []
+    for start in range(0, len(jobs), most):
+        out += _ranked(arrays, plan, centred, X, jobs[start : start + most], sizes)
+    return out
+
+
+def _ranked(
+    arrays: Backend, plan: Plan, host: Array, X: DeviceArray, jobs: Sequence[TrainingPart], sizes: Sequence[int]
+) -> list[Ranked]:
+    """Jobs with as many usable columns as each other go together."""
+    spread = _spreads(host, jobs)
+    count = np.count_nonzero(spread > 0, axis=1)
+    out: list[Ranked | None] = [None] * len(jobs)
+    for usable in np.unique(count):
+        places = np.flatnonzero(count == usable)
+        batch = PartsInStep.of(arrays, plan, X, [jobs[int(k)] for k in places], spread[places])
+        for k, one in zip(places, batch.results(sizes), strict=True):
+            out[k] = one
+    return [one for one in out if one is not None]
+
+
+def _spreads(columns: Array, jobs: Sequence[TrainingPart]) -> Array:
+    """(F, n): the range of each column over the rows of each job, 0 where it does not vary by more than rounding."""
+    out = np.empty((len(jobs), len(columns)))
+    for f, job in enumerate(jobs):
+        rows = columns[:, job.train]
+        low, high = rows.min(axis=1), rows.max(axis=1)
+        out[f] = np.where(high - low > np.maximum(1e-12 * np.maximum(np.abs(low), np.abs(high)), 1e-305), high - low, 0)
+    return out
+
+
+@dataclass
+class PartsInStep:
+    """F jobs with as many usable columns as each other, as a search and a filter see them (`contracts.Batch`)."""
+
+    arrays: Backend
+    plan: Plan
+    X: DeviceArray
+    scales: Scales
+    sums: PairSums
+    usable: DeviceArray
+    labels: DeviceArray
+    weight: DeviceArray
+    cost: DeviceArray  # (F, k, r)
+    train: DeviceArray  # (F, m) rows of each job, the first row where there are fewer
+    filled: DeviceArray  # (F, m) 1 where that is one of them
+    codes: Sequence[IntArray]
+    rows: Sequence[IntArray]
+    jobs: Sequence[TrainingPart]
+    solved: list[tuple[Array, Array]]
+
+    @classmethod
+    def of(
+        cls, arrays: Backend, plan: Plan, X: DeviceArray, jobs: Sequence[TrainingPart], spread: Array
+    ) -> PartsInStep:
+        """The arrays of some jobs."""
+        assert isinstance(plan.kernel, SumsPairs)
+        n, r = X.shape
+        outcome, F = plan.outcome, len(jobs)
+        k = 1 if outcome.binary else outcome.count
+        weight, labels, cost = np.zeros((F, r)), np.zeros((F, k, r)), np.zeros((F, k, r))
+        longest = max(len(job.train) for job in jobs)
+        train, filled = np.zeros((F, longest), dtype=np.int64), np.zeros((F, longest))
+        for f, job in enumerate(jobs):
+            codes, part = job.y[job.train], job.weight[job.train]
+            weight[f, job.train] = part
+            labels[f][:, job.train] = outcome.labels(codes)
+            cost[f][:, job.train] = outcome.costs(codes, part)
+            train[f, : len(job.train)], filled[f, : len(job.train)] = job.train, 1.0
+        on_device = arrays.put(weight)
+        usable = arrays.put((spread > 0).astype(np.float64))
+        share = on_device / on_device.sum(1)[:, None]
+        mean = share @ X.T
+        variance = arrays.zeros(F, n)
+        for some in range(F):  # in two passes: no difference of large numbers
+            variance[some] = ((X - mean[some][:, None]) ** 2) @ share[some]
+        xp = arrays.xp
+        scaled = plan.standardize and not plan.kernel.unit_free
+        known = xp.where(variance > 0, variance, 1.0)
+        factor = 1.0 / known if scaled else xp.ones_like(variance)
+        scales = Scales(factor, variance * usable, arrays.put(spread), usable)
+        sums = plan.kernel.pair_sums(arrays, X, scales)
+        places = np.array([np.flatnonzero(row) for row in spread])
+        return cls(
+            arrays,
+            plan,
+            X,
+            scales,
+            sums,
+            arrays.put(places, np.int64),
+            arrays.put(labels),
+            on_device,
+            arrays.put(cost),
+            arrays.put(train, np.int64),
+            arrays.put(filled),
+            [job.y[job.train] for job in jobs],
+            [job.train for job in jobs],
+            jobs,
+            [],
+        )
+
+    def score(self, live: DeviceArray) -> DeviceArray:
+        """(F, q): the criterion at the live features (F, q), from machines that are solved on them."""
+        criterion = self.plan.criterion
+        if is_filter(criterion):
+            assert isinstance(criterion, ScoresTogether)
+            return self.arrays.take_along(criterion.score_together(self), live)
+        W = self.sums.weights(self._marked(live))
+        K = self.sums.matrices(W)
+        total = self.arrays.zeros(*W.shape)
+        objective, residual = np.zeros(len(W)), np.zeros(len(W))
+        for k in range(self.labels.shape[1]):
+            coef, _, one, worst = self._solve(self.plan.machine, K, k, np.arange(len(W)))
+            total = total + self.sums.changes(W, K, coef)
+            objective, residual = objective + one, np.maximum(residual, worst)
+        self.solved.append((objective, residual))
+        return self.arrays.take_along(total, live)
+
+    def steps(self) -> Sequence[tuple[Array, Array]]:
+        """Objectives and residuals (F,) of what was solved, one pair for each call of `score`."""
+        return self.solved
+
+    def _marked(self, live: DeviceArray) -> DeviceArray:
+        """(F, n): 1 at the live features (F, q)."""
+        return self.arrays.marked(live, self.X.shape[0])
+
+    def _solve(
+        self, machine: Machine, K: DeviceArray, k: int, which: IntArray
+    ) -> tuple[DeviceArray, DeviceArray, Array, Array]:
+        """Coefficients (F', r), intercepts, and objectives and violations (F',) of binary problem k of some jobs."""
+        assert isinstance(machine, SolvesTogether)
+        arrays, xp = self.arrays, self.arrays.xp
+        which = arrays.put(which, np.int64)
+        train, filled = self.train[which], self.filled[which]
+        F, r = K.shape[0], K.shape[1]
+        flat = train[:, :, None] * r + train[:, None, :]
+        small = arrays.take_along(K.reshape(F, r * r), flat.reshape(F, -1)).reshape(F, train.shape[1], train.shape[1])
+        y = arrays.take_along(self.labels[which, k], train)
+        cost = arrays.take_along(self.cost[which, k], train) * filled
+        y = xp.where(filled > 0, y, 1.0)
+        machines = machine.solve_together(arrays, small, y, cost)
+        coef = arrays.added(arrays.zeros(F, r), train, machines.coef * filled)
+        return coef, machines.intercept, arrays.get(machines.objective), arrays.get(machines.violation)
+
+    def results(self, sizes: Sequence[int]) -> list[Ranked]:
+        """Every job's ranking, and decision values at these sizes."""
+        search = self.plan.search
+        assert isinstance(search, RunsTogether)
+        order, _ = search.run_together(self)
+        n, p = self.X.shape[0], order.shape[1]
+        values, worst = self._values(order, sizes)
+        tol: float = self.plan.machine.tol  # type: ignore[attr-defined]
+        orders, out = self.arrays.get(order), []
+        problems = self.labels.shape[1]
+        solves = problems * (len(self.solved) + len(sizes))
+        for f in range(len(self.jobs)):
+            residuals = np.array([step[1][f] for step in self.solved] + list(worst[f]))
+            short = residuals[residuals > tol]
+            rest = np.setdiff1d(np.arange(n), orders[f])
+            work = WorkDone(solves, len(short), float(short.max(initial=0.0)))
+            out.append(Ranked(np.concatenate([orders[f], rest]).astype(np.intp), p, values[f], work))
+        return out
+
+    def _values(self, order: DeviceArray, sizes: Sequence[int]) -> tuple[list[Array], Array]:
+        """Decision values (S, rows, k) of each job's test rows, and the worst violation at each size (F, S)."""
+        arrays, F, problems = self.arrays, len(self.jobs), self.labels.shape[1]
+        n, r = self.X.shape
+        machine, p = _final(self.plan), order.shape[1]
+        values = np.empty((F, len(sizes), r, problems))
+        worst = np.zeros((F, len(sizes)))
+        room = max(1, int(0.3 * arrays.free_bytes() / (8.0 * ARRAYS * (n + r * r))))
+        at_once = max(1, room // F)
+        for start in range(0, len(sizes), at_once):
+            some = [max(1, min(size, p)) for size in sizes[start : start + at_once]]
+            live = arrays.xp.concatenate([self._marked(order[:, :size]) for size in some], 0)
+            every = np.tile(np.arange(F), len(some))
+            index = arrays.put(every, np.int64)
+            scales = Scales(
+                *(
+                    part[index]
+                    for part in (self.scales.factor, self.scales.variance, self.scales.spread, self.scales.usable)
+                )
+            )
+            K = self.sums.matrices(self.sums.weights(live, scales))
+            for k in range(problems):
+                coef, intercept, _, violation = self._solve(machine, K, k, every)
+                f = arrays.xp.einsum("fij,fj->fi", K, coef) + intercept[:, None]
+                by_size = arrays.get(f).reshape(len(some), F, r)
+                values[:, start : start + len(some), :, k] = by_size.transpose(1, 0, 2)
+                here = violation.reshape(len(some), F).T
+                worst[:, start : start + len(some)] = np.maximum(worst[:, start : start + len(some)], here)
+        return [values[f][:, job.test] for f, job in enumerate(self.jobs)], worst

@@ -1,0 +1,150 @@
+"""Arrays of numpy, torch or cupy under one namespace, and the few things that the array API standard does not have.
+
+torch is loaded when a device is first asked for, not when the package is imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, shown_value
+
+DEVICES = ("auto", "cpu", "cuda")
+DeviceArray = Any  # an array of one of the libraries, on any device
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A library of arrays and a device of it."""
+
+    xp: Any  # the namespace, as the array API standard has it
+    library: str  # "numpy", "torch" or "cupy"
+    device: Any = None
+
+    def put(self, values: Any, dtype: Any = None) -> DeviceArray:
+        """An array on the device, of doubles unless another type is given."""
+        host = np.ascontiguousarray(values) if dtype is None else np.ascontiguousarray(values, dtype=dtype)
+        if self.library == "torch":
+            return self.xp.asarray(host, device=self.device)
+        return self.xp.asarray(host)
+
+    def get(self, values: DeviceArray) -> Any:
+        """The same array in the memory of the host."""
+        if self.library == "torch":
+            return values.detach().cpu().numpy()
+        return np.asarray(values) if self.library == "numpy" else values.get()
+
+    def zeros(self, *shape: int) -> DeviceArray:
+        """Doubles."""
+        if self.library == "torch":
+            return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
+        return self.xp.zeros(shape, dtype=self.xp.float64)
+
+    def solve_positive(self, M: DeviceArray, right: DeviceArray) -> DeviceArray:
+        """X with M X = right for positive definite matrices M (F, m, m), right (F, m, k); nan where one is not."""
+        if self.library == "torch":
+            factor, failed = self.xp.linalg.cholesky_ex(M)
+            solved = self.xp.cholesky_solve(right, factor)
+            return self.xp.where((failed != 0)[:, None, None], self.xp.nan, solved)
+        if self.library == "cupy":
+            return self.xp.linalg.solve(M, right)
+        out = np.full_like(right, np.nan)
+        for k in range(len(M)):
+            try:
+                out[k] = np.linalg.solve(M[k], right[k])
+            except np.linalg.LinAlgError:
+                continue
+        return out
+
+    def take_along(self, values: DeviceArray, index: DeviceArray) -> DeviceArray:
+        """values[f, index[f, k]]: (F, n), (F, k) -> (F, k)."""
+        return (
+            self.xp.gather(values, 1, index) if self.library == "torch" else self.xp.take_along_axis(values, index, 1)
+        )
+
+    def marked(self, places: DeviceArray, n: int) -> DeviceArray:
+        """(F, n): 1 at some places (F, k), else 0."""
+        out = self.zeros(places.shape[0], n)
+        if self.library == "torch":
+            return out.scatter(1, places, 1.0)
+        self.xp.put_along_axis(out, places, 1.0, 1)
+        return out
+
+    def added(self, out: DeviceArray, places: DeviceArray, values: DeviceArray) -> DeviceArray:
+        """out (F, n) with values (F, k) added at some places (F, k), which may occur more than once."""
+        if self.library == "torch":
+            return out.scatter_add(1, places, values)
+        rows = self.xp.arange(out.shape[0])[:, None]
+        self.xp.add.at(out, (rows, places), values)
+        return out
+
+    def without(self, values: DeviceArray, gone: DeviceArray) -> DeviceArray:
+        """(F, n), places (F, k) -> (F, n - k): the values but for those at some places, in their order."""
+        stay = self.xp.ones_like(values, dtype=bool) if self.library != "torch" else self.xp.ones_like(values).bool()
+        if self.library == "torch":
+            stay = stay.scatter(1, gone, False)
+        else:
+            self.xp.put_along_axis(stay, gone, False, 1)
+        return values[stay].reshape(values.shape[0], -1)
+
+    def order(self, values: DeviceArray) -> DeviceArray:
+        """(F, n): the places of the values of each row, the lowest first; of equal ones the first."""
+        if self.library == "torch":
+            return self.xp.argsort(values, dim=1, stable=True)
+        return self.xp.argsort(values, axis=1, kind="stable")
+
+    def free_bytes(self) -> float:
+        """Memory of the device that arrays may take."""
+        if self.library == "torch" and str(self.device).startswith("cuda"):
+            free, _ = self.xp.cuda.mem_get_info(self.device)
+            return float(free)
+        return 2.0**30
+
+
+NUMPY = Backend(np, "numpy")
+
+
+@lru_cache(maxsize=8)
+def torch_on(device: str) -> Backend:
+    """torch's arrays on a device."""
+    import torch
+
+    return Backend(torch, "torch", torch.device(device))
+
+
+def has_cuda() -> bool:
+    """Whether torch is installed and sees a GPU."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def check_device(device: Any) -> None:
+    """Refuse what is no device."""
+    plain = isinstance(device, str) and (device in DEVICES or device.removeprefix("cuda:").isdigit())
+    if not plain:
+        raise InputError(f'device is {shown_value(device)}; it must be "auto", "cpu", "cuda" or "cuda:0" and so on')
+
+
+def backend_for(device: str, work: float) -> Backend | None:
+    """The arrays for a job of so many multiplications; None where it is for the CPU, one problem after the other.
+
+    "auto" takes a GPU where there is one and the job is large enough to gain.
+    """
+    if device == "cpu" or (device == "auto" and (work < WORTH_A_GPU or not has_cuda())):
+        return None
+    if not has_cuda():
+        missing = importlib.util.find_spec("torch") is None
+        why = "torch is not installed: pip install 'marginsieve[gpu]'" if missing else "torch sees no GPU"
+        raise InputError(f"device is {device!r} and {why}")
+    return torch_on("cuda" if device == "auto" else device)
+
+
+WORTH_A_GPU = 2e10  # multiplications

@@ -1,0 +1,251 @@
+"""Many C-SVCs at once: an interior point that goes on with all of them in step, for arrays on any device.
+
+    min_a  1/2 a'Qa - sum(a)    subject to  y'a = 0,  0 <= a <= top          Q = yy' K, for each of F problems
+
+    conditions     Qa - 1 + b y - z + s = 0,   a z = mu,   (top - a) s = mu    (elementwise)
+    Newton step    (Q + T) da + y db = r,   T = z / a + s / (top - a)          (F Cholesky factors in one call)
+
+The number of iterations hardly varies from problem to problem, so none waits long for another; one that is done is
+left as it is. Then, as in `interior_point`, the samples inside their bounds are read off and their equations solved,
+and the certificate is that of the pair steps. Samples with top = 0 take no part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .arrays import Backend, DeviceArray
+
+ITERATIONS = 80
+TO_BORDER = 0.995  # of the way to a bound that a step goes
+GAP = 1e-11  # complementarity over the objective at which the bounds are read off
+ROUNDS = 8  # corrections of the guess which samples are inside
+RIDGE = 1e-11  # of the mean of the diagonal, added where equations may have many solutions
+HUGE = 1e300
+AT_BOUND = 1e-10  # of the width of the box, as in `smo`
+
+
+@dataclass(frozen=True)
+class InStep:
+    """F machines: coef (F, m), intercept, dual objective and violation (F,)."""
+
+    coef: DeviceArray
+    intercept: DeviceArray
+    objective: DeviceArray
+    violation: DeviceArray
+
+
+def svc(arrays: Backend, K: DeviceArray, y: DeviceArray, top: DeviceArray, tol: float) -> InStep:
+    """C-SVC on kernel matrices K (F, m, m) with labels y and bounds top (F, m)."""
+    xp = arrays.xp
+    used = xp.where(top > 0, 1.0, 0.0)
+    diagonal = xp.einsum("fii->fi", K) * used
+    unit = diagonal.sum(1) / used.sum(1)
+    unit = xp.where(unit > 0, unit, 1.0)
+    masked = y * used
+    Q = K * masked[:, :, None] * (masked / unit[:, None])[:, None, :]
+    problem = _Boxes(arrays, Q, masked, top * unit[:, None], used)
+    with np.errstate(all="ignore"):  # of problems that are done, or have one class, nothing is read
+        a = problem.solved(tol)
+    coef = xp.where(a >= problem.top, top, a / unit[:, None]) * masked
+    coef = xp.where(used > 0, coef, 0.0)
+    f = xp.einsum("fij,fj->fi", K, coef)
+    violation, level = certificate(arrays, y - f, coef, y, top)
+    objective = xp.abs(coef).sum(1) - 0.5 * (coef * f).sum(1)
+    return InStep(coef, level, objective, violation)
+
+
+def certificate(
+    arrays: Backend, E: DeviceArray, c: DeviceArray, y: DeviceArray, top: DeviceArray
+) -> tuple[DeviceArray, DeviceArray]:
+    """(F,), (F,): the violation at c, and the intercept: as in `interior_point`."""
+    xp = arrays.xp
+    used = top > 0
+    lo, hi = xp.where(y > 0, 0.0, -top), xp.where(y > 0, top, 0.0)
+    rises, falls = (c < hi) & used, (c > lo) & used
+    gap = xp.amax(xp.where(rises, E, -HUGE), 1) - xp.amin(xp.where(falls, E, HUGE), 1)
+    slip = AT_BOUND * top  # what lies within rounding of a bound is at it
+    rises, falls = (c < hi - slip) & used, (c > lo + slip) & used
+    up, low = xp.amax(xp.where(rises, E, -HUGE), 1), xp.amin(xp.where(falls, E, HUGE), 1)
+    inside = xp.where(rises & falls, 1.0, 0.0)
+    count = inside.sum(1)
+    mean = (xp.where(inside > 0, E, 0.0)).sum(1) / xp.where(count > 0, count, 1.0)
+    middle = 0.5 * (xp.where(up <= -HUGE, low, up) + xp.where(low >= HUGE, up, low))
+    return xp.where(gap > 0, gap, 0.0), xp.where(count > 0, mean, middle)
+
+
+@dataclass
+class _Boxes:
+    """Q (F, m, m) with rows of 0 where a sample takes no part; y, top, used (F, m)."""
+
+    arrays: Backend
+    Q: DeviceArray
+    y: DeviceArray
+    top: DeviceArray
+    used: DeviceArray
+
+    def solved(self, tol: float) -> DeviceArray:
+        """(F, m): a at the optimum."""
+        xp, top, used = self.arrays.xp, self.top, self.used
+        positive = (top * (self.y > 0)).sum(1)
+        negative = (top * (self.y < 0)).sum(1)
+        both = (positive > 0) & (negative > 0)
+        least = xp.where(positive < negative, positive, negative)
+        mine = xp.where(self.y > 0, positive[:, None], negative[:, None])
+        a = 0.5 * top * least[:, None] / xp.where(mine > 0, mine, 1.0)
+        a = xp.where(a < 1.0, a, 1.0) * used
+        a = xp.where(used > 0, a, 0.5)  # a sample that takes no part: any number inside (0, 1)
+        self.room = xp.where(used > 0, top, 1.0)
+        gradient = xp.einsum("fij,fj->fi", self.Q, a * used) - used
+        size = xp.where(xp.abs(gradient) > 1.0, xp.abs(gradient), 1.0)
+        z = size + xp.where(gradient > 0, gradient, 0.0)
+        s = size + xp.where(gradient < 0, -gradient, 0.0)
+        b = xp.zeros_like(positive)
+        open_ = both  # problems that go on
+        for _ in range(ITERATIONS):
+            gap = ((a * z + (self.room - a) * s) * used).sum(1)
+            whole = (a * used).sum(1)
+            whole = xp.where(whole > 1.0, whole, 1.0)
+            short = xp.abs((self.y * a).sum(1))
+            open_ = open_ & ~((gap <= GAP * whole) & (short <= 1e-8 * whole))
+            if not bool(open_.any()):
+                break
+            a, b, z, s, moved = self._step(a, b, z, s, open_)
+            open_ = open_ & moved
+        a = xp.where((used > 0) & both[:, None], a, 0.0)
+        return self._face(a, b, z, s, both, tol)
+
+    def _step(
+        self, a: DeviceArray, b: DeviceArray, z: DeviceArray, s: DeviceArray, open_: DeviceArray
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+        """One predictor and corrector of the problems that are open; which of them it moved."""
+        xp, y, used = self.arrays.xp, self.y, self.used
+        left = self.room - a
+        count = used.sum(1)
+        mu = ((a * z + left * s) * used).sum(1) / (2 * count)
+        dual = xp.einsum("fij,fj->fi", self.Q, a * used) + used * (-1.0 - z + s) + b[:, None] * y
+        short = (y * a).sum(1)
+        T = xp.where((used > 0) & open_[:, None], z / a + s / left, 1.0)
+        M = self.Q * xp.where(open_, 1.0, 0.0)[:, None, None]
+        M = M + T[:, :, None] * self._identity(M)
+
+        def direction(into_z: DeviceArray, into_s: DeviceArray) -> tuple[DeviceArray, ...]:
+            right = used * (-dual + into_z / a - into_s / left)
+            both = self.arrays.solve_positive(M, xp.stack([right, y], -1))
+            r, of_y = both[:, :, 0], both[:, :, 1]
+            slope = (y * of_y).sum(1)
+            db = ((y * r).sum(1) + short) / slope
+            da = (r - db[:, None] * of_y) * used
+            return da, db, (into_z - z * da) / a * used, (into_s + s * da) / left * used
+
+        da, _, dz, ds = direction(-a * z, -left * s)
+        length = self._length(a, left, da, z, dz, s, ds)[:, None]
+        after = (((a + length * da) * (z + length * dz) + (left - length * da) * (s + length * ds)) * used).sum(1)
+        ratio = after / (2 * count) / mu
+        ratio = xp.where(ratio > 0, xp.where(ratio < 1.0, ratio, 1.0), 0.0)
+        goal = (ratio**3 * mu)[:, None]
+        da, db, dz, ds = direction(goal - a * z - da * dz, goal - left * s + da * ds)
+        length = TO_BORDER * self._length(a, left, da, z, dz, s, ds)
+        length = xp.where(length < 1.0, length, 1.0)
+        fine = open_ & xp.isfinite(da.sum(1) + dz.sum(1) + ds.sum(1) + db) & (length > 1e-10)
+        length = xp.where(fine, length, 0.0)[:, None]
+        da, dz, ds = (xp.where(fine[:, None], one, 0.0) for one in (da, dz, ds))
+        a = a + length * da
+        a = xp.where(a > 1e-300, a, 1e-300)
+        highest = self.room * (1.0 - 1e-16)
+        a = xp.where(a < highest, a, highest)
+        z, s = z + length * dz, s + length * ds
+        z, s = xp.where(z > 1e-300, z, 1e-300), xp.where(s > 1e-300, s, 1e-300)
+        return a, b + length[:, 0] * xp.where(fine, db, 0.0), z, s, fine
+
+    def _identity(self, M: DeviceArray) -> DeviceArray:
+        if not hasattr(self, "_one"):
+            m = M.shape[1]
+            self._one = self.arrays.put([[float(i == j) for j in range(m)] for i in range(m)])[None]
+        return self._one
+
+    def _length(self, a, left, da, z, dz, s, ds) -> DeviceArray:  # type: ignore[no-untyped-def]
+        """(F,): the longest step at which everything stays above its bound, at most a little more than 1."""
+        xp, most = self.arrays.xp, 1.0 / TO_BORDER
+        steps = []
+        for value, move in ((a, da), (left, -da), (z, dz), (s, ds)):
+            falls = move < 0
+            steps.append(xp.amin(xp.where(falls, -value / xp.where(falls, move, -1.0), most), 1))
+        least = xp.amin(xp.stack(steps), 0)
+        return xp.where(least < most, least, most)
+
+    def _face(
+        self, a: DeviceArray, b: DeviceArray, z: DeviceArray, s: DeviceArray, both: DeviceArray, tol: float
+    ) -> DeviceArray:
+        """The best of the interior point with what is near a bound put there, and of exact equations on its face."""
+        xp, top, used = self.arrays.xp, self.top, self.used > 0
+        unit = xp.where(top < 1.0, top, 1.0)
+        at_top = ((top - a) < unit * s) & used
+        at_zero = ((a < unit * z) & ~at_top) | ~used
+        inside = ~(at_top | at_zero)
+        best, best_a = self._judged(self._balanced(xp.where(at_top, top, xp.where(at_zero, 0.0, a)), inside))[:2]
+        for _ in range(ROUNDS):
+            exact = self._equations(a, b, inside, at_top)
+            clipped = xp.where(exact > 0, xp.where(exact < top, exact, top), 0.0)
+            violation, clipped, level, f = self._judged(self._balanced(clipped, inside))
+            better = violation < best
+            best, best_a = xp.where(better, violation, best), xp.where(better[:, None], clipped, best_a)
+            open_ = (best > 0.1 * tol) & both
+            slack = 1.0 - (f + level[:, None] * self.y)
+            slip = max(0.05 * tol, 1e-9)
+            leave_low, leave_top = inside & (exact <= 0.0), inside & (exact >= top)
+            enter = ((at_zero & used & (slack > slip)) | (at_top & (slack < -slip))) & open_[:, None]
+            leave_low, leave_top = leave_low & open_[:, None], leave_top & open_[:, None]
+            if not bool((enter | leave_low | leave_top).any()):
+                break
+            at_zero, at_top = (at_zero | leave_low) & ~enter, (at_top | leave_top) & ~enter
+            inside = ~(at_top | at_zero)
+        return xp.where(both[:, None], best_a, 0.0)
+
+    def _judged(self, a: DeviceArray) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+        """(violation, a, b, y f without the intercept)."""
+        f = self.arrays.xp.einsum("fij,fj->fi", self.Q, a)
+        y = self.arrays.xp.where(self.used > 0, self.y, 1.0)
+        violation, level = certificate(self.arrays, y * (1.0 - f), a * y, y, self.top)
+        return violation, a, level, f
+
+    def _equations(self, a: DeviceArray, b: DeviceArray, inside: DeviceArray, at_top: DeviceArray) -> DeviceArray:
+        """a with y f = 1 for the samples inside and y'a = 0, the others at their bounds; near the interior point."""
+        xp = self.arrays.xp
+        on = xp.where(inside, 1.0, 0.0)
+        M = self.Q * on[:, :, None] * on[:, None, :]
+        M = M + (xp.where(inside, RIDGE, 1.0))[:, :, None] * self._identity(M)
+        y = self.y * on
+        start = xp.where(inside, a, xp.where(at_top, self.top, 0.0))
+        level = b
+        for _ in range(3):
+            r = (1.0 - xp.einsum("fij,fj->fi", self.Q, start) - level[:, None] * self.y) * on
+            short = (self.y * start).sum(1)
+            solved = self.arrays.solve_positive(M, xp.stack([r, y], -1))
+            r, of_y = solved[:, :, 0], solved[:, :, 1]
+            slope = (y * of_y).sum(1)
+            change = ((y * r).sum(1) + short) / xp.where(slope > 0, slope, 1.0)
+            move = (r - change[:, None] * of_y) * on
+            fine = xp.isfinite(move.sum(1))
+            start = start + xp.where(fine[:, None], move, 0.0)
+            level = level + xp.where(fine, change, 0.0)
+        return start
+
+    def _balanced(self, a: DeviceArray, inside: DeviceArray) -> DeviceArray:
+        """The same with y'a = 0: samples inside, then all, give or take what is missing, by their room."""
+        xp = self.arrays.xp
+        for _ in range(3):
+            missing = (self.y * a).sum(1)
+            size = xp.abs(missing)
+            away = self.y * xp.sign(missing)[:, None]
+            room = xp.where(away > 0, a, xp.where(away < 0, self.top - a, 0.0))
+            near = xp.where(inside, room, 0.0)
+            enough = near.sum(1) >= size
+            room = xp.where(enough[:, None], near, room)
+            total = room.sum(1)
+            share = xp.where(total >= size, size / xp.where(total > 0, total, 1.0), 0.0)
+            a = a - away * room * share[:, None]
+            a = xp.where(a > 0, xp.where(a < self.top, a, self.top), 0.0)
+        return a

@@ -1,0 +1,242 @@
+"""Many problems at once: the same code on numpy's and on torch's arrays, against one problem after the other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import marginsieve
+from marginsieve import SVMSelector, recipes
+from marginsieve.algebra.pair_sums import Scales
+from marginsieve.criteria import Fisher, MarginChange, ReliefF
+from marginsieve.data import make_cohort
+from marginsieve.data.table import Schema
+from marginsieve.errors import InputError
+from marginsieve.fitting import batches
+from marginsieve.fitting.batches import TrainingPart, ranked
+from marginsieve.fitting.ensemble import Member
+from marginsieve.fitting.settings import Plan
+from marginsieve.fitting.training import search_once
+from marginsieve.fitting.training_rows import Part
+from marginsieve.kernels import Clinical, Gaussian, Linear
+from marginsieve.machines import CSVC
+from marginsieve.outcomes import Classes
+from marginsieve.searches import Backward, TopK
+from marginsieve.solvers import arrays as backends
+from marginsieve.solvers import lockstep, smo
+from marginsieve.solvers.arrays import NUMPY, torch_on
+
+TOL = 1e-10
+SIZES = (1, 4, 20)
+
+
+@pytest.fixture(params=["numpy", "torch"])
+def arrays(request):
+    if request.param == "numpy":
+        return NUMPY
+    pytest.importorskip("torch", reason="torch is not installed")
+    return torch_on("cpu")
+
+
+def violation_of(K, y, top, c):
+    """By the definition: the largest y - Kc that may rise less the lowest that may fall."""
+    E, used = y - K @ c, top > 0
+    lo, hi = np.where(y > 0, 0.0, -top), np.where(y > 0, top, 0.0)
+    return max(E[(c < hi) & used].max() - E[(c > lo) & used].min(), 0.0)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 1e4])
+@pytest.mark.parametrize("columns", [3, 40, 500])
+def test_machines_in_step_are_those_one_by_one(arrays, C, columns):
+    rng, F, m = np.random.default_rng(columns), 7, 40
+    K, y, top = np.empty((F, m, m)), np.empty((F, m)), C * rng.uniform(0.5, 2.0, size=(F, m))
+    for f in range(F):
+        X = rng.normal(size=(m, columns))
+        y[f] = np.where(X[:, 0] + rng.normal(size=m) > 0.3, 1.0, -1.0)
+        K[f] = X @ X.T if f % 2 else np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / (2 * columns))
+        top[f, rng.choice(m, f, replace=False)] = 0.0
+    found = lockstep.svc(arrays, arrays.put(K), arrays.put(y), arrays.put(top), 1e-8)
+    coef, intercept, objective, residual = (
+        arrays.get(part) for part in (found.coef, found.intercept, found.objective, found.violation)
+    )
+    for f in range(F):
+        one = smo.svc(K[f], y[f], top[f], np.zeros(m), 1e-10, 10**6)
+        assert violation_of(K[f], y[f], top[f], coef[f]) <= 1e-8
+        assert residual[f] == pytest.approx(violation_of(K[f], y[f], top[f], coef[f]), abs=1e-9)
+        assert np.all(np.abs(coef[f]) <= top[f])
+        assert abs(coef[f].sum()) <= 1e-9 * np.abs(coef[f]).sum()
+        assert objective[f] == pytest.approx(one[2], rel=1e-9)
+        assert intercept[f] == pytest.approx(one[1], abs=1e-6)
+
+
+def test_a_part_with_one_class_is_no_obstacle_to_the_others(arrays):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2, 10, 4))
+    K, y = X @ X.transpose(0, 2, 1), np.ones((2, 10))
+    y[1, ::2] = -1.0
+    found = lockstep.svc(arrays, arrays.put(K), arrays.put(y), arrays.put(np.ones((2, 10))), 1e-8)
+    assert np.all(arrays.get(found.coef)[0] == 0.0)
+    assert arrays.get(found.violation)[1] <= 1e-8
+
+
+def table_and_jobs(seed=0, classes=2):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 60)) * rng.uniform(0.1, 10.0, size=60) + rng.normal(size=60)
+    y = rng.permutation(np.arange(40) % classes)
+    X[:, :4] += y[:, None] * 1.5 * X[:, :4].std(axis=0)
+    X[:30, 7] = 1.0  # constant in some training parts
+    table, weight = Schema.of(X).table(X), rng.uniform(0.5, 2.0, size=40)
+    jobs = []
+    for f in range(6):
+        rows = rng.permutation(40)
+        train = np.sort(rows[: 20 if f < 4 else 28]) if f else np.arange(28)
+        labels = y if f < 3 else rng.permutation(y)
+        jobs.append(TrainingPart(train, np.setdiff1d(np.arange(40), train), labels, weight))
+    return table, jobs
+
+
+TWO = Classes(2, 1, "balanced")
+PLANS = {
+    "linear elimination": Plan(Linear(), CSVC(tol=TOL), MarginChange(), Backward(), TWO, standardize=True),
+    "averaged": Plan(Linear(average=True), CSVC(C=5.0, tol=TOL), MarginChange(), Backward(step=7), TWO),
+    "clinical": Plan(Clinical(), CSVC(tol=TOL), MarginChange(), Backward(), TWO),
+    "clinical of all": Plan(Clinical(average=False), CSVC(tol=TOL), MarginChange(), Backward(), TWO),
+    "Gaussian": Plan(Gaussian(), CSVC(C=3.0, tol=TOL), MarginChange(exact=True), Backward(), TWO, standardize=True),
+    "Gaussian, width": Plan(
+        Gaussian(width=0.5, average=False), CSVC(tol=TOL), MarginChange(exact=True), Backward(), TWO, standardize=True
+    ),
+    "Fisher": Plan(Linear(), CSVC(tol=TOL), Fisher(), TopK(), TWO, standardize=True),
+    "Fisher, another machine": Plan(Linear(), CSVC(tol=TOL), Fisher(), TopK(), TWO),
+    "ReliefF": Plan(Gaussian(), CSVC(tol=TOL), ReliefF(), TopK(), TWO, standardize=True),
+}
+
+
+def one_by_one(plan, table, job):
+    part = Part(table, job.y, job.weight)
+    searched = search_once(plan, part.take(job.train), np.random.default_rng(0))
+    return searched, Member.of(plan, searched, SIZES, part, job.test)
+
+
+def agree(plan, arrays, classes=2):
+    table, jobs = table_and_jobs(classes=classes)
+    for job, found in zip(jobs, ranked(arrays, plan, table, jobs, SIZES), strict=True):
+        searched, member = one_by_one(plan, table, job)
+        assert found.usable == len(searched.ready.usable)
+        np.testing.assert_array_equal(found.order, searched.path.order)
+        np.testing.assert_allclose(found.values, member.values, atol=1e-6)
+        assert found.work.unconverged == 0
+        assert found.work.solves == member.work.solves
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_searches_in_step_are_those_one_by_one(arrays, name):
+    agree(PLANS[name], arrays)
+
+
+@pytest.mark.parametrize("name", ["linear elimination", "clinical", "Fisher", "ReliefF"])
+def test_of_three_classes(arrays, name):
+    agree(replace(PLANS[name], outcome=Classes(3)), arrays, classes=3)
+
+
+def test_the_series_of_a_gaussian_without_a_feature_is_what_it_stands_for(arrays):
+    rng = np.random.default_rng(1)
+    X, coef = rng.normal(size=(90, 12)), rng.normal(size=(2, 12))
+    coef -= coef.mean(axis=1, keepdims=True)
+    of = [arrays.put(np.ones((2, 90)))] * 4
+    sums = Gaussian().pair_sums(arrays, arrays.put(X), Scales(*of))
+    W = sums.weights(arrays.put(np.ones((2, 90))))
+    K = sums.matrices(W)
+    found = arrays.get(sums.changes(W, K, arrays.put(coef)))
+    for f in range(2):
+        for j in (0, 50, 89):
+            without = arrays.get(K)[f] * np.exp(0.5 * (X[j][:, None] - X[j][None]) ** 2 / 90)
+            assert found[f, j] == pytest.approx(abs(coef[f] @ (arrays.get(K)[f] - without) @ coef[f]), rel=1e-9)
+
+
+def test_many_jobs_are_run_a_few_at_a_time(arrays, monkeypatch):
+    table, jobs = table_and_jobs()
+    plan = PLANS["linear elimination"]
+    whole = ranked(arrays, plan, table, jobs, SIZES)
+    monkeypatch.setattr(type(arrays), "free_bytes", lambda _: 2.0**20)
+    for few, many in zip(ranked(arrays, plan, table, jobs, SIZES), whole, strict=True):
+        np.testing.assert_array_equal(few.order, many.order)
+        np.testing.assert_allclose(few.values, many.values, atol=1e-9)
+
+
+# -- through the front door -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_arrays(arrays, monkeypatch):
+    """device="cuda" takes these arrays, and says how often."""
+    used = []
+
+    def backend(device, work):
+        used.append(work)
+        return None if device == "cpu" else arrays
+
+    monkeypatch.setattr(batches, "backend_for", backend)
+    return used
+
+
+COHORT = make_cohort(50, 40, n_relevant=4, effect=1.2, random_state=1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda device: recipes.svm_rfe(standardize=True, n_features_to_select="auto", device=device, random_state=0),
+        lambda device: recipes.svm_rfe(standardize=True, ensemble=6, device=device, random_state=0),
+        lambda device: recipes.two_views(device=device, random_state=0),
+        lambda device: recipes.fisher(false_share=0.3, standardize=True, device=device, random_state=0),
+        lambda device: recipes.two_views(false_share=0.3, device=device, random_state=0),
+    ],
+)
+def test_selectors_choose_the_same_on_a_device(on_arrays, make):
+    plain, other = (make(device).fit(COHORT.X, COHORT.y) for device in ("cpu", "cuda"))
+    assert on_arrays
+    np.testing.assert_array_equal(plain.support_, other.support_)
+    np.testing.assert_array_equal(plain.ranking_, other.ranking_)
+    np.testing.assert_allclose(plain.decision_function(COHORT.X), other.decision_function(COHORT.X), atol=1e-4)
+
+
+def test_a_study_finds_the_same_on_a_device(on_arrays):
+    fixed = {"methods": "fisher,svm_rfe", "cv": 3, "n_repeats": 1, "suspects": False, "references": False}
+    fixed |= {"n_permutations": 24, "substitutes": False}
+    plain, other = (marginsieve.study(COHORT.X, COHORT.y, device=device, **fixed) for device in ("cpu", "cuda"))
+    assert on_arrays
+    assert plain.features["name"].tolist() == other.features["name"].tolist()
+    assert plain.result["chance"] == other.result["chance"]
+
+
+@pytest.mark.parametrize("change", ["keep", "missing", "categories", "sampler"])
+def test_what_does_not_work_in_batches_is_run_on_the_cpu(on_arrays, change):
+    X, settings = COHORT.frame().drop(columns="outcome"), {"kernel": "clinical", "n_features_to_select": 5}
+    if change == "keep":
+        settings["keep"] = [X.columns[3]]
+    elif change == "missing":
+        X.iloc[2, 3] = np.nan
+    elif change == "categories":
+        X["kind"] = ["a", "b"] * 25
+    else:
+        settings |= {"sampler": "smote", "kernel": "linear"}
+    made = [
+        recipes.svm_rfe(device=device, threshold="balanced", random_state=0, **settings).fit(X, COHORT.y)
+        for device in ("cpu", "cuda")
+    ]
+    assert not on_arrays
+    np.testing.assert_array_equal(made[0].support_, made[1].support_)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", 0, None, ["cpu"]])
+def test_what_is_no_device_is_refused(device):
+    with pytest.raises(InputError, match=r'device is .*; it must be "auto", "cpu", "cuda" or "cuda:0"'):
+        SVMSelector(device=device).fit(COHORT.X, COHORT.y)
+
+
+def test_without_a_gpu_it_is_said(monkeypatch):
+    monkeypatch.setattr(backends, "has_cuda", lambda: False)
+    with pytest.raises(InputError, match=r"device is 'cuda' and torch (sees no GPU|is not installed)"):
+        recipes.fisher(device="cuda", n_features_to_select="auto").fit(COHORT.X, COHORT.y)
+    small = recipes.fisher(device="auto", n_features_to_select=5, random_state=0).fit(COHORT.X, COHORT.y)
+    assert small.n_features_ == 5
