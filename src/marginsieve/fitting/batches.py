@@ -27,10 +27,12 @@ from ..data.stored import is_stored
 from ..data.table import Table
 from ..problem import WorkDone, is_filter
 from ..solvers.arrays import Backend, DeviceArray, backend_for
+from .preparation import SMALLEST
 from .settings import Plan
 
 ARRAYS = 14  # of features and of pairs of rows that a search keeps for each part
 PASSES = 6.0  # over the columns that an elimination makes, since fewer are left each time
+ROUNDING = 1e-12  # of its largest value: by how much a column must vary
 LARGEST = 1e100  # squares of larger numbers are none
 
 
@@ -95,37 +97,45 @@ def ranked(
 ) -> list[Ranked]:
     """`together` on given arrays, as many jobs at a time as the device has memory for."""
     m, n = table.shape
-    centred = np.ascontiguousarray((table.Z - table.Z.mean(axis=0)).T)
-    X = arrays.put(centred)
+    middle = table.Z.mean(axis=0)
+    X, centre = arrays.put((table.Z - middle).T), arrays.put(middle)
     most = max(1, int(0.5 * arrays.free_bytes() / (8.0 * ARRAYS * (n + m * m))))
     out: list[Ranked] = []
     for start in range(0, len(jobs), most):
-        out += _ranked(arrays, plan, centred, X, jobs[start : start + most], sizes)
+        out += _ranked(arrays, plan, X, centre, jobs[start : start + most], sizes)
     return out
 
 
 def _ranked(
-    arrays: Backend, plan: Plan, host: Array, X: DeviceArray, jobs: Sequence[TrainingPart], sizes: Sequence[int]
+    arrays: Backend,
+    plan: Plan,
+    X: DeviceArray,
+    centre: DeviceArray,
+    jobs: Sequence[TrainingPart],
+    sizes: Sequence[int],
 ) -> list[Ranked]:
-    """Jobs with as many usable columns as each other go together."""
-    spread = _spreads(host, jobs)
-    count = np.count_nonzero(spread > 0, axis=1)
+    """Training parts with as many usable columns as each other go together."""
+    spread = _spreads(arrays, X, centre, jobs)
+    count = arrays.get((spread > 0).sum(1))
     out: list[Ranked | None] = [None] * len(jobs)
     for usable in np.unique(count):
         places = np.flatnonzero(count == usable)
-        batch = PartsInStep.of(arrays, plan, X, [jobs[int(k)] for k in places], spread[places])
+        some = spread if len(places) == len(jobs) else spread[arrays.put(places, np.int64)]
+        batch = PartsInStep.of(arrays, plan, X, [jobs[int(k)] for k in places], some, int(usable))
         for k, one in zip(places, batch.results(sizes), strict=True):
             out[k] = one
     return [one for one in out if one is not None]
 
 
-def _spreads(columns: Array, jobs: Sequence[TrainingPart]) -> Array:
-    """(F, n): the range of each column over the rows of each job, 0 where it does not vary by more than rounding."""
-    out = np.empty((len(jobs), len(columns)))
+def _spreads(arrays: Backend, X: DeviceArray, centre: DeviceArray, jobs: Sequence[TrainingPart]) -> DeviceArray:
+    """(F, n): the range of each column over the rows of each part, 0 where it does not vary by more than rounding."""
+    xp, out = arrays.xp, arrays.zeros(len(jobs), X.shape[0])
     for f, job in enumerate(jobs):
-        rows = columns[:, job.train]
-        low, high = rows.min(axis=1), rows.max(axis=1)
-        out[f] = np.where(high - low > np.maximum(1e-12 * np.maximum(np.abs(low), np.abs(high)), 1e-305), high - low, 0)
+        rows = X[:, arrays.put(job.train, np.int64)]
+        low, high = xp.amin(rows, 1), xp.amax(rows, 1)
+        ends = xp.abs(low + centre), xp.abs(high + centre)
+        largest = xp.where(ends[0] > ends[1], *ends)
+        out[f] = xp.where((high - low > ROUNDING * largest) & (high - low > SMALLEST), high - low, 0.0)
     return out
 
 
@@ -151,7 +161,7 @@ class PartsInStep:
 
     @classmethod
     def of(
-        cls, arrays: Backend, plan: Plan, X: DeviceArray, jobs: Sequence[TrainingPart], spread: Array
+        cls, arrays: Backend, plan: Plan, X: DeviceArray, jobs: Sequence[TrainingPart], spread: DeviceArray, count: int
     ) -> PartsInStep:
         """The arrays of some jobs."""
         assert isinstance(plan.kernel, SumsPairs)
@@ -168,26 +178,26 @@ class PartsInStep:
             cost[f][:, job.train] = outcome.costs(codes, part)
             train[f, : len(job.train)], filled[f, : len(job.train)] = job.train, 1.0
         on_device = arrays.put(weight)
-        usable = arrays.put((spread > 0).astype(np.float64))
+        xp = arrays.xp
+        usable = xp.where(spread > 0, 1.0, 0.0)
         share = on_device / on_device.sum(1)[:, None]
         mean = share @ X.T
         variance = arrays.zeros(F, n)
         for some in range(F):  # in two passes: no difference of large numbers
             variance[some] = ((X - mean[some][:, None]) ** 2) @ share[some]
-        xp = arrays.xp
         scaled = plan.standardize and not plan.kernel.unit_free
         known = xp.where(variance > 0, variance, 1.0)
         factor = 1.0 / known if scaled else xp.ones_like(variance)
-        scales = Scales(factor, variance * usable, arrays.put(spread), usable)
+        scales = Scales(factor, variance * usable, spread, usable)
         sums = plan.kernel.pair_sums(arrays, X, scales)
-        places = np.array([np.flatnonzero(row) for row in spread])
+        every = arrays.put(np.tile(np.arange(n), (F, 1)), np.int64) if count == n else arrays.order(-usable)[:, :count]
         return cls(
             arrays,
             plan,
             X,
             scales,
             sums,
-            arrays.put(places, np.int64),
+            every,
             arrays.put(labels),
             on_device,
             arrays.put(cost),
@@ -256,7 +266,7 @@ class PartsInStep:
         for f in range(len(self.jobs)):
             residuals = np.array([step[1][f] for step in self.solved] + list(worst[f]))
             short = residuals[residuals > tol]
-            rest = np.setdiff1d(np.arange(n), orders[f])
+            rest = np.setdiff1d(np.arange(n), orders[f]) if p < n else np.empty(0, dtype=np.intp)
             work = WorkDone(solves, len(short), float(short.max(initial=0.0)))
             out.append(Ranked(np.concatenate([orders[f], rest]).astype(np.intp), p, values[f], work))
         return out

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..errors import InputError, shown_value
 
@@ -45,21 +46,30 @@ class Backend:
             return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
         return self.xp.zeros(shape, dtype=self.xp.float64)
 
-    def solve_positive(self, M: DeviceArray, right: DeviceArray) -> DeviceArray:
-        """X with M X = right for positive definite matrices M (F, m, m), right (F, m, k); nan where one is not."""
+    def eye(self, m: int) -> DeviceArray:
+        """The identity (m, m)."""
         if self.library == "torch":
-            factor, failed = self.xp.linalg.cholesky_ex(M)
-            solved = self.xp.cholesky_solve(right, factor)
-            return self.xp.where((failed != 0)[:, None, None], self.xp.nan, solved)
+            return self.xp.eye(m, dtype=self.xp.float64, device=self.device)
+        return self.xp.eye(m)
+
+    def factors(self, M: DeviceArray) -> Any:
+        """Cholesky factors of positive definite matrices M (F, m, m), for `solve`."""
+        if self.library == "torch":
+            return self.xp.linalg.cholesky_ex(M)
+        return M if self.library == "cupy" else [_factor(one) for one in M]
+
+    def solve(self, factors: Any, right: DeviceArray) -> DeviceArray:
+        """X with M X = right (F, m, k); nan where M is not positive definite."""
+        if self.library == "torch":
+            factor, failed = factors
+            return self.xp.where((failed != 0)[:, None, None], self.xp.nan, self.xp.cholesky_solve(right, factor))
         if self.library == "cupy":
-            return self.xp.linalg.solve(M, right)
-        out = np.full_like(right, np.nan)
-        for k in range(len(M)):
-            try:
-                out[k] = np.linalg.solve(M[k], right[k])
-            except np.linalg.LinAlgError:
-                continue
-        return out
+            return self.xp.linalg.solve(factors, right)
+        solved = np.full_like(right, np.nan)
+        for f, factor in enumerate(factors):
+            if factor is not None:
+                solved[f] = cho_solve(factor, right[f], check_finite=False)
+        return solved
 
     def take_along(self, values: DeviceArray, index: DeviceArray) -> DeviceArray:
         """values[f, index[f, k]]: (F, n), (F, k) -> (F, k)."""
@@ -107,6 +117,14 @@ class Backend:
 
 
 NUMPY = Backend(np, "numpy")
+
+
+def _factor(M: Any) -> Any:
+    """A Cholesky factor of scipy's; None where M is not positive definite."""
+    try:
+        return cho_factor(M, lower=True, check_finite=False)
+    except LinAlgError:
+        return None
 
 
 @lru_cache(maxsize=8)

@@ -46,7 +46,7 @@ def svc(arrays: Backend, K: DeviceArray, y: DeviceArray, top: DeviceArray, tol: 
     unit = xp.where(unit > 0, unit, 1.0)
     masked = y * used
     Q = K * masked[:, :, None] * (masked / unit[:, None])[:, None, :]
-    problem = _Boxes(arrays, Q, masked, top * unit[:, None], used)
+    problem = _Boxes(arrays, Q, masked, top * unit[:, None], used, arrays.eye(K.shape[1])[None])
     with np.errstate(all="ignore"):  # of problems that are done, or have one class, nothing is read
         a = problem.solved(tol)
     coef = xp.where(a >= problem.top, top, a / unit[:, None]) * masked
@@ -85,6 +85,7 @@ class _Boxes:
     y: DeviceArray
     top: DeviceArray
     used: DeviceArray
+    identity: DeviceArray
 
     def solved(self, tol: float) -> DeviceArray:
         """(F, m): a at the optimum."""
@@ -129,11 +130,11 @@ class _Boxes:
         short = (y * a).sum(1)
         T = xp.where((used > 0) & open_[:, None], z / a + s / left, 1.0)
         M = self.Q * xp.where(open_, 1.0, 0.0)[:, None, None]
-        M = M + T[:, :, None] * self._identity(M)
+        factors = self.arrays.factors(M + T[:, :, None] * self.identity)
 
         def direction(into_z: DeviceArray, into_s: DeviceArray) -> tuple[DeviceArray, ...]:
             right = used * (-dual + into_z / a - into_s / left)
-            both = self.arrays.solve_positive(M, xp.stack([right, y], -1))
+            both = self.arrays.solve(factors, xp.stack([right, y], -1))
             r, of_y = both[:, :, 0], both[:, :, 1]
             slope = (y * of_y).sum(1)
             db = ((y * r).sum(1) + short) / slope
@@ -159,12 +160,6 @@ class _Boxes:
         z, s = z + length * dz, s + length * ds
         z, s = xp.where(z > 1e-300, z, 1e-300), xp.where(s > 1e-300, s, 1e-300)
         return a, b + length[:, 0] * xp.where(fine, db, 0.0), z, s, fine
-
-    def _identity(self, M: DeviceArray) -> DeviceArray:
-        if not hasattr(self, "_one"):
-            m = M.shape[1]
-            self._one = self.arrays.put([[float(i == j) for j in range(m)] for i in range(m)])[None]
-        return self._one
 
     def _length(self, a, left, da, z, dz, s, ds) -> DeviceArray:  # type: ignore[no-untyped-def]
         """(F,): the longest step at which everything stays above its bound, at most a little more than 1."""
@@ -216,14 +211,14 @@ class _Boxes:
         xp = self.arrays.xp
         on = xp.where(inside, 1.0, 0.0)
         M = self.Q * on[:, :, None] * on[:, None, :]
-        M = M + (xp.where(inside, RIDGE, 1.0))[:, :, None] * self._identity(M)
+        factors = self.arrays.factors(M + xp.where(inside, RIDGE, 1.0)[:, :, None] * self.identity)
         y = self.y * on
         start = xp.where(inside, a, xp.where(at_top, self.top, 0.0))
         level = b
         for _ in range(3):
             r = (1.0 - xp.einsum("fij,fj->fi", self.Q, start) - level[:, None] * self.y) * on
             short = (self.y * start).sum(1)
-            solved = self.arrays.solve_positive(M, xp.stack([r, y], -1))
+            solved = self.arrays.solve(factors, xp.stack([r, y], -1))
             r, of_y = solved[:, :, 0], solved[:, :, 1]
             slope = (y * of_y).sum(1)
             change = ((y * r).sum(1) + short) / xp.where(slope > 0, slope, 1.0)
