@@ -1,0 +1,198 @@
+"""Many resampled paths on a GPU, with the CPU beside it: `python -m benchmarks.gpu [names]`.
+
+The CPU's seconds are those of a few paths on one core, times the number of paths. Figures are kept in benchmarks/gpu.md
+with the commit and the machine.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from marginsieve.criteria import Fisher, MarginChange, ReliefF
+from marginsieve.data.table import Table
+from marginsieve.fitting.batches import TrainingPart, ranked
+from marginsieve.fitting.ensemble import Member
+from marginsieve.fitting.settings import Plan
+from marginsieve.fitting.training import search_once
+from marginsieve.fitting.training_rows import Part
+from marginsieve.kernels import Clinical, Gaussian, Linear
+from marginsieve.machines import CSVC
+from marginsieve.outcomes import Classes
+from marginsieve.searches import Backward, TopK
+from marginsieve.solvers import lockstep
+from marginsieve.solvers.arrays import torch_on
+
+TEN = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+OUTCOME = Classes(2, 1, "balanced")
+
+
+def table(m, n, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = np.empty((m, n), order="F")
+    for start in range(0, n, 10_000):
+        Z[:, start : start + 10_000] = rng.standard_normal((m, min(10_000, n - start)))
+    y = np.arange(m) % 2
+    Z[:, :40] += 0.7 * y[:, None]
+    return Table(Z, ("real",) * n, tuple(map(str, range(n)))), y
+
+
+def halves(y, count, seed=0):
+    rng, m = np.random.default_rng(seed), len(y)
+    parts = []
+    for _ in range(count):
+        rows = np.concatenate([rng.permutation(np.flatnonzero(y == code))[: m // 4] for code in (0, 1)])
+        train = np.sort(rows)
+        parts.append(TrainingPart(train, np.setdiff1d(np.arange(m), train), y, np.ones(m)))
+    return parts
+
+
+def seconds(arrays, call):
+    start = time.perf_counter()
+    out = call()
+    if arrays.library == "torch" and str(arrays.device).startswith("cuda"):
+        arrays.xp.cuda.synchronize()
+    return time.perf_counter() - start, out
+
+
+def paths(arrays, name, plan, m, n, count, sizes, few=3):
+    """Paths on halves of a table: seconds on the device, seconds on one core, and whether both say the same."""
+    rows, y = table(m, n)
+    parts = halves(y, count)
+    ranked(arrays, plan, rows, parts[:2], sizes)  # compiled and loaded before the clock starts
+    on_device, in_step = seconds(arrays, lambda: ranked(arrays, plan, rows, parts, sizes))
+    start, same, apart = time.perf_counter(), 0, 0.0
+    for one, part in list(zip(in_step, parts, strict=True))[:few]:
+        whole = Part(rows, part.y, part.weight)
+        searched = search_once(plan, whole.take(part.train), np.random.default_rng(0))
+        member = Member.of(plan, searched, sizes, whole, part.test)
+        same += set(searched.path.order[:50]) == set(one.order[:50])
+        apart = max(apart, float(np.abs(member.values - one.values).max(initial=0.0)))
+    cpu = (time.perf_counter() - start) / few * count
+    worst = max(one.work.worst_residual for one in in_step)
+    print(
+        f"{name}, {m:,} x {n:,}, {count:,} paths: {on_device:.1f} s; one core {cpu:,.0f} s, "
+        f"{cpu / on_device:,.0f} times as long; same first 50 in {same} of {few}, values within {apart:.0e}, worst residual {worst:.0e}",
+        flush=True,
+    )
+
+
+def machines(arrays):
+    """Machines in step by their number and rows."""
+    rng = np.random.default_rng(0)
+    for m in (100, 160, 400):
+        for count in (10, 100, 1000, 4000):
+            if count * m * m > 2e8:
+                continue
+            X = arrays.put(rng.standard_normal((count, m, 30)))
+            K = X @ X.transpose(1, 2) if arrays.library == "torch" else X @ X.transpose(0, 2, 1)
+            y = arrays.put(np.where(rng.random((count, m)) < 0.5, 1.0, -1.0))
+            top = arrays.put(np.ones((count, m)))
+            lockstep.svc(arrays, K, y, top, 1e-6)
+            took, solved = seconds(arrays, lambda K=K, y=y, top=top: lockstep.svc(arrays, K, y, top, 1e-6))
+            worst = float(solved.violation.max())
+            print(
+                f"machines, {count:,} of {m} rows: {1e3 * took:.0f} ms, {1e6 * took / count:.0f} us each, "
+                f"residual {worst:.0e}",
+                flush=True,
+            )
+
+
+def fisher(arrays):
+    plan = Plan(Linear(), CSVC(), Fisher(), TopK(), OUTCOME, standardize=True)
+    paths(arrays, "Fisher and ten machines", plan, 200, 500_000, 1000, TEN)
+
+
+def linear(arrays):
+    plan = Plan(Linear(), CSVC(), MarginChange(), Backward(), OUTCOME, standardize=True)
+    paths(arrays, "linear elimination", plan, 200, 500_000, 1000, ())
+
+
+def gaussian(arrays):
+    plan = Plan(Gaussian(), CSVC(), MarginChange(), Backward(), OUTCOME, standardize=True)
+    paths(arrays, "Gaussian elimination", plan, 200, 20_000, 1000, ())
+
+
+def clinical(arrays):
+    plan = Plan(Clinical(), CSVC(), MarginChange(), Backward(), OUTCOME)
+    paths(arrays, "clinical elimination", plan, 200, 20_000, 1000, ())
+
+
+def relieff(arrays):
+    plan = Plan(Gaussian(), CSVC(), ReliefF(), TopK(), OUTCOME, standardize=True)
+    rows, y = table(1000, 230_000)
+    whole = TrainingPart(np.arange(1000), np.empty(0, dtype=np.intp), y, np.ones(1000))
+    ranked(arrays, plan, table(1000, 50)[0], [whole], ())
+    on_device, (one,) = seconds(arrays, lambda: ranked(arrays, plan, rows, [whole], ()))
+    some, _ = table(1000, 2300)
+    start = time.perf_counter()
+    search_once(plan, Part(some, y, np.ones(1000)), np.random.default_rng(0))
+    cpu = 100 * (time.perf_counter() - start)
+    first = int(np.sum(one.order[:40] < 40))
+    print(
+        f"ReliefF, 1,000 x 230,000: {on_device:.1f} s; one core {cpu:,.0f} s; {first} of 40 planted first", flush=True
+    )
+
+
+def agreement(arrays):
+    """Paths on halves of the tables that are given as files (npz: X, y), on the device and one by one."""
+    for file in sorted(Path(os.environ.get("TABLES", ".")).glob("*.npz")):
+        data = np.load(file)
+        X, y = data["X"], np.unique(data["y"], return_inverse=True)[1]
+        rows = Table(np.asfortranarray(X), ("real",) * X.shape[1], tuple(map(str, range(X.shape[1]))))
+        rng, parts = np.random.default_rng(1), []
+        for k in range(300):
+            labels = rng.permutation(y) if k % 2 else y
+            half = np.concatenate([rng.permutation(np.flatnonzero(labels == c)) for c in (0, 1)])[::2]
+            train = np.sort(half)
+            parts.append(TrainingPart(train, np.setdiff1d(np.arange(len(y)), train), labels, np.ones(len(y))))
+        for name, kernel, criterion, search in (
+            ("linear elimination", Linear(), MarginChange(), Backward()),
+            ("clinical elimination", Clinical(), MarginChange(), Backward()),
+            ("Gaussian elimination", Gaussian(), MarginChange(), Backward()),
+            ("Fisher", Linear(), Fisher(), TopK()),
+            ("ReliefF", Gaussian(), ReliefF(), TopK()),
+        ):
+            plan = Plan(kernel, CSVC(tol=1e-10), criterion, search, OUTCOME, standardize=True)
+            took, in_step = seconds(arrays, lambda plan=plan: ranked(arrays, plan, rows, parts, (10, 50)))
+            start = time.perf_counter()
+            found = Parallel(-1)(delayed(_one)(plan, rows, part) for part in parts)
+            cpu = time.perf_counter() - start
+            same = sum(set(a[:50]) == set(b.order[:50]) for (a, _), b in zip(found, in_step, strict=True))
+            apart = max(float(np.abs(v - b.values).max()) for (_, v), b in zip(found, in_step, strict=True))
+            print(
+                f"{file.stem}, {name}: same first 50 in {same} of {len(parts)}, values within {apart:.0e}; "
+                f"{took:.1f} s, {cpu:.1f} s on {os.cpu_count()} cores",
+                flush=True,
+            )
+
+
+def _one(plan, rows, part):
+    whole = Part(rows, part.y, part.weight)
+    searched = search_once(plan, whole.take(part.train), np.random.default_rng(0))
+    return searched.path.order, Member.of(plan, searched, (10, 50), whole, part.test).values
+
+
+def limits(arrays):
+    """What the device does in plain matrix products and copies."""
+    A = arrays.zeros(8192, 8192) + 1.0
+    A @ A
+    took, _ = seconds(arrays, lambda: [A @ A for _ in range(5)])
+    big = arrays.zeros(2**28)
+    copy, _ = seconds(arrays, lambda: [big + 1.0 for _ in range(10)])
+    print(
+        f"limits: {5 * 2 * 8192**3 / took / 1e12:.0f} TFLOP/s in float64 products, "
+        f"{10 * 16 * 2**28 / copy / 1e9:,.0f} GB/s",
+        flush=True,
+    )
+
+
+ALL = {one.__name__: one for one in (limits, machines, fisher, linear, gaussian, clinical, relieff, agreement)}
+
+if __name__ == "__main__":
+    arrays = torch_on("cuda")
+    for name in sys.argv[1:] or ALL:
+        ALL[name](arrays)
