@@ -7,6 +7,7 @@ with the commit and the machine.
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,8 @@ def paths(arrays, name, plan, m, n, count, sizes, few=3):
     worst = max(one.work.worst_residual for one in in_step)
     print(
         f"{name}, {m:,} x {n:,}, {count:,} paths: {on_device:.1f} s; one core {cpu:,.0f} s, "
-        f"{cpu / on_device:,.0f} times as long; same first 50 in {same} of {few}, values within {apart:.0e}, worst residual {worst:.0e}",
+        f"{cpu / on_device:,.0f} times as long; same first 50 in {same} of {few}, values within {apart:.0e}, "
+        f"worst residual {worst:.0e}",
         flush=True,
     )
 
@@ -157,7 +159,7 @@ def agreement(arrays):
             ("ReliefF", Gaussian(), ReliefF(), TopK()),
         ):
             plan = Plan(kernel, CSVC(tol=1e-10), criterion, search, OUTCOME, standardize=True)
-            took, in_step = seconds(arrays, lambda plan=plan: ranked(arrays, plan, rows, parts, (10, 50)))
+            took, in_step = seconds(arrays, partial(ranked, arrays, plan, rows, parts, (10, 50)))
             start = time.perf_counter()
             found = Parallel(-1)(delayed(_one)(plan, rows, part) for part in parts)
             cpu = time.perf_counter() - start

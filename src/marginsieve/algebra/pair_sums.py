@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -38,6 +39,19 @@ class Scales:
     variance: DeviceArray
     spread: DeviceArray
     usable: DeviceArray
+    whole: DeviceArray  # (F, 2) the sum of the variances, standardised or not, and the number of all usable columns
+
+    def columns(self, places: DeviceArray) -> Scales:
+        """The same of some columns."""
+        some = [part[:, places] for part in (self.factor, self.variance, self.spread, self.usable)]
+        return Scales(*some, whole=self.whole)
+
+    def repeated(self, times: int, arrays: Backend) -> Scales:
+        """The parts one after the other, so many times."""
+        if times == 1:
+            return self
+        parts = (self.factor, self.variance, self.spread, self.usable, self.whole)
+        return Scales(*(arrays.xp.concatenate([part] * times, 0) for part in parts))
 
 
 class PairSums(ABC):
@@ -67,6 +81,17 @@ class PairSums(ABC):
     @abstractmethod
     def changes(self, W: DeviceArray, K: DeviceArray, coef: DeviceArray) -> DeviceArray:
         """(F, n): |c'Kc - c'K(without j)c| for coefficients c (F, r) that sum to 0; 0 where W is 0."""
+
+    def among(self, features: DeviceArray) -> tuple[Self, DeviceArray]:
+        """The same on the columns that occur among features (F, q), and where these lie there (F, q)."""
+        n = self.X.shape[0]
+        present = self._present(self.arrays.marked(features, n))
+        if 2 * present.shape[0] > n:
+            return self, features
+        place = self.arrays.put(np.zeros(n), np.int64)
+        place[present] = self.arrays.put(np.arange(present.shape[0]), np.int64)
+        scales = self.scales.columns(present)
+        return type(self)(self.arrays, self.X[present], scales, self.average, self.width), place[features]
 
     # -- sums over pairs ----------------------------------------------------------------------------------------
 
@@ -163,7 +188,7 @@ class SquareSums(PairSums):
         unit = 1.0 if self.width is None else self.width**2
         if not self.average and self.width is not None:
             return live * of.factor * unit
-        whole = (variance * (live if self.average else of.usable)).sum(1)[:, None]
+        whole = (variance * live).sum(1)[:, None] if self.average else of.whole[:, :1]
         return live * of.factor * unit / xp.where(whole > 0, whole, 1.0)
 
     def matrices(self, W: DeviceArray) -> DeviceArray:
@@ -220,7 +245,7 @@ class DifferenceSums(PairSums):
     def weights(self, live: DeviceArray, scales: Scales | None = None) -> DeviceArray:
         """In units of the range of the training rows, over the number of live features, or of all usable ones."""
         xp, of = self.arrays.xp, scales or self.scales
-        count = self.counts(live if self.average else of.usable)
+        count = self.counts(live) if self.average else of.whole[:, 1:]
         return live / xp.where(of.spread > 0, of.spread, 1.0) / count
 
     def matrices(self, W: DeviceArray) -> DeviceArray:

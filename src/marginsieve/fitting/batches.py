@@ -97,8 +97,9 @@ def ranked(
 ) -> list[Ranked]:
     """`together` on given arrays, as many jobs at a time as the device has memory for."""
     m, n = table.shape
-    middle = table.Z.mean(axis=0)
-    X, centre = arrays.put((table.Z - middle).T), arrays.put(middle)
+    X = arrays.put(table.Z.T)
+    centre = X.mean(1)
+    X = X - centre[:, None]
     most = max(1, int(0.5 * arrays.free_bytes() / (8.0 * ARRAYS * (n + m * m))))
     out: list[Ranked] = []
     for start in range(0, len(jobs), most):
@@ -188,7 +189,9 @@ class PartsInStep:
         scaled = plan.standardize and not plan.kernel.unit_free
         known = xp.where(variance > 0, variance, 1.0)
         factor = 1.0 / known if scaled else xp.ones_like(variance)
-        scales = Scales(factor, variance * usable, spread, usable)
+        variance = variance * usable
+        whole = xp.stack([(variance * factor).sum(1), usable.sum(1)], -1)
+        scales = Scales(factor, variance, spread, usable, whole)
         sums = plan.kernel.pair_sums(arrays, X, scales)
         every = arrays.put(np.tile(np.arange(n), (F, 1)), np.int64) if count == n else arrays.order(-usable)[:, :count]
         return cls(
@@ -258,7 +261,9 @@ class PartsInStep:
         assert isinstance(search, RunsTogether)
         order, _ = search.run_together(self)
         n, p = self.X.shape[0], order.shape[1]
-        values, worst = self._values(order, sizes)
+        ascending = sorted(sizes)
+        values, worst = self._values(order, ascending)
+        asked = [ascending.index(size) for size in sizes]
         tol: float = self.plan.machine.tol  # type: ignore[attr-defined]
         orders, out = self.arrays.get(order), []
         problems = self.labels.shape[1]
@@ -266,37 +271,39 @@ class PartsInStep:
         for f in range(len(self.jobs)):
             residuals = np.array([step[1][f] for step in self.solved] + list(worst[f]))
             short = residuals[residuals > tol]
-            rest = np.setdiff1d(np.arange(n), orders[f]) if p < n else np.empty(0, dtype=np.intp)
+            order = orders[f]
+            if p < n:
+                order = np.concatenate([order, np.setdiff1d(np.arange(n), order)])
             work = WorkDone(solves, len(short), float(short.max(initial=0.0)))
-            out.append(Ranked(np.concatenate([orders[f], rest]).astype(np.intp), p, values[f], work))
+            out.append(Ranked(order, p, values[f][asked], work))
         return out
 
     def _values(self, order: DeviceArray, sizes: Sequence[int]) -> tuple[list[Array], Array]:
-        """Decision values (S, rows, k) of each job's test rows, and the worst violation at each size (F, S)."""
-        arrays, F, problems = self.arrays, len(self.jobs), self.labels.shape[1]
-        n, r = self.X.shape
-        machine, p = _final(self.plan), order.shape[1]
-        values = np.empty((F, len(sizes), r, problems))
-        worst = np.zeros((F, len(sizes)))
-        room = max(1, int(0.3 * arrays.free_bytes() / (8.0 * ARRAYS * (n + r * r))))
-        at_once = max(1, room // F)
-        for start in range(0, len(sizes), at_once):
-            some = [max(1, min(size, p)) for size in sizes[start : start + at_once]]
-            live = arrays.xp.concatenate([self._marked(order[:, :size]) for size in some], 0)
-            every = np.tile(np.arange(F), len(some))
-            index = arrays.put(every, np.int64)
-            scales = Scales(
-                *(
-                    part[index]
-                    for part in (self.scales.factor, self.scales.variance, self.scales.spread, self.scales.usable)
-                )
-            )
-            K = self.sums.matrices(self.sums.weights(live, scales))
-            for k in range(problems):
-                coef, intercept, _, violation = self._solve(machine, K, k, every)
-                f = arrays.xp.einsum("fij,fj->fi", K, coef) + intercept[:, None]
-                by_size = arrays.get(f).reshape(len(some), F, r)
-                values[:, start : start + len(some), :, k] = by_size.transpose(1, 0, 2)
-                here = violation.reshape(len(some), F).T
-                worst[:, start : start + len(some)] = np.maximum(worst[:, start : start + len(some)], here)
+        """Decision values (S, rows, k) of each part's test rows, and the worst violation at each size (F, S)."""
+        F, problems, r = len(self.jobs), self.labels.shape[1], self.X.shape[1]
+        values, worst = np.empty((F, len(sizes), r, problems)), np.zeros((F, len(sizes)))
+        counts = [max(1, min(size, order.shape[1])) for size in sizes]
+        start = 0
+        while start < len(sizes):
+            sums, heads = self.sums.among(order[:, : counts[start]])
+            room = 0.3 * self.arrays.free_bytes() / (8.0 * ARRAYS * (sums.X.shape[0] + r * r))
+            end = min(start + max(1, int(room // F)), len(sizes))
+            if end > start + 1:
+                sums, heads = self.sums.among(order[:, : counts[end - 1]])
+            values[:, start:end], worst[:, start:end] = self._at_sizes(sums, heads, counts[start:end])
+            start = end
         return [values[f][:, job.test] for f, job in enumerate(self.jobs)], worst
+
+    def _at_sizes(self, sums: PairSums, order: DeviceArray, counts: Sequence[int]) -> tuple[Array, Array]:
+        """(F, S, r, k), (F, S): values of all rows and the worst violations, at some sizes of the ranking."""
+        arrays, F, (_, problems, r) = self.arrays, len(self.jobs), self.labels.shape
+        live = arrays.xp.concatenate([arrays.marked(order[:, :count], sums.X.shape[0]) for count in counts], 0)
+        every = np.tile(np.arange(F), len(counts))
+        K = sums.matrices(sums.weights(live, sums.scales.repeated(len(counts), arrays)))
+        values, worst = np.empty((F, len(counts), r, problems)), np.zeros((F, len(counts)))
+        for k in range(problems):
+            coef, intercept, _, violation = self._solve(_final(self.plan), K, k, every)
+            f = arrays.get(arrays.xp.einsum("fij,fj->fi", K, coef) + intercept[:, None])
+            values[..., k] = f.reshape(len(counts), F, r).transpose(1, 0, 2)
+            worst = np.maximum(worst, violation.reshape(len(counts), F).T)
+        return values, worst

@@ -20,7 +20,7 @@ from .arrays import Backend, DeviceArray
 
 ITERATIONS = 80
 TO_BORDER = 0.995  # of the way to a bound that a step goes
-GAP = 1e-11  # complementarity over the objective at which the bounds are read off
+GAPS = (1e-11, 1e-13, 1e-15)  # complementarity over the objective at which the bounds are read off, one after the other
 ROUNDS = 8  # corrections of the guess which samples are inside
 RIDGE = 1e-11  # of the mean of the diagonal, added where equations may have many solutions
 HUGE = 1e300
@@ -104,19 +104,26 @@ class _Boxes:
         z = size + xp.where(gradient > 0, gradient, 0.0)
         s = size + xp.where(gradient < 0, -gradient, 0.0)
         b = xp.zeros_like(positive)
-        open_ = both  # problems that go on
-        for _ in range(ITERATIONS):
-            gap = ((a * z + (self.room - a) * s) * used).sum(1)
-            whole = (a * used).sum(1)
-            whole = xp.where(whole > 1.0, whole, 1.0)
-            short = xp.abs((self.y * a).sum(1))
-            open_ = open_ & ~((gap <= GAP * whole) & (short <= 1e-8 * whole))
-            if not bool(open_.any()):
+        best, best_a, goes_on = xp.zeros_like(positive) + HUGE, xp.zeros_like(a), both
+        for target in GAPS:
+            open_ = goes_on
+            for _ in range(ITERATIONS):
+                gap = ((a * z + (self.room - a) * s) * used).sum(1)
+                whole = (a * used).sum(1)
+                whole = xp.where(whole > 1.0, whole, 1.0)
+                short = xp.abs((self.y * a).sum(1))
+                open_ = open_ & ~((gap <= target * whole) & (short <= 1e-8 * whole))
+                if not bool(open_.any()):
+                    break
+                a, b, z, s, moved = self._step(a, b, z, s, open_)
+                open_ = open_ & moved
+            violation, exact = self._face(xp.where((used > 0) & both[:, None], a, 0.0), b, z, s, goes_on, tol)
+            better = (violation < best) & goes_on
+            best, best_a = xp.where(better, violation, best), xp.where(better[:, None], exact, best_a)
+            goes_on = both & (best > tol)
+            if not bool(goes_on.any()):
                 break
-            a, b, z, s, moved = self._step(a, b, z, s, open_)
-            open_ = open_ & moved
-        a = xp.where((used > 0) & both[:, None], a, 0.0)
-        return self._face(a, b, z, s, both, tol)
+        return best_a
 
     def _step(
         self, a: DeviceArray, b: DeviceArray, z: DeviceArray, s: DeviceArray, open_: DeviceArray
@@ -172,9 +179,12 @@ class _Boxes:
         return xp.where(least < most, least, most)
 
     def _face(
-        self, a: DeviceArray, b: DeviceArray, z: DeviceArray, s: DeviceArray, both: DeviceArray, tol: float
-    ) -> DeviceArray:
-        """The best of the interior point with what is near a bound put there, and of exact equations on its face."""
+        self, a: DeviceArray, b: DeviceArray, z: DeviceArray, s: DeviceArray, goes_on: DeviceArray, tol: float
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """The best of the interior point with what is near a bound put there, and of exact equations on its face.
+
+        (F,), (F, m): its violation, and a.
+        """
         xp, top, used = self.arrays.xp, self.top, self.used > 0
         unit = xp.where(top < 1.0, top, 1.0)
         at_top = ((top - a) < unit * s) & used
@@ -187,7 +197,7 @@ class _Boxes:
             violation, clipped, level, f = self._judged(self._balanced(clipped, inside))
             better = violation < best
             best, best_a = xp.where(better, violation, best), xp.where(better[:, None], clipped, best_a)
-            open_ = (best > 0.1 * tol) & both
+            open_ = (best > 0.1 * tol) & goes_on
             slack = 1.0 - (f + level[:, None] * self.y)
             slip = max(0.05 * tol, 1e-9)
             leave_low, leave_top = inside & (exact <= 0.0), inside & (exact >= top)
@@ -197,7 +207,7 @@ class _Boxes:
                 break
             at_zero, at_top = (at_zero | leave_low) & ~enter, (at_top | leave_top) & ~enter
             inside = ~(at_top | at_zero)
-        return xp.where(both[:, None], best_a, 0.0)
+        return best, best_a
 
     def _judged(self, a: DeviceArray) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
         """(violation, a, b, y f without the intercept)."""
