@@ -161,10 +161,10 @@ def agreement(arrays):
             plan = Plan(kernel, CSVC(tol=1e-10), criterion, search, OUTCOME, standardize=True)
             took, in_step = seconds(arrays, partial(ranked, arrays, plan, rows, parts, (10, 50)))
             start = time.perf_counter()
-            found = Parallel(-1)(delayed(_one)(plan, rows, part) for part in parts)
+            one_by_one = Parallel(-1)(delayed(_one)(plan, rows, part) for part in parts)
             cpu = time.perf_counter() - start
-            same = sum(set(a[:50]) == set(b.order[:50]) for (a, _), b in zip(found, in_step, strict=True))
-            apart = max(float(np.abs(v - b.values).max()) for (_, v), b in zip(found, in_step, strict=True))
+            same = sum(set(a[:50]) == set(b.order[:50]) for (a, _), b in zip(one_by_one, in_step, strict=True))
+            apart = max(float(np.abs(v - b.values).max()) for (_, v), b in zip(one_by_one, in_step, strict=True))
             print(
                 f"{file.stem}, {name}: same first 50 in {same} of {len(parts)}, values within {apart:.0e}; "
                 f"{took:.1f} s, {cpu:.1f} s on {os.cpu_count()} cores",

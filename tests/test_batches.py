@@ -12,7 +12,7 @@ from marginsieve.criteria import Fisher, MarginChange, ReliefF
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
-from marginsieve.fitting import batches
+from marginsieve.fitting import batches, preparation
 from marginsieve.fitting.batches import TrainingPart, ranked
 from marginsieve.fitting.ensemble import Member
 from marginsieve.fitting.settings import Plan
@@ -163,6 +163,37 @@ def test_many_jobs_are_run_a_few_at_a_time(arrays, monkeypatch):
         np.testing.assert_allclose(few.values, many.values, atol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(), Gaussian(width=0.4, average=False), Linear()])
+def test_a_gram_on_a_device_is_the_one_on_the_host(arrays, kernel):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 12))
+    table = Schema.of(X).table(X)
+    weight, live = rng.uniform(0.5, 2.0, size=12) * kernel.start(table), np.arange(12)
+    host, device = kernel.bind(table, weight, live), kernel.bind(table.on(arrays), weight, live)
+    c = rng.normal(size=30)
+    c -= c.mean()
+    y, d = np.where(rng.random(30) < 0.5, 1.0, -1.0), rng.normal(size=12) * 0.1
+    some = np.array([0, 3, 4, 9])
+    for one, other in (
+        (host, device),
+        (host.rescaled(2.0 * weight, some), device.rescaled(2.0 * weight, some)),
+        (host.without(some), device.without(some)),
+        (host.only(np.arange(5, 25)), device.only(np.arange(5, 25))),
+        (host.along(d).at(0.5), device.along(d).at(0.5)),
+    ):
+        v = c[: one.matrix().shape[0]] - c[: one.matrix().shape[0]].mean()
+        ours = other.matrix() - other.matrix().mean(axis=0) if kernel.linear else other.matrix()
+        theirs = one.matrix() - one.matrix().mean(axis=0) if kernel.linear else one.matrix()
+        ours, theirs = (M - M.mean(axis=1, keepdims=True) if kernel.linear else M for M in (ours, theirs))
+        np.testing.assert_allclose(ours, theirs, atol=1e-10)
+        np.testing.assert_allclose(other.weight_gradient(v), one.weight_gradient(v), rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(other.drop_one_change(v), one.drop_one_change(v), rtol=1e-8)
+    np.testing.assert_allclose(host.along(d).matrix(0.3), host.along(d).at(0.3).matrix(), atol=1e-10)
+    theirs, ours = (CSVC(tol=1e-9).solve(gram, y, np.ones(30)) for gram in (host, device))
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
+    np.testing.assert_allclose(ours.slack, theirs.slack, atol=1e-6)
+
+
 # -- through the front door -------------------------------------------------------------------------------------------
 
 
@@ -176,6 +207,7 @@ def on_arrays(arrays, monkeypatch):
         return None if device == "cpu" else arrays
 
     monkeypatch.setattr(batches, "backend_for", backend)
+    monkeypatch.setattr(preparation, "backend_for", backend)
     return used
 
 
@@ -190,6 +222,7 @@ COHORT = make_cohort(50, 40, n_relevant=4, effect=1.2, random_state=1)
         lambda device: recipes.two_views(device=device, random_state=0),
         lambda device: recipes.fisher(false_share=0.3, standardize=True, device=device, random_state=0),
         lambda device: recipes.two_views(false_share=0.3, device=device, random_state=0),
+        lambda device: recipes.kp_cssvm(n_features_to_select=8, device=device, random_state=0),
     ],
 )
 def test_selectors_choose_the_same_on_a_device(on_arrays, make):

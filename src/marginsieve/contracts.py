@@ -59,6 +59,9 @@ class TableView(Protocol):
     def spread(self) -> Array: ...
     @property
     def variance(self) -> Array: ...  # (n,) of each column over the rows, which count by their weights
+    @property
+    def arrays(self) -> Any: ...  # marginsieve.solvers.arrays.Backend where kernels are made on a device, else None
+    def on(self, arrays: Any) -> TableView: ...  # the same with its kernels made there
     def rows(self, index: IntArray | BoolArray) -> TableView: ...
     def sample(self, index: IntArray) -> TableView: ...  # some rows, the variances still those of all
     def columns(self, index: IntArray) -> TableView: ...
@@ -723,6 +726,13 @@ class SumsPairs(Protocol):
     """A kernel made of a sum over features of a function of two cells, for many weightings at once."""
 
     def pair_sums(self, arrays: Any, X: Any, scales: Any) -> Any: ...
+
+
+@runtime_checkable
+class RescalesOften(Protocol):
+    """A search that rescales one kernel many times: where the table is large, its matrices stay on a device."""
+
+    rescales_often: ClassVar[bool]
 
 
 @runtime_checkable

@@ -43,8 +43,10 @@ class Scales:
 
     def columns(self, places: DeviceArray) -> Scales:
         """The same of some columns."""
-        some = [part[:, places] for part in (self.factor, self.variance, self.spread, self.usable)]
-        return Scales(*some, whole=self.whole)
+        factor, variance, spread, usable = (
+            part[:, places] for part in (self.factor, self.variance, self.spread, self.usable)
+        )
+        return Scales(factor, variance, spread, usable, self.whole)
 
     def repeated(self, times: int, arrays: Backend) -> Scales:
         """The parts one after the other, so many times."""

@@ -30,6 +30,7 @@ class Table:
     kind: tuple[str, ...]
     names: tuple[str, ...]
     known_variance: Array | None = None  # (n,) where it is not that of the rows alone
+    arrays: Any = None  # marginsieve.solvers.arrays.Backend: where kernels of this table are made, None is here
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -100,7 +101,12 @@ class Table:
             tuple(self.kind[j] for j in index),
             tuple(self.names[j] for j in index),
             None if variance is None else variance[index],
+            self.arrays,
         )
+
+    def on(self, arrays: Any) -> Table:
+        """The same table, with its kernels made on a device; None is here."""
+        return replace(self.frozen(), arrays=arrays)
 
     def weighted(self, weight: Array) -> Table:
         """The same table, in which rows count by their weights (m,)."""

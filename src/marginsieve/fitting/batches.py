@@ -263,7 +263,7 @@ class PartsInStep:
         n, p = self.X.shape[0], order.shape[1]
         ascending = sorted(sizes)
         values, worst = self._values(order, ascending)
-        asked = [ascending.index(size) for size in sizes]
+        given = [ascending.index(size) for size in sizes]
         tol: float = self.plan.machine.tol  # type: ignore[attr-defined]
         orders, out = self.arrays.get(order), []
         problems = self.labels.shape[1]
@@ -275,7 +275,7 @@ class PartsInStep:
             if p < n:
                 order = np.concatenate([order, np.setdiff1d(np.arange(n), order)])
             work = WorkDone(solves, len(short), float(short.max(initial=0.0)))
-            out.append(Ranked(order, p, values[f][asked], work))
+            out.append(Ranked(order, p, values[f][given], work))
         return out
 
     def _values(self, order: DeviceArray, sizes: Sequence[int]) -> tuple[list[Array], Array]:

@@ -10,16 +10,29 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from ..contracts import Array, BoolArray, IntArray, JudgingRows, Matrix, Sampler, is_sparse
+from ..contracts import (
+    Array,
+    BoolArray,
+    IntArray,
+    JudgingRows,
+    Matrix,
+    RescalesOften,
+    Sampler,
+    SolvesTogether,
+    SumsPairs,
+    is_sparse,
+)
 from ..data.stored import is_stored
 from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import left_out, rarest
 from ..problem import Problem
+from ..solvers.arrays import backend_for
 from ..solvers.jit import jit
 from .settings import Plan
 from .training_rows import Part
 
+MOVES = 100.0  # of a search that rescales its kernel
 SMALLEST = 1e-305  # one over a smaller range is no number
 SAFE = 2.0**200  # squares of squares of ranges between one over this and this are numbers
 
@@ -198,6 +211,18 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
     )
     left = len(usable) if plan.prefilter is None else max(plan.prefilter[1], len(problem.keep))
     return Prepared(problem, y, usable, scaling, min(left, len(usable)))
+
+
+def on_device(plan: Plan, problem: Problem) -> Problem:
+    """The same with its kernel matrices on a device, where the search rescales them often and the table is large."""
+    table, often = problem.table, isinstance(plan.search, RescalesOften) and plan.search.rescales_often
+    if not often or not isinstance(plan.machine, SolvesTogether) or not isinstance(plan.kernel, SumsPairs):
+        return problem
+    if plan.kernel.unit_free or table.is_sparse or is_stored(table.Z):
+        return problem
+    m, n = table.shape
+    arrays = backend_for(plan.device, MOVES * m * m * n)
+    return problem if arrays is None else problem.afresh(table=table.on(arrays))
 
 
 def _filled(Z: Array, weight: Array) -> Array:

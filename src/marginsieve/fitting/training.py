@@ -26,7 +26,7 @@ from ..contracts import (
 )
 from ..errors import InputError
 from ..problem import Problem
-from .preparation import Prepared, Scaling, prepare, with_validation
+from .preparation import Prepared, Scaling, on_device, prepare, with_validation
 from .settings import Plan
 from .training_rows import Part
 
@@ -277,7 +277,10 @@ def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     if plan.prefilter:
         inner, path = _prefiltered(plan, inner, rng)
     else:
-        path = plan.search.run(inner.problem, rng)
+        problem = on_device(plan, inner.problem)
+        path = plan.search.run(problem, rng)
+        if problem is not inner.problem:
+            inner.problem.count(problem)
     n = part.table.shape[1]
     path = _placed(path, inner.usable, np.flatnonzero(~_marked(inner.usable, n)), n)
     if judge is None:

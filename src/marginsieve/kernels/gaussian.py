@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator
 
 from ..algebra import DistanceGram
 from ..algebra.cache import beyond_cache
+from ..algebra.device_gram import DeviceGram
 from ..algebra.pair_sums import Scales, SquareSums
 from ..algebra.partial_gram import PartialDistanceGram
-from ..contracts import Array, IntArray, TableView
+from ..contracts import Array, Gram, IntArray, TableView
 from ..solvers.arrays import Backend, DeviceArray
 from ._shared import CACHE, WidthMixin
 
@@ -47,8 +48,10 @@ class Gaussian(WidthMixin, BaseEstimator):
         self.average = average
         self.cache = cache
 
-    def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> DistanceGram:
+    def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> Gram:
         """The Gram of some features of a table at weights (n,)."""
+        if table.arrays is not None:
+            return DeviceGram.build(self, table, feature_weight, live, table.arrays, distance=True)
         partial = beyond_cache(table, self.cache)
         return (PartialDistanceGram if partial else DistanceGram).build(self, table, feature_weight, live)
 

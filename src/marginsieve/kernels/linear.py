@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra import LinearGram, ThinGram
+from ..algebra.device_gram import DeviceGram
 from ..algebra.pair_sums import ProductSums, Scales
-from ..contracts import Array, IntArray, TableView
+from ..contracts import Array, Gram, IntArray, TableView
 from ..solvers.arrays import Backend, DeviceArray
 from ._shared import KernelMixin
 
@@ -43,8 +44,10 @@ class Linear(KernelMixin, BaseEstimator):
         """(n,) the feature weights to start from."""
         return np.ones(table.shape[1])
 
-    def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> LinearGram:
+    def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> Gram:
         """The Gram of some features of a table at weights (n,)."""
+        if table.arrays is not None:
+            return DeviceGram.build(self, table, feature_weight, live, table.arrays, distance=False)
         m = table.shape[0]
         thin = m > MANY_SPARSE if table.is_sparse else m > THIN and len(live) < m
         return (ThinGram if thin else LinearGram).build(self, table, feature_weight, live)

@@ -62,6 +62,8 @@ class CSVC(BaseEstimator):
     def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
         gram = as_gram(view)
+        if (K := getattr(gram, "on_device", None)) is not None:
+            return self._on_device(gram.arrays, K, y, cost)  # type: ignore[attr-defined]
         start = np.zeros(len(y)) if warm is None else warm.coef
         factor: Matrix | None = getattr(gram, "factor", None)  # as `Factored` has it; asked in every solve
         if factor is None:
@@ -160,6 +162,16 @@ class CSVC(BaseEstimator):
         if not np.isfinite(factor).all():
             raise InputError(NOT_FINITE)
         return self._solution(*interior_point.svc(factor, y, self.C * cost, self.tol))
+
+    def _on_device(self, arrays: Backend, K: DeviceArray, y: Array, cost: Array) -> Solution:
+        """The optimum on a kernel matrix on a device."""
+        one = self.solve_together(arrays, K[None], arrays.put(y[None]), arrays.put(cost[None]))
+        coef, intercept, objective, violation = (arrays.get(part)[0] for part in astuple(one))
+        f = arrays.get(K @ one.coef[0])
+        if not np.isfinite(f).all():
+            raise InputError(NOT_FINITE)
+        slack = np.maximum(0.0, 1.0 - y * (f + intercept))
+        return Solution(coef, float(intercept), float(objective), float(violation), slack, violation <= self.tol)
 
     def _by_parts(self, gram: Gram, y: Array, cost: Array, start: Array) -> Solution:
         """The optimum from products with the kernel matrix and parts of it."""

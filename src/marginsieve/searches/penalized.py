@@ -101,6 +101,7 @@ class PenalizedScaling(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
+    rescales_often: ClassVar[bool] = True
     peak: ClassVar[tuple[float, float]] = (5.0, 9.0)
     requires: ClassVar[tuple[type, ...]] = (Scalable,)
     ranks_by: ClassVar[frozenset[str]] = frozenset()

@@ -46,11 +46,16 @@ class Backend:
             return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
         return self.xp.zeros(shape, dtype=self.xp.float64)
 
-    def eye(self, m: int) -> DeviceArray:
-        """The identity (m, m)."""
+    def with_diagonal(self, M: DeviceArray, values: DeviceArray) -> DeviceArray:
+        """Matrices (F, m, m) with values (F, m) added to their diagonals."""
         if self.library == "torch":
-            return self.xp.eye(m, dtype=self.xp.float64, device=self.device)
-        return self.xp.eye(m)
+            out = M.clone()
+            out.diagonal(dim1=1, dim2=2).add_(values)
+            return out
+        out = M.copy()
+        every = self.xp.arange(M.shape[1])
+        out[:, every, every] += values
+        return out
 
     def factors(self, M: DeviceArray) -> Any:
         """Cholesky factors of positive definite matrices M (F, m, m), for `solve`."""

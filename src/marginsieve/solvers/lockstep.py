@@ -46,7 +46,7 @@ def svc(arrays: Backend, K: DeviceArray, y: DeviceArray, top: DeviceArray, tol: 
     unit = xp.where(unit > 0, unit, 1.0)
     masked = y * used
     Q = K * masked[:, :, None] * (masked / unit[:, None])[:, None, :]
-    problem = _Boxes(arrays, Q, masked, top * unit[:, None], used, arrays.eye(K.shape[1])[None])
+    problem = _Boxes(arrays, Q, masked, top * unit[:, None], used)
     with np.errstate(all="ignore"):  # of problems that are done, or have one class, nothing is read
         a = problem.solved(tol)
     coef = xp.where(a >= problem.top, top, a / unit[:, None]) * masked
@@ -85,7 +85,6 @@ class _Boxes:
     y: DeviceArray
     top: DeviceArray
     used: DeviceArray
-    identity: DeviceArray
 
     def solved(self, tol: float) -> DeviceArray:
         """(F, m): a at the optimum."""
@@ -136,8 +135,7 @@ class _Boxes:
         dual = xp.einsum("fij,fj->fi", self.Q, a * used) + used * (-1.0 - z + s) + b[:, None] * y
         short = (y * a).sum(1)
         T = xp.where((used > 0) & open_[:, None], z / a + s / left, 1.0)
-        M = self.Q * xp.where(open_, 1.0, 0.0)[:, None, None]
-        factors = self.arrays.factors(M + T[:, :, None] * self.identity)
+        factors = self.arrays.factors(self.arrays.with_diagonal(self.Q, T))
 
         def direction(into_z: DeviceArray, into_s: DeviceArray) -> tuple[DeviceArray, ...]:
             right = used * (-dual + into_z / a - into_s / left)
@@ -221,7 +219,7 @@ class _Boxes:
         xp = self.arrays.xp
         on = xp.where(inside, 1.0, 0.0)
         M = self.Q * on[:, :, None] * on[:, None, :]
-        factors = self.arrays.factors(M + xp.where(inside, RIDGE, 1.0)[:, :, None] * self.identity)
+        factors = self.arrays.factors(self.arrays.with_diagonal(M, xp.where(inside, RIDGE, 1.0)))
         y = self.y * on
         start = xp.where(inside, a, xp.where(at_top, self.top, 0.0))
         level = b

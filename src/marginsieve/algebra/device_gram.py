@@ -1,0 +1,171 @@
+"""A Gram whose matrices stay on a device: for searches that rescale one large kernel many times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from ..contracts import Array, Gram, GramLine, IntArray, Kernel, Matrix, TableView
+from ..solvers.arrays import Backend, DeviceArray
+
+CELLS = 2**27  # of a temporary
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceGram(Gram):
+    """K = exp(-1/2 sum_j w_j (x_j - z_j)^2), or with `linear` sum_j w_j x_j z_j, of the training rows on a device.
+
+    What is asked of it beyond kernel matrices, products and gradients is answered by the kernel's Gram on the host.
+    """
+
+    kernel: Kernel
+    table: TableView
+    feature_weight: Array
+    features: IntArray
+    arrays: Backend
+    columns: DeviceArray  # (p, m) the live columns as rows, centred
+    distance: bool
+
+    @classmethod
+    def build(
+        cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray, arrays: Backend, distance: bool
+    ) -> Self:
+        """The kernel on some features at weights (n,)."""
+        columns = arrays.put(table.Z.T if len(live) == table.shape[1] else table.Z.T[live])
+        return cls(kernel, table, feature_weight, live, arrays, columns - columns.mean(1)[:, None], distance)
+
+    @cached_property
+    def host(self) -> Gram:
+        """The same Gram in the memory of the host."""
+        return self.kernel.bind(self.table.on(None), self.feature_weight, self.features)
+
+    @cached_property
+    def divisor(self) -> float:  # type: ignore[override]
+        """What the sum over the live features is divided by."""
+        return self.kernel.divisor(self.table, self.features)
+
+    @property
+    def weight(self) -> Array:
+        """(p,) w_j of the live features, the divisor included."""
+        return np.asarray(self.feature_weight[self.features] / self.divisor)
+
+    @cached_property
+    def on_device(self) -> DeviceArray:
+        """(m, m): K of the training rows."""
+        xp, root = self.arrays.xp, self.arrays.put(np.sqrt(self.weight))
+        m = self.columns.shape[1]
+        A = self.arrays.zeros(m, m)
+        step = max(1, CELLS // m)
+        for start in range(0, self.columns.shape[0], step):
+            R = self.columns[start : start + step] * root[start : start + step, None]
+            A = A + R.T @ R
+        if not self.distance:
+            return A
+        squares = xp.einsum("ii->i", A)
+        A = A - 0.5 * (squares[:, None] + squares[None, :])
+        return xp.exp(xp.where(A < 0, A, 0.0))
+
+    def matrix(self, Z: Matrix | None = None) -> Array:
+        """(m, m), or (rows, m) against new rows Z (rows, n)."""
+        return np.asarray(self.arrays.get(self.on_device)) if Z is None else self.host.matrix(Z)
+
+    def diagonal(self, Z: Matrix | None = None) -> Array:
+        """(rows,): K(x, x)."""
+        return self.host.diagonal(Z) if Z is not None else np.asarray(self.matrix().diagonal())
+
+    def apply(self, c: Array, Z: Matrix | None = None) -> Array:
+        """(rows,): K(rows, training) @ c."""
+        return (
+            self.host.apply(c, Z) if Z is not None else np.asarray(self.arrays.get(self.on_device @ self.arrays.put(c)))
+        )
+
+    def without(self, features: IntArray) -> Gram:
+        """The Gram with these features dropped."""
+        return self.rescaled(self.feature_weight, np.setdiff1d(self.features, features))
+
+    def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Self:
+        """The same features, or some of them (sorted), at other weights (n,)."""
+        if features is None:
+            return replace(self, feature_weight=feature_weight)
+        place = self.arrays.put(np.searchsorted(self.features, features), np.int64)
+        return replace(self, feature_weight=feature_weight, features=features, columns=self.columns[place])
+
+    def only(self, rows: IntArray) -> Self:
+        """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
+        some = self.columns[:, self.arrays.put(rows, np.int64)]
+        return replace(self, table=self.table.sample(rows), columns=some)
+
+    def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
+        """(p,): derivative of c'Kc (and of d'diag K) in w_j."""
+        if d is not None:
+            return self.host.weight_gradient(c, d)
+        xp, v = self.arrays.xp, self.arrays.put(c)
+        if not self.distance:
+            return np.asarray(self.arrays.get((self.columns @ v) ** 2))
+        G = self.on_device * v[:, None] * v[None, :]
+        rows = G.sum(1)
+        pieces = []
+        step = max(1, CELLS // self.columns.shape[1])
+        for start in range(0, self.columns.shape[0], step):
+            z = self.columns[start : start + step]
+            pieces.append(((z @ G) * z).sum(1) - (z * z) @ rows)
+        return np.asarray(self.arrays.get(xp.concatenate(pieces)))
+
+    def along(self, direction: Array) -> GramLine:
+        """Grams at weights (sqrt(w) + l * direction)^2."""
+        return _DeviceLine(self, direction)
+
+    def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
+        """K(without j) @ c, a few features at a time."""
+        return self.host.drop_one_parts(c, Z)
+
+    def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
+        """(p,): c'Kd - c'K(without j)d."""
+        return self.host.drop_one_change(c, d, exact)
+
+    def drop_one_diagonal_change(self, d: Array) -> Array:
+        """(p,): sum_i d_i [K(x_i, x_i) - K(without j)(x_i, x_i)]."""
+        return self.host.drop_one_diagonal_change(d)
+
+
+@dataclass(frozen=True)
+class _DeviceLine:
+    """Grams along a line of scales: three sums over the features are made once, a trial costs m^2."""
+
+    gram: DeviceGram
+    direction: Array
+
+    @cached_property
+    def _sums(self) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
+        """-1/2 squared distances, or products, at the scale, and the terms in l and l^2."""
+        gram = self.gram
+        s, d = np.sqrt(gram.weight), self.direction
+        total, second, both = (self._sum(one) for one in (s * s, d * d, (s + d) ** 2))
+        return total, both - total - second, second
+
+    def _sum(self, weight: Array) -> DeviceArray:
+        gram = self.gram
+        R = gram.columns * gram.arrays.put(np.sqrt(weight))[:, None]
+        A = R.T @ R
+        if not gram.distance:
+            return A
+        squares = gram.arrays.xp.einsum("ii->i", A)
+        return A - 0.5 * (squares[:, None] + squares[None, :])
+
+    def matrix(self, length: float) -> Array:
+        """K at s + length * direction."""
+        total, first, second = self._sums
+        A = total + length * first + length**2 * second
+        xp = self.gram.arrays.xp
+        return np.asarray(self.gram.arrays.get(xp.exp(xp.where(A < 0, A, 0.0)) if self.gram.distance else A))
+
+    def at(self, length: float) -> Gram:
+        """The Gram there."""
+        gram = self.gram
+        scale = np.sqrt(gram.feature_weight)
+        scale[gram.features] += length * self.direction * np.sqrt(gram.divisor)
+        return gram.rescaled(scale**2)
