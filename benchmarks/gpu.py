@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
+import marginsieve
+from marginsieve import recipes
 from marginsieve.criteria import Fisher, MarginChange, ReliefF
 from marginsieve.data.table import Table
 from marginsieve.fitting.batches import TrainingPart, ranked
@@ -28,6 +30,7 @@ from marginsieve.solvers import lockstep
 from marginsieve.solvers.arrays import torch_on
 
 TEN = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+DEVICE, JOBS = os.environ.get("DEVICE", "cuda"), int(os.environ.get("JOBS", "1"))
 OUTCOME = Classes(2, 1, "balanced")
 
 
@@ -139,6 +142,37 @@ def relieff(arrays):
     )
 
 
+def kp(arrays):  # noqa: ARG001
+    """A whole fit of penalised scaling on a large table."""
+    rows, y = table(10_000, 20_000)
+    selector = recipes.kp_cssvm(n_features_to_select=40, device="cuda", similar=None, random_state=0)
+    selector.set_params(threshold="margin", standardize=True)
+    start = time.perf_counter()
+    selector.fit(np.ascontiguousarray(rows.Z), y)
+    took = time.perf_counter() - start
+    path = selector.path_
+    inside = int(np.sum(path.order[:40] < 40))
+    print(f"KP, 10,000 x 20,000: {took:.1f} s, {len(path.steps)} steps; {inside} of 40 planted first", flush=True)
+
+
+def study(arrays):  # noqa: ARG001
+    """The default study with nested intervals, 200 shuffles and 50 pairs of halves, of gordon.npz."""
+    data = np.load(Path(os.environ.get("TABLES", ".")) / "gordon.npz")
+    start = time.perf_counter()
+
+    def watch(what, part, _):
+        if part == 0 or what not in seen:
+            print(f"  {time.perf_counter() - start:.0f} s: {what}", flush=True)
+        seen.add(what)
+
+    seen: set[str] = set()
+    fixed = {"n_permutations": 200, "intervals": "nested", "random_state": 0, "progress": watch}
+    done = marginsieve.study(data["X"], data["y"], device=DEVICE, n_jobs=JOBS, **fixed)
+    took = time.perf_counter() - start
+    first = done.features["name"].head(10).tolist()
+    print(f"study of {data['X'].shape} on {DEVICE}, {JOBS} processes: {took:.0f} s; {first}", flush=True)
+
+
 def agreement(arrays):
     """Paths on halves of the tables that are given as files (npz: X, y), on the device and one by one."""
     for file in sorted(Path(os.environ.get("TABLES", ".")).glob("*.npz")):
@@ -192,9 +226,11 @@ def limits(arrays):
     )
 
 
-ALL = {one.__name__: one for one in (limits, machines, fisher, linear, gaussian, clinical, relieff, agreement)}
+ALL = {
+    one.__name__: one for one in (limits, machines, fisher, linear, gaussian, clinical, relieff, kp, study, agreement)
+}
 
 if __name__ == "__main__":
     arrays = torch_on("cuda")
-    for name in sys.argv[1:] or ALL:
+    for name in [one for one in sys.argv[1:] if one in ALL] or ALL:
         ALL[name](arrays)

@@ -28,6 +28,7 @@ ALL_COST = (0.1, 0.4, 1.0)
 SUSPECTS_COST = (0.6, 3.0, 0.05)
 SHUFFLED_ROWS = 1000  # at most, in the comparison with shuffled labels
 SHUFFLED_FITS = 60.0  # what that costs, in fits
+GPU_GAIN = 50.0  # by which searches on halves are faster on a GPU
 HALF_SECONDS = 60.0  # CPU seconds that the searches on halves of the rows may take where no minutes are given
 SEARCHES_OF_FIT = 25.0  # searches that a fit with its inner folds is about
 SEARCH_SECONDS = 0.002  # a search, at least
@@ -134,10 +135,12 @@ def choose(
     kernel: str | None = None,
     alternatives: int | None = None,
     permutations: int = PERMUTATIONS,
+    on_gpu: bool = False,
 ) -> Choice:
     """What to run on a table of m rows and n columns: the methods that fit the shape, five folds, three repeats.
 
-    From 1,000 rows on there is one repeat.
+    From 1,000 rows on there is one repeat. With `on_gpu` the halves of the rows may take as long as they would take
+    there.
     """
     why = []
     if methods == "auto":
@@ -159,7 +162,7 @@ def choose(
     cost = {method.label: seconds_of(cost_of(method), used, n) for method in every}
     judging = seconds_of(SUSPECTS_COST, m, n) if suspects else 0.0
     shuffling = shuffling_of(every[0], used, n) * permutations / PERMUTATIONS
-    halves, halving = halves_of(every[0], used, n, HALF_SECONDS)
+    halves, halving = halves_of(every[0], used, n, HALF_SECONDS * (GPU_GAIN if on_gpu else 1.0))
     lists, listing = lists_of(every[0], used, n, cv, alternatives)
     return Choice(
         methods=tuple(every),

@@ -20,7 +20,7 @@ from ..fitting.settings import MOST_MEMBERS, check_n_jobs
 from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
-from ..solvers.arrays import check_device
+from ..solvers.arrays import check_device, has_cuda
 from .chance import FEWEST, above_chance
 from .cheapest import CheapList, cheapest_list, costs_of
 from .choosing import FOLDS, Choice, choose
@@ -509,6 +509,7 @@ def run_study(
         classes=len(target.classes),
         alternatives=options.alternatives,
         permutations=options.n_permutations,
+        on_gpu=options.device != "cpu" and has_cuda(),
         **{name: value for name, value in settings.items() if name not in ("minutes", "plan")},
     )
     if (plan := settings.get("plan")) is not None:
