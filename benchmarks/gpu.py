@@ -106,6 +106,21 @@ def machines(arrays):
             )
 
 
+def large(arrays):
+    """One Gaussian machine on 10,000 rows."""
+    rng = np.random.default_rng(0)
+    X = arrays.put(rng.standard_normal((10_000, 20)))
+    K = arrays.xp.exp(-0.5 * arrays.xp.cdist(X, X) ** 2 / 20)[None]
+    y = arrays.xp.sign(X[:, 0] + 0.5 * arrays.put(rng.standard_normal(10_000)))[None]
+    for C in (1.0, 100.0):
+        top = arrays.zeros(1, 10_000) + C
+        lockstep.svc(arrays, K, y, top, 1e-6)
+        took, solved = seconds(arrays, lambda top=top: lockstep.svc(arrays, K, y, top, 1e-6))
+        print(
+            f"one machine, 10,000 rows, C = {C:g}: {took:.2f} s, residual {float(solved.violation[0]):.0e}", flush=True
+        )
+
+
 def fisher(arrays):
     plan = Plan(Linear(), CSVC(), Fisher(), TopK(), OUTCOME, standardize=True)
     paths(arrays, "Fisher and ten machines", plan, 200, 500_000, 1000, TEN)
@@ -227,7 +242,8 @@ def limits(arrays):
 
 
 ALL = {
-    one.__name__: one for one in (limits, machines, fisher, linear, gaussian, clinical, relieff, kp, study, agreement)
+    one.__name__: one
+    for one in (limits, machines, large, fisher, linear, gaussian, clinical, relieff, kp, study, agreement)
 }
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Many problems at once: the same code on numpy's and on torch's arrays, against one problem after the other."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,18 +14,19 @@ from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.fitting import batches, preparation
-from marginsieve.fitting.batches import TrainingPart, ranked
+from marginsieve.fitting.batches import TrainingPart, fits_in_step, ranked
 from marginsieve.fitting.ensemble import Member
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once
-from marginsieve.fitting.training_rows import Part
+from marginsieve.fitting.training_rows import Encoded, Part
 from marginsieve.kernels import Clinical, Gaussian, Linear
 from marginsieve.machines import CSVC
-from marginsieve.outcomes import Classes
+from marginsieve.outcomes import Classes, Target
 from marginsieve.searches import Backward, TopK
 from marginsieve.solvers import arrays as backends
 from marginsieve.solvers import lockstep, smo
 from marginsieve.solvers.arrays import NUMPY, torch_on
+from marginsieve.study import deciding, running
 
 TOL = 1e-10
 SIZES = (4, 20, 1)
@@ -202,8 +204,8 @@ def on_arrays(arrays, monkeypatch):
     """device="cuda" takes these arrays, and says how often."""
     used = []
 
-    def backend(device, work):
-        used.append(work)
+    def backend(device, gain):
+        used.append(gain)
         return None if device == "cpu" else arrays
 
     monkeypatch.setattr(batches, "backend_for", backend)
@@ -233,7 +235,32 @@ def test_selectors_choose_the_same_on_a_device(on_arrays, make):
     np.testing.assert_allclose(plain.decision_function(COHORT.X), other.decision_function(COHORT.X), atol=1e-4)
 
 
-def test_a_study_finds_the_same_on_a_device(on_arrays):
+def test_fits_in_step_are_those_one_by_one(on_arrays):
+    fixed = {"device": "cuda", "random_state": 0, "standardize": True}
+    table = Schema.of(COHORT.X).table(np.asarray(COHORT.X)).tracked()
+    codes = np.unique(COHORT.y, return_inverse=True)[1]
+    whole = Encoded(Schema.of(COHORT.X), table, Target(np.array([0, 1]), codes, np.ones(len(codes))))
+    parts = [whole.take(np.setdiff1d(np.arange(50), np.arange(k, 50, 5))) for k in range(5)]
+    for make in (recipes.svm_rfe, recipes.two_views, recipes.fisher):
+        selector = make(n_features_to_select="auto", **fixed)
+        plain = make(n_features_to_select="auto", **fixed | {"device": "cpu"})
+        seeds = np.random.SeedSequence(1).spawn(5)
+        del on_arrays[:]
+        in_step = list(
+            fits_in_step([partial(selector.fit_rows, one, seed) for one, seed in zip(parts, seeds, strict=True)])
+        )
+        assert 0 < len(on_arrays) <= 6  # searches on all rows, then inner folds, of each view: not of each fit
+        for fitted, one, seed in zip(in_step, parts, seeds, strict=True):
+            alone = plain.fit_rows(one, seed)
+            np.testing.assert_array_equal(fitted.path.order, alone.path.order)
+            assert fitted.path.n_selected == alone.path.n_selected
+            assert fitted.threshold == pytest.approx(alone.threshold, abs=1e-4)
+            assert fitted.notes == alone.notes
+
+
+def test_a_study_finds_the_same_on_a_device(on_arrays, monkeypatch):
+    monkeypatch.setattr(running, "has_cuda", lambda: True)
+    monkeypatch.setattr(deciding, "has_cuda", lambda: True)
     fixed = {"methods": "fisher,svm_rfe", "cv": 3, "n_repeats": 1, "suspects": False, "references": False}
     fixed |= {"n_permutations": 24, "substitutes": False}
     plain, other = (marginsieve.study(COHORT.X, COHORT.y, device=device, **fixed) for device in ("cpu", "cuda"))

@@ -701,13 +701,12 @@ class Batch(Protocol):
     def score(self, live: Any) -> Any:
         """(F, q): the criterion at the live features (F, q), from machines that are solved on them."""
 
-    def steps(self) -> Sequence[tuple[Array, Array]]:
-        """Objectives and residuals (F,) of what was solved, one pair for each call of `score`."""
-
 
 @runtime_checkable
 class RunsTogether(Protocol):
-    """A search that walks through many training parts in step."""
+    """A search that walks through many training parts in step; `ended` says why it ends."""
+
+    ended: ClassVar[str]
 
     def run_together(self, batch: Batch) -> tuple[Any, Any]: ...  # (F, p) features, best first, and their scores
 

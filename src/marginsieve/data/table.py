@@ -30,6 +30,7 @@ class Table:
     kind: tuple[str, ...]
     names: tuple[str, ...]
     known_variance: Array | None = None  # (n,) where it is not that of the rows alone
+    origin: tuple[Table, IntArray, Matrix] | None = None  # the table whose rows these are, which rows, and their cells
     arrays: Any = None  # marginsieve.solvers.arrays.Backend: where kernels of this table are made, None is here
 
     @property
@@ -87,7 +88,19 @@ class Table:
         """The table of some rows, spread and all from those rows alone."""
         Z = self.Z[index]
         Z = Z if self.is_sparse or is_stored(Z) else np.asfortranarray(Z)
-        return replace(self, Z=Z, known_variance=None)
+        origin = None
+        if (of := self.rows_of_origin) is not None:
+            origin = (of[0], of[1][index], Z)
+        return replace(self, Z=Z, known_variance=None, origin=origin)
+
+    def tracked(self) -> Table:
+        """The same table; tables of some of its rows know that they are."""
+        return replace(self, origin=(self, np.arange(self.shape[0]), self.Z))
+
+    @property
+    def rows_of_origin(self) -> tuple[Table, IntArray] | None:
+        """The tracked table whose rows these are, and which; None where there is none, or cells were changed since."""
+        return None if self.origin is None or self.origin[2] is not self.Z else self.origin[:2]
 
     def sample(self, index: IntArray) -> Table:
         """The table of some rows with the variances of all."""
@@ -101,7 +114,7 @@ class Table:
             tuple(self.kind[j] for j in index),
             tuple(self.names[j] for j in index),
             None if variance is None else variance[index],
-            self.arrays,
+            arrays=self.arrays,
         )
 
     def on(self, arrays: Any) -> Table:

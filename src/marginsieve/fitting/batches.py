@@ -6,14 +6,20 @@ the table has missing cells or categories, the searches are run one after the ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ..algebra.pair_sums import PairSums, Scales
 from ..contracts import (
     Array,
+    HasParameters,
     IntArray,
     Machine,
     OfTheMargin,
@@ -21,7 +27,9 @@ from ..contracts import (
     RunsTogether,
     ScoresTogether,
     SolvesTogether,
+    Step,
     SumsPairs,
+    T,
 )
 from ..data.stored import is_stored
 from ..data.table import Table
@@ -31,7 +39,10 @@ from .preparation import SMALLEST
 from .settings import Plan
 
 ARRAYS = 14  # of features and of pairs of rows that a search keeps for each part
-PASSES = 6.0  # over the columns that an elimination makes, since fewer are left each time
+ELIMINATION = 4.5  # steps of an elimination for each unit of the logarithm of the columns
+ROW_PAIRS, PATH_STEP = 2e-10, 2e-4  # seconds of the CPU: of a cell in a kernel matrix, of a step of a path
+CALL, MACHINES, DEVICE_PAIRS = 0.12, 4000.0, 4e-14  # and of a GPU: of a step, machines in one, of a cell
+MOST_TIMES = 12  # that a fit is begun again
 ROUNDING = 1e-12  # of its largest value: by how much a column must vary
 LARGEST = 1e100  # squares of larger numbers are none
 
@@ -52,19 +63,144 @@ class Ranked:
 
     order: IntArray
     usable: int  # so many of the first features vary in the training part
+    scores: Array  # (usable,) of the first features
+    steps: tuple[Step, ...]
     values: Array
     work: WorkDone
 
 
 def together(plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]) -> list[Ranked] | None:
-    """Every job's ranking, and decision values at these sizes; None where that is for the CPU."""
-    if not jobs or not _fits(plan, table):
+    """The ranking of every training part, and decision values at these sizes; None where that is for the CPU.
+
+    Inside `fits_in_step` it is computed together with what other fits ask for.
+    """
+    if plan.device == "cpu" or not jobs or not fits_batches(plan, table):
         return None
-    arrays = backend_for(plan.device, _work(plan, table, len(jobs), len(sizes)))
+    gathering = _current.get()
+    if gathering is not None and table.rows_of_origin is not None:
+        return gathering.ask(plan, table, jobs, sizes)
+    arrays = backend_for(plan.device, _gain(plan, table.shape, len(jobs), len(sizes)))
     return None if arrays is None else ranked(arrays, plan, table, jobs, sizes)
 
 
-def _fits(plan: Plan, table: Table) -> bool:
+class NotYet(BaseException):  # no error: it must pass those who handle errors
+    """What a fit asks for is computed together with what others ask for, and it is to be begun again then."""
+
+
+@dataclass
+class Gathering:
+    """What several fits have asked for, and what is known already."""
+
+    known: dict[str, list[Ranked] | None] = field(default_factory=dict)
+    requests: dict[str, _Request] = field(default_factory=dict)
+
+    def ask(self, plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]) -> list[Ranked] | None:
+        """What was computed for such a request; one that is new is noted, and the fit has to wait."""
+        assert table.rows_of_origin is not None
+        request = _Request(plan, *table.rows_of_origin, jobs, tuple(sizes))
+        key = request.key
+        if key not in self.known:
+            self.requests[key] = request
+            raise NotYet
+        return self.known[key]
+
+    def compute(self) -> None:
+        """Everything that is requests: what has one plan, one table and one list of sizes in one batch."""
+        groups: dict[Any, dict[str, _Request]] = {}
+        for key, request in self.requests.items():
+            groups.setdefault(request.group, {})[key] = request
+        self.requests = {}
+        for group in groups.values():
+            first = next(iter(group.values()))
+            jobs = [job for request in group.values() for job in request.on_origin()]
+            arrays = backend_for(first.plan.device, _gain(first.plan, first.whole.shape, len(jobs), len(first.sizes)))
+            results = None if arrays is None else ranked(arrays, first.plan, first.whole, jobs, first.sizes)
+            start = 0
+            for key, request in group.items():
+                end = start + len(request.jobs)
+                self.known[key] = None if results is None else results[start:end]
+                start = end
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Training parts of some rows of a table, for a plan and sizes."""
+
+    plan: Plan
+    whole: Table
+    rows: IntArray
+    jobs: Sequence[TrainingPart]
+    sizes: tuple[int, ...]
+
+    @property
+    def group(self) -> tuple[Any, ...]:
+        """Requests of one group are computed in one batch."""
+        plan = self.plan
+        parts = tuple(_mark(part) for part in (plan.kernel, plan.machine, plan.criterion, plan.search))
+        return (*parts, id(self.whole.Z), repr(plan.outcome), plan.standardize, plan.device, self.sizes)
+
+    @property
+    def key(self) -> str:
+        """Equal for equal requests."""
+        mark = hashlib.blake2b(repr(self.group).encode())
+        for job in self.jobs:
+            for part in (self.rows, job.train, job.test, job.y, job.weight):
+                mark.update(np.ascontiguousarray(part).tobytes())
+        return mark.hexdigest()
+
+    def on_origin(self) -> list[TrainingPart]:
+        """The training parts in the rows of the whole table."""
+        m, out = self.whole.shape[0], []
+        for job in self.jobs:
+            y, weight = np.zeros(m, dtype=job.y.dtype), np.zeros(m)
+            y[self.rows], weight[self.rows] = job.y, job.weight
+            out.append(TrainingPart(self.rows[job.train], self.rows[job.test], y, weight))
+        return out
+
+
+def _mark(part: Any) -> Any:
+    """Equal for parts that are the same."""
+    if not isinstance(part, HasParameters):
+        return id(part)
+    return type(part).__qualname__, tuple((name, _mark_value(one)) for name, one in sorted(part.get_params().items()))
+
+
+def _mark_value(value: Any) -> Any:
+    return _mark(value) if isinstance(value, HasParameters) else repr(value)
+
+
+_current: ContextVar[Gathering | None] = ContextVar("gathering", default=None)
+
+
+def gathers() -> bool:
+    """Whether several fits are run in step."""
+    return _current.get() is not None
+
+
+def fits_in_step(fits: Sequence[Callable[[], T]]) -> Iterator[T]:
+    """The results of several fits on rows of one tracked table, as they finish.
+
+    Where a fit asks for searches in batches it stops; when all have asked, everything is computed at once, and those
+    that stopped begin again with what is known. So every fit must give the same each time it is run.
+    """
+    gathering, left = Gathering(), dict(enumerate(fits))
+    for times in itertools.count():
+        if not left:
+            return
+        for k, fit in list(left.items()):
+            token = _current.set(gathering if times < MOST_TIMES else None)  # else each on its own
+            try:
+                result = fit()
+            except NotYet:
+                continue
+            finally:
+                _current.reset(token)
+            del left[k]
+            yield result
+        gathering.compute()
+
+
+def fits_batches(plan: Plan, table: Table) -> bool:
     """Whether every part of a plan works in batches, on this table."""
     by_filter = is_filter(plan.criterion)
     of_margin = isinstance(plan.criterion, OfTheMargin) and plan.criterion.of_the_margin
@@ -86,10 +222,15 @@ def _final(plan: Plan) -> Machine:
     return plan.machine if final is None else final
 
 
-def _work(plan: Plan, table: Table, jobs: int, sizes: int) -> float:
-    """Multiplications, about."""
-    m, n = table.shape
-    return float(jobs) * m * m * n * (sizes + (0.0 if is_filter(plan.criterion) else PASSES))
+def _gain(plan: Plan, shape: tuple[int, int], jobs: int, sizes: int) -> float:
+    """How many times as fast a GPU is, about: it waits for each call, and then does thousands of problems at once."""
+    m, n = shape
+    by_filter = is_filter(plan.criterion)
+    steps = 1.0 if by_filter else ELIMINATION * math.log(n + 1.0)
+    pairs = float(m) * m * n
+    cpu = jobs * (ROW_PAIRS * pairs * (1.0 + (not by_filter)) + PATH_STEP * (steps + sizes))
+    calls = steps + math.ceil(sizes * jobs / MACHINES)
+    return cpu / (CALL * calls + jobs * pairs * DEVICE_PAIRS * (0.5 * steps + sizes))
 
 
 def ranked(
@@ -158,7 +299,7 @@ class PartsInStep:
     codes: Sequence[IntArray]
     rows: Sequence[IntArray]
     jobs: Sequence[TrainingPart]
-    solved: list[tuple[Array, Array]]
+    solved: list[tuple[int, Array, Array]]  # the number of features, objectives and residuals (F,)
 
     @classmethod
     def of(
@@ -226,12 +367,8 @@ class PartsInStep:
             coef, _, one, worst = self._solve(self.plan.machine, K, k, np.arange(len(W)))
             total = total + self.sums.changes(W, K, coef)
             objective, residual = objective + one, np.maximum(residual, worst)
-        self.solved.append((objective, residual))
+        self.solved.append((int(live.shape[1]), objective, residual))
         return self.arrays.take_along(total, live)
-
-    def steps(self) -> Sequence[tuple[Array, Array]]:
-        """Objectives and residuals (F,) of what was solved, one pair for each call of `score`."""
-        return self.solved
 
     def _marked(self, live: DeviceArray) -> DeviceArray:
         """(F, n): 1 at the live features (F, q)."""
@@ -259,23 +396,24 @@ class PartsInStep:
         """Every job's ranking, and decision values at these sizes."""
         search = self.plan.search
         assert isinstance(search, RunsTogether)
-        order, _ = search.run_together(self)
+        order, scores = search.run_together(self)
         n, p = self.X.shape[0], order.shape[1]
         ascending = sorted(sizes)
         values, worst = self._values(order, ascending)
         given = [ascending.index(size) for size in sizes]
         tol: float = self.plan.machine.tol  # type: ignore[attr-defined]
-        orders, out = self.arrays.get(order), []
+        orders, by_place, out = self.arrays.get(order), self.arrays.get(scores), []
         problems = self.labels.shape[1]
         solves = problems * (len(self.solved) + len(sizes))
         for f in range(len(self.jobs)):
-            residuals = np.array([step[1][f] for step in self.solved] + list(worst[f]))
+            steps = tuple(Step(size, float(one[f]), float(off[f]), 0.0) for size, one, off in self.solved)
+            residuals = np.array([step.residual for step in steps] + list(worst[f]))
             short = residuals[residuals > tol]
             order = orders[f]
             if p < n:
                 order = np.concatenate([order, np.setdiff1d(np.arange(n), order)])
             work = WorkDone(solves, len(short), float(short.max(initial=0.0)))
-            out.append(Ranked(order, p, values[f][given], work))
+            out.append(Ranked(order, p, by_place[f], steps, values[f][given], work))
         return out
 
     def _values(self, order: DeviceArray, sizes: Sequence[int]) -> tuple[list[Array], Array]:

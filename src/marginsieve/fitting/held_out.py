@@ -17,7 +17,7 @@ from ..outcomes.folds import Splits
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .batches import TrainingPart
+from .batches import NotYet, TrainingPart
 from .ensemble import Member, members_together, run_searches
 from .settings import AnyPlan, Plan
 from .training_rows import Encoded, Part
@@ -102,12 +102,18 @@ def hold_out_each(
 ) -> list[HeldOut]:
     """`hold_out` of several plans on the same folds, side by side; plans on the same rows share what is the same."""
     held: dict[int, HeldOut] = {}
+    waits = False
     together: list[list[int]] = []
     tested = np.bincount(np.concatenate([test for _, test in folds])).max()
     overlap = len(folds[0][1]) / len(folds[0][0]) if tested > 1 else 0.0
     for k, (plan, part, sizes, _) in enumerate(searches):
         jobs = [TrainingPart(train, test, part.y, part.weight) for train, test in folds]
-        if (members := members_together(plan, part.table, jobs, sizes)) is not None:
+        try:
+            members = members_together(plan, part.table, jobs, sizes)
+        except NotYet:  # the other searches ask too before this one waits
+            waits = True
+            continue
+        if members is not None:
             held[k] = HeldOut.of(sizes, members, overlap)
             continue
         first = [searches[some[0]] for some in together]
@@ -116,6 +122,8 @@ def hold_out_each(
             together.append([k])
         else:
             together[place].append(k)
+    if waits:
+        raise NotYet
     tasks = (
         delayed(_one_fold)([searches[k][0] for k in some], part, train, test, [searches[k][2] for k in some], child)
         for some in together

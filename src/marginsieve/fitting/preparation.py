@@ -32,7 +32,7 @@ from ..solvers.jit import jit
 from .settings import Plan
 from .training_rows import Part
 
-MOVES = 100.0  # of a search that rescales its kernel
+WORTH_MOVING = 2e9  # multiplications of a kernel matrix from which on it is made on a device
 SMALLEST = 1e-305  # one over a smaller range is no number
 SAFE = 2.0**200  # squares of squares of ranges between one over this and this are numbers
 
@@ -221,7 +221,7 @@ def on_device(plan: Plan, problem: Problem) -> Problem:
     if plan.kernel.unit_free or table.is_sparse or is_stored(table.Z):
         return problem
     m, n = table.shape
-    arrays = backend_for(plan.device, MOVES * m * m * n)
+    arrays = backend_for(plan.device, float(m) * m * n / WORTH_MOVING)
     return problem if arrays is None else problem.afresh(table=table.on(arrays))
 
 

@@ -20,12 +20,15 @@ from ..contracts import (
     Path,
     Refines,
     Refits,
+    RunsTogether,
     Solution,
+    Step,
     View,
     is_sparse,
 )
 from ..errors import InputError
 from ..problem import Problem
+from .batches import TrainingPart, gathers, together
 from .preparation import Prepared, Scaling, on_device, prepare, with_validation
 from .settings import Plan
 from .training_rows import Part
@@ -271,6 +274,8 @@ def _final(plan: Plan) -> Machine:
 def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     """The path over all features of the part; features that do not vary come last, in the order of the table."""
     ready = prepare(plan, part, rng)
+    if gathers() and (of_batch := _from_batch(plan, part, ready)) is not None:
+        return of_batch
     parts: tuple[object, ...] = plan.search, plan.criterion
     judge = next((one for one in parts if isinstance(one, HoldsOut) and one.held_out_share), None)
     inner = ready if judge is None else with_validation(plan, part, judge.held_out_share, judge.held_out_name, rng)
@@ -292,6 +297,21 @@ def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     kept = np.isin(path.order, plan.keep) & np.isin(path.order, ready.usable)
     path = replace(path, order=path.order[np.lexsort((~np.isin(path.order, ready.usable), ~kept))])
     return Searched(ready.with_weights(weight), path)
+
+
+def _from_batch(plan: Plan, part: Part, ready: Prepared) -> Searched | None:
+    """The search on these rows, run in step with others; None where that is for the CPU."""
+    m, n = part.table.shape
+    whole = TrainingPart(np.arange(m), np.empty(0, dtype=np.intp), part.y, part.weight)
+    results = together(plan, part.table, [whole], ())
+    if results is None:
+        return None
+    (one,), scores = results, np.full(n, np.nan)
+    scores[one.order[: one.usable]] = one.scores
+    assert isinstance(plan.search, RunsTogether)
+    ready.problem.count(one.work)
+    steps = one.steps or (Step(one.usable, 0.0, 0.0, 0.0),)
+    return Searched(ready, Path(one.order, scores, steps, plan.search.ended))
 
 
 def _marked(places: IntArray, n: int) -> BoolArray:

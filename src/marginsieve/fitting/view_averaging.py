@@ -13,9 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray, Path
+from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import Classes, check_classes
 from . import notes
+from .batches import fits_batches
 from .compatibility import kinds_taken
 from .ensemble import run_searches
 from .held_out import HeldOut, choose_size, hold_out_each, rarest_class, size_grid, smoothed
@@ -33,7 +35,7 @@ from .procedure import (
     threshold_and_sigmoid,
     within,
 )
-from .settings import Plan, Settings, feature_count, keep_places, make_plan, size_choice, threshold_rule
+from .settings import AnyPlan, Plan, Settings, feature_count, keep_places, make_plan, size_choice, threshold_rule
 from .threshold import balanced_threshold
 from .training import Blended, Searched, blended, fit_model
 from .training_rows import Encoded, Part
@@ -351,3 +353,11 @@ def _model_notes(fitted: Fitted, part: Part) -> list[str]:
     if np.ptp(value, axis=0).any():
         return []
     return ["the decision value is the same for every training row: the model tells nothing apart"]
+
+
+def works_in_batches(plan: AnyPlan, table: Table) -> bool:
+    """Whether many fits of a plan on rows of a table can be run in step on a device."""
+    if isinstance(plan, Plan):
+        return plan.device != "cpu" and fits_batches(plan, table)
+    assert isinstance(plan, BlendPlan)
+    return all(works_in_batches(view.plan, table.columns(view.columns)) for view in plan.views)

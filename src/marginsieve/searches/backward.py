@@ -42,6 +42,7 @@ class Backward(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion"})
     multiclass = True
     linear_in_rows: ClassVar[bool] = True
+    ended: ClassVar[str] = "all features were eliminated"
 
     def __init__(self, step: float | int = 0.2, one_by_one_below: int = 0, final: Machine | None = None) -> None:
         self.step = step
@@ -72,7 +73,7 @@ class Backward(BaseEstimator):
             order[left - count : left] = gone[::-1]
             left -= count
             if left == 0:
-                return Path(order, scores, tuple(steps), with_ties("all features were eliminated", problem))
+                return Path(order, scores, tuple(steps), with_ties(self.ended, problem))
             gram = gram.without(np.sort(gone) if count > 1 else gone)
 
     def run_together(self, batch: Batch) -> tuple[Any, Any]:

@@ -31,6 +31,7 @@ class TopK(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True
     linear_in_rows: ClassVar[bool] = True
+    ended: ClassVar[str] = "every feature was scored once"
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Equal scores rank from left to right; features to keep come first."""
@@ -38,7 +39,7 @@ class TopK(BaseEstimator):
         value, ties, solutions = scored(problem)
         kept = np.isin(np.arange(len(value)), problem.keep)
         order = worst_first(value, len(value), kept, ties)[::-1]
-        reason = with_ties("every feature was scored once", problem)
+        reason = with_ties(self.ended, problem)
         return Path(order, value, (step_of(len(order), solutions, since),), reason)
 
     def run_together(self, batch: Batch) -> tuple[Any, Any]:

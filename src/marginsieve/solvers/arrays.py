@@ -156,18 +156,15 @@ def check_device(device: Any) -> None:
         raise InputError(f'device is {shown_value(device)}; it must be "auto", "cpu", "cuda" or "cuda:0" and so on')
 
 
-def backend_for(device: str, work: float) -> Backend | None:
-    """The arrays for a job of so many multiplications; None where it is for the CPU, one problem after the other.
+def backend_for(device: str, gain: float) -> Backend | None:
+    """The arrays for a job that a GPU does so many times as fast; None where it is for the CPU.
 
-    "auto" takes a GPU where there is one and the job is large enough to gain.
+    Without a GPU "auto" is the CPU, and any other device is refused.
     """
-    if device == "cpu" or (device == "auto" and (work < WORTH_A_GPU or not has_cuda())):
+    if device == "cpu" or (device == "auto" and not has_cuda()):
         return None
     if not has_cuda():
         missing = importlib.util.find_spec("torch") is None
         why = "torch is not installed: pip install 'marginsieve[gpu]'" if missing else "torch sees no GPU"
         raise InputError(f"device is {device!r} and {why}")
-    return torch_on("cuda" if device == "auto" else device)
-
-
-WORTH_A_GPU = 2e10  # multiplications
+    return torch_on("cuda" if device == "auto" else device) if gain > 1.0 else None

@@ -21,6 +21,8 @@ from .arrays import Backend, DeviceArray
 ITERATIONS = 80
 TO_BORDER = 0.995  # of the way to a bound that a step goes
 GAPS = (1e-11, 1e-13, 1e-15)  # complementarity over the objective at which the bounds are read off, one after the other
+LARGE = 2000  # samples from which on the interior point is enough where its certificate is
+LARGE_GAPS = (1e-9, *GAPS)
 ROUNDS = 8  # corrections of the guess which samples are inside
 RIDGE = 1e-11  # of the mean of the diagonal, added where equations may have many solutions
 HUGE = 1e300
@@ -104,7 +106,7 @@ class _Boxes:
         s = size + xp.where(gradient < 0, -gradient, 0.0)
         b = xp.zeros_like(positive)
         best, best_a, goes_on = xp.zeros_like(positive) + HUGE, xp.zeros_like(a), both
-        for target in GAPS:
+        for target in LARGE_GAPS if a.shape[1] > LARGE else GAPS:
             open_ = goes_on
             for _ in range(ITERATIONS):
                 gap = ((a * z + (self.room - a) * s) * used).sum(1)
@@ -190,6 +192,8 @@ class _Boxes:
         inside = ~(at_top | at_zero)
         best, best_a = self._judged(self._balanced(xp.where(at_top, top, xp.where(at_zero, 0.0, a)), inside))[:2]
         for _ in range(ROUNDS):
+            if a.shape[1] > LARGE and not bool(((best > tol) & goes_on).any()):
+                break
             exact = self._equations(a, b, inside, at_top)
             clipped = xp.where(exact > 0, xp.where(exact < top, exact, top), 0.0)
             violation, clipped, level, f = self._judged(self._balanced(clipped, inside))

@@ -15,6 +15,7 @@ from ..contracts import Progress
 from ..errors import SolverError
 from ..fitting.false_share import FEWEST_COLUMNS, places
 from ..outcomes import left_out
+from ..solvers.arrays import has_cuda
 from ..solvers.threads import one_thread
 from .chance import above_chance, rows_to_shuffle
 from .choosing import PERMUTATIONS, Choice
@@ -61,6 +62,8 @@ def decided(
     if minutes is not None and (plan := _recorded_in(kept.folder, mark)) is not None:
         choice, seconds = as_recorded(choice, plan), None
         methods = chosen(methods, choice)
+    if seconds is None and options.device != "cpu" and has_cuda():  # one fold alone says nothing of folds in step
+        return choice, workers_for(choice, None if options.auto_jobs else options.n_jobs or 1)
     known = _measured(methods, table, choice, options, kept, seconds, progress)
     choice = corrected(choice, known)
     given = None if options.auto_jobs else options.n_jobs or 1

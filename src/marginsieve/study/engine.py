@@ -17,6 +17,7 @@ import numpy as np
 
 from ..data.scratch import scratch_folder
 from ..errors import InputError, one_line
+from ..fitting.batches import fits_in_step
 from ..solvers.processes import parallel
 from .results import SuiteResult
 from .store import Store, begin, opened
@@ -154,11 +155,16 @@ def _run_all(tasks: list[Task], store: Store, run: Run, progress: UnitProgress |
 
 
 @contextmanager
-def workers(tables: Sequence[UnitTable | PlainTable], n_jobs: int | None, cluster: str | None = None) -> Iterator[Run]:
-    """A function that takes tasks and yields rows as they finish, in any order."""
+def workers(
+    tables: Sequence[UnitTable | PlainTable], n_jobs: int | None, cluster: str | None = None, in_step: bool = False
+) -> Iterator[Run]:
+    """A function that takes tasks and yields rows as they finish, in any order; with `in_step` for one device."""
     if cluster is not None:
         with _dask(tables, cluster) as run:
             yield run
+    elif in_step:
+        tracked = {table.name: table.tracked() if isinstance(table, UnitTable) else table for table in tables}
+        yield lambda tasks: fits_in_step([partial(task.run, tracked[task.unit.table]) for task in tasks])
     elif n_jobs in (1, None):
         by_name = {table.name: table for table in tables}
         yield lambda tasks: (task.run(by_name[task.unit.table]) for task in tasks)

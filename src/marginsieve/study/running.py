@@ -17,6 +17,7 @@ from ..errors import InputError, SolverError, listing, many, positive_number, sh
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.suspects import judge_labels
 from ..fitting.settings import MOST_MEMBERS, check_n_jobs
+from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
@@ -502,6 +503,7 @@ def run_study(
     target = table.encoded.target
     cost = None if options.feature_costs is None else costs_of(options.feature_costs, table.encoded.schema.names)
     _check_classes(target, data, settings["cv"])
+    on_gpu = options.device != "cpu" and has_cuda()
     choice = choose(
         *data.X.shape,
         mixed=data.mixed or data.gaps,
@@ -509,7 +511,7 @@ def run_study(
         classes=len(target.classes),
         alternatives=options.alternatives,
         permutations=options.n_permutations,
-        on_gpu=options.device != "cpu" and has_cuda(),
+        on_gpu=on_gpu,
         **{name: value for name, value in settings.items() if name not in ("minutes", "plan")},
     )
     if (plan := settings.get("plan")) is not None:
@@ -527,8 +529,9 @@ def run_study(
     )
     work = _StudyWork(choice, count, progress)
     done, failures = [], []
-    with workers([table], options.n_jobs) as run:
+    with workers([table], options.n_jobs) as on_cpu, workers([table], 1, in_step=True) as in_step:
         for method, prepared in methods:
+            run = in_step if on_gpu and works_in_batches(prepared.plan, table.encoded.table) else on_cpu
             with work.part(method) as tick:
                 try:
                     done.append(run_method(method, prepared, table, choice, options, run, kept, tick))

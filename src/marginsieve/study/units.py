@@ -66,6 +66,10 @@ class UnitTable:
         """(m,) the classes' codes."""
         return self.encoded.target.codes
 
+    def tracked(self) -> UnitTable:
+        """The same table; parts of it know that they are."""
+        return replace(self, encoded=replace(self.encoded, table=self.encoded.table.tracked()))
+
     @property
     def groups(self) -> IntArray | None:
         """(m,) the groups' codes, or None."""
