@@ -71,6 +71,23 @@ def test_machines_in_step_are_those_one_by_one(arrays, C, columns):
         assert intercept[f] == pytest.approx(one[1], abs=1e-6)
 
 
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_a_machine_near_a_known_one_is_the_machine(arrays, C):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(150, 6))
+    y, top = np.where(X[:, 0] + rng.normal(size=150) > 0, 1.0, -1.0), C * rng.uniform(0.5, 1.5, size=150)
+    K, near = (np.exp(-((X[:, None] - X[None]) ** 2 * w).sum(axis=2) / 12) for w in (np.ones(6), np.full(6, 1.05)))
+    start = smo.svc(near, y, top, np.zeros(150), 1e-8, 10**6)[0]
+    given = [arrays.put(part) for part in (K, y, top, start)]
+    found = lockstep.svc_near(arrays, *given, 1e-7)
+    assert found is not None
+    coef = arrays.get(found.coef)[0]
+    assert violation_of(K, y, top, coef) <= 1e-7
+    assert abs(coef.sum()) <= 1e-8 * np.abs(coef).sum()
+    assert arrays.get(found.objective)[0] == pytest.approx(smo.svc(K, y, top, np.zeros(150), 1e-10, 10**6)[2], rel=1e-9)
+    assert lockstep.svc_near(arrays, *given[:3], arrays.put(np.zeros(150)), 1e-7) is None
+
+
 def test_a_part_with_one_class_is_no_obstacle_to_the_others(arrays):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2, 10, 4))

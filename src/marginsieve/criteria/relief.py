@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import numpy as np
@@ -89,12 +90,17 @@ class ReliefF(BaseEstimator):
         D = arrays.get(sums.square(sums.sums(W), 0.0))
         places = np.zeros((len(D), D.shape[1], D.shape[1]))
         weights = arrays.get(batch.weight)
-        for f, (rows, codes) in enumerate(zip(batch.rows, batch.codes, strict=True)):
+
+        def compare(f: int) -> None:
+            rows, codes = batch.rows[f], batch.codes[f]
             weight = as_counts(weights[f, rows])
             prior = np.bincount(codes, weight) / weight.sum()
             near = _neighbors(np.ascontiguousarray(D[f][np.ix_(rows, rows)]), codes, weight, int(self.n_neighbors))
             i, j, pair = _pair_weights(near, codes, weight / weight.sum(), prior)
             places[f, rows[i], rows[j]] = places[f, rows[j], rows[i]] = pair
+
+        with ThreadPoolExecutor() as threads:  # the compiled loops of which run side by side
+            list(threads.map(compare, range(len(D))))
         return sums.forms(sums.at_pairs(arrays.put(places)), W) * W
 
 

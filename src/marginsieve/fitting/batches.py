@@ -42,6 +42,7 @@ ARRAYS = 14  # of features and of pairs of rows that a search keeps for each par
 ELIMINATION = 4.5  # steps of an elimination for each unit of the logarithm of the columns
 ROW_PAIRS, PATH_STEP = 2e-10, 2e-4  # seconds of the CPU: of a cell in a kernel matrix, of a step of a path
 CALL, MACHINES, DEVICE_PAIRS = 0.12, 4000.0, 4e-14  # and of a GPU: of a step, machines in one, of a cell
+LOST = 1e-4  # of the mean square: a variance below it is computed once more
 MOST_TIMES = 12  # that a fit is begun again
 ROUNDING = 1e-12  # of its largest value: by how much a column must vary
 LARGEST = 1e100  # squares of larger numbers are none
@@ -63,7 +64,7 @@ class Ranked:
 
     order: IntArray
     usable: int  # so many of the first features vary in the training part
-    scores: Array  # (usable,) of the first features
+    scores: Array  # (usable,) of the first features, or none
     steps: tuple[Step, ...]
     values: Array
     work: WorkDone
@@ -114,7 +115,11 @@ class Gathering:
             first = next(iter(group.values()))
             jobs = [job for request in group.values() for job in request.on_origin()]
             arrays = backend_for(first.plan.device, _gain(first.plan, first.whole.shape, len(jobs), len(first.sizes)))
-            results = None if arrays is None else ranked(arrays, first.plan, first.whole, jobs, first.sizes)
+            results = (
+                None
+                if arrays is None
+                else ranked(arrays, first.plan, first.whole, jobs, first.sizes, scored=not first.sizes)
+            )
             start = 0
             for key, request in group.items():
                 end = start + len(request.jobs)
@@ -234,9 +239,14 @@ def _gain(plan: Plan, shape: tuple[int, int], jobs: int, sizes: int) -> float:
 
 
 def ranked(
-    arrays: Backend, plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]
+    arrays: Backend,
+    plan: Plan,
+    table: Table,
+    jobs: Sequence[TrainingPart],
+    sizes: Sequence[int],
+    scored: bool = False,
 ) -> list[Ranked]:
-    """`together` on given arrays, as many jobs at a time as the device has memory for."""
+    """`together` on given arrays, as many parts at a time as the device has memory for; `scored`: with the scores."""
     m, n = table.shape
     X = arrays.put(table.Z.T)
     centre = X.mean(1)
@@ -244,7 +254,7 @@ def ranked(
     most = max(1, int(0.5 * arrays.free_bytes() / (8.0 * ARRAYS * (n + m * m))))
     out: list[Ranked] = []
     for start in range(0, len(jobs), most):
-        out += _ranked(arrays, plan, X, centre, jobs[start : start + most], sizes)
+        out += _ranked(arrays, plan, X, centre, jobs[start : start + most], sizes, scored)
     return out
 
 
@@ -255,6 +265,7 @@ def _ranked(
     centre: DeviceArray,
     jobs: Sequence[TrainingPart],
     sizes: Sequence[int],
+    scored: bool,
 ) -> list[Ranked]:
     """Training parts with as many usable columns as each other go together."""
     spread = _spreads(arrays, X, centre, jobs)
@@ -264,7 +275,7 @@ def _ranked(
         places = np.flatnonzero(count == usable)
         some = spread if len(places) == len(jobs) else spread[arrays.put(places, np.int64)]
         batch = PartsInStep.of(arrays, plan, X, [jobs[int(k)] for k in places], some, int(usable))
-        for k, one in zip(places, batch.results(sizes), strict=True):
+        for k, one in zip(places, batch.results(sizes, scored), strict=True):
             out[k] = one
     return [one for one in out if one is not None]
 
@@ -279,6 +290,23 @@ def _spreads(arrays: Backend, X: DeviceArray, centre: DeviceArray, jobs: Sequenc
         largest = xp.where(ends[0] > ends[1], *ends)
         out[f] = xp.where((high - low > ROUNDING * largest) & (high - low > SMALLEST), high - low, 0.0)
     return out
+
+
+def _variances(arrays: Backend, X: DeviceArray, share: DeviceArray) -> DeviceArray:
+    """(F, n): the variances of columns X (n, r) with shares of the rows (F, r).
+
+    As differences of squares, and where much is lost by that once more in two passes.
+    """
+    xp = arrays.xp
+    mean, second = share @ X.T, share @ (X * X).T
+    variance = second - mean**2
+    variance = xp.where(variance > 0, variance, 0.0)
+    lost = variance < LOST * second
+    for f in np.flatnonzero(arrays.get(lost.any(1))):
+        columns = arrays.places(lost[int(f)])
+        off = X[columns] - mean[int(f), columns][:, None]
+        variance[int(f), columns] = (off**2) @ share[int(f)]
+    return variance
 
 
 @dataclass
@@ -323,10 +351,7 @@ class PartsInStep:
         xp = arrays.xp
         usable = xp.where(spread > 0, 1.0, 0.0)
         share = on_device / on_device.sum(1)[:, None]
-        mean = share @ X.T
-        variance = arrays.zeros(F, n)
-        for some in range(F):  # in two passes: no difference of large numbers
-            variance[some] = ((X - mean[some][:, None]) ** 2) @ share[some]
+        variance = _variances(arrays, X, share)
         scaled = plan.standardize and not plan.kernel.unit_free
         known = xp.where(variance > 0, variance, 1.0)
         factor = 1.0 / known if scaled else xp.ones_like(variance)
@@ -392,7 +417,7 @@ class PartsInStep:
         coef = arrays.added(arrays.zeros(F, r), train, machines.coef * filled)
         return coef, machines.intercept, arrays.get(machines.objective), arrays.get(machines.violation)
 
-    def results(self, sizes: Sequence[int]) -> list[Ranked]:
+    def results(self, sizes: Sequence[int], scored: bool) -> list[Ranked]:
         """Every job's ranking, and decision values at these sizes."""
         search = self.plan.search
         assert isinstance(search, RunsTogether)
@@ -402,7 +427,8 @@ class PartsInStep:
         values, worst = self._values(order, ascending)
         given = [ascending.index(size) for size in sizes]
         tol: float = self.plan.machine.tol  # type: ignore[attr-defined]
-        orders, by_place, out = self.arrays.get(order), self.arrays.get(scores), []
+        orders, out = self.arrays.get(self.arrays.as_int32(order)), list[Ranked]()
+        by_place = self.arrays.get(scores) if scored else np.empty((len(self.jobs), 0))
         problems = self.labels.shape[1]
         solves = problems * (len(self.solved) + len(sizes))
         for f in range(len(self.jobs)):

@@ -63,7 +63,7 @@ class CSVC(BaseEstimator):
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
         gram = as_gram(view)
         if (K := getattr(gram, "on_device", None)) is not None:
-            return self._on_device(gram.arrays, K, y, cost)  # type: ignore[attr-defined]
+            return self._on_device(gram.arrays, K, y, cost, warm)  # type: ignore[attr-defined]
         start = np.zeros(len(y)) if warm is None else warm.coef
         factor: Matrix | None = getattr(gram, "factor", None)  # as `Factored` has it; asked in every solve
         if factor is None:
@@ -163,9 +163,12 @@ class CSVC(BaseEstimator):
             raise InputError(NOT_FINITE)
         return self._solution(*interior_point.svc(factor, y, self.C * cost, self.tol))
 
-    def _on_device(self, arrays: Backend, K: DeviceArray, y: Array, cost: Array) -> Solution:
+    def _on_device(self, arrays: Backend, K: DeviceArray, y: Array, cost: Array, warm: Solution | None) -> Solution:
         """The optimum on a kernel matrix on a device."""
-        one = self.solve_together(arrays, K[None], arrays.put(y[None]), arrays.put(cost[None]))
+        labels, top = arrays.put(y), arrays.put(self.C * cost)
+        one = None if warm is None else lockstep.svc_near(arrays, K, labels, top, arrays.put(warm.coef), self.tol)
+        if one is None:
+            one = self.solve_together(arrays, K[None], labels[None], arrays.put(cost[None]))
         coef, intercept, objective, violation = (arrays.get(part)[0] for part in astuple(one))
         f = arrays.get(K @ one.coef[0])
         if not np.isfinite(f).all():

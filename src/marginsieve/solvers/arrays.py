@@ -107,6 +107,14 @@ class Backend:
             self.xp.put_along_axis(stay, gone, False, 1)
         return values[stay].reshape(values.shape[0], -1)
 
+    def as_int32(self, values: DeviceArray) -> DeviceArray:
+        """Whole numbers that take half the room."""
+        return values.int() if self.library == "torch" else values.astype(np.int32)
+
+    def places(self, chosen: DeviceArray) -> DeviceArray:
+        """The places (k,) where a mask (n,) holds."""
+        return self.xp.nonzero(chosen)[:, 0] if self.library == "torch" else self.xp.nonzero(chosen)[0]
+
     def order(self, values: DeviceArray) -> DeviceArray:
         """(F, n): the places of the values of each row, the lowest first; of equal ones the first."""
         if self.library == "torch":
