@@ -63,10 +63,10 @@ class HeldOut:
         """
         y, weight = y[self.rows], weight[self.rows]
         folds = [self.fold == k for k in np.unique(self.fold)]
-        score = plan.outcome.score
-        table = np.array([[score(v[fold], y[fold], weight[fold]) for fold in folds] for v in self.values])
+        scores = plan.outcome.scores
+        table = np.column_stack([scores(self.values[:, fold], y[fold], weight[fold]) for fold in folds])
         if np.isnan(table).all():
-            pooled = np.array([score(v, y, weight) for v in self.values])
+            pooled = scores(self.values, y, weight)
             return pooled, np.zeros(len(pooled))
         pairs = np.array([plan.outcome.pairs(y[fold], weight[fold]) for fold in folds])
         with np.errstate(all="ignore"):

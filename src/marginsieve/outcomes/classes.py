@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..contracts import Array, IntArray
-from .scores import balanced_accuracy, ranking_auc
+from .scores import balanced_accuracy, ranking_aucs
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,8 @@ class Classes:
         positive = codes == self.positive
         return float(weight[positive].sum() * weight[~positive].sum() if self.binary else weight.sum())
 
-    def score(self, value: Array, codes: IntArray, weight: Array) -> float:
-        """AUC of decision values (rows, k), nan where a class is missing; of more classes balanced accuracy."""
-        if not self.binary:
-            return balanced_accuracy(self.called(value) == codes, codes, weight)
-        positive = codes == self.positive
-        if positive.all() or not positive.any():
-            return float("nan")
-        return float(ranking_auc(value[:, 0], positive, weight[None, :])[0])
+    def scores(self, values: Array, codes: IntArray, weight: Array) -> Array:
+        """(S,): AUC of values (S, rows, k), nan where a class is missing; of more classes balanced accuracy."""
+        if self.binary:
+            return ranking_aucs(values[:, :, 0], codes == self.positive, weight)
+        return np.array([balanced_accuracy(self.called(value) == codes, codes, weight) for value in values])

@@ -70,6 +70,23 @@ def area_and_gap(value: Array, order: IntArray, positive: Array, negative: Array
     return won / (P * N), gap
 
 
+def ranking_aucs(values: Array, positive: BoolArray, weight: Array) -> Array:
+    """(S,) the AUC of each row of values (S, m); nan where a class is missing."""
+    if positive.all() or not positive.any():
+        return np.full(len(values), np.nan)
+    plus, out = np.where(positive, weight, 0.0), np.empty(len(values))
+    values = np.ascontiguousarray(values)
+    _areas(values, np.argsort(values, axis=1, kind="stable"), plus, weight - plus, out)
+    return out
+
+
+@jit
+def _areas(values: Array, order: IntArray, positive: Array, negative: Array, out: Array) -> None:
+    """The AUC of each row, into out (S,)."""
+    for row in range(values.shape[0]):
+        out[row] = area_and_gap(values[row], order[row], positive, negative)[0]
+
+
 def balanced_accuracy(right: Array | BoolArray, codes: IntArray, weight: Array) -> float:
     """The mean over the classes that have weight of the share of it that is called right; a row may count in part."""
     mass = np.bincount(codes, weight)

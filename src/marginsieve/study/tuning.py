@@ -228,7 +228,7 @@ def _auc(plan: Plan, value: Array, truth: IntArray, weight: Array, fold: IntArra
     """AUC over the pairs within folds."""
     folds = [fold == k for k in np.unique(fold)]
     pairs = np.array([plan.outcome.pairs(truth[rows], weight[rows]) for rows in folds])
-    areas = np.array([plan.outcome.score(value[rows], truth[rows], weight[rows]) for rows in folds])
+    areas = np.concatenate([plan.outcome.scores(value[None, rows], truth[rows], weight[rows]) for rows in folds])
     known = pairs > 0
     return float(np.average(areas[known], weights=pairs[known])) if known.any() else 0.5
 
