@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -111,15 +111,15 @@ class Gathering:
         for key, request in self.requests.items():
             groups.setdefault(request.group, {})[key] = request
         self.requests = {}
+        memories: dict[int, dict[str, Any]] = {}
         for group in groups.values():
             first = next(iter(group.values()))
             jobs = [job for request in group.values() for job in request.on_origin()]
             arrays = backend_for(first.plan.device, _gain(first.plan, first.whole.shape, len(jobs), len(first.sizes)))
-            results = (
-                None
-                if arrays is None
-                else ranked(arrays, first.plan, first.whole, jobs, first.sizes, scored=not first.sizes)
-            )
+            results = None
+            if arrays is not None:
+                memory = memories.setdefault(id(first.whole.Z), {})
+                results = ranked(arrays, first.plan, first.whole, jobs, first.sizes, not first.sizes, memory)
             start = 0
             for key, request in group.items():
                 end = start + len(request.jobs)
@@ -147,11 +147,8 @@ class _Request:
     @property
     def key(self) -> str:
         """Equal for equal requests."""
-        mark = hashlib.blake2b(repr(self.group).encode())
-        for job in self.jobs:
-            for part in (self.rows, job.train, job.test, job.y, job.weight):
-                mark.update(np.ascontiguousarray(part).tobytes())
-        return mark.hexdigest()
+        parts = (part for job in self.jobs for part in (job.train, job.test, job.y, job.weight))
+        return _digest(self.group, itertools.chain([self.rows], parts))
 
     def on_origin(self) -> list[TrainingPart]:
         """The training parts in the rows of the whole table."""
@@ -161,6 +158,14 @@ class _Request:
             y[self.rows], weight[self.rows] = job.y, job.weight
             out.append(TrainingPart(self.rows[job.train], self.rows[job.test], y, weight))
         return out
+
+
+def _digest(what: Any, parts: Iterable[Any]) -> str:
+    """Equal for equal descriptions and equal arrays."""
+    mark = hashlib.blake2b(repr(what).encode())
+    for part in parts:
+        mark.update(np.ascontiguousarray(part).tobytes())
+    return mark.hexdigest()
 
 
 def _mark(part: Any) -> Any:
@@ -245,8 +250,12 @@ def ranked(
     jobs: Sequence[TrainingPart],
     sizes: Sequence[int],
     scored: bool = False,
+    memory: dict[str, DeviceArray] | None = None,
 ) -> list[Ranked]:
-    """`together` on given arrays, as many parts at a time as the device has memory for; `scored`: with the scores."""
+    """`together` on given arrays, as many parts at a time as the device has memory for; `scored`: with the scores.
+
+    What a filter said is remembered in `memory`, and asked there.
+    """
     m, n = table.shape
     X = arrays.put(table.Z.T)
     centre = X.mean(1)
@@ -254,7 +263,7 @@ def ranked(
     most = max(1, int(0.5 * arrays.free_bytes() / (8.0 * ARRAYS * (n + m * m))))
     out: list[Ranked] = []
     for start in range(0, len(jobs), most):
-        out += _ranked(arrays, plan, X, centre, jobs[start : start + most], sizes, scored)
+        out += _ranked(arrays, plan, X, centre, jobs[start : start + most], sizes, scored, memory)
     return out
 
 
@@ -266,6 +275,7 @@ def _ranked(
     jobs: Sequence[TrainingPart],
     sizes: Sequence[int],
     scored: bool,
+    memory: dict[str, DeviceArray] | None,
 ) -> list[Ranked]:
     """Training parts with as many usable columns as each other go together."""
     spread = _spreads(arrays, X, centre, jobs)
@@ -275,6 +285,7 @@ def _ranked(
         places = np.flatnonzero(count == usable)
         some = spread if len(places) == len(jobs) else spread[arrays.put(places, np.int64)]
         batch = PartsInStep.of(arrays, plan, X, [jobs[int(k)] for k in places], some, int(usable))
+        batch.memory = {} if memory is None else memory
         for k, one in zip(places, batch.results(sizes, scored), strict=True):
             out[k] = one
     return [one for one in out if one is not None]
@@ -327,6 +338,7 @@ class PartsInStep:
     codes: Sequence[IntArray]
     rows: Sequence[IntArray]
     jobs: Sequence[TrainingPart]
+    memory: dict[str, DeviceArray]  # what filters said of such training parts
     solved: list[tuple[int, Array, Array]]  # the number of features, objectives and residuals (F,)
 
     @classmethod
@@ -375,6 +387,7 @@ class PartsInStep:
             [job.y[job.train] for job in jobs],
             [job.train for job in jobs],
             jobs,
+            {},
             [],
         )
 
@@ -383,7 +396,11 @@ class PartsInStep:
         criterion = self.plan.criterion
         if is_filter(criterion):
             assert isinstance(criterion, ScoresTogether)
-            return self.arrays.take_along(criterion.score_together(self), live)
+            parts = (part for job in self.jobs for part in (job.train, job.y, job.weight))
+            key = _digest((_mark(criterion), self.plan.standardize), parts)
+            if key not in self.memory:
+                self.memory[key] = criterion.score_together(self)
+            return self.arrays.take_along(self.memory[key], live)
         W = self.sums.weights(self._marked(live))
         K = self.sums.matrices(W)
         total = self.arrays.zeros(*W.shape)
