@@ -157,19 +157,30 @@ def test_of_three_classes(arrays, name):
     agree(replace(PLANS[name], outcome=Classes(3)), arrays, classes=3)
 
 
-def test_the_series_of_a_gaussian_without_a_feature_is_what_it_stands_for(arrays):
+@pytest.mark.parametrize("far", [1.0, 12.0, 60.0])
+def test_a_gaussian_without_a_feature_is_what_it_stands_for(arrays, far):
+    """By the series, with columns of any unit and a row that is far out in one of them."""
     rng = np.random.default_rng(1)
     X, coef = rng.normal(size=(90, 12)), rng.normal(size=(2, 12))
+    X[7, 3] = far
+    unit = 10.0 ** rng.uniform(-7, 7, size=(90, 1))
     coef -= coef.mean(axis=1, keepdims=True)
-    of = [arrays.put(np.ones((2, 90)))] * 4
-    sums = Gaussian().pair_sums(arrays, arrays.put(X), Scales(*of, arrays.put(np.full((2, 2), 90.0))))
-    W = sums.weights(arrays.put(np.ones((2, 90))))
+    ones = arrays.put(np.ones((2, 90)))
+    scales = Scales(
+        arrays.put(np.tile(unit.T**-2.0, (2, 1))),
+        arrays.put(np.tile(unit.T**2.0, (2, 1))),
+        ones,
+        ones,
+        arrays.put(np.full((2, 2), 90.0)),
+    )
+    sums = Gaussian().pair_sums(arrays, arrays.put(X * unit), scales)
+    W = sums.weights(ones)
     K = sums.matrices(W)
-    found = arrays.get(sums.changes(W, K, arrays.put(coef)))
+    change = arrays.get(sums.changes(W, K, arrays.put(coef)))
     for f in range(2):
-        for j in (0, 50, 89):
+        for j in (0, 7, 50, 89):
             without = arrays.get(K)[f] * np.exp(0.5 * (X[j][:, None] - X[j][None]) ** 2 / 90)
-            assert found[f, j] == pytest.approx(abs(coef[f] @ (arrays.get(K)[f] - without) @ coef[f]), rel=1e-9)
+            assert change[f, j] == pytest.approx(abs(coef[f] @ (arrays.get(K)[f] - without) @ coef[f]), rel=1e-8)
 
 
 def test_many_jobs_are_run_a_few_at_a_time(arrays, monkeypatch):

@@ -13,6 +13,7 @@ intercept: columns need no centring for each weighting, and rows outside the ran
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ from ..solvers.arrays import Backend, DeviceArray
 
 EXACT = 64  # features up to which an exponential is computed for each of them
 SMALL_TERM = 1e-11  # of the first term of a series: where it ends
-MOST_TERMS = 40
+MOST_TERMS = 60
+LONGEST = 10.0  # exponent up to which the series is used
 
 
 @dataclass(frozen=True)
@@ -119,10 +121,13 @@ class PairSums(ABC):
         pieces = [some @ base for _, base in self._bases(X, 0)]
         return xp.concatenate(pieces, 1) if pieces else self.arrays.zeros(W.shape[0], 0)
 
-    def forms(self, G: DeviceArray, W: DeviceArray, power: int = 1) -> DeviceArray:
-        """(F, n): sum over pairs i < k of G_ik base_ik^power, for the columns that W uses; G (F, pairs)."""
+    def forms(self, G: DeviceArray, W: DeviceArray, power: int = 1, unit: DeviceArray | None = None) -> DeviceArray:
+        """(F, n): sum over pairs i < k of G_ik base_ik^power, for the columns that W uses; G (F, pairs).
+
+        With `unit` (n,) the columns are in these units: powers of large numbers are none.
+        """
         present = self._present(W)
-        X = self.X[present]
+        X = self.X[present] if unit is None else self.X[present] / unit[present][:, None]
         total = self.arrays.zeros(G.shape[0], X.shape[0])
         for part, base in self._bases(X, 1):
             total = total + G[:, part] @ (base if power == 1 else base**power).T
@@ -202,22 +207,19 @@ class SquareSums(PairSums):
         xp = self.arrays.xp
         G = self.products(coef) * self.at_pairs(K)
         most = int((W > 0).sum(1).max())
-        if most <= EXACT:
+        reach = xp.amax(self.X, 1) - xp.amin(self.X, 1)
+        reach = xp.where(reach > 0, reach, 1.0)
+        span = 0.5 * W * (reach**2)[None, :]  # the largest W_j base / 2 of a feature
+        longest = float(xp.amax(span))
+        if most <= EXACT or longest > LONGEST:
             return self._exactly(W, G, most)
-        span = self.scales_span(W)
         total, factor = self.arrays.zeros(*W.shape), xp.ones_like(W)
         for order in range(1, MOST_TERMS):
-            factor = factor * (0.5 * W) / order
-            total = total + factor * self.forms(G, W, order)
-            if span**order / np.prod(np.arange(1.0, order + 2.0)) < SMALL_TERM:
+            factor = factor * span / order
+            total = total + factor * self.forms(G, W, order, reach)
+            if longest**order / math.factorial(order + 1) < SMALL_TERM:
                 break
         return xp.abs(2.0 * total)
-
-    def scales_span(self, W: DeviceArray) -> float:
-        """The largest W_j base / 2 of any feature and pair."""
-        xp = self.arrays.xp
-        reach = xp.amax(self.X, 1) - xp.amin(self.X, 1)
-        return float(0.5 * xp.amax(W * (reach**2)[None, :]))
 
     def _exactly(self, W: DeviceArray, G: DeviceArray, most: int) -> DeviceArray:
         """One exponential for each problem, pair and live feature."""
