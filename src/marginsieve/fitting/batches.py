@@ -45,6 +45,7 @@ CALL, MACHINES, DEVICE_PAIRS = 0.12, 4000.0, 4e-14  # and of a GPU: of a step, m
 LOST = 1e-4  # of the mean square: a variance below it is computed once more
 MOST_TIMES = 12  # that a fit is begun again
 ROUNDING = 1e-12  # of its largest value: by how much a column must vary
+MOST_ROWS = 2000  # of a table: beyond, pairs of rows are too many
 LARGEST = 1e100  # squares of larger numbers are none
 
 
@@ -106,7 +107,7 @@ class Gathering:
         return self.known[key]
 
     def compute(self) -> None:
-        """Everything that is requests: what has one plan, one table and one list of sizes in one batch."""
+        """Everything that was asked for: what has one plan, one table and one list of sizes in one batch."""
         groups: dict[Any, dict[str, _Request]] = {}
         for key, request in self.requests.items():
             groups.setdefault(request.group, {})[key] = request
@@ -220,6 +221,7 @@ def fits_batches(plan: Plan, table: Table) -> bool:
     return bool(
         parts
         and plain
+        and table.shape[0] <= MOST_ROWS
         and isinstance(plan.machine, SolvesTogether)
         and isinstance(_final(plan), SolvesTogether)
         and all(kind in ("real", "ordinal") for kind in table.kind)
