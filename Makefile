@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test check bench hostile docs clean
+.PHONY: demo test test-gpu check bench hostile docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/marginsieve cohort demo/cohort.csv --samples 200 --features 300 --relevant 8 --redundant 0 --prevalence 0.2 --flip 0.03 \
@@ -14,6 +14,9 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-gpu: $(VENV)/.installed-test
+	MARGINSIEVE_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_batches.py
 
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check .

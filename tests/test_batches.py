@@ -1,5 +1,9 @@
-"""Many problems at once: the same code on numpy's and on torch's arrays, against one problem after the other."""
+"""Many problems at once: the same code on numpy's and on torch's arrays, against one problem after the other.
 
+MARGINSIEVE_TEST_DEVICE=cuda runs those of torch on a GPU (`make test-gpu`).
+"""
+
+import os
 from dataclasses import replace
 from functools import partial
 
@@ -37,7 +41,7 @@ def arrays(request):
     if request.param == "numpy":
         return NUMPY
     pytest.importorskip("torch", reason="torch is not installed")
-    return torch_on("cpu")
+    return torch_on(os.environ.get("MARGINSIEVE_TEST_DEVICE", "cpu"))
 
 
 def violation_of(K, y, top, c):
