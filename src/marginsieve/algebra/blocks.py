@@ -118,6 +118,14 @@ class BlockGram(Gram):
                 return replace(self, features=live, place=place, product=product)
         return self.rebuilt(live)
 
+    def without_product(self, features: IntArray) -> Gram:
+        """`without` of a Gram that keeps no product."""
+        gone = np.searchsorted(self.features, features)
+        live, place = removed(self.features, gone), removed(self.place, gone)
+        if 2 * len(live) > len(self.block.features):
+            return replace(self, features=live, place=place, product=NO_PRODUCT)
+        return self.rebuilt(live)
+
     def rebuilt(self, live: IntArray) -> Gram:
         """The kernel on some features, made anew as it suits their number."""
         return self.kernel.bind(self.table, self.feature_weight, live)

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
-from .block_products import parts, removed, row_squares, used, weighted
+from .block_products import parts, row_squares, used, weighted
 from .blocks import NO_PRODUCT, Block
 from .cache import rows_at_once
 from .distance import DistanceGram
@@ -36,11 +36,7 @@ class PartialGram(SmoothGram):
 
     def without(self, features: IntArray) -> Gram:
         """The Gram with these features dropped."""
-        gone = np.searchsorted(self.features, features)
-        live, place = removed(self.features, gone), removed(self.place, gone)
-        if 2 * len(live) > len(self.block.features):
-            return replace(self, features=live, place=place, product=NO_PRODUCT)
-        return self.rebuilt(live)
+        return self.without_product(features)
 
     def only(self, rows: IntArray) -> Self:
         """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
-from .block_products import parts, removed
+from .block_products import parts
 from .blocks import NO_PRODUCT, Block
 from .line import Line
 from .product_gram import LinearGram
@@ -76,11 +76,7 @@ class ThinGram(LinearGram):
 
     def without(self, features: IntArray) -> Gram:
         """The Gram with these features dropped."""
-        gone = np.searchsorted(self.features, features)
-        live, place = removed(self.features, gone), removed(self.place, gone)
-        if 2 * len(live) > len(self.block.features):
-            return replace(self, features=live, place=place, product=NO_PRODUCT)
-        return self.rebuilt(live)
+        return self.without_product(features)
 
     def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Self:
         """The same features, or some of them (sorted), at other weights (n,)."""

@@ -23,7 +23,6 @@ from ..contracts import (
     IntArray,
     Machine,
     OfTheMargin,
-    Refits,
     RunsTogether,
     ScoresTogether,
     SolvesTogether,
@@ -223,15 +222,10 @@ def fits_batches(plan: Plan, table: Table) -> bool:
         and plain
         and table.shape[0] <= MOST_ROWS
         and isinstance(plan.machine, SolvesTogether)
-        and isinstance(_final(plan), SolvesTogether)
+        and isinstance(plan.final, SolvesTogether)
         and all(kind in ("real", "ordinal") for kind in table.kind)
         and np.abs(table.Z).max(initial=0.0) < LARGEST  # which no missing cell is
     )
-
-
-def _final(plan: Plan) -> Machine:
-    final = plan.search.final if isinstance(plan.search, Refits) else None
-    return plan.machine if final is None else final
 
 
 def _gain(plan: Plan, shape: tuple[int, int], jobs: int, sizes: int) -> float:
@@ -485,7 +479,7 @@ class PartsInStep:
         K = sums.matrices(sums.weights(live, sums.scales.repeated(len(counts), arrays)))
         values, worst = np.empty((F, len(counts), r, problems)), np.zeros((F, len(counts)))
         for k in range(problems):
-            coef, intercept, _, violation = self._solve(_final(self.plan), K, k, every)
+            coef, intercept, _, violation = self._solve(self.plan.final, K, k, every)
             f = arrays.get(arrays.xp.einsum("fij,fj->fi", K, coef) + intercept[:, None])
             values[..., k] = f.reshape(len(counts), F, r).transpose(1, 0, 2)
             worst = np.maximum(worst, violation.reshape(len(counts), F).T)

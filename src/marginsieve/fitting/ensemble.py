@@ -70,7 +70,7 @@ def members(
     """The plan's members, with decision values at these sizes; the same ones whatever n_jobs is."""
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(plan.ensemble or 0)
     jobs = []
-    for seed in seeds:
+    for seed in seeds if plan.device != "cpu" else ():
         out = left_out(part.y, part.groups, LEFT_OUT, np.random.default_rng(seed), at_least=1, leave=2)
         jobs.append(TrainingPart(np.flatnonzero(~out), np.flatnonzero(out), part.y, part.weight))
     in_step = members_together(replace(plan, ensemble=None), part.table, jobs, sizes)

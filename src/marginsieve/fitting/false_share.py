@@ -198,6 +198,11 @@ def _scores_together(
 ) -> list[Array] | None:
     """`_scores` of every seed, the first of them without shuffling, in batches on a device; None: for the CPU."""
     jobs, m, n = [], len(part.y), part.table.shape[1]
+    views = [(plan, np.arange(n))] if isinstance(plan, Plan) else []
+    if isinstance(plan, BlendPlan):
+        views = [(view.plan, view.columns) for view in plan.views]
+    if any(one.device == "cpu" for one, _ in views):
+        return None
     for k, seed in enumerate(seeds):
         rng = np.random.default_rng(seed)
         order = shuffled_rows(part, rng) if k else np.arange(m)
@@ -209,9 +214,6 @@ def _scores_together(
             ]
     if any(len(np.unique(job.y[job.train])) < plan.outcome.count for job in jobs):
         return None
-    views = [(plan, np.arange(n))] if isinstance(plan, Plan) else []
-    if isinstance(plan, BlendPlan):
-        views = [(view.plan, view.columns) for view in plan.views]
     rankings = []
     for one, columns in views:
         table = part.table if len(columns) == n else part.table.columns(columns)

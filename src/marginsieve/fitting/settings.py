@@ -101,6 +101,12 @@ class Plan:
     fills: bool = False  # whether missing cells are taken for the mean of their column's training rows
 
     @property
+    def final(self) -> Machine:
+        """The machine that is fitted on what was selected."""
+        final = self.search.final if isinstance(self.search, Refits) else None
+        return self.machine if final is None else final
+
+    @property
     def linear_in_rows(self) -> bool:
         """Whether a fit makes no matrix of rows by rows, where there are fewer columns than rows."""
         return self.kernel.linear and self.sampler is None and self.needs_no_matrix
@@ -108,9 +114,9 @@ class Plan:
     @property
     def needs_no_matrix(self) -> bool:
         """Whether no part asks for a matrix of rows by rows where the kernel does without one."""
-        final = self.search.final if isinstance(self.search, Refits) else None
         filters = () if self.prefilter is None else (self.prefilter[0],)
-        parts = [self.machine, self.search, *filters, *(one for one in (self.criterion, final) if one is not None)]
+        criteria = () if self.criterion is None else (self.criterion,)
+        parts = [self.machine, self.final, self.search, *filters, *criteria]
         return all(isinstance(part, LinearInRows) and part.linear_in_rows for part in parts)
 
     def differs_in_machine(self, other: Plan) -> bool:

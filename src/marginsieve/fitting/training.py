@@ -19,7 +19,6 @@ from ..contracts import (
     Matrix,
     Path,
     Refines,
-    Refits,
     RunsTogether,
     Solution,
     Step,
@@ -153,7 +152,7 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     """The machine on the path's subset of this size (at most the number of features that were searched)."""
     ready, problem = searched.ready, searched.problem
     local, weight = _subset(searched, size)
-    small = problem.part(local, machine=_final(plan), feature_weight=weight[local])
+    small = problem.part(local, machine=plan.final, feature_weight=weight[local])
     view = small.view()
     solutions = _known(searched, size) or _refined(small, view, small.solve(view))
     problem.count(small)
@@ -175,7 +174,7 @@ def _refined(problem: Problem, view: View, solutions: tuple[Solution, ...]) -> t
 def decisions(plan: Plan, searched: Searched, sizes: Sequence[int], Z: Matrix) -> Array:
     """(S, rows, k): decision values of `fit_model` at each size for rows of the whole table."""
     Z = searched.ready.rows(Z)
-    last = searched.problem.with_machine(_final(plan))
+    last = searched.problem.with_machine(plan.final)
     values = _by_growing(searched, last, sorted(sizes), Z)
     if values is None:
         values = _by_shrinking(searched, last, sorted(sizes, reverse=True), Z)
@@ -263,12 +262,6 @@ def _known(searched: Searched, size: int) -> tuple[Solution, ...]:
     """The solutions of the search itself at this size, where it has them."""
     stop = searched.path.stop
     return searched.path.solutions if stop is not None and stop.size == size else ()
-
-
-def _final(plan: Plan) -> Machine:
-    """The machine that is fitted on what was selected."""
-    final = plan.search.final if isinstance(plan.search, Refits) else None
-    return plan.machine if final is None else final
 
 
 def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
