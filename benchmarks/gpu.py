@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 
 import marginsieve
 from marginsieve import recipes
-from marginsieve.criteria import Fisher, MarginChange, ReliefF
+from marginsieve.criteria import Fisher, MarginChange, ReliefF, SymmetricalUncertainty
 from marginsieve.data.table import Table
 from marginsieve.fitting.batches import TrainingPart, ranked
 from marginsieve.fitting.ensemble import Member
@@ -141,6 +141,11 @@ def clinical(arrays):
     paths(arrays, "clinical elimination", plan, 200, 20_000, 1000, ())
 
 
+def uncertainty(arrays):
+    plan = Plan(Linear(), CSVC(), SymmetricalUncertainty(), TopK(), OUTCOME, standardize=True)
+    paths(arrays, "symmetrical uncertainty", plan, 200, 100_000, 1000, ())
+
+
 def relieff(arrays):
     plan = Plan(Gaussian(), CSVC(), ReliefF(), TopK(), OUTCOME, standardize=True)
     rows, y = table(1000, 230_000)
@@ -192,7 +197,7 @@ def agreement(arrays):
     """Paths on halves of the tables that are given as files (npz: X, y), on the device and one by one."""
     for file in sorted(Path(os.environ.get("TABLES", ".")).glob("*.npz")):
         data = np.load(file)
-        X, y = data["X"], np.unique(data["y"], return_inverse=True)[1]
+        X, y = data["X"].astype(float), np.unique(data["y"], return_inverse=True)[1]
         rows = Table(np.asfortranarray(X), ("real",) * X.shape[1], tuple(map(str, range(X.shape[1]))))
         rng, parts = np.random.default_rng(1), []
         for k in range(300):
@@ -206,6 +211,7 @@ def agreement(arrays):
             ("Gaussian elimination", Gaussian(), MarginChange(), Backward()),
             ("Fisher", Linear(), Fisher(), TopK()),
             ("ReliefF", Gaussian(), ReliefF(), TopK()),
+            ("symmetrical uncertainty", Linear(), SymmetricalUncertainty(), TopK()),
         ):
             plan = Plan(kernel, CSVC(tol=1e-10), criterion, search, OUTCOME, standardize=True)
             took, in_step = seconds(arrays, partial(ranked, arrays, plan, rows, parts, (10, 50)))
@@ -243,7 +249,20 @@ def limits(arrays):
 
 ALL = {
     one.__name__: one
-    for one in (limits, machines, large, fisher, linear, gaussian, clinical, relieff, kp, study, agreement)
+    for one in (
+        limits,
+        machines,
+        large,
+        fisher,
+        linear,
+        gaussian,
+        clinical,
+        uncertainty,
+        relieff,
+        kp,
+        study,
+        agreement,
+    )
 }
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Many problems at once: the same code on numpy's and on torch's arrays, against one problem after the other.
 
-MARGINSIEVE_TEST_DEVICE=cuda runs those of torch on a GPU (`make test-gpu`).
+MARGINSIEVE_TEST_DEVICE=cuda runs those of torch and cupy on a GPU (`make test-gpu`).
 """
 
 import os
@@ -13,10 +13,12 @@ import pytest
 import marginsieve
 from marginsieve import SVMSelector, recipes
 from marginsieve.algebra.pair_sums import Scales
-from marginsieve.criteria import Fisher, MarginChange, ReliefF
+from marginsieve.criteria import Fisher, Hellinger, MarginChange, ReliefF, SymmetricalUncertainty
+from marginsieve.criteria._levels import by_rank_together, equal_frequency
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
+from marginsieve.estimators import inputs
 from marginsieve.fitting import batches, preparation
 from marginsieve.fitting.batches import TrainingPart, fits_in_step, ranked
 from marginsieve.fitting.ensemble import Member
@@ -29,19 +31,24 @@ from marginsieve.outcomes import Classes, Target
 from marginsieve.searches import Backward, TopK
 from marginsieve.solvers import arrays as backends
 from marginsieve.solvers import lockstep, smo
-from marginsieve.solvers.arrays import NUMPY, torch_on
+from marginsieve.solvers.arrays import NUMPY, cupy_on, torch_on
 from marginsieve.study import deciding, running
 
 TOL = 1e-10
 SIZES = (4, 20, 1)
 
 
-@pytest.fixture(params=["numpy", "torch"])
+DEVICE = os.environ.get("MARGINSIEVE_TEST_DEVICE", "cpu")
+
+
+@pytest.fixture(params=["numpy", "torch", "cupy"])
 def arrays(request):
     if request.param == "numpy":
         return NUMPY
-    pytest.importorskip("torch", reason="torch is not installed")
-    return torch_on(os.environ.get("MARGINSIEVE_TEST_DEVICE", "cpu"))
+    if request.param == "cupy" and DEVICE == "cpu":
+        pytest.skip("cupy's arrays are on a GPU: MARGINSIEVE_TEST_DEVICE=cuda")
+    pytest.importorskip(request.param, reason=f"{request.param} is not installed")
+    return torch_on(DEVICE) if request.param == "torch" else cupy_on(DEVICE)
 
 
 def violation_of(K, y, top, c):
@@ -131,6 +138,8 @@ PLANS = {
     "Fisher": Plan(Linear(), CSVC(tol=TOL), Fisher(), TopK(), TWO, standardize=True),
     "Fisher, another machine": Plan(Linear(), CSVC(tol=TOL), Fisher(), TopK(), TWO),
     "ReliefF": Plan(Gaussian(), CSVC(tol=TOL), ReliefF(), TopK(), TWO, standardize=True),
+    "uncertainty": Plan(Linear(), CSVC(tol=TOL), SymmetricalUncertainty(), TopK(), TWO, standardize=True),
+    "Hellinger": Plan(Clinical(), CSVC(tol=TOL), Hellinger(bins=3), TopK(), TWO),
 }
 
 
@@ -156,7 +165,7 @@ def test_searches_in_step_are_those_one_by_one(arrays, name):
     agree(PLANS[name], arrays)
 
 
-@pytest.mark.parametrize("name", ["linear elimination", "clinical", "Fisher", "ReliefF"])
+@pytest.mark.parametrize("name", ["linear elimination", "clinical", "Fisher", "ReliefF", "uncertainty"])
 def test_of_three_classes(arrays, name):
     agree(replace(PLANS[name], outcome=Classes(3)), arrays, classes=3)
 
@@ -185,6 +194,16 @@ def test_a_gaussian_without_a_feature_is_what_it_stands_for(arrays, far):
         for j in (0, 7, 50, 89):
             without = arrays.get(K)[f] * np.exp(0.5 * (X[j][:, None] - X[j][None]) ** 2 / 90)
             assert change[f, j] == pytest.approx(abs(coef[f] @ (arrays.get(K)[f] - without) @ coef[f]), rel=1e-8)
+
+
+@pytest.mark.parametrize("values", [2, 4, 9, 10**6])
+def test_levels_of_equal_weight_are_those_one_by_one(arrays, values):
+    """With equal values, fewer of them than levels or more, and weights that are counts."""
+    rng = np.random.default_rng(values)
+    z, weight = rng.integers(values, size=(40, 23)) / 7.0, rng.integers(1, 4, size=23).astype(float)
+    order, level = by_rank_together(arrays, arrays.put(z), arrays.put(weight), 5)
+    expected = np.take_along_axis(equal_frequency(z, weight, 5), arrays.get(order), axis=1)
+    np.testing.assert_array_equal(arrays.get(level), expected)
 
 
 def test_many_jobs_are_run_a_few_at_a_time(arrays, monkeypatch):
@@ -293,12 +312,14 @@ def test_fits_in_step_are_those_one_by_one(on_arrays):
 def test_a_study_finds_the_same_on_a_device(on_arrays, monkeypatch):
     monkeypatch.setattr(running, "has_cuda", lambda: True)
     monkeypatch.setattr(deciding, "has_cuda", lambda: True)
-    fixed = {"methods": "fisher,svm_rfe", "cv": 3, "n_repeats": 1, "suspects": False, "references": False}
-    fixed |= {"n_permutations": 24, "substitutes": False}
+    fixed = {"methods": "fisher,l1_cssvm,svm_rfe", "cv": 3, "n_repeats": 1, "suspects": False, "references": False}
+    fixed |= {"n_permutations": 24, "substitutes": False, "n_jobs": 2}  # the folds of l1_cssvm are run beside
     plain, other = (marginsieve.study(COHORT.X, COHORT.y, device=device, **fixed) for device in ("cpu", "cuda"))
     assert on_arrays
     assert plain.features["name"].tolist() == other.features["name"].tolist()
     assert plain.result["chance"] == other.result["chance"]
+    for one, two in zip(plain.result["methods"], other.result["methods"], strict=True):
+        assert one["scores"]["auc"] == two["scores"]["auc"]
 
 
 @pytest.mark.parametrize("change", ["keep", "missing", "categories", "sampler"])
@@ -332,3 +353,34 @@ def test_without_a_gpu_it_is_said(monkeypatch):
         recipes.fisher(device="cuda", n_features_to_select="auto").fit(COHORT.X, COHORT.y)
     small = recipes.fisher(device="auto", n_features_to_select=5, random_state=0).fit(COHORT.X, COHORT.y)
     assert small.n_features_ == 5
+
+
+@pytest.mark.parametrize("dispatch", [False, True])
+def test_arrays_on_a_device_are_tables(arrays, dispatch, monkeypatch):
+    """As scikit-learn has it: with array API dispatch results are arrays of the library and device of the table."""
+    monkeypatch.setattr(inputs, "get_config", lambda: {"array_api_dispatch": dispatch})
+    X, y, weight = COHORT.X.to_numpy(), (np.asarray(COHORT.y) == "case").astype(int), np.linspace(0.5, 2.0, 50)
+    make = partial(recipes.svm_rfe, n_features_to_select=5, probability=True, random_state=0)
+    plain = make().fit(X, y, weight)
+    given = arrays.put(X)
+    selector = make().fit(given, arrays.put(y, np.int64), arrays.put(weight))
+    np.testing.assert_array_equal(selector.support_, plain.support_)
+    for name in ("decision_function", "predict_proba", "predict"):
+        values = getattr(selector, name)(given)
+        if dispatch:
+            assert type(values) is type(given)
+            assert getattr(values, "device", None) == getattr(given, "device", None)
+            values = arrays.get(values)
+        assert isinstance(values, np.ndarray)
+        np.testing.assert_array_equal(values, getattr(plain, name)(X))
+    chosen = selector.transform(given)
+    assert type(chosen) is type(given)
+    np.testing.assert_array_equal(arrays.get(chosen), X[:, plain.support_])
+
+
+def test_a_study_takes_an_array_on_a_device(arrays):
+    fixed = {"methods": "fisher", "cv": 3, "n_repeats": 1, "suspects": False, "references": False, "alternatives": 0}
+    fixed |= {"n_permutations": 24, "substitutes": False, "n_jobs": 1}
+    X, y = COHORT.X.to_numpy(), (np.asarray(COHORT.y) == "case").astype(int)
+    plain, other = (marginsieve.study(*given, **fixed) for given in ((X, y), (arrays.put(X), arrays.put(y, np.int64))))
+    assert plain.features["rank"].tolist() == other.features["rank"].tolist()

@@ -736,7 +736,9 @@ class RescalesOften(Protocol):
 
 @runtime_checkable
 class ScoresTogether(Protocol):
-    """A filter that scores the columns of many training parts at once."""
+    """A filter that scores the columns of many training parts at once; `in_batches` says whether as it is set."""
+
+    in_batches: bool
 
     def score_together(self, batch: Batch) -> Any: ...  # (F, n)
 

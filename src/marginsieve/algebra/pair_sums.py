@@ -101,8 +101,7 @@ class PairSums(ABC):
 
     def _present(self, W: DeviceArray) -> DeviceArray:
         """The places of the columns that some weighting uses."""
-        xp = self.arrays.xp
-        return xp.nonzero(xp.amax(W, 0) > 0)[0] if self.arrays.library != "torch" else xp.nonzero(W.amax(0) > 0)[:, 0]
+        return self.arrays.places(self.arrays.xp.amax(W, 0) > 0)
 
     def _bases(self, X: DeviceArray, further: int) -> Iterator[tuple[slice, DeviceArray]]:
         """Some pairs at a time, and base for them (columns, pairs); `further` arrays of that size are kept beside."""
@@ -235,7 +234,7 @@ class SquareSums(PairSums):
             u, v = self.X[:, self.left[part]][live], self.X[:, self.right[part]][live]
             total = total + xp.einsum("fkp,fp->fk", xp.expm1(0.5 * weight[:, :, None] * (u - v) ** 2), G[:, part])
         out = self.arrays.zeros(*W.shape)
-        return _scattered(self.arrays, out, live, xp.abs(2.0 * total) * xp.where(weight > 0, 1.0, 0.0))
+        return self.arrays.placed(out, live, xp.abs(2.0 * total) * xp.where(weight > 0, 1.0, 0.0))
 
 
 class DifferenceSums(PairSums):
@@ -259,11 +258,3 @@ class DifferenceSums(PairSums):
     def changes(self, W: DeviceArray, K: DeviceArray, coef: DeviceArray) -> DeviceArray:  # noqa: ARG002
         """2 W_j |sum over pairs of c_i c_k |x_ij - x_kj||."""
         return 2.0 * W * self.arrays.xp.abs(self.forms(self.products(coef), W))
-
-
-def _scattered(arrays: Backend, out: DeviceArray, index: DeviceArray, values: DeviceArray) -> DeviceArray:
-    """out with out[f, index[f, k]] = values[f, k]."""
-    if arrays.library == "torch":
-        return out.scatter(1, index, values)
-    arrays.xp.put_along_axis(out, index, values, 1)
-    return out

@@ -9,9 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..contracts import Array, IntArray, TableView
+from ..contracts import Array, Batch, IntArray, TableView
+from ..solvers.arrays import Backend, DeviceArray
 from ..solvers.jit import jit
-from ._columns import by_class_and_kind
+from ._columns import as_counts, by_class_and_kind
+
+ARRAYS = 12  # of the size of a block of columns, while it is cut
 
 
 def by_level(
@@ -24,6 +27,46 @@ def by_level(
         return of(counts(levels, label, weight))
 
     return by_class_and_kind(table, y, weight, numbers, lambda counted: float(of(counted[None])[0]))
+
+
+def by_level_together(batch: Batch, of: Callable[[DeviceArray], DeviceArray], bins: int) -> DeviceArray:
+    """(k, F, n): `by_level` with levels of about equal weight, for many training parts."""
+    arrays, (F, k, _), n = batch.arrays, batch.labels.shape, batch.X.shape[0]
+    out, weights = arrays.zeros(k, F, n), arrays.get(batch.weight)
+    for f, rows in enumerate(batch.rows):
+        weight, places = arrays.put(as_counts(weights[f, rows])), arrays.put(rows, np.int64)
+        positive = [arrays.xp.where(batch.labels[f, c][places] > 0, weight, 0.0) for c in range(k)]
+        step = int(max(64, 0.25 * arrays.free_bytes() / (8.0 * ARRAYS * len(rows))))
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
+            order, level = by_rank_together(arrays, batch.X[part][:, places], weight, bins)
+            whole = _by_number(arrays, level, weight[order], bins)
+            for c in range(k):
+                sides = _by_number(arrays, level, positive[c][order], bins)
+                out[c, f, part] = of(arrays.xp.stack([sides, whole - sides], -1))
+    return out
+
+
+def by_rank_together(
+    arrays: Backend, z: DeviceArray, weight: DeviceArray, bins: int
+) -> tuple[DeviceArray, DeviceArray]:
+    """(p, m), (p, m): the places of the values of each row of z in order, and the level of each, as in `_by_rank`."""
+    xp = arrays.xp
+    order = arrays.order(z)
+    value = arrays.take_along(z, order)
+    group = xp.zeros_like(order)  # equal values are one
+    group[:, 1:] = xp.cumsum(xp.where(value[:, 1:] != value[:, :-1], 1, 0), axis=1)
+    here = arrays.added(arrays.zeros(*z.shape), group, weight[order])
+    below = xp.cumsum(here, axis=1) - here
+    level = xp.floor(bins * (below + 0.5 * here) / weight.sum())
+    level = xp.where(level < bins - 1, level, bins - 1.0)
+    return order, xp.where(group[:, -1:] < bins, 1.0 * group, arrays.take_along(level, group))
+
+
+def _by_number(arrays: Backend, level: DeviceArray, weight: DeviceArray, bins: int) -> DeviceArray:
+    """(p, bins): the sum of the weights (p, m) at each level (p, m)."""
+    xp = arrays.xp
+    return xp.stack([xp.where(level == one, weight, 0.0).sum(1) for one in range(bins)], -1)
 
 
 def equal_frequency(z: Array, weight: Array, bins: int) -> IntArray:

@@ -5,16 +5,18 @@ With more than two classes the scores of the one-vs-rest problems are added. Mis
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import KINDS, NUMBERS, Array, TableView
+from ..contracts import KINDS, NUMBERS, Array, Batch, TableView
 from ..errors import InputError, listing, whole_number
+from ..solvers.arrays import DeviceArray
 from ._clusters import coordinates, split
 from ._columns import as_counts
-from ._levels import by_level
+from ._levels import by_level, by_level_together
 
 DIGITS = 12  # scores that agree so far are equal: logarithms in another order differ behind that
 CUTS = ("equal_frequency", "mdl")
@@ -35,6 +37,11 @@ class CutsNumbersMixin:
         if self.cuts not in CUTS:
             raise InputError(f"criterion: cuts is {self.cuts!r}; it must be one of {listing(CUTS)}")
         whole_number("criterion", "bins", self.bins, 2)
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether many training parts can be scored at once: cuts by class entropy are made one after the other."""
+        return self.cuts == "equal_frequency"
 
 
 class SymmetricalUncertainty(CutsNumbersMixin, BaseEstimator):
@@ -75,6 +82,13 @@ class SymmetricalUncertainty(CutsNumbersMixin, BaseEstimator):
         total = value.sum(axis=1, keepdims=True)
         return np.asarray(np.sum(value / np.where(total > 0, total, 1.0), axis=0))
 
+    def score_together(self, batch: Batch) -> DeviceArray:
+        """(F, n): the same for many training parts."""
+        xp = batch.arrays.xp
+        value = by_level_together(batch, partial(_uncertainty, xp=xp), self.bins)
+        total = value.sum(2)[:, :, None]
+        return (value / xp.where(total > 0, total, 1.0)).sum(0)
+
     def by_class(self, table: TableView, y: Array, weight: Array) -> Array:
         """(k, n): the symmetrical uncertainty with each label of the problem, in [0, 1]."""
         return by_level(table, y, weight, _uncertainty, self.bins, self.cuts)
@@ -112,6 +126,10 @@ class Hellinger(CutsNumbersMixin, BaseEstimator):
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
         return np.asarray(by_level(table, y, weight, _distance, self.bins, self.cuts).sum(axis=0))
+
+    def score_together(self, batch: Batch) -> DeviceArray:
+        """(F, n): the same for many training parts."""
+        return by_level_together(batch, partial(_distance, xp=batch.arrays.xp), self.bins).sum(0)
 
 
 class DecomposedHellinger(BaseEstimator):
@@ -172,23 +190,29 @@ class DecomposedHellinger(BaseEstimator):
         return np.round(total, DIGITS)
 
 
-def _bits(counts: Array) -> Array:
+def _shares(counts: Any, axis: int, xp: Any) -> Any:
+    """Counts over their sum."""
+    total = counts.sum(axis=axis, keepdims=True)
+    return counts / xp.where(total > 0, total, 1.0)
+
+
+def _bits(counts: Any, xp: Any) -> Any:
     """The entropy over the last axis."""
-    share = counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1e-300)
-    return np.asarray(-np.sum(share * np.log2(np.where(share > 0, share, 1.0)), axis=-1))
+    share = _shares(counts, -1, xp)
+    return -(share * xp.log2(xp.where(share > 0, share, 1.0))).sum(axis=-1)
 
 
-def _uncertainty(counts: Array) -> Array:
+def _uncertainty(counts: Any, xp: Any = np) -> Any:
     """Symmetrical uncertainty from counts (p, levels, 2)."""
-    of_level, of_class = _bits(counts.sum(axis=2)), _bits(counts.sum(axis=1))
-    both = _bits(counts.reshape(len(counts), -1))
+    of_level, of_class = _bits(counts.sum(axis=2), xp), _bits(counts.sum(axis=1), xp)
+    both = _bits(counts.reshape(len(counts), -1), xp)
     alone = of_level + of_class
-    share = 2.0 * (alone - both) / np.where(alone > 0, alone, 1.0)
-    return np.asarray(np.round(np.where(of_level > 0, np.clip(share, 0.0, 1.0), 0.0), DIGITS), dtype=np.float64)
+    share = 2.0 * (alone - both) / xp.where(alone > 0, alone, 1.0)
+    return xp.round(xp.where(of_level > 0, xp.clip(share, 0.0, 1.0), 0.0), decimals=DIGITS)
 
 
-def _distance(counts: Array) -> Array:
+def _distance(counts: Any, xp: Any = np) -> Any:
     """Hellinger distance of the two classes from counts (p, levels, 2)."""
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
-    alike = np.sum(np.sqrt(share[..., 0] * share[..., 1]), axis=1)
-    return np.asarray(np.round(np.sqrt(np.maximum(1.0 - alike, 0.0)), DIGITS))
+    share = _shares(counts, 1, xp)
+    apart = 1.0 - xp.sqrt(share[..., 0] * share[..., 1]).sum(axis=1)
+    return xp.round(xp.sqrt(xp.where(apart > 0, apart, 0.0)), decimals=DIGITS)

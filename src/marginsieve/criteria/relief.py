@@ -53,6 +53,7 @@ class ReliefF(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
+    in_batches: ClassVar[bool] = True
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
 
     def __init__(self, n_neighbors: int = 10) -> None:

@@ -36,6 +36,7 @@ class Fisher(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
+    in_batches: ClassVar[bool] = True
     kinds: ClassVar[frozenset[str]] = NUMBERS
     linear_in_rows: ClassVar[bool] = True
 

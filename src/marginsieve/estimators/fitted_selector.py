@@ -21,17 +21,17 @@ from ..fitting.procedure import Fitted, class_probability, predicted_codes, seed
 from ..fitting.settings import AnyPlan
 from ..fitting.training_rows import Encoded
 from .formula import formula
-from .inputs import encode, read_new
+from .inputs import as_given, encode, read_new
 
 
 class _WithProbability:
     """A method that is there with probability=True; the error without says so (that of `available_if` does not)."""
 
-    def __init__(self, method: Callable[..., Array]) -> None:
+    def __init__(self, method: Callable[..., Any]) -> None:
         self.method = method
         self.__doc__ = method.__doc__
 
-    def __get__(self, selector: FittedSelector | None, owner: type | None = None) -> Callable[..., Array]:
+    def __get__(self, selector: FittedSelector | None, owner: type | None = None) -> Callable[..., Any]:
         if selector is None:
             return self.method
         if not selector.probability:
@@ -55,7 +55,8 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Array, pandas, polars or arrow table; or a scipy sparse matrix with the linear kernel.
+            Array of numpy, torch or cupy, on any device; pandas, polars or arrow table; or a scipy sparse matrix with
+            the linear kernel.
         y : array-like of shape (n_samples,)
             The classes.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -144,7 +145,7 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     def intercept_(self) -> Array:
         return formula(self, "intercept_")[1]
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any) -> Any:
         """Decision values.
 
         Parameters
@@ -166,6 +167,10 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         >>> selector.decision_function(cohort.X).shape
         (60,)
         """
+        return as_given(self._values(X), X)
+
+    def _values(self, X: Any) -> Array:
+        """Decision values as numpy's array."""
         check_is_fitted(self)
         return signed_decision(self.model_, read_new(self, X), self._sign, self.threshold_)
 
@@ -191,11 +196,11 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         >>> selector.predict(cohort.X).shape
         (60,)
         """
-        value = self.decision_function(X)
-        return self.classes_[predicted_codes(value)]
+        codes = predicted_codes(self._values(X))
+        return as_given(self.classes_[codes], X)
 
     @_WithProbability
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """Probabilities: a sigmoid of the decision value, fitted on the inner folds; needs probability=True.
 
         Parameters
@@ -217,7 +222,8 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         >>> selector.predict_proba(cohort.X).shape
         (60, 2)
         """
-        return class_probability(self.decision_function(X), self._sigmoid)
+        values = self._values(X)
+        return as_given(class_probability(values, self._sigmoid), X)
 
     def transform(self, X: Any) -> Any:
         """The selected columns, in the type and the dtypes of X.
@@ -250,7 +256,12 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             return chosen.to_pandas() if wrapped and frame.implementation.is_pyarrow() else chosen.to_native()
         if is_sparse(X) and X.format not in ("csr", "csc"):
             X = X.tocsr()
-        return (X if hasattr(X, "dtype") else np.asarray(X))[:, np.flatnonzero(self.support_)]
+        return (X if hasattr(X, "dtype") else np.asarray(X))[:, np.flatnonzero(self.support_).tolist()]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)

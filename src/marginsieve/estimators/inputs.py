@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
 from ..contracts import Matrix, is_sparse
@@ -17,12 +18,14 @@ from ..fitting.memory import refuse_columns
 from ..fitting.parts import kernel_of
 from ..fitting.training_rows import Encoded
 from ..outcomes import read_target
+from ..solvers.arrays import back_from_host, on_host
 
 
 def encode(
     estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | None, sample_weight: Any = None, groups: Any = None
 ) -> Encoded:
     """The table and its target as numbers; sets n_features_in_ and feature_names_in_."""
+    X, y, sample_weight, groups = map(on_host, (X, y, sample_weight, groups))
     with reading("the table"):
         schema, table = read_training(estimator, X, y, kinds)
     return Encoded(schema, table, read_target(X, y, sample_weight, groups), getattr(X, "index", None))
@@ -34,7 +37,7 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
         raise InputError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
-    X, names = _checked(estimator, X, reset=True)
+    X, names = _checked(estimator, on_host(X), reset=True)
     refuse_columns(X.shape[1])
     schema = Schema.of(X, kinds)
     schema = schema if names is None else replace(schema, names=tuple(names))
@@ -46,10 +49,15 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
 def read_new(estimator: Any, X: Any) -> Matrix:
     """Codes of further rows, checked against the columns of the training table."""
     with reading("the table"):
-        X, _ = _checked(estimator, X, reset=False)
+        X, _ = _checked(estimator, on_host(X), reset=False)
         Z = estimator.columns_.encode(X)
     refuse_cells(Z, estimator.columns_, takes_gaps(estimator))
     return Z
+
+
+def as_given(values: Any, X: Any) -> Any:
+    """What is returned for a table X: with scikit-learn's array API dispatch an array of its library and device."""
+    return back_from_host(values, X) if get_config()["array_api_dispatch"] else values
 
 
 def takes_gaps(estimator: Any) -> bool:

@@ -214,7 +214,8 @@ def fits_batches(plan: Plan, table: Table) -> bool:
     """Whether every part of a plan works in batches, on this table."""
     by_filter = is_filter(plan.criterion)
     of_margin = isinstance(plan.criterion, OfTheMargin) and plan.criterion.of_the_margin
-    scores = isinstance(plan.criterion, ScoresTogether) if by_filter else of_margin
+    together = isinstance(plan.criterion, ScoresTogether) and plan.criterion.in_batches
+    scores = together if by_filter else of_margin
     parts = isinstance(plan.kernel, SumsPairs) and isinstance(plan.search, RunsTogether) and scores
     plain = not (plan.keep or plan.prefilter or plan.sampler or plan.ensemble or table.is_sparse or is_stored(table.Z))
     return bool(

@@ -1,6 +1,6 @@
 """Arrays of numpy, torch or cupy under one namespace, and the few things that the array API standard does not have.
 
-torch is loaded when a device is first asked for, not when the package is imported.
+torch, or cupy where torch is not installed, is loaded when a device is first asked for.
 """
 
 from __future__ import annotations
@@ -84,10 +84,13 @@ class Backend:
 
     def marked(self, places: DeviceArray, n: int) -> DeviceArray:
         """(F, n): 1 at some places (F, k), else 0."""
-        out = self.zeros(places.shape[0], n)
+        return self.placed(self.zeros(places.shape[0], n), places, 1.0)
+
+    def placed(self, out: DeviceArray, places: DeviceArray, values: DeviceArray | float) -> DeviceArray:
+        """out (F, n) with values (F, k), or one number, at some places (F, k)."""
         if self.library == "torch":
-            return out.scatter(1, places, 1.0)
-        self.xp.put_along_axis(out, places, 1.0, 1)
+            return out.scatter(1, places, values)
+        out[self.xp.arange(out.shape[0])[:, None], places] = values
         return out
 
     def added(self, out: DeviceArray, places: DeviceArray, values: DeviceArray) -> DeviceArray:
@@ -100,11 +103,7 @@ class Backend:
 
     def without(self, values: DeviceArray, gone: DeviceArray) -> DeviceArray:
         """(F, n), places (F, k) -> (F, n - k): the values but for those at some places, in their order."""
-        stay = self.xp.ones_like(values, dtype=bool) if self.library != "torch" else self.xp.ones_like(values).bool()
-        if self.library == "torch":
-            stay = stay.scatter(1, gone, False)
-        else:
-            self.xp.put_along_axis(stay, gone, False, 1)
+        stay = self.placed(self.xp.isfinite(values), gone, False)
         return values[stay].reshape(values.shape[0], -1)
 
     def as_int32(self, values: DeviceArray) -> DeviceArray:
@@ -126,6 +125,9 @@ class Backend:
         if self.library == "torch" and str(self.device).startswith("cuda"):
             free, _ = self.xp.cuda.mem_get_info(self.device)
             return float(free)
+        if self.library == "cupy":
+            free, _ = self.xp.cuda.runtime.memGetInfo()
+            return float(free + self.xp.get_default_memory_pool().free_bytes())
         return 2.0**30
 
 
@@ -148,13 +150,59 @@ def torch_on(device: str) -> Backend:
     return Backend(torch, "torch", torch.device(device))
 
 
-def has_cuda() -> bool:
-    """Whether torch is installed and sees a GPU."""
-    if importlib.util.find_spec("torch") is None:
-        return False
-    import torch
+@lru_cache(maxsize=8)
+def cupy_on(device: str) -> Backend:
+    """cupy's arrays; "cuda:1" makes the second GPU the current one."""
+    import cupy
 
-    return bool(torch.cuda.is_available())
+    number = device.removeprefix("cuda").removeprefix(":")
+    if number:
+        cupy.cuda.Device(int(number)).use()
+    return Backend(cupy, "cupy")
+
+
+def has_cuda() -> bool:
+    """Whether torch, or without it cupy, is installed and sees a GPU."""
+    library = _gpu_library()
+    if library == "torch":
+        import torch
+
+        return bool(torch.cuda.is_available())
+    return library == "cupy" and _cupy_sees_gpu()
+
+
+def _gpu_library() -> str | None:
+    """The library of arrays on GPUs that is installed."""
+    return next((name for name in ("torch", "cupy") if importlib.util.find_spec(name) is not None), None)
+
+
+def _cupy_sees_gpu() -> bool:
+    import cupy
+
+    try:
+        return bool(cupy.cuda.runtime.getDeviceCount() > 0)
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False
+
+
+def on_host(values: Any) -> Any:
+    """An array of another library than numpy, on any device, as numpy's; anything else as it is."""
+    if type(values).__module__.partition(".")[0] == "torch":
+        return values.detach().cpu().numpy()
+    if not hasattr(values, "__array_namespace__") or isinstance(values, (np.ndarray, np.generic)):
+        return values
+    return values.get() if hasattr(values, "get") else np.from_dlpack(values)
+
+
+def back_from_host(values: Any, given: Any) -> Any:
+    """Numbers of numpy as an array of the library and the device of another array; the same where that is numpy's."""
+    if on_host(given) is given or values.dtype.kind not in "biufc":
+        return values
+    if type(given).__module__.partition(".")[0] == "torch":
+        import torch
+
+        return torch.asarray(values, device=given.device)
+    return given.__array_namespace__().asarray(values, device=given.device)
 
 
 def check_device(device: Any) -> None:
@@ -172,7 +220,10 @@ def backend_for(device: str, gain: float) -> Backend | None:
     if device == "cpu" or (device == "auto" and not has_cuda()):
         return None
     if not has_cuda():
-        missing = importlib.util.find_spec("torch") is None
-        why = "torch is not installed: pip install 'marginsieve[gpu]'" if missing else "torch sees no GPU"
+        library = _gpu_library()
+        why = f"{library} sees no GPU" if library else "torch is not installed: pip install 'marginsieve[gpu]'"
         raise InputError(f"device is {device!r} and {why}")
-    return torch_on("cuda" if device == "auto" else device) if gain > 1.0 else None
+    if gain <= 1.0:
+        return None
+    name = "cuda" if device == "auto" else device
+    return torch_on(name) if _gpu_library() == "torch" else cupy_on(name)

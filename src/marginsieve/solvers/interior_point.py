@@ -14,7 +14,7 @@ pair steps.
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,7 @@ TO_BORDER = 0.995  # of the way to a bound that a step goes
 GAP = 1e-9  # complementarity over the objective at which the bounds are read off first
 LEAST_GAP = 1e-15
 ROUNDS = 12  # corrections of the guess which samples are inside
+RIDGE, REFINED = 1e-11, 3  # of the mean of the diagonal, added to equations that may have many solutions; corrections
 
 
 @dataclass
@@ -228,31 +229,52 @@ def _equations(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolAr
     a[on] = start
     U, of_y = V[:, on], y[on]
     r = 1.0 - (V @ a) @ U - point.b * of_y
-    q = len(on)
-    if q <= len(V) + 1:
-        bordered = np.empty((q + 1, q + 1))
-        bordered[:q, :q] = U.T @ U
-        bordered[:q, q] = bordered[q, :q] = of_y
-        bordered[q, q] = 0.0
-        right = np.append(r, -float(y @ a))
-        try:
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("error", linalg.LinAlgWarning)
-                change = linalg.solve(bordered, right, assume_a="sym", check_finite=False)
-                change += linalg.solve(bordered, right - bordered @ change, assume_a="sym", check_finite=False)
-        except (linalg.LinAlgError, linalg.LinAlgWarning, ValueError):
-            change = linalg.lstsq(bordered, right, check_finite=False)[0]
-        if not np.isfinite(change).all():
-            change = linalg.lstsq(bordered, right, check_finite=False)[0]
-        a[on] = start + change[:q]
+    short = float(y @ a)
+    if len(on) <= len(V) + 1:
+        a[on] = start + _bordered(U, of_y, r, -short)
         return a
     # more samples on the margin than dimensions: the step of least norm in a that gives w and b of least error
     A = np.vstack([U, of_y])  # w = U a + rest, y'a
-    dw, *_ = linalg.lstsq(A.T, r, check_finite=False)  # U'dw + y db = r
-    goal = np.append(dw[:-1], -float(y @ a))
-    da, *_ = linalg.lstsq(A, goal, check_finite=False)
+    solve = _ridge_solver(A @ A.T)
+    if solve is None:
+        dw, *_ = linalg.lstsq(A.T, r, check_finite=False)  # U'dw + y db = r
+        da, *_ = linalg.lstsq(A, np.append(dw[:-1], -short), check_finite=False)
+    else:
+        dw = solve(A @ r)
+        dw += solve(A @ (r - dw @ A))
+        goal = np.append(dw[:-1], -short)
+        da = solve(goal) @ A
+        da += solve(goal - A @ da) @ A
     a[on] = start + da
     return a
+
+
+def _bordered(U: Array, y: Array, r: Array, total: float) -> Array:
+    """da with U'U da + y db = r and y'da = total."""
+    Q = U.T @ U
+    solve = _ridge_solver(Q)
+    if solve is not None:
+        da, db, of_y = np.zeros(len(y)), 0.0, solve(y)
+        slope = float(y @ of_y)
+        for _ in range(REFINED):
+            off = solve(r - Q @ da - db * y)
+            change = (float(y @ off) - (total - float(y @ da))) / slope
+            da, db = da + off - change * of_y, db + change
+        if np.isfinite(da).all():
+            return da
+    q = len(y)
+    bordered = np.zeros((q + 1, q + 1))
+    bordered[:q, :q] = Q
+    bordered[:q, q] = bordered[q, :q] = y
+    return np.asarray(linalg.lstsq(bordered, np.append(r, total), check_finite=False)[0][:q])
+
+
+def _ridge_solver(M: Array) -> Callable[[Array], Array] | None:
+    """Solves M x = r about, where columns may be dependent: what is left is for refinement; None where it cannot."""
+    ridged = M.copy()
+    ridged.flat[:: len(M) + 1] += RIDGE * max(float(np.trace(M)) / len(M), 1e-300)
+    factor, failed = lapack.dpotrf(ridged, lower=True, overwrite_a=True, clean=False)
+    return None if failed else lambda r: np.asarray(lapack.dpotrs(factor, r, lower=True)[0])
 
 
 def balanced(a: Array, y: Array, top: Array, inside: BoolArray) -> Array:

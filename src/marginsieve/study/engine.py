@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import queue
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -175,6 +177,29 @@ def workers(
                 for k, table in enumerate(tables)
             }
             yield lambda tasks: _local(tasks, shared, n_jobs)
+
+
+def beside(run: Run, batches: Sequence[list[Task]]) -> list[Run]:
+    """For each batch of tasks what gives its rows; they are run in a thread, one batch after the other, from now on."""
+    queues: list[queue.SimpleQueue[dict[str, Any] | BaseException | None]] = [queue.SimpleQueue() for _ in batches]
+
+    def work() -> None:
+        for tasks, rows in zip(batches, queues, strict=True):
+            try:
+                for row in run(tasks):
+                    rows.put(row)
+                rows.put(None)
+            except BaseException as error:  # it is raised where the rows are read
+                rows.put(error)
+
+    def read(_: list[Task], rows: queue.SimpleQueue[dict[str, Any] | BaseException | None]) -> Iterator[dict[str, Any]]:
+        while (row := rows.get()) is not None:
+            if isinstance(row, BaseException):
+                raise row
+            yield row
+
+    threading.Thread(target=work, daemon=True).start()
+    return [partial(read, rows=rows) for rows in queues]
 
 
 def _local(tasks: list[Task], shared: dict[str, Path | PlainTable], n_jobs: int | None) -> Iterator[dict[str, Any]]:

@@ -26,7 +26,7 @@ from .chance import FEWEST, above_chance
 from .cheapest import CheapList, cheapest_list, costs_of
 from .choosing import FOLDS, Choice, choose
 from .deciding import chosen, decided
-from .engine import workers
+from .engine import Run, beside, workers
 from .false_features import main_false_share, marginal_q
 from .files import check_folder, write_study, write_text
 from .findings import Finding
@@ -34,7 +34,7 @@ from .minutes import as_recorded, spoken, wall_seconds
 from .other_lists import lists_frame, other_lists
 from .protocols import MOST_DRAWS
 from .reference_rows import ReferenceRow, reference_rows
-from .selection import FoldRows, Selection, StudyOptions, prepare_method, run_method
+from .selection import FoldRows, Selection, StudyOptions, prepare_method, run_method, units_of
 from .study_data import StudyData, from_arrays
 from .study_run import StudyRun
 from .substitutes import substitutes, substitutes_frame
@@ -530,8 +530,10 @@ def run_study(
     work = _StudyWork(choice, count, progress)
     done, failures = [], []
     with workers([table], options.n_jobs) as on_cpu, workers([table], 1, in_step=True) as in_step:
-        for method, prepared in methods:
-            run = in_step if on_gpu and works_in_batches(prepared.plan, table.encoded.table) else on_cpu
+        runs = [on_cpu] * len(methods)
+        if on_gpu:
+            runs = _beside_the_device(methods, table, choice, options, kept, on_cpu, in_step)
+        for (method, prepared), run in zip(methods, runs, strict=True):
             with work.part(method) as tick:
                 try:
                     done.append(run_method(method, prepared, table, choice, options, run, kept, tick))
@@ -570,6 +572,26 @@ def run_study(
         command,
     )
     return Study(StudyRun(data, choice, options, *came))
+
+
+def _beside_the_device(
+    methods: Sequence[tuple[Method, PreparedMethod]],
+    table: UnitTable,
+    choice: Choice,
+    options: StudyOptions,
+    kept: FoldRows,
+    on_cpu: Run,
+    in_step: Run,
+) -> list[Run]:
+    """What runs the folds of each method: those without batches are run by processes while the device works."""
+    runs = [in_step if works_in_batches(pair[1].plan, table.encoded.table) else on_cpu for pair in methods]
+    if options.n_jobs in (1, None):
+        return runs
+    places = [k for k, run in enumerate(runs) if run is on_cpu]
+    missing = [kept.missing(units_of(*methods[k], table, choice, options)) for k in places]
+    for k, run in zip(places, beside(on_cpu, missing), strict=True):
+        runs[k] = run
+    return runs
 
 
 def _other_lists(

@@ -30,7 +30,7 @@ from .metrics import Scores
 from .nested import Fold, Nested, collected, nested_errors, nested_splits, pair_splits
 from .protocols import Protocol
 from .stability import Stability, nogueira
-from .store import opened
+from .store import Store, opened
 from .suite import key_of
 from .units import UNREAD, Method, PreparedMethod, Task, Unit, UnitTable, run_prepared, versions
 
@@ -265,11 +265,21 @@ class FoldRows:
     folder: Path | None = None
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    def missing(self, tasks: Sequence[Task]) -> list[Task]:
+        """The tasks whose rows are not known."""
+        if self.folder is not None:
+            with opened(self.folder, "study") as store:
+                self._read(store)
+        return [task for task in tasks if task.unit.key not in self.known]
+
+    def _read(self, store: Store) -> None:
+        self.known |= {row["key"]: row for row in store.units() if row["status"] == "done"}
+
     def rows(self, tasks: Sequence[Task], run: Run) -> Iterator[dict[str, Any]]:
         """The rows of all tasks, those that are known first; the others are run and kept."""
         with nullcontext() if self.folder is None else opened(self.folder, "study") as store:
             if store is not None:
-                self.known |= {row["key"]: row for row in store.units() if row["status"] == "done"}
+                self._read(store)
             yield from (self.known[task.unit.key] for task in tasks if task.unit.key in self.known)
             for row in run([task for task in tasks if task.unit.key not in self.known]):
                 if store is not None:

@@ -21,6 +21,7 @@ from ..estimators import find_suspects
 from ..fitting.memory import refuse_dense
 from ..fitting.training_rows import Encoded
 from ..outcomes import positive_code, read_target
+from ..solvers.arrays import on_host
 from .findings import MIXED, Finding, are_numbers, findings_of, leaks
 from .suite import fingerprint
 from .units import UnitTable
@@ -207,6 +208,7 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
     import pandas as pd
 
+    X, y, groups = map(on_host, (X, y, groups))
     for name, given in (("X", X), ("y", y), ("groups", groups)):
         if isinstance(given, np.ma.MaskedArray):
             raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
