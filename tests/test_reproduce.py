@@ -6,17 +6,22 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from marginsieve import describe
 from marginsieve.data.table import Schema, filled_with_means, one_hot
 from marginsieve.errors import InputError
 from marginsieve.papers.catalogue import EFFECTIVENESS, PAPERS, paper_of
+from marginsieve.papers.final_classifiers import FinalClassifiers, naive_bayes
+from marginsieve.papers.halves import SelectionOnHalf
+from marginsieve.papers.kp_printed import kp_as_printed
 from marginsieve.papers.markdown import grid
 from marginsieve.papers.paper import Claim, Job
 from marginsieve.papers.parameters import ConvergenceStudy, ParameterStudy
 from marginsieve.papers.reproduce import _answers, _entries, _times, _verdict, reproduce
 from marginsieve.papers.symon import _best_sizes, _plainly, _wilcoxon
 from marginsieve.papers.variants import best_variants, following
+from marginsieve.solvers import smo
 from marginsieve.study.engine import run_suite
 from marginsieve.study.folders import changed_files
 from marginsieve.study.suite import Suite
@@ -104,7 +109,7 @@ def test_a_paper_is_reproduced_as_far_as_it_goes(tables):
     assert (table[(table.dataset == "GORDON") & (table.method == "fisher")]["verdict"] == "not run").all()
     assert "\\begin{tabular}" in (out / "selection.tex").read_text()
     assert "GLIOMA" in (out / "table-1.csv").read_text()
-    assert "Holm's p against kp_cssvm" in text
+    assert "| p against kp_cssvm | Holm's threshold | Holm's p |" in text
     assert (out / "selection-ranks.svg").exists()
     assert "Our seconds for one split" in text
     calls = []
@@ -393,3 +398,82 @@ def test_a_job_goes_on_with_the_variant_that_did_best(tmp_path):
     answers = _answers(source, study, "paper").set_index("quantity")["paper"]
     assert answers["accuracy_percent"] == pytest.approx(100 * study.scores("accuracy")["accuracy"].max())
     assert answers["n_features_selected"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("beta", [1.0, 5.0])
+def test_the_printed_step_is_the_printed_gradient(beta):
+    """One iteration moves by gamma times the derivative of twice the machine's optimum and of the penalty."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(25, 6)), np.where(rng.random(25) < 0.5, 1.0, -1.0)
+    start, C, C2, gamma = 0.4, 2.0, 0.3, 1e-3
+
+    def value(v):
+        Z = X * v
+        K = np.exp(-0.5 * ((Z[:, None] - Z[None]) ** 2).sum(axis=2))
+        optimum = smo.svc(K, y, np.full(25, C), np.zeros(25), 1e-10, 10**6)[2]
+        return 2.0 * optimum + C2 * np.sum(1.0 - np.exp(-beta * v))
+
+    v = np.full(6, start)
+    slopes = [(value(v + h) - value(v - h)) / 2e-5 for h in 1e-5 * np.eye(6)]
+    run = kp_as_printed(X, y, C, C2, start, gamma, eps=0.0, beta=beta, max_iter=1)
+    np.testing.assert_allclose((start - run.factors) / gamma, slopes, rtol=1e-3)
+
+
+def test_the_printed_algorithm_drops_for_good_and_says_how_many():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 8)), np.where(np.arange(40) % 2, 1.0, -1.0)
+    X[:, 0] += 2.0 * y
+    run = kp_as_printed(X, y, C=10.0, C2=2.0, start=0.3, gamma=0.01, max_iter=60)
+    assert len(run.features) == 8 - sum(run.dropped)
+    assert len(run.moved) == len(run.dropped)
+    assert run.order[0] in run.features
+    assert f"{len(run.features)} features left" in run.summary()
+    none = kp_as_printed(X, y, C=1.0, C2=1e3, start=0.3, max_iter=5)  # the raw step is as long as that
+    assert len(none.features) == 0
+    assert "8 in the first of 1 iterations that dropped any" in none.summary()
+
+
+def test_selection_on_a_half_is_judged_on_the_other(colon):
+    study = SelectionOnHalf("halves", {"COLON": (2, 4, 10)}, {"COLON": 4}, repeats=5, folds=3)
+    text = "\n".join(study.run(colon, colon, 1, False, None))
+    table = pd.read_csv(colon / "halves.csv")
+    curve = table[table["curve"]]
+    assert set(curve["method"]) == {"fisher", "svm_rfe", "fsv", "kp_svm"}
+    assert sorted(curve["size"].unique()) == [2, 4, 10]
+    assert (table.set_index(["method", "size"]).loc[("fisher", 4), "accuracy"]) > 0.8
+    assert "COLON: 20 rows to choose on" in text
+    assert "| COLON | 87.5 / " in text
+    kept = (colon / "halves" / "COLON.json").read_bytes()
+    assert "\n".join(study.run(colon, colon, 1, False, None)) == text
+    assert (colon / "halves" / "COLON.json").read_bytes() == kept
+    replace(study, repeats=6).run(colon, colon, 1, False, None)  # other settings are other results
+    assert (colon / "halves" / "COLON.json").read_bytes() != kept
+
+
+def test_other_classifiers_are_asked_about_the_same_features(monkeypatch, tmp_path):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(60, 5)), columns=[f"n{j}" for j in range(5)])
+    sick = np.arange(60) % 3 == 0
+    X.loc[sick, "n1"] += 3.0
+    X["mark"] = pd.Categorical(np.where(sick, rng.choice(["p", "q"], 60), rng.choice(["q", "r"], 60)))
+    X.loc[4, "n2"] = np.nan
+    X.assign(target=np.where(sick, "DIE", "LIVE")).to_parquet(tmp_path / "hepatitis.parquet")
+    monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
+    study = FinalClassifiers("classifiers", ("HEPATITIS",), ("clinical_rfe", "hfs_nb"), sizes=(1, 3), repeats=3)
+    text = "\n".join(study.run(tmp_path, tmp_path, 1, False, None))
+    table = pd.read_csv(tmp_path / "classifiers.csv")
+    assert len(table) == 2 * 4 * 2
+    assert (table["bcr"] > 0.6).all()
+    assert "| HEPATITIS, naive Bayes |" in text
+    assert "- random forest: " in text
+
+
+def test_naive_bayes_of_numbers_and_of_categories_is_scikit_learns():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=80)
+    Z, new = rng.normal(size=(80, 3)) + y[:, None], rng.normal(size=(40, 3)) + 0.5
+    expected = GaussianNB(var_smoothing=0.0).fit(Z, y).predict(new)
+    assert np.mean(naive_bayes(Z, y, new, ("real",) * 3) == expected) > 0.95  # it has no smoothing by the column
+    codes, rows = (rng.integers(3, size=(count, 2)).astype(float) for count in (80, 40))
+    expected = CategoricalNB(alpha=1.0).fit(codes, y).predict(rows)
+    np.testing.assert_array_equal(naive_bayes(codes, y, rows, ("nominal",) * 2), expected)

@@ -359,6 +359,28 @@ def test_smote_makes_four_new_rows_for_each_of_the_rarest_class(rng):
     assert ((Z[40:] >= low) & (Z[40:] <= high)).all()  # between rows of the class
 
 
+def test_smote_from_each_row_goes_to_different_neighbors(rng):
+    """Every row of the class is the start of four new ones, each towards another of its nearest five."""
+    X, y = rng.normal(size=(40, 3)), np.where(np.arange(40) < 8, "rare", "usual")
+    Z, labels = Smote(bases="each", random_state=0).fit_resample(X, y)
+    assert (labels[40:] == "rare").all()
+    np.testing.assert_array_equal(Z[:40], X)
+    distance = np.linalg.norm(X[:8, None] - X[None, :8], axis=2)
+    for i, new in enumerate(Z[40:].reshape(8, 4, 3)):
+        near = np.argsort(distance[i])[1:6]
+        off, way = new - X[i], X[near] - X[i]  # a new row is X[i] + share * way to one neighbor
+        share = np.einsum("tj,kj->tk", off, way) / np.sum(way**2, axis=1)
+        apart = np.linalg.norm(off[:, None] - share[:, :, None] * way[None], axis=2)
+        ends = apart.argmin(axis=1)
+        assert len(set(ends)) == 4
+        assert (apart.min(axis=1) < 1e-12).all()
+        assert ((share[np.arange(4), ends] >= 0) & (share[np.arange(4), ends] <= 1)).all()
+    with pytest.raises(InputError, match=r'percent is 250; with bases="each" it must be 100, 200 and so on'):
+        Smote(percent=250, bases="each").fit_resample(X, y)
+    with pytest.raises(InputError, match="bases is 'all'; it must be one of"):
+        Smote(bases="all").fit_resample(X, y)
+
+
 @pytest.mark.parametrize("name", recipes.names())
 def test_every_recipe_takes_a_sampler(name, cohort):
     for sampler in ("smote", RandomOverSampler(random_state=0)):

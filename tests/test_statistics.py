@@ -116,10 +116,11 @@ def test_the_p_value_of_a_rank_difference_is_that_of_all_orders(row):
 def test_the_control_is_named_beforehand():
     compared = st.compare(DEMSAR, control="C4.5")
     table = compared.table().set_index("method")
-    assert list(table.columns) == ["mean", "low", "high", "rank", "p_against_control"]
+    assert list(table.columns) == ["mean", "low", "high", "rank", "p_alone", "p_against_control"]
     assert np.isnan(table.loc["C4.5", "p_against_control"])
     others = table.drop(index="C4.5")
     alone = st.rank_difference_p(st.rank_rows(DEMSAR.to_numpy()), others["rank"].to_numpy() - table.loc["C4.5", "rank"])
+    np.testing.assert_allclose(others["p_alone"], alone)
     np.testing.assert_allclose(others["p_against_control"], st.holm(alone))
     z = (table.loc["C4.5", "rank"] - others["rank"].to_numpy()) / np.sqrt(4 * 5 / (6 * 14))  # Demsar's, without ties
     np.testing.assert_allclose(alone, 2 * stats.norm.sf(np.abs(z)), atol=0.05)

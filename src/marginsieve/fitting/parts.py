@@ -28,7 +28,7 @@ from ..machines import MACHINES
 from ..searches import SEARCHES
 from .smote import Smote
 
-SAMPLERS: dict[str, Callable[..., Sampler]] = {"smote": Smote}
+SAMPLERS: dict[str, Callable[..., Sampler]] = {"smote": Smote, "smote_each": lambda: Smote(bases="each")}
 AXES: dict[str, Mapping[str, Callable[..., AnyPart]]] = {  # the dictionaries themselves: what is added later counts
     "kernel": KERNELS,
     "machine": MACHINES,

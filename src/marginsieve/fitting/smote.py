@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.neighbors import NearestNeighbors
 
-from ..errors import InputError, positive_number, whole_number
+from ..contracts import IntArray
+from ..errors import InputError, listing, positive_number, shown_value, whole_number
 from ..outcomes import rarest
 
 MOST_PERCENT = 1e5
+BASES = ("drawn", "each")
 
 
 class Smote(BaseEstimator):
@@ -24,13 +27,24 @@ class Smote(BaseEstimator):
         every class as large as the largest.
     k_neighbors : int
         Neighbors to interpolate with; where the class has fewer, all of them.
+    bases : "drawn" or "each"
+        From which rows the new ones start: "drawn" at random with repetition, as imbalanced-learn does; "each" as in
+        Chawla et al.: with 400 per cent every row of the class four times, towards neighbors that are drawn without
+        repetition as long as there are enough.
     random_state : int or None
         None takes the selector's own.
     """
 
-    def __init__(self, percent: float | None = 400.0, k_neighbors: int = 5, random_state: int | None = None) -> None:
+    def __init__(
+        self,
+        percent: float | None = 400.0,
+        k_neighbors: int = 5,
+        bases: str = "drawn",
+        random_state: int | None = None,
+    ) -> None:
         self.percent = percent
         self.k_neighbors = k_neighbors
+        self.bases = bases
         self.random_state = random_state
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
@@ -40,6 +54,10 @@ class Smote(BaseEstimator):
         if self.percent is not None:
             positive_number("sampler", "percent", self.percent, MOST_PERCENT)
         whole_number("sampler", "k_neighbors", self.k_neighbors)
+        if self.bases not in BASES:
+            raise InputError(f"sampler: bases is {shown_value(self.bases)}; it must be one of {listing(BASES)}")
+        if self.bases == "each" and (self.percent is None or self.percent % 100 != 0):
+            raise InputError(f'sampler: percent is {self.percent}; with bases="each" it must be 100, 200 and so on')
         labels, codes = np.unique(y, return_inverse=True)
         code, count = rarest(codes)
         if count < 2:
@@ -47,11 +65,26 @@ class Smote(BaseEstimator):
                 f"SMOTE interpolates between rows of the rarest class {labels[code]!s}, which has {count} in a "
                 "training part: it needs 2 or more"
             )
+        if self.bases == "each":
+            return self._from_each(np.asarray(X), np.asarray(y), np.flatnonzero(codes == code))
         strategy: Any = "not majority"
         if self.percent is not None:
             strategy = {labels[code]: count + round(self.percent / 100.0 * count)}
         smote = SMOTE(sampling_strategy=strategy, k_neighbors=self.neighbors(count), random_state=self.random_state)
         return smote.fit_resample(X, y)  # type: ignore[no-any-return]
+
+    def _from_each(self, X: Any, y: Any, members: IntArray) -> tuple[Any, Any]:
+        """So many new rows for each row of the class, on the way to different neighbors of it."""
+        assert self.percent is not None
+        rng, Z, times = np.random.default_rng(self.random_state), X[members], round(self.percent / 100.0)
+        count = self.neighbors(len(members))
+        near = NearestNeighbors(n_neighbors=count + 1).fit(Z).kneighbors(Z, return_distance=False)
+        others = [row[row != i][:count] for i, row in enumerate(near)]
+        rounds = -(-times // count)
+        ends = np.array([np.concatenate([rng.permutation(row) for _ in range(rounds)])[:times] for row in others])
+        share = rng.random((len(members), times, 1))
+        new = Z[:, None, :] + share * (Z[ends] - Z[:, None, :])
+        return np.vstack([X, new.reshape(-1, X.shape[1])]), np.concatenate([y, np.repeat(y[members], times)])
 
     def rows_of(self, counts: Sequence[int]) -> int:
         """How many rows it makes of classes with so many rows."""

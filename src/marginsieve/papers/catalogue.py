@@ -6,6 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError, listing
+from .final_classifiers import FinalClassifiers
+from .halves import COSTS as COSTS_18
+from .halves import WIDTHS as WIDTHS_14
+from .halves import SelectionOnHalf
 from .mixed import FamilyComparison
 from .paper import Claim, Job, Paper
 from .parameters import KP_SVM_STUDIES
@@ -15,10 +19,13 @@ from .symon import SYMON
 ELEVEN = ("GORDON", "GLIOMA", "SRBCT", "BHAT1", "BHAT2", "BHAT3", "BHAT4", "CAR1", "CAR2", "CAR3", "CAR4")
 ALL: dict[str, Any] = {"n_features_to_select": 1.0}
 NONE: dict[str, Any] = {}
-SMOTE: dict[str, Any] = {"sampler": "smote"}
+SMOTE: dict[str, Any] = {"sampler": "smote_each"}  # 400 % as Chawla et al. have it
 GAUSSIAN: dict[str, Any] = {**ALL, "kernel": "gaussian"}
 
-COSTS = {"machine__C": tuple(2.0**k for k in range(-7, 8, 2)), "negative_weight": (0.01, 0.1, 0.5, 1.0)}
+POWERS = tuple(2.0**k for k in range(-7, 8))
+PRICE = {"machine__C": POWERS}
+COSTS = {**PRICE, "negative_weight": (0.01, 0.1, 0.5, 1.0)}
+SPARSE_COSTS = {**COSTS, "machine__C": POWERS[::2]}  # the l1 machine has no shortcut for leaving out a sample
 KP_LOO: dict[str, Any] = {"name": "kp-imbalanced", "inner_folds": 5}
 KP_PRINTED: dict[str, Any] = {"class_weight": None, "scaled": False}
 MEAN_AND_MAX = {
@@ -26,9 +33,33 @@ MEAN_AND_MAX = {
     "balanced_accuracy_max": ("balanced_accuracy", "max"),
 }
 FOLDS = {"scheme": "folds", "folds": 5, "repeats": 3}
-WIDTHS = tuple(2.0**k for k in range(-2, 3))  # in units of the live columns, see kernels.Gaussian
-NARROW = {**COSTS, "kernel__width": WIDTHS}
+WIDE = {**COSTS, "kernel__width": POWERS}  # widths in units of the live columns, see kernels.Gaussian
+WIDTHS = tuple(2.0**k for k in range(-2, 3))
 SPHERES = {"machine__r": (0.01, 0.05, 0.1, 0.2, 0.5), "machine__r_out": (0.05, 0.2, 0.5), "kernel__width": WIDTHS}
+OF_EITHER_KERNEL: tuple[dict[str, Any], ...] = (NONE, {"kernel": "gaussian", "grid": WIDE})
+
+
+def _plain_machines() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Tables 2 and 3: machines on all features, each with and without SMOTE but for the sphere."""
+    kinds = {
+        "svm_linear": ("fisher", ALL),
+        "svm_gaussian": ("fisher", GAUSSIAN),
+        "cs_svm_linear": ("fisher", ALL),
+        "cs_svm_gaussian": ("fisher", GAUSSIAN),
+        "l1_cssvm": ("l1_cssvm", {**ALL, "points": 2}),  # no ranking is asked for
+    }
+    with_smote = {f"{name}_smote": (recipe, {**settings, **SMOTE}) for name, (recipe, settings) in kinds.items()}
+    drawn = ("fisher", {**GAUSSIAN, "sampler": "smote"})
+    return {**kinds, **with_smote, "cs_svm_gaussian_drawn": drawn, "svdd": ("fisher", {**GAUSSIAN, "machine": "svdd"})}
+
+
+def _plain_grids() -> dict[str, dict[str, tuple[Any, ...]]]:
+    grids: dict[str, dict[str, tuple[Any, ...]]] = {"svdd": SPHERES, "cs_svm_gaussian_drawn": WIDE}
+    for ending in ("", "_smote"):
+        grids |= {f"svm_linear{ending}": PRICE, f"svm_gaussian{ending}": {**PRICE, "kernel__width": POWERS}}
+        grids |= {f"cs_svm_gaussian{ending}": WIDE, f"l1_cssvm{ending}": SPARSE_COSTS}
+    return grids
+
 
 KP_IMBALANCED = Paper(
     "kp-imbalanced",
@@ -37,7 +68,7 @@ KP_IMBALANCED = Paper(
         Job(
             "selection",
             ("4", "5"),
-            KP_LOO,
+            {**KP_LOO, "grid": COSTS},
             ELEVEN,
             ("GLIOMA", "SRBCT"),
             {
@@ -49,8 +80,9 @@ KP_IMBALANCED = Paper(
                 "kp_svdd": ("kp_svdd", {"C2": 2.0**-3, "scaled": False}),
             },
             MEAN_AND_MAX,
-            grids={"kp_cssvm": NARROW, "kp_svdd": SPHERES},
+            grids={"kp_cssvm": WIDE, "kp_svdd": SPHERES, "l1_cssvm": SPARSE_COSTS},
             variants={
+                **dict.fromkeys(("fisher", "svm_rfe", "svm_bfe"), OF_EITHER_KERNEL),
                 "kp_cssvm": (
                     {"C2": 2.0**-3},
                     {"C2": 2.0**-3, "refit": "start"},
@@ -66,40 +98,36 @@ KP_IMBALANCED = Paper(
             "oversampling",
             ("4", "5"),
             KP_LOO,
-            ("GLIOMA", "SRBCT", "BHAT1", "BHAT2"),
+            ELEVEN,
             ("SRBCT",),
             {"kp_cssvm": ("kp_cssvm", {**KP_PRINTED, "C2": 2.0**-3, **SMOTE})},
             MEAN_AND_MAX,
-            grids={"kp_cssvm": NARROW},
+            grids={"kp_cssvm": WIDE},
             nested=False,
         ),
         Job(
             "penalty",
-            ("4",),
+            ("4", "5"),
             KP_LOO,
-            ("GORDON", "GLIOMA", "SRBCT", "BHAT1"),
+            ELEVEN,
             ("SRBCT",),
             {"kp_cssvm": ("kp_cssvm", KP_PRINTED)},
             MEAN_AND_MAX,
-            grids={"kp_cssvm": NARROW},
-            variants={"kp_cssvm": tuple({"C2": 2.0**k} for k in (-3, -1, -5, -7))},
+            grids={"kp_cssvm": WIDE},
+            variants={"kp_cssvm": tuple({"C2": value} for value in POWERS)},
             nested=False,
         ),
         Job(
             "no-selection",
             ("2", "3"),
-            {**KP_LOO, "sizes": []},
+            {**KP_LOO, "sizes": [], "grid": COSTS},
             ELEVEN,
             ("GLIOMA", "SRBCT"),
-            {
-                "cs_svm_linear": ("fisher", ALL),
-                "cs_svm_gaussian": ("fisher", GAUSSIAN),
-                "l1_cssvm": ("l1_cssvm", {**ALL, "points": 2}),  # no ranking is asked for
-                "svdd": ("fisher", {**GAUSSIAN, "machine": "svdd"}),
-            },
+            _plain_machines(),
             {"balanced_accuracy": ("balanced_accuracy", "value")},
-            grids={"cs_svm_gaussian": NARROW, "svdd": SPHERES},
+            grids=_plain_grids(),
             nested_protocol={**FOLDS, "repeats": 1},
+            control="cs_svm_gaussian",
         ),
     ),
     (
@@ -109,6 +137,31 @@ KP_IMBALANCED = Paper(
             best="kp_cssvm",
             among=("fisher", "svm_rfe", "svm_bfe", "l1_cssvm", "kp_cssvm", "kp_svdd"),
             quantity="balanced_accuracy_max",
+            job="selection",
+        ),
+        Claim(
+            "SVDD is outperformed by CS-SVM without selection",
+            "section 5.2, tables 2 and 3",
+            above=("cs_svm_linear", "cs_svm_gaussian"),
+            below=("svdd",),
+            quantity="balanced_accuracy",
+            job="no-selection",
+        ),
+        Claim(
+            "CS-SVM does at least as well as the plain SVM without selection (Gaussian kernel)",
+            "section 5.2, tables 2 and 3",
+            best="cs_svm_gaussian",
+            among=("svm_gaussian", "cs_svm_gaussian"),
+            quantity="balanced_accuracy",
+            job="no-selection",
+        ),
+        Claim(
+            "SMOTE improves the Gaussian CS-SVM",
+            "section 5.2, tables 2 and 3",
+            above=("cs_svm_gaussian_smote",),
+            below=("cs_svm_gaussian",),
+            quantity="balanced_accuracy",
+            job="no-selection",
         ),
         Claim("the classes of BHAT1 are linearly separable", "section 5.1", why_not="see its row in table 2"),
     ),
@@ -117,6 +170,12 @@ KP_IMBALANCED = Paper(
 
 
 KP_SVM_SETS = {"DIABETES": 5, "WDBC": 15, "COLON": 20, "LYMPHOMA": 8}  # features that the paper's method kept
+KP_SVM_CURVES = {  # sizes of figures 1 to 5
+    "DIABETES": tuple(range(1, 9)),
+    "WDBC": (2, 5, 10, 15, 20, 25, 30),
+    "COLON": (20, 50, 100, 250, 500, 1000, 2000),
+    "LYMPHOMA": (20, 50, 100, 250, 1000, 2000, 4026),
+}
 KP_SVM_QUICK = ("WDBC", "COLON")
 KP_SVM_RIVALS = {
     "fisher": ("fisher", {"kernel": "gaussian"}),
@@ -134,7 +193,7 @@ SPLITS: dict[str, Any] = {
 
 
 def _kp_svm_job(name: str, data: tuple[str, ...], sizes: Any, **fields: Any) -> Job:
-    """100 splits 60/40 of a half of the table, 20 for a curve, ten when quick."""
+    """Everything on 60 % of a half of the table: 100 splits, ten when quick."""
     chosen: dict[str, Any] = {
         "tables": ("3",),
         "methods": {**KP_SVM_RIVALS, "kp_svm": ("kp_svm", RANKED)},
@@ -144,8 +203,7 @@ def _kp_svm_job(name: str, data: tuple[str, ...], sizes: Any, **fields: Any) -> 
         **fields,
     }
     quick = tuple(label for label in data if label in KP_SVM_QUICK)
-    repeats = 20 if name.startswith("figure") else 100
-    return Job(name, protocol={**SPLITS, "sizes": sizes, "repeats": repeats}, data=data, quick=quick, **chosen)
+    return Job(name, protocol={**SPLITS, "sizes": sizes, "repeats": 100}, data=data, quick=quick, **chosen)
 
 
 KP_SVM = Paper(
@@ -160,7 +218,7 @@ KP_SVM = Paper(
                 "folds": 10,
                 "repeats": 1,
                 "tuned": "reported",
-                "grid": {"machine__C": [0.1, 0.5, 1.0, 10.0, 100.0]},
+                "grid": {"machine__C": COSTS_18},
                 "settings": {"threshold": "margin"},
                 "impute": True,
             },
@@ -168,6 +226,10 @@ KP_SVM = Paper(
             KP_SVM_QUICK,
             {f"svm_{kernel}": ("fisher", {**ALL, "kernel": kernel}) for kernel in ("linear", "polynomial", "gaussian")},
             EFFECTIVENESS,
+            grids={
+                "svm_polynomial": {"machine__C": COSTS_18, "kernel__degree": tuple(range(2, 10))},
+                "svm_gaussian": {"machine__C": COSTS_18, "kernel__width": WIDTHS_14},
+            },
             control="svm_gaussian",
         ),
         _kp_svm_job(
@@ -185,10 +247,6 @@ KP_SVM = Paper(
             _kp_svm_job(f"table-3-{name.lower()}", (name,), [size, size + 1])  # two, so that the size is named
             for name, size in KP_SVM_SETS.items()
         ),
-        _kp_svm_job("figure-1", ("DIABETES",), list(range(1, 9)), tables=("figures",)),
-        _kp_svm_job("figure-2", ("WDBC",), [2, 5, 10, 15, 20, 25, 30], tables=("figures",)),
-        _kp_svm_job("figures-3-5", ("COLON",), [20, 50, 100, 250, 500, 1000, 2000], tables=("figures",)),
-        _kp_svm_job("figure-4", ("LYMPHOMA",), [20, 50, 100, 250, 1000, 2000, 4026], tables=("figures",)),
     ),
     (
         Claim(
@@ -206,10 +264,10 @@ KP_SVM = Paper(
             quantity="effectiveness_percent",
         ),
     ),
-    KP_SVM_STUDIES,
+    (SelectionOnHalf("halves", KP_SVM_CURVES, KP_SVM_SETS), *KP_SVM_STUDIES),
 )
 
-MIXED_SETS = ("ARRHYTHMIA430", "HEART", "COHORT77")
+MIXED_SETS = ("ARRHYTHMIA430", "HEART", "HEPATITIS", "VANTVEER4348")  # Rheumagene is not public
 ELIMINATION, HYBRID = ("clinical_rfe", "mkl_rfe"), ("hfs_nb", "hfs_5nn")
 
 
@@ -231,7 +289,16 @@ def _mixed_job(name: str, C: float) -> Job:
 MIXED = Paper(
     "mixed",
     "Paul and Dupont, Kernel methods for mixed feature selection",
-    (_mixed_job("curves", 1.0), _mixed_job("curves-c10", 10.0)),
+    (
+        _mixed_job("curves", 1.0),
+        _mixed_job("curves-c10", 10.0),
+        replace(
+            _mixed_job("all-genes", 1.0),
+            protocol={"name": "mixed", "repeats": 50, "sizes": [1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200]},
+            data=("VANTVEER",),
+            quick=(),
+        ),
+    ),
     (
         *(
             Claim(
@@ -248,7 +315,11 @@ MIXED = Paper(
             "HFS is the more stable", "section 5, figure 2", why_not="the paper prints no value; see the comparisons"
         ),
     ),
-    tuple(FamilyComparison(job, MIXED_SETS, ELIMINATION, HYBRID) for job in ("curves", "curves-c10")),
+    (
+        *(FamilyComparison(job, MIXED_SETS, ELIMINATION, HYBRID) for job in ("curves", "curves-c10")),
+        FamilyComparison("all-genes", ("VANTVEER",), ELIMINATION, HYBRID),
+        FinalClassifiers("classifiers", MIXED_SETS, (*ELIMINATION, *HYBRID)),
+    ),
 )
 
 RAMP_SETS = ("LEUKEMIA", "COLON", "SONAR", "WDBC", "DLBCL", "IONOSPHERE")

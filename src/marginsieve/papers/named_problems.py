@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..data import NamedTable, make_cohort, register_tables
 from ..errors import InputError, listing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VARIABLE = "MARGINSIEVE_DATA"
 
@@ -54,10 +59,50 @@ PROBLEMS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "MFEAT": ("mfeat", ("digit_0",), "digit_0"),
     "LEPIOTA": ("mushroom", ("poisonous",), "poisonous"),
     "OLIVETTI": ("olivetti", ("person_00",), "person_00"),
+    "HEPATITIS": ("hepatitis", ("DIE",), "DIE"),
+    "VANTVEER": ("vantveer", ("metastasis",), "metastasis"),
+    "VANTVEER4348": ("vantveer", ("metastasis",), "metastasis"),
+    "BREAST": ("vantveer", ("metastasis",), "metastasis"),
+    "CNS": ("cns", ("died",), "died"),
 }
 
 #: classes that are left out of a problem
 LEFT_OUT = {"ARRHYTHMIA430": ("other",)}
+
+CLINICAL = 7  # columns of van 't Veer's table that are not genes; they come first
+GAPS = 0.3  # a sample with more missing cells is left out of 77 (one has 10,896 of 24,481)
+FILTERED = 4348  # genes of van 't Veer's table in the paper
+
+
+def _seventy_seven(frame: pd.DataFrame) -> pd.DataFrame:
+    """van 't Veer's table without the sample that lacks most genes, and without genes that have no value."""
+    frame = frame[frame.isna().mean(axis=1) <= GAPS].reset_index(drop=True)
+    return frame.dropna(axis=1, how="all")
+
+
+def _largest_spread(frame: pd.DataFrame) -> pd.DataFrame:
+    """The clinical columns and the genes with the largest standard deviation: the paper's filter is not public."""
+    frame = _seventy_seven(frame)
+    spread = frame.iloc[:, CLINICAL:-1].std().to_numpy()
+    genes = CLINICAL + np.sort(np.argsort(-spread, kind="stable")[:FILTERED])
+    return frame.iloc[:, [*range(CLINICAL), *genes.tolist(), frame.shape[1] - 1]]
+
+
+def _with_test_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """The genes of the 78 samples and of the 19 that were the test set, without genes that have no value."""
+    import pandas as pd
+
+    both = pd.concat([frame, pd.read_parquet(folder() / "vantveer_test19.parquet")], ignore_index=True)
+    return both.iloc[:, CLINICAL:].dropna(axis=1, how="all")
+
+
+#: what is done to a file before it is a problem
+ADAPTED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "VANTVEER": _seventy_seven,
+    "VANTVEER4348": _largest_spread,
+    "BREAST": _with_test_rows,
+}
+FURTHER = {"BREAST": ("vantveer_test19",)}  # files that a problem needs beside its own
 
 #: name -> settings of `make_cohort`: a table like one of the papers' that is not public
 GENERATED: dict[str, dict[str, Any]] = {
@@ -103,7 +148,12 @@ def folder() -> Path:
 
 def present(labels: Sequence[str]) -> list[str]:
     """Those of the data sets whose files are here, or that are generated."""
-    return [name for name in labels if name in GENERATED or _file(ALIASES.get(name, name)).is_file()]
+    return [name for name in labels if name in GENERATED or _is_here(ALIASES.get(name, name))]
+
+
+def _is_here(key: str) -> bool:
+    further = (folder() / f"{name}.parquet" for name in FURTHER.get(key, ()))
+    return all(path.is_file() for path in (_file(key), *further))
 
 
 def _file(key: str) -> Path:
@@ -131,6 +181,8 @@ def load(name: str) -> NamedTable:
     frame = pd.read_parquet(path)
     if key in LEFT_OUT:
         frame = frame[~frame["target"].isin(LEFT_OUT[key])].reset_index(drop=True)
+    if key in ADAPTED:
+        frame = ADAPTED[key](frame)
     target = frame.pop("target").astype(str)
     y = pd.Series([positive if label in labels else "rest" for label in target], index=frame.index, name="target")
     return NamedTable(key, frame, y, positive)

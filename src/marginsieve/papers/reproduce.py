@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 TIMES = ("total_seconds",)  # of steps: steps.py
 REPORT = "report.md"
+MANY_VALUES = 8  # of a parameter, which a quick run does not try all
 CLOSE = 1.0  # percentage points within which a figure counts as reproduced
 
 
@@ -130,6 +131,8 @@ def _suite(job: Job, names: list[str], tuning: str, quick: bool) -> Suite | None
     if not methods or not names:
         return None
     protocol = {**job.protocol, **(job.quick_protocol if quick else {})}
+    if quick and "grid" in protocol:
+        protocol["grid"] = _thinned(protocol["grid"])
     if tuning == "nested":
         protocol |= {"tuned": "nested", **job.nested_protocol}
     data = [{"name": name} for name in names]
@@ -144,7 +147,13 @@ def _entries(
         return [{"name": recipe, "label": label, "grid": {}, **job.untuned[label]}]
     grid = {"grid": job.grids[label]} if label in job.grids else {}
     variants = job.variants.get(label, ())[: 1 if quick or tuning == "nested" else None] or ({},)
-    return [{"name": recipe, "label": variant(label, extra), **settings, **grid, **extra} for extra in variants]
+    entries = [{"name": recipe, "label": variant(label, extra), **settings, **grid, **extra} for extra in variants]
+    return [{**one, "grid": _thinned(one["grid"])} if quick and "grid" in one else one for one in entries]
+
+
+def _thinned(grid: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Every fourth value of what has many."""
+    return {name: values[::4] if len(values) > MANY_VALUES else values for name, values in grid.items()}
 
 
 def _answers(job: Job, study: SuiteResult, tuning: str) -> pd.DataFrame:
@@ -280,10 +289,20 @@ def rank_table(compared: Comparison) -> list[str]:
         names = [f"{row['first']} and {row['second']} (p = {row['p_nemenyi']:.2g})" for row in differing]
         listed = ", ".join(names) if names else "none"
         return [*lines, "", f"Pairs that differ at {compared.alpha:.0%} by Nemenyi's test of all pairs: {listed}."]
-    lines = [f"| method | mean | average rank | Holm's p against {compared.control} |", "|---|---|---|---|"]
-    for row in compared.table().to_dict("records"):
-        p = "" if row["method"] == compared.control else f"{row['p_against_control']:.3g}"
-        lines.append(f"| {row['method']} | {row['mean']:.2f} | {row['rank']:.2f} | {p} |")
+    lines = [
+        f"| method | mean | average rank | p against {compared.control} | Holm's threshold | Holm's p | differs |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    frame = compared.table().sort_values("p_alone", kind="stable", na_position="first")
+    left = len(frame) - 1
+    for row in frame.to_dict("records"):
+        start = f"| {row['method']} | {row['mean']:.2f} | {row['rank']:.2f} |"
+        if row["method"] == compared.control:
+            lines.append(f"{start} | | | |")
+            continue
+        differs = "yes" if row["p_against_control"] <= compared.alpha else "no"
+        threshold, left = compared.alpha / left, left - 1
+        lines.append(f"{start} {row['p_alone']:.3g} | {threshold:.3g} | {row['p_against_control']:.3g} | {differs} |")
     return lines
 
 

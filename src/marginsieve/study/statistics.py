@@ -79,9 +79,9 @@ class Comparison:
         Returns
         -------
         DataFrame
-            Columns method, mean, low, high and rank; with a control also p_against_control, the exact p-value of the
-            difference of average ranks after Holm's correction (nan for the control itself). Without a control,
-            `pairs` has the p-values.
+            Columns method, mean, low, high and rank; with a control also p_alone, the exact p-value of the difference
+            of average ranks, and p_against_control, the same after Holm's correction (nan for the control itself).
+            Without a control, `pairs` has the p-values.
 
         Examples
         --------
@@ -104,7 +104,9 @@ class Comparison:
         mean, low, high = bootstrap_mean(self.scores)
         columns = {"method": self.methods, "mean": mean, "low": low, "high": high, "rank": self.ranks}
         if self.control is not None:
-            columns["p_against_control"] = holm_against(rank_rows(self.scores), self.methods.index(self.control))
+            ranks, control = rank_rows(self.scores), self.methods.index(self.control)
+            columns["p_alone"] = alone_against(ranks, control)
+            columns["p_against_control"] = holm_against(ranks, control)
         return pd.DataFrame(columns)
 
     def pairs(self) -> pd.DataFrame:
@@ -336,12 +338,19 @@ def rank_difference_p(ranks: Array, difference: Array) -> Array:
     return np.asarray(np.minimum(tail[np.round(2 * n * np.abs(difference)).astype(np.intp)], 1.0))
 
 
-def holm_against(ranks: Array, control: int) -> Array:
-    """(k,) p-values of the methods' average ranks against the control's, after Holm; nan for the control."""
+def alone_against(ranks: Array, control: int) -> Array:
+    """(k,) p-values of the methods' average ranks against the control's, each by itself; nan for the control."""
     average = ranks.mean(axis=0)
-    others = np.delete(np.arange(len(average)), control)
-    out = np.full(len(average), np.nan)
-    out[others] = holm(rank_difference_p(ranks, average[others] - average[control]))
+    out = rank_difference_p(ranks, average - average[control])
+    out[control] = np.nan
+    return out
+
+
+def holm_against(ranks: Array, control: int) -> Array:
+    """(k,) the same after Holm."""
+    out = alone_against(ranks, control)
+    others = np.delete(np.arange(len(out)), control)
+    out[others] = holm(out[others])
     return out
 
 

@@ -1,0 +1,185 @@
+"""KP-SVM's protocol: features and parameters are chosen on one half of a table, machines are judged on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+
+from .. import SVMSelector, recipes
+from ..contracts import Array, IntArray
+from ..data.table import filled_with_means
+from ..estimators.inputs import encode
+from ..kernels import Gaussian
+from ..machines import CSVC
+from ..study.tuning import tune_machine
+from . import named_problems
+from .drawings import curves
+from .kept import kept_json
+from .kp_printed import kp_as_printed
+from .markdown import grid
+from .paper import printed_figures
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COSTS = (0.1, 0.5, 1.0, *(10.0 * k for k in range(1, 11)), 200.0, 300.0, 400.0, 500.0, 1000.0)  # 18, as the paper has
+WIDTHS = tuple(2.0**k for k in range(-7, 7))  # 14, as the paper has; in units of the columns
+PENALTIES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+RIVALS: Mapping[str, dict[str, Any]] = {
+    "fisher": {"kernel": "gaussian"},
+    "svm_rfe": {"kernel": "gaussian"},
+    "fsv": {},
+}
+FIXED: dict[str, Any] = {"threshold": "margin", "similar": None, "random_state": 0}
+
+
+@dataclass(frozen=True)
+class SelectionOnHalf:
+    """Table 3 and figures 1 to 5: the printed number of features, the method's own, and curves over sizes."""
+
+    name: str
+    sizes: Mapping[str, tuple[int, ...]]  # by data set
+    printed_size: Mapping[str, int]
+    repeats: int = 100
+    folds: int = 10
+    long: bool = True
+    paper: str = "kp-svm"
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """The data sets."""
+        return tuple(self.sizes)
+
+    def run(
+        self,
+        out: Path,
+        drafts: Path,
+        n_jobs: int,  # noqa: ARG002
+        fresh: bool,
+        progress: Callable[..., None] | None,
+    ) -> list[str]:
+        """Lines of the report; the table as CSV and the curves beside it."""
+        import pandas as pd
+
+        present, rows, remarks = named_problems.present(self.data), [], []
+        for place, name in enumerate(present):
+            settings = [self.sizes[name], self.printed_size[name], self.repeats, self.folds]
+            result = kept_json(out / self.name / f"{name}.json", settings, fresh, partial(self._measure, name))
+            rows += result["rows"]
+            remarks.append(result["remark"])
+            if progress is not None:
+                progress(place + 1, len(present), 0)
+        frame = pd.DataFrame(rows)
+        frame.to_csv(drafts / f"{self.name}.csv", index=False)
+        lines = [f"## {self.name}: selection on one half, {self.repeats} splits 60/40 of the other (table 3)", ""]
+        lines += [*(f"- {remark}" for remark in remarks), ""]
+        lines += grid("Effectiveness in percent, printed / ours:", self._beside(frame))
+        for name in present:
+            part = frame[(frame["data"] == name) & frame["curve"]]
+            if part["size"].nunique() > 2:
+                file = f"{self.name}-{name.lower()}.svg"
+                shown = part.rename(columns={"accuracy": "value"})
+                curves(shown[["method", "size", "value"]], drafts / file, "accuracy")
+                lines += [f"![{name}]({file})", ""]
+        return lines
+
+    def _beside(self, frame: pd.DataFrame) -> pd.DataFrame:
+        import pandas as pd
+
+        theirs = printed_figures(self.paper)
+        theirs = theirs[(theirs["table"] == "3") & (theirs["quantity"] == "effectiveness_percent")]
+        known = theirs.groupby(["dataset", "method"])["value"].mean().to_dict()
+        cells = {}
+        for (name, method, size), part in frame.groupby(["data", "method", "size"], sort=False):
+            if size != self.printed_size[str(name)] and "own number" not in str(method):
+                continue
+            printed = known.get((str(name), str(method).split(",")[0]), float("nan"))
+            shown = "-" if printed != printed else f"{printed:.1f}"
+            value, error = part["accuracy"].iloc[0], part["error"].iloc[0]
+            at = f" ({size})" if "own number" in str(method) else ""
+            cells[(str(name), str(method))] = f"{shown} / {100 * value:.1f} ± {100 * error:.1f}{at}"
+        table = pd.Series(cells).unstack()
+        return table[list(dict.fromkeys(frame["method"]))].loc[list(dict.fromkeys(frame["data"]))]
+
+    def _measure(self, name: str) -> dict[str, Any]:
+        """Everything of one data set, as plain values."""
+        problem = named_problems.load(name)
+        cells, y = problem.X.to_numpy(dtype=float), np.asarray(problem.y).astype(str)
+        half, rest = next(StratifiedShuffleSplit(1, test_size=0.5, random_state=0).split(cells, y))
+        X = filled_with_means(cells, cells[half])
+        spread = X[half].std(axis=0)
+        X = (X - X[half].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        point, score = self._best_gaussian(X[half], y[half])
+        C, width = point["machine__C"], point["kernel__width"]
+        lists, summary = self._rankings(name, X[half], y[half], C, width)
+        rows: list[dict[str, Any]] = []
+        splits = StratifiedShuffleSplit(self.repeats, test_size=0.4, random_state=1).split(X[rest], y[rest])
+        halves = [(rest[train], rest[test]) for train, test in splits]
+        for method, by_size in lists.items():
+            for size, features in by_size.items():
+                machine = SVMSelector(Gaussian(width=width), CSVC(C=C), "fisher", "top_k", 1.0, **FIXED)
+                Z = np.ascontiguousarray(X[:, features])
+                right = [machine.fit(Z[train], y[train]).score(Z[test], y[test]) for train, test in halves]
+                rows.append(
+                    {
+                        "data": name,
+                        "method": method,
+                        "size": len(features),
+                        "accuracy": float(np.mean(right)),
+                        "error": float(np.std(right)),
+                        "curve": size in self.sizes[name] and "own number" not in method,
+                    }
+                )
+        remark = f"{name}: {len(half)} rows to choose on; C = {C:g}, width = {width:g} (balanced accuracy "
+        remark += f"{100 * score:.1f} % in {self.folds} folds of them); the algorithm as printed {summary}"
+        return {"rows": rows, "remark": remark}
+
+    def _best_gaussian(self, X: Array, y: Array) -> tuple[dict[str, Any], float]:
+        """C and the width with the best balanced accuracy on all features."""
+        selector = SVMSelector(Gaussian(), CSVC(), "fisher", "top_k", 1.0, **FIXED)
+        encoded = encode(selector, X, y, None)
+        folds = list(StratifiedKFold(self.folds, shuffle=True, random_state=0).split(X, y))
+        pairs = [(np.asarray(train), np.asarray(test)) for train, test in folds]
+        return tune_machine(selector, encoded, {"machine__C": COSTS, "kernel__width": WIDTHS}, pairs)
+
+    def _rankings(
+        self, name: str, X: Array, y: Array, C: float, width: float
+    ) -> tuple[dict[str, dict[int, IntArray]], str]:
+        """Features by method and size (0: the number that the method chose), and what the printed algorithm did."""
+        out: dict[str, dict[int, IntArray]] = {}
+        sizes = sorted({*self.sizes[name], self.printed_size[name]})
+        for method, settings in RIVALS.items():
+            given = {**settings, "C": C} if method != "fsv" else settings
+            selector = recipes.get(method)(n_features_to_select=1, standardize=False, **given, **FIXED).fit(X, y)
+            order = np.argsort(selector.ranking_)
+            out[method] = {size: order[:size] for size in sizes}
+        ranked = recipes.kp_svm(
+            C=C, width=width, stop="ranking", n_features_to_select=1, standardize=False, refit="start", **FIXED
+        ).fit(X, y)
+        out["kp_svm"] = {size: ranked.path_.order[:size] for size in sizes}
+        best = self._own_number(X, y, C, width).path_
+        out["kp_svm, own number"] = {0: best.order[: best.stop.size]}
+        start = width / np.sqrt(X.shape[1])
+        printed = kp_as_printed(X, np.where(y == np.unique(y)[1], 1.0, -1.0), C, C2=1.0, start=start)
+        out["kp_svm, as printed, own number"] = {0: printed.order[: max(1, len(printed.features))]}
+        return out, printed.summary()
+
+    def _own_number(self, X: Array, y: Array, C: float, width: float) -> Any:
+        """KP-SVM with the penalty that has the best accuracy in folds of the half; of equals the heaviest."""
+        scores = []
+        folds = list(StratifiedKFold(self.folds, shuffle=True, random_state=1).split(X, y))
+        for C2 in PENALTIES:
+            right = [self._kp(X[train], y[train], C, width, C2).score(X[test], y[test]) for train, test in folds]
+            scores.append(round(float(np.mean(right)), 12))
+        best = max(k for k, score in enumerate(scores) if score == max(scores))
+        return self._kp(X, y, C, width, PENALTIES[best])
+
+    @staticmethod
+    def _kp(X: Array, y: Array, C: float, width: float, C2: float) -> Any:
+        return recipes.kp_svm(C=C, width=width, C2=C2, standardize=False, refit="start", **FIXED).fit(X, y)
