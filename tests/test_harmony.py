@@ -422,3 +422,15 @@ def test_bad_parameters_are_refused(wrong):
     name = next(iter(wrong))
     with pytest.raises(InputError, match=f"search: {name} is .*; (it must|the smaller)"):
         Harmony(**wrong).check()
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_an_equally_fit_vector_replaces_the_worst_member_or_not(replaces, cohort, monkeypatch):
+    """Where all vectors are equally fit the memory goes on changing, or stays what it was."""
+    memories = []
+    new = Harmony._new
+    monkeypatch.setattr(Ripple, "fitness", lambda *_: (0.5,))
+    monkeypatch.setattr(Harmony, "_new", lambda self, memory, *rest: memories.append(memory) or new(self, memory, *rest))
+    recipes.symon(d=3, memory=4, improvisations=12, replace_equal=replaces, random_state=0).fit(cohort.X, cohort.y)
+    changed = [not np.array_equal(memory, memories[0]) for memory in memories[1:]]
+    assert any(changed) == replaces

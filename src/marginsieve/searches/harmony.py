@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import BoolArray, IntArray, Path, ProblemView, StopInfo, Trials
-from ..errors import InputError, listing, positive_number, whole_number
+from ..errors import InputError, listing, positive_number, truth_value, whole_number
 from ..problem import step_of
 from ._fitness import fitness_of
 from ._ripple import Ripple, one_by_one
@@ -61,6 +61,9 @@ class Harmony(BaseEstimator):
         A bit from the memory is flipped with probability 1 - PAR(t), PAR rising from its smallest to its largest value
         ("falling"), with probability PAR(t) as harmony search does elsewhere ("usual"), or with probability 1 - PAR(t)
         where PAR(t) lacks its smallest value, as in the paper's equation 6 ("printed").
+    replace_equal : bool, default=True
+        Whether a vector that is as fit as the worst member replaces it; False needs it to be fitter, as the paper
+        prints.
     metric : "g_mean", "auc", "balanced_accuracy" or function(y, values), default="g_mean"
         The fitness; ties are broken by the AUC (for "auc" by the G-mean), then by the mean hinge loss.
     size_penalty : float, default=0.0
@@ -104,6 +107,7 @@ class Harmony(BaseEstimator):
     par: tuple[float, float] = (0.45, 0.9)
     hmcr_reading: str = "usual"
     par_reading: str = "falling"
+    replace_equal: bool = True
     metric: Any = "g_mean"
     size_penalty: float = 0.0
     tuning: str = "batches"
@@ -136,6 +140,7 @@ class Harmony(BaseEstimator):
             if getattr(self, name) not in known:
                 raise InputError(f"search: {name} is {getattr(self, name)!r}; it must be one of {listing(known)}")
         positive_number("search", "validation", self.validation, 0.5)
+        truth_value("search", "replace_equal", self.replace_equal)
         fitness_of(self.metric)
 
     def for_columns(self, names: Sequence[str]) -> Harmony:
@@ -207,7 +212,10 @@ class Harmony(BaseEstimator):
             best.append(t if not best or fitness[t] > fitness[best[-1]] else best[-1])
             if t >= members:
                 worst = min(range(members), key=lambda k: fitness[memory[k]])
-                memory[worst] = t if fitness[t] >= fitness[memory[worst]] else memory[worst]
+                known = fitness[memory[worst]]
+                memory[worst] = (
+                    t if fitness[t] > known or (self.replace_equal and fitness[t] == known) else memory[worst]
+                )
             t += 1
         size_of, last = vectors[:t].sum(axis=1).astype(np.intp), np.array(best, dtype=np.intp)
         return Trials(np.packbits(vectors[:t], axis=1), n, size_of, np.array(fitness), last, members, name), reason
