@@ -1,6 +1,7 @@
 """Harmony search: its tuning against a loop, its bookkeeping, and that it never sees a row that judges it later."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -425,12 +426,19 @@ def test_bad_parameters_are_refused(wrong):
 
 
 @pytest.mark.parametrize("replaces", [True, False])
-def test_an_equally_fit_vector_replaces_the_worst_member_or_not(replaces, cohort, monkeypatch):
+def test_an_equally_fit_vector_replaces_the_worst_member_or_not(replaces, monkeypatch):
     """Where all vectors are equally fit the memory goes on changing, or stays what it was."""
-    memories = []
-    new = Harmony._new
-    monkeypatch.setattr(Ripple, "fitness", lambda *_: (0.5,))
-    monkeypatch.setattr(Harmony, "_new", lambda self, memory, *rest: memories.append(memory) or new(self, memory, *rest))
-    recipes.symon(d=3, memory=4, improvisations=12, replace_equal=replaces, random_state=0).fit(cohort.X, cohort.y)
+    memories, new, improvise = [], Harmony._new, Harmony._improvise
+
+    def level(self, sizes, ripple, name):
+        return improvise(self, sizes, replace(ripple, fitness=lambda _: (0.5,)), name)
+
+    monkeypatch.setattr(Harmony, "_improvise", level)
+    monkeypatch.setattr(
+        Harmony, "_new", lambda self, memory, *rest: memories.append(memory) or new(self, memory, *rest)
+    )
+    cohort = make_cohort(40, 12, n_relevant=2, random_state=0)
+    settings = {"d": 3, "memory": 4, "improvisations": 12, "threshold": "margin", "random_state": 0}
+    recipes.symon(replace_equal=replaces, **settings).fit(cohort.X, cohort.y)
     changed = [not np.array_equal(memory, memories[0]) for memory in memories[1:]]
     assert any(changed) == replaces

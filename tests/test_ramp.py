@@ -1,6 +1,7 @@
 """The ramp loss with a budget: descents never rise, what is found is between the optimum and the paper's start."""
 
 import itertools
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from oracles import columns_of
 
 from marginsieve import recipes
+from marginsieve.errors import InputError
 from marginsieve.machines import HingeSVC, RampSVC
 from marginsieve.solvers import hinge_program as _hinge
 from marginsieve.solvers import ramp_descent as _ramp
@@ -236,3 +238,44 @@ def _fixed(ramp, features, marked):
     program = ramp.program(ramp.columns(np.array(sorted(features))))
     program.leave_out(marked)
     return program.solve()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("C", [0.3, 3.0])
+def test_the_ramp_without_a_budget_is_solved_exactly(seed, C):
+    """RL-l1-M: the least objective over all sets of samples left out, each a linear program on all features."""
+    ramp = instance(seed, 10, 4, C, 4.0)
+    data = ramp.data
+    program, best = ramp.program(np.arange(4)), ramp.flat().F
+    for marked in itertools.product([False, True], repeat=10):
+        program.leave_out(np.array(marked))
+        best = min(best, value(ramp, _ramp._point(ramp, program.solve())))
+    selector = recipes.ramp_svm(C=C, solver="exact", standardize=False, random_state=0, resamples=0)
+    weight = data.top / C
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # at a low C no feature has a weight
+        selector.fit(data.X, data.y, weight)
+    assert selector.status_ == "optimal"
+    assert selector.objective_ == pytest.approx(best, rel=1e-4)
+    assert selector.bound_ <= best * (1 + 1e-9)
+    local = recipes.ramp_svm(C=C, standardize=False, stop="own", points=2, random_state=0, resamples=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        local.fit(data.X, data.y, weight)
+    assert local.objective_ >= selector.objective_ * (1 - 1e-6)
+
+
+def test_every_solver_of_the_ramp_without_a_budget_says_what_it_did():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 8)), np.arange(50) % 2
+    X[:, 0] += 2.0 * y
+    y[:3] = 1 - y[:3]
+    objectives = {}
+    for solver in ("fast", "daks", "exact"):
+        selector = recipes.ramp_svm(C=1.0, solver=solver, random_state=0, resamples=0, time_limit=20.0).fit(X, y)
+        objectives[solver] = selector.objective_
+        assert "no budget" in str(selector.path_.stop)
+        assert 0 in np.flatnonzero(selector.support_)
+    assert objectives["exact"] <= min(objectives.values()) * (1 + 1e-9)
+    with pytest.raises(InputError, match="solver is 'cplex'; it must be one of"):
+        recipes.ramp_svm(solver="cplex").fit(X, y)

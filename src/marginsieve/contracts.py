@@ -622,9 +622,9 @@ class FixesSize(Protocol):
 
 @runtime_checkable
 class PricesFeatures(Protocol):
-    """A search within a budget of what features cost."""
+    """A search within a budget of what features cost; None is no limit."""
 
-    budget: float
+    budget: float | None
 
     def prices(self, names: Sequence[str]) -> Array: ...
 

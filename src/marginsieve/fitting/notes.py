@@ -100,7 +100,7 @@ def _one_class(settings: Settings, plan: Plan, fitted: FittedModel, part: Part) 
 def _over_budget(plan: Plan, fitted: FittedModel) -> list[str]:
     """Features that were asked for by number, or by an ensemble, may cost more than the budget."""
     search = plan.search
-    if not isinstance(search, PricesFeatures):
+    if not isinstance(search, PricesFeatures) or search.budget is None:
         return []
     names = [fitted.schema.names[j] for j in fitted.model.features]
     spent = float(search.prices(names).sum())

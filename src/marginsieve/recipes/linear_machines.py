@@ -175,6 +175,9 @@ def ramp_svm(
     points: int = 40,
     final: MachineLike | None = None,
     stop: str = "ranking",
+    solver: str = "descent",
+    shakes: int = 10,
+    time_limit: float | None = None,
     standardize: bool = True,
     **settings: Any,
 ) -> SVMSelector:
@@ -191,6 +194,15 @@ def ramp_svm(
     stop : "ranking" or "own", default="ranking"
         "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
         are selected where `n_features_to_select` is None.
+    solver : "descent", "fast", "daks" or "exact", default="descent"
+        "descent" is a local optimum at every C of the path. The others solve the program at `C` alone, as `ramp_fs`
+        does, without a budget, and rank features by their weight: "exact" by branch and bound, with a bound on the
+        objective (`bound_`, `gap_`); `points`, `final` and `stop` play no part there.
+    shakes : int, default=10
+        For the other solvers: number of random changes after which the exchanges start again.
+    time_limit : float or None, default=None
+        For the other solvers: seconds after which the best point so far is used; None is 60, 180 and 600 for "fast",
+        "daks" and "exact".
     standardize : bool, default=True
         Scale every column to mean 0 and variance 1 over the training rows.
     **settings
@@ -215,7 +227,10 @@ def ramp_svm(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _learned(RampSVC(C=C), points, final, stop, standardize=standardize, **settings)
+    if solver == "descent":
+        return _learned(RampSVC(C=C), points, final, stop, standardize=standardize, **settings)
+    search = Budget(None, solver, None, shakes, time_limit)
+    return _linear(RampSVC(C=C), search, standardize=standardize, **{"threshold": "margin", **settings})
 
 
 @register("labbe2019", family="linear", takes="numbers categories sparse")

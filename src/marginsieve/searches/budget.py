@@ -45,8 +45,9 @@ class Budget(BaseEstimator):
 
     Parameters
     ----------
-    budget : float, default=10
-        Number of features, or the total that their costs may reach.
+    budget : float or None, default=10
+        Number of features, or the total that their costs may reach; None is no limit: with machine "ramp" it is then
+        RL-l1-M.
     solver : "daks", "exact" or "fast", default="daks"
         Descents, exchanges and swaps ("fast"); these, then small exact programs ("daks"); these, then branch and bound
         on the whole program, with a bound on how far the answer is from the optimum ("exact"). A table of at most 30
@@ -76,7 +77,7 @@ class Budget(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset()
     multiclass = False  # a budget is shared by the weights of one machine
 
-    budget: float = 10
+    budget: float | None = 10
     solver: str = "daks"
     feature_costs: Mapping[str, float] | Sequence[float] | None = None
     shakes: int = 10
@@ -84,7 +85,8 @@ class Budget(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        positive_number("search", "budget", self.budget)
+        if self.budget is not None:
+            positive_number("search", "budget", self.budget)
         if self.solver not in SOLVERS:
             raise InputError(f"search: solver is {self.solver!r}; it must be one of {listing(SOLVERS)}")
         whole_number("search", "shakes", self.shakes, 0)
@@ -140,11 +142,13 @@ class Budget(BaseEstimator):
 
     def _stop(self, size: int, spent: float, objective: float, bound: float, status: str, emptied: bool) -> StopInfo:
         """The program's objective, the bound below it, and how it was solved."""
-        text = f"{self.solver} ({status}): objective {objective:.5g}, {spent:g} of a budget of {self.budget:g} spent"
+        paid = "no budget" if self.budget is None else f"{spent:g} of a budget of {self.budget:g} spent"
+        text = f"{self.solver} ({status}): objective {objective:.5g}, {paid}"
         if emptied:
             best = "at the optimum" if status == "optimal" else "in the best solution known"
             text = f"no feature has a weight {best} at this C ({size} kept): raise C"
-        details: dict[str, Any] = {"spent": spent, "budget": float(self.budget), "objective": objective}
+        budget = None if self.budget is None else float(self.budget)
+        details: dict[str, Any] = {"spent": spent, "budget": budget, "objective": objective}
         details |= {"bound": None if np.isnan(bound) else bound, "status": status}
         return StopInfo(size, text, details, emptied=emptied, costs_may_empty=True)
 
@@ -167,7 +171,7 @@ class Budget(BaseEstimator):
         """Costs and budget; features to keep are paid for beforehand."""
         cost = self.prices(problem.table.names)
         kept = float(cost[problem.keep].sum())
-        left = float(self.budget) - kept
+        left = float(cost.sum() if self.budget is None else self.budget) - kept
         if left < 0:
             raise InputError(
                 f"search: budget is {self.budget!r}, less than the {kept:g} that the features to keep cost"
