@@ -239,7 +239,7 @@ def test_a_cut_at_any_time_leaves_a_point(seconds):
 @pytest.mark.parametrize("seed", range(4))
 def test_no_solver_misses_a_tiny_optimum(solver, seed):
     ramp = instance(seed, 9, 4, 3.0, 2.0)
-    point, bound, status = Budget(2, solver, shakes=0)._solve(ramp, np.random.default_rng(0))
+    point, bound, status, _ = Budget(2, solver, shakes=0)._solve(ramp, np.random.default_rng(0))
     assert status == "optimal"
     assert pytest.approx(brute_force(ramp), rel=1e-6) == point.F
     assert bound <= point.F

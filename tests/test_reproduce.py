@@ -12,6 +12,7 @@ from marginsieve import describe
 from marginsieve.data.table import Schema, filled_with_means, one_hot
 from marginsieve.errors import InputError
 from marginsieve.papers.catalogue import EFFECTIVENESS, PAPERS, paper_of
+from marginsieve.papers.exact_and_daks import ExactAndDaks
 from marginsieve.papers.final_classifiers import FinalClassifiers, naive_bayes
 from marginsieve.papers.halves import SelectionOnHalf
 from marginsieve.papers.kp_printed import kp_as_printed
@@ -477,3 +478,24 @@ def test_naive_bayes_of_numbers_and_of_categories_is_scikit_learns():
     codes, rows = (rng.integers(3, size=(count, 2)).astype(float) for count in (80, 40))
     expected = CategoricalNB(alpha=1.0).fit(codes, y).predict(rows)
     np.testing.assert_array_equal(naive_bayes(codes, y, rows, ("nominal",) * 2), expected)
+
+
+def test_the_exact_program_and_daks_are_compared_instance_by_instance(monkeypatch, tmp_path):
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.normal(size=(24, 5)), columns=[f"f{j}" for j in range(5)])
+    mine = np.arange(24) % 2 == 0
+    X.loc[mine, "f1"] += 2.0
+    X.loc[3, "f4"] = np.nan
+    X.assign(target=np.where(mine, "Mine", "Rock")).to_parquet(tmp_path / "sonar.parquet")
+    monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
+    study = ExactAndDaks("table-4", ("SONAR",), prices=(0.1, 1.0), budget=2, seconds=20.0)
+    text = "\n".join(study.run(tmp_path, tmp_path, 1, False, None))
+    table = pd.read_csv(tmp_path / "table-4.csv")
+    assert (table["exact_status"] == "optimal").all()
+    assert (table["exact_bound"] <= table["exact"] * (1 + 1e-9)).all()
+    assert (table["daks"] >= table["exact_bound"] * (1 - 1e-6)).all()
+    assert "proved optimal by the exact program: 2 of 2" in text
+    assert f"in {2 - int((abs(table['daks'] / table['exact'] - 1) > 1e-4).sum())} of 2" in text
+    seen = []
+    study.run(tmp_path, tmp_path, 1, False, lambda *state: seen.append(state))
+    assert seen == [(1, 2, 0), (2, 2, 0)]

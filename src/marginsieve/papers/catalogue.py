@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError, listing
+from .exact_and_daks import ExactAndDaks
 from .final_classifiers import FinalClassifiers
 from .halves import COSTS as COSTS_18
 from .halves import WIDTHS as WIDTHS_14
@@ -330,7 +331,7 @@ RAMP_QUANTITIES = {
     "balanced_accuracy_percent": ("balanced_accuracy", "value"),
     "n_features_selected": ("n_features", "value"),
 }
-RAMP_PRICES = (1.0, 0.1, 10.0)  # of the paper's five those where something is selected and something is lost
+RAMP_PRICES = (1.0, 0.1, 10.0, 0.01, 100.0)
 RAMP_BUDGETS = (10, 5, 20)  # the paper's are lost
 SWAPS: dict[str, Any] = {"solver": "fast", "shakes": 0}
 WHOLE: dict[str, Any] = {"stop": "own", "points": 2}  # no ranking is asked for
@@ -406,6 +407,7 @@ RAMP_LOSS = Paper(
         )
         for name, _, noise_name in RAMP_NOISE
     ),
+    (ExactAndDaks("table-4", (*RAMP_SETS, *RAMP_LARGE)),),
 )
 
 PAPERS = {paper.name: paper for paper in (KP_IMBALANCED, KP_SVM, MIXED, SYMON, RAMP_LOSS)}

@@ -122,7 +122,7 @@ class Budget(BaseEstimator):
         """The chosen features by the size of their weight, then the others by their gradient at zero weight."""
         since = time.perf_counter()
         ramp, rows, view = self.instance(problem)
-        point, bound, status = self._solve(ramp, rng)
+        point, bound, status, nodes = self._solve(ramp, rng)
         pull = _ramp.pulls(ramp, point)
         point, bound = rows.in_units(point), bound / rows.unit
         weight = _ramp.by_feature(ramp, point.columns, np.abs(point.w))
@@ -134,13 +134,15 @@ class Budget(BaseEstimator):
         score[chosen] = 1.0 + weight[chosen]
         order: IntArray = np.argsort(-score, kind="stable").astype(np.intp)
         spent = float(self.prices(problem.table.names)[chosen].sum()) if not emptied else 0.0
-        stop = self._stop(len(chosen), spent, point.F, bound, status, emptied)
+        stop = self._stop(len(chosen), spent, point.F, bound, status, nodes, emptied)
         solution = _solution(problem, view, rows, point, chosen, bound, status)
         step = Step(len(chosen), point.F, solution.residual, time.perf_counter() - since)
         problem.count(WorkDone())
         return Path(order, score, (step,), str(stop), stop=stop, solutions=(solution,))
 
-    def _stop(self, size: int, spent: float, objective: float, bound: float, status: str, emptied: bool) -> StopInfo:
+    def _stop(
+        self, size: int, spent: float, objective: float, bound: float, status: str, nodes: int, emptied: bool
+    ) -> StopInfo:
         """The program's objective, the bound below it, and how it was solved."""
         paid = "no budget" if self.budget is None else f"{spent:g} of a budget of {self.budget:g} spent"
         text = f"{self.solver} ({status}): objective {objective:.5g}, {paid}"
@@ -149,7 +151,7 @@ class Budget(BaseEstimator):
             text = f"no feature has a weight {best} at this C ({size} kept): raise C"
         budget = None if self.budget is None else float(self.budget)
         details: dict[str, Any] = {"spent": spent, "budget": budget, "objective": objective}
-        details |= {"bound": None if np.isnan(bound) else bound, "status": status}
+        details |= {"bound": None if np.isnan(bound) else bound, "status": status, "nodes": nodes}
         return StopInfo(size, text, details, emptied=emptied, costs_may_empty=True)
 
     def instance(self, problem: ProblemView) -> tuple[_ramp.Ramp, MergedRows, ColumnView]:
@@ -184,8 +186,8 @@ class Budget(BaseEstimator):
         unit = float(cost.max()) or 1.0  # the solver's tolerances are for numbers around 1
         return cost / unit, left / unit
 
-    def _solve(self, ramp: _ramp.Ramp, rng: np.random.Generator) -> tuple[_ramp.RampPoint, float, str]:
-        """(point, bound, status)."""
+    def _solve(self, ramp: _ramp.Ramp, rng: np.random.Generator) -> tuple[_ramp.RampPoint, float, str, int]:
+        """(point, bound, status, nodes of branch and bound)."""
         clock = Clock(SECONDS[self.solver] if self.time_limit is None else self.time_limit)
         seen: list[_ramp.RampPoint] = []
         swaps = clock.part(SWAPS) if self.solver == "exact" else clock
@@ -196,11 +198,11 @@ class Budget(BaseEstimator):
         else:
             best = _ramp.with_room(ramp, free, SAMPLE_SHAKES * self.shakes, rng, swaps)
         if ramp.proved(best.F):
-            return best, min(ramp.floor, best.F), "optimal"
+            return best, min(ramp.floor, best.F), "optimal", 0
         if self.solver == "exact":
             by_sample = len(ramp.data.y) <= BY_SAMPLE
             proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=NODES), by_sample, clock)
-            return proved.point, proved.bound, proved.status
+            return proved.point, proved.bound, proved.status, proved.nodes
         if ramp.data.X.size <= TINY and len(ramp.data.y) <= TINY_ROWS and not clock.out():
             try:
                 proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=TINY_NODES, gap=TINY_GAP), clock=clock)
@@ -209,12 +211,12 @@ class Budget(BaseEstimator):
             else:
                 best = proved.point
                 if proved.status == "optimal":
-                    return best, proved.bound, proved.status
+                    return best, proved.bound, proved.status, proved.nodes
         if self.solver == "daks" and free is None and ramp.floor * (1.0 + CLOSE) < best.F:
             best = daks(ramp, best, seen, rng, clock)
         status = "optimal" if ramp.proved(best.F) else "limit" if clock.cut else "heuristic"
         known = status == "optimal" or ramp.floor * (1.0 + CLOSE) >= best.F
-        return best, min(ramp.floor, best.F) if known else float("nan"), status
+        return best, min(ramp.floor, best.F) if known else float("nan"), status, 0
 
 
 @dataclass(frozen=True)

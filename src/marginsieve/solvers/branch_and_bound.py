@@ -60,6 +60,7 @@ class Proved:
     gap: float
     status: str  # "optimal" or "limit"
     clock: bool
+    nodes: int = 0
 
 
 def distances(ramp: Ramp) -> Array:
@@ -259,7 +260,8 @@ def solve(
         if ramp.fits(features):
             brief = replace(ramp, clock=clock.at_least(GRACE))
             best = better([start, on(brief, features, marked), on(brief, features)])
-    return _proved(ramp, best, known, max(below, answer.bound - moved), limits.gap, answer.clock)
+    proved = _proved(ramp, best, known, max(below, answer.bound - moved), limits.gap, answer.clock)
+    return replace(proved, nodes=answer.nodes)
 
 
 def relaxation(ramp: Ramp, bounds: Bounds, clock: Clock) -> float:

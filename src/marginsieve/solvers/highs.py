@@ -44,6 +44,7 @@ class Answer:
     bound: float  # no feasible point is below
     row_dual: Array | None
     clock: bool
+    nodes: int = 0  # of branch and bound
 
 
 class Program:
@@ -139,7 +140,12 @@ class Program:
             float(info.mip_dual_bound) if self.whole else (value if state == "optimal" else -np.inf),
             np.array(solution.row_dual) if has_point and solution.dual_valid else None,
             status == self._highspy.HighsModelStatus.kTimeLimit,
+            max(int(info.mip_node_count), 0) if self.whole else 0,
         )
+
+    def write(self, path: str) -> None:
+        """The model as a file in MPS format, for other solvers; columns keep their order."""
+        self._check(self._h.writeModel(path), "write the model")
 
     def _run(self) -> None:
         """Run; Ctrl-C stops a mixed-integer search within a moment and is raised again."""

@@ -1,0 +1,173 @@
+"""Table 4 of the ramp loss paper: the exact program against DAKS, with time, nodes and gap; SCIP's bound beside it."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import joblib
+import numpy as np
+
+from .. import recipes
+from ..data.scratch import scratch_folder
+from ..data.table import Schema, filled_with_means
+from ..estimators.inputs import encode
+from ..fitting.preparation import prepare
+from ..fitting.procedure import plan_of
+from ..searches import Budget
+from ..solvers import branch_and_bound as exact
+from ..solvers.clock import Clock
+from ..solvers.processes import parallel
+from ..solvers.ramp_descent import Ramp, fast
+from . import named_problems
+from .kept import kept_json
+from .markdown import number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROUNDS, SHARE = 4, 0.5  # of tightening, and of the time for it
+SAME = 1e-4  # of the objective: what counts as the same
+
+
+@dataclass(frozen=True)
+class ExactAndDaks:
+    """Both solvers on every data set and C at the smallest budget; the paper's own budgets are lost."""
+
+    name: str
+    data: tuple[str, ...]
+    prices: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
+    budget: int = 5
+    seconds: float = 600.0
+    long: bool = True
+
+    def run(self, out: Path, drafts: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
+        """Lines of the report, and the table as CSV beside it; every instance is kept as it is done."""
+        import pandas as pd
+
+        cases = [(name, C) for name in named_problems.present(self.data) for C in self.prices]
+        scip = importlib.util.find_spec("pyscipopt") is not None
+        calls = (joblib.delayed(self._kept)(out, name, C, fresh, scip) for name, C in cases)
+        rows = []
+        for row in parallel(n_jobs, return_as="generator")(calls):
+            rows.append(row)
+            if progress is not None:
+                progress(len(rows), len(cases), 0)
+        frame = pd.DataFrame(rows)
+        frame.to_csv(drafts / f"{self.name}.csv", index=False)
+        return self._lines(frame, scip)
+
+    def _kept(self, out: Path, name: str, C: float, fresh: bool, scip: bool) -> dict[str, Any]:
+        file = out / self.name / f"{name}-{C:g}.json"
+        return kept_json(file, [self.budget, self.seconds, scip], fresh, partial(self._measure, name, C, scip))
+
+    def _measure(self, name: str, C: float, scip: bool) -> dict[str, Any]:
+        """One instance: objective, bound, nodes and seconds of each way."""
+        X, y, positive = _numbers(name)
+        row: dict[str, Any] = {"data": name, "C": C}
+        for solver in ("exact", "daks"):
+            selector = recipes.ramp_fs(
+                budget=self.budget, C=C, solver=solver, positive=positive, random_state=0, resamples=0, similar=None,
+                time_limit=self.seconds if solver == "exact" else None,
+            )  # fmt: skip
+            since = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a table at a low C has no feature with a weight
+                details = selector.fit(X, y).path_.stop.details  # type: ignore[union-attr]
+            row |= {f"{solver}_s": time.perf_counter() - since, solver: details["objective"]}
+            row |= {f"{solver}_{key}": details[key] for key in ("bound", "nodes", "status")}
+        if scip and row["exact_status"] != "optimal":
+            row |= {"scip_bound": self._scip(X, y, C, positive)}
+        return row
+
+    def _scip(self, X: pd.DataFrame, y: Any, C: float, positive: str) -> float:
+        """SCIP's bound on the same tightened program in the time that is left, in units of the table."""
+        import pyscipopt
+
+        selector = recipes.ramp_fs(budget=self.budget, C=C, solver="exact", positive=positive, similar=None)
+        encoded = encode(selector, X, y, None)
+        plan, (part, _) = plan_of(selector, encoded), encoded.part()
+        problem = prepare(plan, part, np.random.default_rng(0)).problem
+        assert isinstance(plan.search, Budget)
+        ramp, rows, _ = plan.search.instance(problem)
+        clock = Clock(self.seconds)
+        whole, best = tightened_program(ramp, clock)
+        if whole is None:
+            return best / rows.unit
+        model = pyscipopt.Model()
+        model.hideOutput()
+        with scratch_folder() as folder:
+            whole.program.write(str(folder / "program.mps"))
+            model.readProblem(str(folder / "program.mps"))
+        model.setParam("limits/time", max(clock.left() or 0.0, 1.0))
+        model.setObjlimit(best * (1 + 1e-6))
+        model.optimize()
+        return float(min(model.getDualbound(), best)) / rows.unit
+
+    def _lines(self, frame: pd.DataFrame, scip: bool) -> list[str]:
+        change = 100 * (frame["daks"] - frame["exact"]) / frame["exact"]
+        proved = int((frame["exact_status"] == "optimal").sum())
+        same, lower = int((change.abs() <= 100 * SAME).sum()), int((change < -100 * SAME).sum())
+        lines = [
+            f"## {self.name}: the exact program against DAKS (table 4)",
+            "",
+            f"Budget {self.budget} (the paper's are lost), {self.seconds:g} s for the exact program (7,200 there).",
+            "Of the paper's table only what its text says is left: on average DAKS is 0.17 % below what the exact",
+            "program found, and up to 10 % on ARRHYTHMIA. Ours:",
+            "",
+            f"- proved optimal by the exact program: {proved} of {len(frame)};",
+            f"- DAKS less exact, in percent of it: {change.mean():+.3f} on average, from {change.min():+.2f} to "
+            f"{change.max():+.2f};",
+            f"- the same objective (within {SAME:.0e}) in {same} of {len(frame)}, DAKS lower in {lower}, higher in "
+            f"{len(frame) - same - lower};",
+            f"- seconds: exact {frame['exact_s'].sum():.0f}, DAKS {frame['daks_s'].sum():.0f} in all.",
+        ]
+        head = ["data set", "C", "exact, s", "nodes", "gap, %", "DAKS, s", "DAKS above exact, %"]
+        if scip:
+            head.append("gap with SCIP's bound, %")
+            lines.append(
+                "- SCIP's bound is on the same tightened program, in as many seconds, where HiGHS did not end."
+            )
+        lines += ["", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+        for above, row in zip(change, frame.to_dict("records"), strict=True):
+            cells = [row["data"], f"{row['C']:g}", number(row["exact_s"], 3), f"{row['exact_nodes']:,}"]
+            cells += [_gap(row, "exact_bound"), number(row["daks_s"], 3), f"{above:+.2f}"]
+            cells += [_gap(row, "scip_bound")] if scip else []
+            lines.append("| " + " | ".join(cells) + " |")
+        return [*lines, ""]
+
+
+def _gap(row: Mapping[Any, Any], name: str) -> str:
+    """How far a bound is below the exact program's point, in percent of it."""
+    bound = row.get(name)
+    return "-" if bound is None or bound != bound else f"{100 * (row['exact'] - bound) / row['exact']:.1f}"
+
+
+def tightened_program(ramp: Ramp, clock: Clock) -> tuple[exact.Whole | None, float]:
+    """The mixed-integer program after its constants were tightened, and the best value known; None: nothing is left."""
+    best, _ = fast(ramp, np.random.default_rng(0), 10, clock.part(SHARE))
+    bounds = exact.tightened(ramp, exact.first_bounds(ramp, best.F), best.F, ROUNDS, clock=clock.part(SHARE))
+    if bounds.norm <= exact.GONE or not (bounds.U > exact.GONE).any():
+        return None, best.F
+    return exact.Whole(ramp, bounds), best.F
+
+
+def _numbers(name: str) -> tuple[pd.DataFrame, Any, str]:
+    """A data set with the means of its columns where numbers are missing; a missing category is one of its own."""
+    data = named_problems.load(name)
+    X = data.X.copy()
+    schema = Schema.of(X)
+    for j, kind in enumerate(schema.kind):
+        column = X.columns[j]
+        if kind == "nominal":
+            X[column] = X[column].astype(object).where(X[column].notna(), "missing").astype("category")
+        elif X[column].isna().any():
+            cells = X[[column]].to_numpy(dtype=float)
+            X[column] = filled_with_means(cells, cells)[:, 0]
+    return X, data.y, data.positive
