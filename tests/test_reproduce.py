@@ -11,6 +11,8 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from marginsieve import describe
 from marginsieve.data.table import Schema, filled_with_means, one_hot
 from marginsieve.errors import InputError
+from marginsieve.papers import everything
+from marginsieve.papers import reproduce as reproducing
 from marginsieve.papers.catalogue import EFFECTIVENESS, PAPERS, paper_of
 from marginsieve.papers.exact_and_daks import ExactAndDaks
 from marginsieve.papers.final_classifiers import FinalClassifiers, naive_bayes
@@ -499,3 +501,26 @@ def test_the_exact_program_and_daks_are_compared_instance_by_instance(monkeypatc
     seen = []
     study.run(tmp_path, tmp_path, 1, False, lambda *state: seen.append(state))
     assert seen == [(1, 2, 0), (2, 2, 0)]
+
+
+def test_all_papers_are_run_by_one_command_and_every_claim_has_a_line(tables, monkeypatch):
+    """With the data of one paper alone: the others are named as not run."""
+    small = {name: replace(paper, studies=()) for name, paper in PAPERS.items() if name in ("kp-imbalanced", "mixed")}
+    small["kp-imbalanced"] = replace(small["kp-imbalanced"], jobs=small["kp-imbalanced"].jobs[-1:])
+    monkeypatch.setattr(everything, "PAPERS", small)
+    monkeypatch.setattr(reproducing, "paper_of", small.__getitem__)
+    seen = []
+    page = everything.reproduce_all(tables / "all", quick=True, progress=lambda *state: seen.append(state[0]))
+    text, table = page.read_text(), pd.read_csv(tables / "all" / "verdicts.csv")
+    assert len(table) == len(small["kp-imbalanced"].claims)
+    assert set(table["kind"]) <= set(everything.VERDICTS)
+    for row in table.to_dict("records"):
+        assert f"| {row['claim']} | {row['where']} | {row['verdict']} |" in text
+    counts = table["kind"].value_counts()
+    assert "| all | " + " | ".join(str(counts[kind]) for kind in everything.VERDICTS if kind in counts) + " |" in text
+    assert "mixed was not run: none of the data sets of mixed is here" in text
+    assert "hours of one core" in text
+    assert any(what.startswith("kp-imbalanced: no-selection") for what in seen)
+    monkeypatch.setenv("MARGINSIEVE_DATA", str(tables / "nothing"))
+    with pytest.raises(InputError, match="none of the data sets of kp-imbalanced is here"):
+        everything.reproduce_all(tables / "none", quick=True)

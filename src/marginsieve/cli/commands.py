@@ -286,7 +286,7 @@ def bench(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, Argument(help="kp-imbalanced, kp-svm, mixed, symon or ramp-loss.")],
+    paper: Annotated[str, Argument(help="kp-imbalanced, kp-svm, mixed, symon, ramp-loss, or all of them: all.")],
     out: Annotated[Path | None, Option(help="The folder for studies, tables and plots.")] = None,
     data: Annotated[Path | None, Option(help="The folder of the papers' data sets.")] = None,
     quick: Annotated[bool, Option("--quick", help="Small data sets and few splits: minutes, not days.")] = False,
@@ -298,19 +298,21 @@ def reproduce(
     """Make a paper's tables: ours beside the printed figures, with a verdict for each."""
     import os
 
-    from ..papers.catalogue import paper_of
+    from ..papers.catalogue import PAPERS, paper_of
+    from ..papers.everything import ALL, reproduce_all
     from ..papers.reproduce import reproduce as make
 
     options.check_jobs(jobs)
-    folder = out or Path(f"reproduction-{paper_of(paper).name}")
+    papers = list(PAPERS.values()) if paper == ALL else [paper_of(paper)]
+    folder = out or Path(f"reproduction-{paper}")
     if data is not None:
         os.environ["MARGINSIEVE_DATA"] = str(data)
+    run = reproduce_all if paper == ALL else partial(make, paper)
     with shown(SELDOM) as progress:
         watch = partial(_counted, progress)
-        report = make(
-            paper, folder, quick=quick, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=watch
-        )
-    options.say_absent(paper_of(paper), quick)
+        report = run(folder, quick=quick, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=watch)
+    for one in papers:
+        options.say_absent(one, quick)
     say(f"report: {report}")
 
 

@@ -63,6 +63,21 @@ class ExactAndDaks:
         frame.to_csv(drafts / f"{self.name}.csv", index=False)
         return self._lines(frame, scip)
 
+    def claims(self, drafts: Path) -> list[tuple[str, str, str]]:
+        """Whether DAKS finds what the exact program finds, in less time."""
+        import pandas as pd
+
+        file = drafts / f"{self.name}.csv"
+        text, where = "DAKS finds the exact program's solution in most cases, in much less time", "section 4.2, table 4"
+        if not file.is_file():
+            return [(text, where, "not comparable: not run")]
+        frame = pd.read_csv(file)
+        above = (frame["daks"] / frame["exact"] - 1.0).to_numpy()
+        good, faster = int((above <= SAME).sum()), float(frame["exact_s"].sum() / frame["daks_s"].sum())
+        figures = f"{good} of {len(frame)} as good or better, {100 * above.mean():+.2f} % on average, "
+        figures += f"{faster:.1f} times faster"
+        return [(text, where, f"{'reproduced' if good > len(frame) / 2 and faster > 1 else 'worse'}: {figures}")]
+
     def _kept(self, out: Path, name: str, C: float, fresh: bool, scip: bool) -> dict[str, Any]:
         file = out / self.name / f"{name}-{C:g}.json"
         return kept_json(file, [self.budget, self.seconds, scip], fresh, partial(self._measure, name, C, scip))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NEIGHBORS, TREES, SMOOTHING = 5, 200, 1e-3
+AGREE = 0.6  # rank correlation of the methods from which on two classifiers agree
 CLASSIFIERS = ("SVM", "random forest", "naive Bayes", "5-NN")
 
 
@@ -65,6 +66,23 @@ class FinalClassifiers:
         table.index = pd.Index([f"{data}, {classifier}" for data, classifier in table.index])
         lines += grid(f"{text}:", table, "data set, classifier")
         return [*lines, *_agreement(means)]
+
+    def claims(self, drafts: Path) -> list[tuple[str, str, str]]:
+        """Whether the other classifiers give similar results: elimination ahead of the hybrid lists with each."""
+        import pandas as pd
+
+        text, where = "similar results with random forests, naive Bayes and 5-NN as final classifier", "section 5"
+        file = drafts / f"{self.name}.csv"
+        if not file.is_file():
+            return [(text, where, "not comparable: not run")]
+        means = pd.read_csv(file).groupby(["classifier", "method"])["bcr"].mean().unstack("method")
+        ranks = dict(zip(means.index, means.rank(axis=1).to_numpy(), strict=True))
+        agree = [name for name in CLASSIFIERS[1:] if np.corrcoef(ranks[name], ranks["SVM"])[0, 1] >= AGREE]
+        rates = means.mean(axis=1).to_dict()
+        figures = ", ".join(f"{name} {100 * rates[name]:.1f}" for name in CLASSIFIERS)
+        verdict = "reproduced" if len(agree) == len(CLASSIFIERS) - 1 else "worse"
+        orders = f"the methods are in the SVM's order (rank correlation {AGREE:g} or more) with {len(agree)} of 3"
+        return [(text, where, f"{verdict}: {orders}; mean rates {figures}")]
 
     def _measure(self, name: str, n_jobs: int) -> dict[str, Any]:
         problem = named_problems.load(name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +72,13 @@ class StudyPart(Protocol):
     def run(
         self, out: Path, drafts: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None
     ) -> list[str]: ...
+
+
+@runtime_checkable
+class DecidesClaims(Protocol):
+    """A piece of a study that decides claims of its own, from what it left in the folder of drafts."""
+
+    def claims(self, drafts: Path) -> list[tuple[str, str, str]]: ...  # what is claimed, where, the verdict
 
 
 @dataclass(frozen=True)

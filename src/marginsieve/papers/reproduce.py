@@ -23,14 +23,14 @@ from . import named_problems
 from .catalogue import paper_of
 from .drawings import curves
 from .markdown import grid
-from .paper import Claim, Job, Paper
+from .paper import Claim, DecidesClaims, Job, Paper
 from .variants import best_variants, following, variant
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TIMES = ("total_seconds",)  # of steps: steps.py
-REPORT = "report.md"
+REPORT, CLAIMS = "report.md", "claims.csv"
 MANY_VALUES = 8  # of a parameter, which a quick run does not try all
 CLOSE = 1.0  # percentage points within which a figure counts as reproduced
 
@@ -74,7 +74,7 @@ def _expected(paper: Paper) -> list[str]:
     """Names of files that a paper's run writes, but for plots of single data sets."""
     jobs = [f"{job.name}{ending}" for job in paper.jobs for ending in (".csv", ".tex", "-ranks.svg")]
     parts = [f"{part.name}{ending}" for part in paper.studies for ending in (".csv", ".svg")]
-    return [REPORT, "table-1.csv", *jobs, *parts]
+    return [REPORT, CLAIMS, "table-1.csv", *jobs, *parts]
 
 
 def _run(
@@ -360,6 +360,11 @@ def _report(paper: Paper, sections: list[str], tables: list[pd.DataFrame], quick
     import pandas as pd
 
     whole = pd.concat(tables, ignore_index=True)
+    claims = [(claim.text, claim.where, _judge(claim, whole)) for claim in paper.claims]
+    for part in paper.studies:
+        claims += part.claims(out) if isinstance(part, DecidesClaims) else []
+    columns = ["claim", "where", "verdict"]
+    pd.DataFrame(claims, columns=columns).assign(paper=paper.name).to_csv(out / CLAIMS, index=False)
     counts = whole["verdict"].str.split(":").str[0].value_counts()
     lines = [
         f"# {paper.name}: {paper.title}",
@@ -375,7 +380,7 @@ def _report(paper: Paper, sections: list[str], tables: list[pd.DataFrame], quick
         "",
         "| claim | where | verdict |",
         "|---|---|---|",
-        *(f"| {claim.text} | {claim.where} | {_judge(claim, whole)} |" for claim in paper.claims),
+        *(f"| {text} | {where} | {verdict} |" for text, where, verdict in claims),
         "",
         *_properties(paper, out),
         *sections,
