@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.neighbors import NearestNeighbors
 
 from ..contracts import IntArray
 from ..errors import InputError, listing, positive_number, shown_value, whole_number
@@ -75,6 +74,8 @@ class Smote(BaseEstimator):
 
     def _from_each(self, X: Any, y: Any, members: IntArray) -> tuple[Any, Any]:
         """So many new rows for each row of the class, on the way to different neighbors of it."""
+        from sklearn.neighbors import NearestNeighbors
+
         assert self.percent is not None
         rng, Z, times = np.random.default_rng(self.random_state), X[members], round(self.percent / 100.0)
         count = self.neighbors(len(members))
