@@ -187,22 +187,37 @@ def _cupy_sees_gpu() -> bool:
 
 def on_host(values: Any) -> Any:
     """An array of another library than numpy, on any device, as numpy's; anything else as it is."""
-    if type(values).__module__.partition(".")[0] == "torch":
+    library = _library_of(values)
+    if library == "torch":
         return values.detach().cpu().numpy()
-    if not hasattr(values, "__array_namespace__") or isinstance(values, (np.ndarray, np.generic)):
-        return values
-    return values.get() if hasattr(values, "get") else np.from_dlpack(values)
+    if library == "cupy":
+        return values.get()
+    foreign = hasattr(values, "__array_namespace__") and not isinstance(values, (np.ndarray, np.generic))
+    return np.from_dlpack(values) if foreign else values
 
 
 def back_from_host(values: Any, given: Any) -> Any:
     """Numbers of numpy as an array of the library and the device of another array; the same where that is numpy's."""
-    if on_host(given) is given or values.dtype.kind not in "biufc":
+    if values.dtype.kind not in "biufc":
         return values
-    if type(given).__module__.partition(".")[0] == "torch":
+    library = _library_of(given)
+    if library == "torch":
         import torch
 
         return torch.asarray(values, device=given.device)
+    if library == "cupy":
+        import cupy
+
+        with given.device:
+            return cupy.asarray(values)
+    if on_host(given) is given:
+        return values
     return given.__array_namespace__().asarray(values, device=given.device)
+
+
+def _library_of(values: Any) -> str:
+    """The package that the type of an object comes from."""
+    return type(values).__module__.partition(".")[0]
 
 
 def check_device(device: Any) -> None:
