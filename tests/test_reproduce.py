@@ -14,6 +14,7 @@ from marginsieve.errors import InputError
 from marginsieve.papers import everything
 from marginsieve.papers import reproduce as reproducing
 from marginsieve.papers.catalogue import EFFECTIVENESS, PAPERS, paper_of
+from marginsieve.papers.daks_printed import PrintedDaks
 from marginsieve.papers.exact_and_daks import ExactAndDaks
 from marginsieve.papers.final_classifiers import FinalClassifiers, naive_bayes
 from marginsieve.papers.halves import SelectionOnHalf
@@ -24,10 +25,15 @@ from marginsieve.papers.parameters import ConvergenceStudy, ParameterStudy
 from marginsieve.papers.reproduce import _answers, _entries, _times, _verdict, reproduce
 from marginsieve.papers.symon import _best_sizes, _plainly, _wilcoxon
 from marginsieve.papers.variants import best_variants, following
-from marginsieve.solvers import smo
+from marginsieve.solvers import branch_and_bound, smo
+from marginsieve.solvers.clock import Clock
+from marginsieve.solvers.highs import Limits
+from marginsieve.solvers.ramp_descent import l1_weights, printed_start
 from marginsieve.study.engine import run_suite
 from marginsieve.study.folders import changed_files
 from marginsieve.study.suite import Suite
+from test_ramp import instance
+from test_ramp import value as objective
 
 
 @pytest.mark.parametrize("name", list(PAPERS))
@@ -496,7 +502,9 @@ def test_the_exact_program_and_daks_are_compared_instance_by_instance(monkeypatc
     assert (table["exact_status"] == "optimal").all()
     assert (table["exact_bound"] <= table["exact"] * (1 + 1e-9)).all()
     assert (table["daks"] >= table["exact_bound"] * (1 - 1e-6)).all()
+    assert (table["printed"] >= table["exact_bound"] * (1 - 1e-6)).all()
     assert "proved optimal by the exact program: 2 of 2" in text
+    assert "DAKS by the printed rules" in text
     assert f"in {2 - int((abs(table['daks'] / table['exact'] - 1) > 1e-4).sum())} of 2" in text
     seen = []
     study.run(tmp_path, tmp_path, 1, False, lambda *state: seen.append(state))
@@ -524,3 +532,19 @@ def test_all_papers_are_run_by_one_command_and_every_claim_has_a_line(tables, mo
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tables / "nothing"))
     with pytest.raises(InputError, match="none of the data sets of kp-imbalanced is here"):
         everything.reproduce_all(tables / "none", quick=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("C", [0.3, 3.0])
+def test_daks_by_the_printed_rules_never_rises_and_is_never_below_the_optimum(seed, C):
+    ramp = instance(seed, 14, 6, C, 2.0)
+    start = printed_start(ramp, l1_weights(ramp))
+    search = PrintedDaks(ramp, Clock(30.0), 5.0)
+    found = search.run()
+    assert search.programs > 1 or not len(found.features)  # at a low C the constants alone prove that no weight is best
+    assert pytest.approx(objective(ramp, found), rel=1e-9) == found.F
+    assert ramp.fits(found.features)
+    assert found.F <= start.F * (1 + 1e-12)
+    optimum = branch_and_bound.solve(ramp, found, limits=Limits(gap=1e-6))
+    assert optimum.status == "optimal"
+    assert optimum.bound * (1 - 1e-6) <= found.F

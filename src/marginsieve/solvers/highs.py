@@ -45,6 +45,7 @@ class Answer:
     row_dual: Array | None
     clock: bool
     nodes: int = 0  # of branch and bound
+    col_dual: Array | None = None  # reduced costs
 
 
 class Program:
@@ -141,6 +142,7 @@ class Program:
             np.array(solution.row_dual) if has_point and solution.dual_valid else None,
             status == self._highspy.HighsModelStatus.kTimeLimit,
             max(int(info.mip_node_count), 0) if self.whole else 0,
+            np.array(solution.col_dual) if has_point and solution.dual_valid else None,
         )
 
     def write(self, path: str) -> None:
