@@ -17,8 +17,9 @@ import numpy as np
 
 from ..contracts import BoolArray, IntArray
 from ..errors import SolverError
-from ..solvers.branch_and_bound import GONE, Bounds, Whole, first_bounds, tightened
+from ..solvers.branch_and_bound import GONE, Bounds, Whole
 from ..solvers.clock import Clock
+from ..solvers.daks import restricted
 from ..solvers.highs import Answer, Limits
 from ..solvers.hinge_program import HingeData
 from ..solvers.ramp_descent import Ramp, RampPoint, by_feature, l1_weights, on, printed_start
@@ -104,8 +105,8 @@ class PrintedDaks:
             if not len(bucket) or self.clock.out() or least * (1 + STRICT) >= self.best.F:
                 break
             since = time.perf_counter()
-            wanted = bucket if proved else np.union1d(bucket, np.setdiff1d(kernel, self.best.features))
-            answer = self._solve(kernel, bucket, wanted.astype(np.intp))
+            required = bucket if proved else np.union1d(bucket, np.setdiff1d(kernel, self.best.features))
+            answer = self._solve(kernel, bucket, required.astype(np.intp))
             proved = answer is None or answer.status != "limit"
             place += size
             kernel = self._kernel(np.union1d(kernel, np.intersect1d(bucket, self.best.features)).astype(np.intp))
@@ -121,24 +122,16 @@ class PrintedDaks:
 
     def _restricted(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
         """The program on some features without the samples that are out; None: nothing is left of it."""
-        ramp, rows = self.ramp, np.flatnonzero(self.state != OUT)
-        columns = ramp.columns(features)
-        if len(np.unique(ramp.data.y[rows])) < 2 or not len(columns):
-            return None
-        owner = np.searchsorted(features, ramp.owner[columns])
-        kept = HingeData(np.asfortranarray(ramp.data.some(columns)[rows]), ramp.data.y[rows], ramp.data.top[rows])
-        part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features])
+        rows = np.flatnonzero(self.state != OUT)
         worth = max(self.best.F - self._out_cost(rows), 1e-9)
-        first = first_bounds(part, worth)
-        first = replace(first, fixed=first.fixed | (self.state[rows] == IN))
-        bounds = tightened(part, first, worth, 1, clock=self.clock)
-        return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds, rows)
+        small = restricted(self.ramp, features, rows, self.state[rows] == IN, worth, self.clock)
+        return None if small is None else (*small, rows)
 
     def _out_cost(self, rows: IntArray) -> float:
         """What the samples outside these rows cost."""
         return 2.0 * float(self.ramp.data.top.sum() - self.ramp.data.top[rows].sum())
 
-    def _solve(self, kernel: IntArray, bucket: IntArray | None, wanted: IntArray | None = None) -> Answer | None:
+    def _solve(self, kernel: IntArray, bucket: IntArray | None, required: IntArray | None = None) -> Answer | None:
         """The program on the kernel and a bucket; its answer becomes the best point where it is better."""
         features = kernel if bucket is None else np.union1d(kernel, bucket).astype(np.intp)
         small = self._restricted(features)
@@ -146,9 +139,9 @@ class PrintedDaks:
             return None
         part, bounds, rows = small
         whole = Whole(part, bounds)
-        if wanted is not None:
+        if required is not None:
             worth = self.best.F - self._out_cost(rows) - STRICT * max(1.0, self.best.F)
-            whole.better_with(np.searchsorted(features, wanted).astype(np.intp), worth)
+            whole.better_with(np.searchsorted(features, required).astype(np.intp), worth)
         answer = self._answer(whole)
         if answer is not None and answer.x is not None:
             chosen, out = whole.chosen(answer.x)

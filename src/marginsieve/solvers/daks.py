@@ -61,6 +61,24 @@ def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Gen
     return search.best
 
 
+def restricted(
+    ramp: Ramp, features: IntArray, rows: IntArray, inside: BoolArray, worth: float, clock: Clock
+) -> tuple[Ramp, Bounds] | None:
+    """The program on some features and rows and its bounds; None: nothing is left of it.
+
+    `inside` are the rows that cannot be left out, `worth` what a known point costs on these rows.
+    """
+    data, columns = ramp.data, ramp.columns(features)
+    if len(np.unique(data.y[rows])) < 2 or not len(columns):
+        return None
+    owner = np.searchsorted(features, ramp.owner[columns])
+    kept = HingeData(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
+    part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features])
+    first = first_bounds(part, worth)
+    bounds = tightened(part, replace(first, fixed=first.fixed | inside), worth, 1, clock=clock)
+    return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds)
+
+
 class _Kernels:
     """The best point, the state of each sample, and what the last answers had in common."""
 
@@ -124,17 +142,9 @@ class _Kernels:
 
     def _restricted(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
         """The program on some features without the samples that are out, its bounds, its rows; None: nothing left."""
-        ramp, rows = self.ramp, np.flatnonzero(self.state != OUT)
-        data, columns = ramp.data, ramp.columns(features)
-        if len(np.unique(data.y[rows])) < 2 or not len(columns):
-            return None
-        owner = np.searchsorted(features, ramp.owner[columns])
-        kept = HingeData(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
-        part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features])
-        first = first_bounds(part, self._worth())
-        first = replace(first, fixed=first.fixed | (self.state[rows] == IN))
-        bounds = tightened(part, first, self._worth(), 1, clock=self.clock)
-        return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds, rows)
+        rows = np.flatnonzero(self.state != OUT)
+        small = restricted(self.ramp, features, rows, self.state[rows] == IN, self._worth(), self.clock)
+        return None if small is None else (*small, rows)
 
     def _worth(self) -> float:
         """What the best point costs beside the samples that are out."""
