@@ -290,6 +290,13 @@ def test_a_claim_about_families_is_judged():
     assert _judge(claim, table) == "reproduced: b 2.00, c 1.00"
     assert _judge(replace(claim, above=("a", "c"), below=("b",)), table) == "worse: c 1.00, b 2.00"
     assert _judge(replace(claim, below=("d",)), table) == "not comparable: missing d"
+    assert _judge(replace(claim, above=("a",), below=("e",)), table.assign(method=["a", "e", "c"], paper=2.0)) == (
+        "level: a 2.00, e 2.00"
+    )
+    best = Claim("", "", quantity="q", best="a", among=("a", "b", "c"))
+    assert _judge(best, table) == "reproduced: a 3.0, next b 2.0"
+    assert _judge(replace(best, best="b"), table) == "worse: a is best (3.0 against 2.0)"
+    assert _judge(best, table.assign(paper=[3.0, 3.0, 1.0])) == "level with b: 3.0"
 
 
 def test_categories_become_columns_of_the_training_parts_levels():

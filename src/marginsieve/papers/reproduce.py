@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 TIMES = ("total_seconds",)  # of steps: steps.py
 REPORT, CLAIMS = "report.md", "claims.csv"
 MANY_VALUES = 8  # of a parameter, which a quick run does not try all
+EQUAL = 1e-9  # a smaller difference of two means is none
 CLOSE = 1.0  # percentage points within which a figure counts as reproduced
 
 
@@ -252,7 +253,9 @@ def _section(job: Job, table: pd.DataFrame, studies: dict[str, SuiteResult], pri
     missing = sorted(set(table["method"]) - set(shown["method"]))
     if missing:
         lines += [f"Missing, because they do not exist yet: {', '.join(missing)}.", ""]
-    lines += _markdown(shown)
+    rest = int((shown["verdict"] == "not run").sum())
+    lines += _markdown(shown[shown["verdict"] != "not run"])
+    lines += [f"{rest} printed figures are of data sets that were not run here.", ""] if rest else []
     for tuning, study in studies.items():
         failures = study.failures()
         lines += [f"{len(failures)} units failed ({tuning}): {failures['error'].iloc[0]}", ""] if len(failures) else []
@@ -399,15 +402,16 @@ def _judge(claim: Claim, table: pd.DataFrame) -> str:
     means = part.pivot_table(index="dataset", columns="method", values="paper").dropna().mean()
     if claim.above:
         weakest, strongest = str(means[list(claim.above)].idxmin()), str(means[list(claim.below)].idxmax())
-        holds = means[weakest] > means[strongest]
-        text = f"{weakest} {means[weakest]:.2f}, {strongest} {means[strongest]:.2f}"
-        return f"{'reproduced' if holds else 'worse'}: {text}"
-    best = str(means.idxmax())
-    level = [str(name) for name in means.index if name != claim.best and abs(means[name] - means[best]) < 1e-9]
-    if means[best] - means[claim.best] < 1e-9:
-        return f"level with {', '.join(level)}" if level else "reproduced"
-    ours, highest = _number(means[claim.best], means[best]), _number(means[best], means[best])
-    return f"worse: {best} is best ({highest} against {ours})"
+        ahead = means[weakest] - means[strongest]
+        verdict = "level" if abs(ahead) < EQUAL else "reproduced" if ahead > 0 else "worse"
+        return f"{verdict}: {weakest} {means[weakest]:.2f}, {strongest} {means[strongest]:.2f}"
+    best, ours = str(means.idxmax()), _number(means[claim.best], means.max())
+    if means[best] - means[claim.best] >= EQUAL:
+        return f"worse: {best} is best ({_number(means[best], means.max())} against {ours})"
+    others = means.drop(claim.best)
+    if level := [str(name) for name in others.index if means[best] - others[name] < EQUAL]:
+        return f"level with {', '.join(level)}: {ours}"
+    return f"reproduced: {claim.best} {ours}, next {others.idxmax()} {_number(others.max(), means.max())}"
 
 
 def _properties(paper: Paper, out: Path) -> list[str]:
