@@ -35,7 +35,7 @@ def reproduce_all(
     progress: Callable[[str, int, int, int], None] | None = None,
 ) -> Path:
     """Run every paper into a folder of its own, resuming what is there, and write the page of verdicts."""
-    out, since = Path(out), time.perf_counter()
+    out, since, commit = Path(out), time.perf_counter(), _commit()
     claim(out, "reproductions", [PAGE, TABLE])
     failed: dict[str, str] = {}
     for name in PAPERS:
@@ -56,7 +56,8 @@ def reproduce_all(
     if len(failed) == len(PAPERS):
         raise InputError(next(iter(failed.values())))
     claims = claims_of(out)
-    page = "\n".join(_page(out, claims, failed, quick, time.perf_counter() - since)) + "\n"
+    command = f"`marginsieve reproduce all{' --quick' if quick else ''}` ({commit})"
+    page = "\n".join(_page(out, claims, failed, command, time.perf_counter() - since)) + "\n"
     publish(out, "reproductions", {PAGE: page.encode(), TABLE: claims.to_csv(index=False).encode()})
     return out / PAGE
 
@@ -78,7 +79,7 @@ def _kind(verdict: str) -> str:
     return next((kind for kind in VERDICTS if verdict.startswith(kind)), "not comparable")
 
 
-def _page(out: Path, claims: pd.DataFrame, failed: dict[str, str], quick: bool, seconds: float) -> list[str]:
+def _page(out: Path, claims: pd.DataFrame, failed: dict[str, str], command: str, seconds: float) -> list[str]:
     """Claims counted by verdict and paper, then a line for each."""
     counts = claims.groupby(["paper", "kind"], sort=False).size().unstack("kind", fill_value=0)
     kinds, papers = [kind for kind in VERDICTS if kind in counts], list(dict.fromkeys(claims["paper"]))
@@ -86,8 +87,8 @@ def _page(out: Path, claims: pd.DataFrame, failed: dict[str, str], quick: bool, 
     counts.loc["all"] = counts.sum()
     lines = ["# The five papers: claims and verdicts", ""]
     lines += [
-        f"Made by `marginsieve reproduce all{' --quick' if quick else ''}` ({_commit()}); this run took "
-        f"{seconds / 3600:.2f} hours on the clock, and the units in the stores {_hours(out):.1f} hours of one core.",
+        f"Made by {command}; this run took {seconds / 3600:.2f} hours on the clock, and the units in the stores "
+        f"{_hours(out):.1f} hours of one core.",
         "",
     ]
     lines += ["| paper | " + " | ".join(counts.columns) + " |", "|---" * (counts.shape[1] + 1) + "|"]
