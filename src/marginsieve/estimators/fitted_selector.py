@@ -258,11 +258,6 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             X = X.tocsr()
         return (X if hasattr(X, "dtype") else np.asarray(X))[:, np.flatnonzero(self.support_).tolist()]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = True
-        return tags
-
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         return np.asarray(self.support_)
