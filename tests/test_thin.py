@@ -200,3 +200,18 @@ def test_what_has_no_thin_gram_has_a_matrix(tall):
     selector = SVMSelector("linear", machine, n_features_to_select=1, threshold="margin", random_state=0)
     with pytest.warns(ConvergenceWarning, match="residual"):  # said, not hidden
         assert selector.fit(X[:500, :2] * 1e3, y[:500]).n_features_ == 1
+
+
+def test_samples_that_are_alike_on_the_margin_are_no_obstacle():
+    """Rows at 0, rows that are equal, and columns that depend on each other: the equations have many solutions."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.integers(-1, 2, size=(12, 2)).astype(float), 5, axis=0)
+    X = np.column_stack([X, X[:, 0] + X[:, 1], 2.0 * X[:, 0]])
+    X[:10] = 0.0
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    for C in (0.01, 1.0, 100.0):
+        c, b, objective, slack, violation = interior_point.svc(np.ascontiguousarray(X.T), y, np.full(60, C), 1e-7)
+        assert violation <= 1e-7
+        assert objective == pytest.approx(smo.svc(X @ X.T, y, np.full(60, C), np.zeros(60), 1e-9, 10**7)[2], rel=1e-7)
+        assert abs(c.sum()) <= 1e-8 * np.abs(c).sum() + 1e-12
+        np.testing.assert_allclose(slack, np.maximum(0.0, 1.0 - y * (X @ (X.T @ c) + b)), atol=1e-9)

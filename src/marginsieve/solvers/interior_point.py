@@ -192,7 +192,8 @@ def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[fl
     snapped = np.where(at_top, top, np.where(at_zero, 0.0, point.a))
     best = _judged(V, y, top, balanced(snapped, y, top, inside))[:3]
     for _ in range(ROUNDS):
-        a = _equations(V, y, top, inside, at_top, point)
+        with np.errstate(all="ignore"):  # samples on the margin may be alike, or all at 0
+            a = _equations(V, y, top, inside, at_top, point)
         violation, clipped, level, f = _judged(V, y, top, balanced(np.clip(a, 0.0, top), y, top, inside))
         if violation < best[0]:
             best = (violation, clipped, level)
@@ -236,15 +237,15 @@ def _equations(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolAr
     # more samples on the margin than dimensions: the step of least norm in a that gives w and b of least error
     A = np.vstack([U, of_y])  # w = U a + rest, y'a
     solve = _ridge_solver(A @ A.T)
-    if solve is None:
-        dw, *_ = linalg.lstsq(A.T, r, check_finite=False)  # U'dw + y db = r
-        da, *_ = linalg.lstsq(A, np.append(dw[:-1], -short), check_finite=False)
-    else:
-        dw = solve(A @ r)
+    if solve is not None:
+        dw = solve(A @ r)  # U'dw + y db = r
         dw += solve(A @ (r - dw @ A))
         goal = np.append(dw[:-1], -short)
         da = solve(goal) @ A
         da += solve(goal - A @ da) @ A
+    if solve is None or not np.isfinite(da).all():
+        dw, *_ = linalg.lstsq(A.T, r, check_finite=False)
+        da, *_ = linalg.lstsq(A, np.append(dw[:-1], -short), check_finite=False)
     a[on] = start + da
     return a
 
