@@ -1,7 +1,9 @@
 """The papers' tables by one command: printed figures as the papers have them, ours beside them, a verdict for each."""
 
+import json
 import os
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,20 +13,25 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from marginsieve import describe
 from marginsieve.data.table import Schema, filled_with_means, one_hot
 from marginsieve.errors import InputError
-from marginsieve.papers import everything
+from marginsieve.papers import everything, work
 from marginsieve.papers import reproduce as reproducing
-from marginsieve.papers.catalogue import EFFECTIVENESS, PAPERS, paper_of
+from marginsieve.papers.catalogue import PAPERS, paper_of
+from marginsieve.papers.claims import VERDICTS, Claim, Evidence, ahead_of, best_of, kind_of, undecided
 from marginsieve.papers.daks_printed import PrintedDaks
 from marginsieve.papers.exact_and_daks import ExactAndDaks
 from marginsieve.papers.final_classifiers import FinalClassifiers, naive_bayes
 from marginsieve.papers.halves import SelectionOnHalf
 from marginsieve.papers.kp_printed import kp_as_printed
+from marginsieve.papers.kp_svm import EFFECTIVENESS
 from marginsieve.papers.markdown import grid
-from marginsieve.papers.paper import Claim, Job
+from marginsieve.papers.paper import FULL, KEPT, QUICK, Job
 from marginsieve.papers.parameters import ConvergenceStudy, ParameterStudy
+from marginsieve.papers.ramp_loss import BUDGETS, SMALL
 from marginsieve.papers.reproduce import _answers, _entries, _times, _verdict, reproduce
 from marginsieve.papers.symon import _best_sizes, _plainly, _wilcoxon
 from marginsieve.papers.variants import best_variants, following
+from marginsieve.papers.work import Effort
+from marginsieve.papers.workplace import Call, Workplace
 from marginsieve.solvers import branch_and_bound, smo
 from marginsieve.solvers.clock import Clock
 from marginsieve.solvers.highs import Limits
@@ -68,7 +75,7 @@ def test_every_job_asks_for_something_that_was_printed():
     for paper in PAPERS.values():
         printed = paper.printed()
         for job in paper.jobs:
-            if job.tables != ("figures",) and not job.refined:
+            if job.tables != ("figures",) and "-daks-" not in job.name:
                 part = printed[printed["table"].isin(job.tables) & printed["method"].isin(list(job.methods))]
                 assert set(part["dataset"]) & set(job.data), job.name
                 assert set(part["quantity"]) & set(job.quantities), job.name
@@ -88,7 +95,7 @@ def tables(monkeypatch, tmp_path):
 
 def test_a_paper_is_reproduced_as_far_as_it_goes(tables):
     out = tables / "out"
-    report = reproduce("kp-imbalanced", out, quick=True)
+    report = reproduce("kp-imbalanced", out, scope=QUICK)
     text = report.read_text()
     assert "## Claims" in text
     assert "| KP-CSSVM has the highest average of the maxima over the sizes | section 5.3, table 6 | " in text
@@ -122,16 +129,16 @@ def test_a_paper_is_reproduced_as_far_as_it_goes(tables):
     assert (out / "selection-ranks.svg").exists()
     assert "Our seconds for one split" in text
     calls = []
-    reproduce("kp-imbalanced", out, quick=True, resume=True, progress=lambda *state: calls.append(state))
+    reproduce("kp-imbalanced", out, scope=QUICK, resume=True, progress=lambda *state: calls.append(state))
     assert all(done == total for _, done, total, _ in calls)  # nothing is run again
     assert changed_files(out) == []
     (out / "selection.csv").unlink()
     os.symlink(tables / "victim", out / "selection.csv")
     with pytest.raises(InputError, match="is a link, which marginsieve did not make"):
-        reproduce("kp-imbalanced", out, quick=True)
+        reproduce("kp-imbalanced", out, scope=QUICK)
     assert not (tables / "victim").exists()
     with pytest.raises(InputError, match="nothing to resume"):
-        reproduce("kp-imbalanced", tables / "elsewhere", quick=True, resume=True)
+        reproduce("kp-imbalanced", tables / "elsewhere", scope=QUICK, resume=True)
 
 
 def test_files_of_others_are_refused_before_anything_is_run(tables):
@@ -140,7 +147,7 @@ def test_files_of_others_are_refused_before_anything_is_run(tables):
         out.mkdir()
         (out / name).write_text("mine")
         with pytest.raises(InputError, match=f"holds {name!r}, which marginsieve did not write"):
-            reproduce("kp-imbalanced", out, quick=True)
+            reproduce("kp-imbalanced", out, scope=QUICK)
         assert [path.name for path in out.iterdir()] == [name]
         assert (out / name).read_text() == "mine"
 
@@ -148,7 +155,7 @@ def test_files_of_others_are_refused_before_anything_is_run(tables):
 def test_without_data_nothing_is_run(monkeypatch, tmp_path):
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
     with pytest.raises(InputError, match="none of the data sets of symon is here"):
-        reproduce("symon", tmp_path / "out", quick=True)
+        reproduce("symon", tmp_path / "out", scope=QUICK)
     with pytest.raises(InputError, match="there is no paper 'kp'; the papers are 'kp-imbalanced'"):
         paper_of("kp")
 
@@ -214,7 +221,7 @@ def colon(monkeypatch, tmp_path):
 
 def test_a_parameter_study_tells_error_and_number_of_features(colon):
     study = ParameterStudy("figure-x", "C2", (0.5, 8.0), "more C2, fewer features.")
-    text = "\n".join(study.run(colon, colon, 1, False, None))
+    text = "\n".join(study.run(Workplace(colon, colon)))
     assert "The paper: more C2, fewer features." in text
     table = pd.read_csv(colon / "figure-x.csv")
     assert list(table["C2"]) == [0.5, 8.0]
@@ -224,7 +231,7 @@ def test_a_parameter_study_tells_error_and_number_of_features(colon):
 
 
 def test_a_convergence_study_shows_every_move(colon):
-    text = "\n".join(ConvergenceStudy("figure-y", "it ends.").run(colon, colon, 1, False, None))
+    text = "\n".join(ConvergenceStudy("figure-y", "it ends.").run(Workplace(colon, colon)))
     assert "| COLON |" in text
     assert "| yes |" in text
     assert (colon / "figure-y.svg").exists()
@@ -259,7 +266,7 @@ def test_missing_numbers_become_the_means_of_the_training_part():
 
 
 def test_families_are_compared_by_score_and_by_stability(tmp_path):
-    from marginsieve.papers.mixed import FamilyComparison, measured
+    from marginsieve.papers.families import FamilyComparison, measured
 
     cohort = {"n_samples": 40, "n_features": 12, "n_relevant": 4, "n_categorical": 3, "n_categorical_relevant": 1}
     data = [{"name": f"C{k}", "cohort": {**cohort, "random_state": k}} for k in range(2)]
@@ -270,7 +277,7 @@ def test_families_are_compared_by_score_and_by_stability(tmp_path):
     both = measured(study)
     assert sorted(both["size"].unique()) == [1, 3, 6]
     told = FamilyComparison("curves", ("C0",), ("clinical_rfe",), ("hfs_nb",))
-    text = "\n".join(told.run(tmp_path, tmp_path, 1, False, None))
+    text = "\n".join(told.run(Workplace(tmp_path, tmp_path)))
     for side in ("balanced_accuracy", "stability"):
         means = both.pivot_table(index="data", columns="method", values=side)
         for ahead in (means["clinical_rfe"] - means["hfs_nb"]).tolist():
@@ -279,24 +286,66 @@ def test_families_are_compared_by_score_and_by_stability(tmp_path):
     assert "blocks are data sets and sizes (6)" in text
     assert (tmp_path / "curves-stability-data-sets-and-sizes.svg").exists()
     assert (tmp_path / "curves-c0-stability.svg").exists()
-    assert FamilyComparison("other", (), (), ()).run(tmp_path, tmp_path, 1, False, None) == []
+    assert FamilyComparison("other", (), (), ()).run(Workplace(tmp_path, tmp_path)) == []
 
 
-def test_a_claim_about_families_is_judged():
-    from marginsieve.papers.reproduce import _judge
-
-    table = pd.DataFrame({"dataset": ["A"] * 3, "method": ["a", "b", "c"], "quantity": "q", "paper": [3.0, 2.0, 1.0]})
-    claim = Claim("", "", quantity="q", above=("a", "b"), below=("c",))
-    assert _judge(claim, table) == "reproduced: b 2.00, c 1.00"
-    assert _judge(replace(claim, above=("a", "c"), below=("b",)), table) == "worse: c 1.00, b 2.00"
-    assert _judge(replace(claim, below=("d",)), table) == "not comparable: missing d"
-    assert _judge(replace(claim, above=("a",), below=("e",)), table.assign(method=["a", "e", "c"], paper=2.0)) == (
-        "level: a 2.00, e 2.00"
+def test_claims_are_decided_by_means(tmp_path):
+    values = {"a": 3.0, "b": 2.0, "c": 1.0}
+    table = pd.DataFrame(
+        [{"dataset": "A", "method": name, "quantity": "q", "paper": one} for name, one in values.items()]
     )
-    best = Claim("", "", quantity="q", best="a", among=("a", "b", "c"))
-    assert _judge(best, table) == "reproduced: a 3.0, next b 2.0"
-    assert _judge(replace(best, best="b"), table) == "worse: a is best (3.0 against 2.0)"
-    assert _judge(best, table.assign(paper=[3.0, 3.0, 1.0])) == "level with b: 3.0"
+    evidence = Evidence(table.assign(job="j"), tmp_path)
+
+    def verdict(claim, evidence=evidence):
+        return claim.row(evidence)["verdict"]
+
+    assert verdict(ahead_of("", "", ("a", "b"), ("c",), "q", "j")) == "reproduced: b 2.0, c 1.0"
+    assert verdict(ahead_of("", "", ("a", "c"), ("b",), "q")) == "worse: c 1.0, b 2.0"
+    assert verdict(ahead_of("", "", ("a",), ("d",), "q")) == "not comparable: d of q were not run"
+    assert verdict(ahead_of("", "", ("a",), ("b",), "q", "k")) == "not comparable: a, b of k were not run"
+    assert verdict(best_of("", "", "a", tuple(values), "q")) == "reproduced: a 3.0, b 2.0"
+    assert verdict(best_of("", "", "b", tuple(values), "q")) == "worse: b 2.0, a 3.0"
+    equal = replace(evidence, ours=evidence.ours.assign(paper=2.0))
+    assert verdict(best_of("", "", "a", ("a", "b"), "q"), equal) == "level with b: a 2.0, b 2.0"
+    assert verdict(ahead_of("", "", ("a",), ("b",), "q"), equal) == "level: a 2.0, b 2.0"
+    assert verdict(undecided("", "", "nobody knows")) == "not comparable: nobody knows"
+
+
+def test_a_claim_that_fails_says_why_and_one_that_holds_does_not(tmp_path):
+    evidence = Evidence(pd.DataFrame(), tmp_path)
+    claim = Claim("text", "where", lambda _: "worse: 1 of 2", lambda one: f"{len(one.table('tries'))} tries")
+    assert claim.row(evidence) == {
+        "claim": "text",
+        "where": "where",
+        "verdict": "worse: 1 of 2",
+        "why": "the experiment is missing: tries was not run",
+    }
+    pd.DataFrame({"try": [1, 2, 3]}).to_csv(tmp_path / "tries.csv", index=False)
+    assert claim.row(evidence)["why"] == "3 tries"
+    assert replace(claim, decide=lambda _: "reproduced: 2 of 2").row(evidence)["why"] == ""
+
+
+@pytest.mark.parametrize("name", list(PAPERS))
+def test_claims_without_a_run_are_not_comparable(name, tmp_path):
+    """No claim fails with a traceback where nothing, or only a part, was run."""
+    columns = ["job", "dataset", "method", "quantity", "printed", "paper", "nested"]
+    rows = [claim.row(Evidence(pd.DataFrame(columns=columns), tmp_path)) for claim in PAPERS[name].claims]
+    assert len(rows) > 10
+    assert {kind_of(row["verdict"]) for row in rows} == {"not comparable"}
+    assert len({row["claim"] for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("name", list(PAPERS))
+def test_every_scope_is_a_study_and_the_full_one_is_the_largest(name):
+    paper = PAPERS[name]
+    assert set(paper.full) <= {*(job.name for job in paper.jobs), *(part.name for part in paper.studies)}
+    assert paper.at(KEPT) is paper
+    assert paper.at(FULL) != paper
+    quick = paper.at(QUICK)
+    assert set(quick.data) < set(paper.data)
+    assert not any(getattr(part, "long", False) for part in quick.studies)
+    with pytest.raises(InputError, match="scope is 'half'; it must be 'quick', 'kept' or 'full'"):
+        paper.at("half")
 
 
 def test_categories_become_columns_of_the_training_parts_levels():
@@ -378,15 +427,25 @@ def test_what_a_job_goes_on_with_is_made_before_it(paper, job):
     assert set(job.data) <= set(source.data)
 
 
-def test_ramp_loss_runs_daks_on_all_nine_tables_under_both_noises():
+def test_ramp_loss_runs_swaps_and_daks_on_all_nine_tables_under_both_noises():
     jobs = paper_of("ramp-loss").jobs
-    ran = [(job.protocol["name"], data) for job in jobs if job.refined.get("solver") == "daks" for data in job.data]
-    swapped = [(job.protocol["name"], data) for job in jobs if not job.refined for data in job.data]
-    assert sorted(ran) == sorted(swapped)
-    assert len(ran) == 18
+    by_group = {
+        group: [job for job in jobs if job.group == group] for group in dict.fromkeys(job.group for job in jobs)
+    }
+    assert set(by_group) == {"label-noise", "svm-outliers", "label-noise-daks", "svm-outliers-daks"}
+    for group, some in by_group.items():
+        assert [job.data for job in some] == [(name,) for name in BUDGETS]
+        assert all(("labels" in job.protocol["name"]) == group.startswith("label") for job in some)
+    for job in by_group["label-noise"]:
+        assert {(one["C"], one["budget"]) for one in job.variants["ramp_fs"]} == {
+            (C, budget) for C in (0.01, 0.1, 1.0, 10.0, 100.0) for budget in BUDGETS[job.data[0]]
+        }
+    for job in by_group["svm-outliers-daks"]:
+        assert job.methods["ramp_fs"][1]["solver"] == "daks"
+        assert len(job.variants["ramp_fs"]) == (6 if job.data[0] in SMALL else 1)
 
 
-def test_a_job_goes_on_with_the_variant_that_did_best(tmp_path):
+def test_the_variant_that_did_best_is_reported(tmp_path):
     """Chosen by accuracy, of equals by balanced accuracy; all quantities are those of the one chosen."""
     source = Job(
         "first",
@@ -399,18 +458,13 @@ def test_a_job_goes_on_with_the_variant_that_did_best(tmp_path):
         variants={"ramp_fs": ({"C": 1e-4, "budget": 2}, {"C": 1.0, "budget": 2})},
         chosen_by="accuracy",
     )
-    entries = [
-        entry for label in source.methods for entry in _entries(source, label, *source.methods[label], "paper", False)
-    ]
+    entries = [entry for label in source.methods for entry in _entries(source, label, *source.methods[label], "paper")]
     cohort = {"n_samples": 60, "n_features": 12, "n_relevant": 4, "effect": 3.0}
     spec = {"protocol": source.protocol, "data": [{"cohort": cohort}], "method": entries}
     study = run_suite(Suite.read(spec), tmp_path)
     data = study.scores("accuracy")["data"].iloc[0]
     source = replace(source, data=(data,))
     assert best_variants(source, study) == {(data, "ramp_fs"): "ramp_fs[C=1, budget=2]"}
-    job = replace(source, name="second", follows="first:ramp_fs", refined={"solver": "daks"}, variants={})
-    made = following(job, {"first": study}, (source, job))
-    assert made.methods["ramp_fs"][1] == {"solver": "daks", "shakes": 0, "C": 1.0, "budget": 2}
     answers = _answers(source, study, "paper").set_index("quantity")["paper"]
     assert answers["accuracy_percent"] == pytest.approx(100 * study.scores("accuracy")["accuracy"].max())
     assert answers["n_features_selected"] == pytest.approx(2.0)
@@ -450,8 +504,8 @@ def test_the_printed_algorithm_drops_for_good_and_says_how_many():
 
 
 def test_selection_on_a_half_is_judged_on_the_other(colon):
-    study = SelectionOnHalf("halves", {"COLON": (2, 4, 10)}, {"COLON": 4}, repeats=5, folds=3)
-    text = "\n".join(study.run(colon, colon, 1, False, None))
+    study = SelectionOnHalf("halves", {"COLON": (2, 4, 10)}, {"COLON": 4}, repeats=5, folds=3, halvings=1)
+    text = "\n".join(study.run(Workplace(colon, colon)))
     table = pd.read_csv(colon / "halves.csv")
     curve = table[table["curve"]]
     assert set(curve["method"]) == {"fisher", "svm_rfe", "fsv", "kp_svm"}
@@ -459,11 +513,11 @@ def test_selection_on_a_half_is_judged_on_the_other(colon):
     assert (table.set_index(["method", "size"]).loc[("fisher", 4), "accuracy"]) > 0.8
     assert "COLON: 20 rows to choose on" in text
     assert "| COLON | 87.5 / " in text
-    kept = (colon / "halves" / "COLON.json").read_bytes()
-    assert "\n".join(study.run(colon, colon, 1, False, None)) == text
-    assert (colon / "halves" / "COLON.json").read_bytes() == kept
-    replace(study, repeats=6).run(colon, colon, 1, False, None)  # other settings are other results
-    assert (colon / "halves" / "COLON.json").read_bytes() != kept
+    kept = (colon / "halves" / "COLON-0.json").read_bytes()
+    assert "\n".join(study.run(Workplace(colon, colon))) == text
+    assert (colon / "halves" / "COLON-0.json").read_bytes() == kept
+    replace(study, repeats=6).run(Workplace(colon, colon))  # other settings are other results
+    assert (colon / "halves" / "COLON-0.json").read_bytes() != kept
 
 
 def test_other_classifiers_are_asked_about_the_same_features(monkeypatch, tmp_path):
@@ -476,7 +530,7 @@ def test_other_classifiers_are_asked_about_the_same_features(monkeypatch, tmp_pa
     X.assign(target=np.where(sick, "DIE", "LIVE")).to_parquet(tmp_path / "hepatitis.parquet")
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
     study = FinalClassifiers("classifiers", ("HEPATITIS",), ("clinical_rfe", "hfs_nb"), sizes=(1, 3), repeats=3)
-    text = "\n".join(study.run(tmp_path, tmp_path, 1, False, None))
+    text = "\n".join(study.run(Workplace(tmp_path, tmp_path)))
     table = pd.read_csv(tmp_path / "classifiers.csv")
     assert len(table) == 2 * 4 * 2
     assert (table["bcr"] > 0.6).all()
@@ -503,8 +557,8 @@ def test_the_exact_program_and_daks_are_compared_instance_by_instance(monkeypatc
     X.loc[3, "f4"] = np.nan
     X.assign(target=np.where(mine, "Mine", "Rock")).to_parquet(tmp_path / "sonar.parquet")
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
-    study = ExactAndDaks("table-4", ("SONAR",), prices=(0.1, 1.0), budget=2, seconds=20.0)
-    text = "\n".join(study.run(tmp_path, tmp_path, 1, False, None))
+    study = ExactAndDaks("table-4", {"SONAR": 2}, prices=(0.1, 1.0), seconds=20.0, printed_seconds=20.0)
+    text = "\n".join(study.run(Workplace(tmp_path, tmp_path)))
     table = pd.read_csv(tmp_path / "table-4.csv")
     assert (table["exact_status"] == "optimal").all()
     assert (table["exact_bound"] <= table["exact"] * (1 + 1e-9)).all()
@@ -514,8 +568,8 @@ def test_the_exact_program_and_daks_are_compared_instance_by_instance(monkeypatc
     assert "DAKS by the printed rules" in text
     assert f"in {2 - int((abs(table['daks'] / table['exact'] - 1) > 1e-4).sum())} of 2" in text
     seen = []
-    study.run(tmp_path, tmp_path, 1, False, lambda *state: seen.append(state))
-    assert seen == [(1, 2, 0), (2, 2, 0)]
+    study.run(Workplace(tmp_path, tmp_path, progress=lambda *state: seen.append(state)))
+    assert seen == [("table-4", len(study.calls()), len(study.calls()), 0)]
 
 
 def test_all_papers_are_run_by_one_command_and_every_claim_has_a_line(tables, monkeypatch):
@@ -525,20 +579,20 @@ def test_all_papers_are_run_by_one_command_and_every_claim_has_a_line(tables, mo
     monkeypatch.setattr(everything, "PAPERS", small)
     monkeypatch.setattr(reproducing, "paper_of", small.__getitem__)
     seen = []
-    page = everything.reproduce_all(tables / "all", quick=True, progress=lambda *state: seen.append(state[0]))
+    page = everything.reproduce_all(tables / "all", scope=QUICK, progress=lambda *state: seen.append(state[0]))
     text, table = page.read_text(), pd.read_csv(tables / "all" / "verdicts.csv")
     assert len(table) == len(small["kp-imbalanced"].claims)
-    assert set(table["kind"]) <= set(everything.VERDICTS)
+    assert set(table["kind"]) <= set(VERDICTS)
     for row in table.to_dict("records"):
         assert f"| {row['claim']} | {row['where']} | {row['verdict']} |" in text
     counts = table["kind"].value_counts()
-    assert "| all | " + " | ".join(str(counts[kind]) for kind in everything.VERDICTS if kind in counts) + " |" in text
+    assert "| all | " + " | ".join(str(counts[kind]) for kind in VERDICTS if kind in counts) + " |" in text
     assert "mixed was not run: none of the data sets of mixed is here" in text
     assert "hours of one core" in text
     assert any(what.startswith("kp-imbalanced: no-selection") for what in seen)
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tables / "nothing"))
     with pytest.raises(InputError, match="none of the data sets of kp-imbalanced is here"):
-        everything.reproduce_all(tables / "none", quick=True)
+        everything.reproduce_all(tables / "none", scope=QUICK)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -555,3 +609,68 @@ def test_daks_by_the_printed_rules_never_rises_and_is_never_below_the_optimum(se
     optimum = branch_and_bound.solve(ramp, found, limits=Limits(gap=1e-6))
     assert optimum.status == "optimal"
     assert optimum.bound * (1 - 1e-6) <= found.F
+
+
+def _shifted(problem, by):
+    return {"rows": len(problem.X), "by": by}
+
+
+def test_calls_are_kept_and_run_again_where_their_settings_change(tables):
+    seen = []
+    place = Workplace(tables, tables, progress=lambda *state: seen.append(state))
+    calls = [Call(f"SRBCT-{by}", "SRBCT", by, partial(_shifted, by=by)) for by in (1, 2)]
+    assert place.kept("calls", calls) == [{"rows": 15, "by": 1}, {"rows": 15, "by": 2}]
+    assert seen == [("calls", done, 2, 0) for done in (0, 1, 2)]
+    entry = json.loads((tables / "calls" / "SRBCT-1.json").read_text())
+    assert entry["data"] == "SRBCT"
+    assert entry["seconds"] >= 0
+    other = [replace(calls[0], compute=partial(_shifted, by=7)), replace(calls[1], settings=3)]
+    assert place.kept("calls", [other[0]]) == [{"rows": 15, "by": 1}]  # the same settings: what is kept
+    assert place.kept("calls", [replace(other[1], compute=partial(_shifted, by=7))]) == [{"rows": 15, "by": 7}]
+    assert replace(place, fresh=True).kept("calls", [other[0]]) == [{"rows": 15, "by": 7}]
+
+
+def test_calls_run_on_a_cluster(tables):
+    from distributed import LocalCluster
+
+    calls = [Call(f"SRBCT-{by}", "SRBCT", by, partial(_shifted, by=by)) for by in (1, 2, 3)]
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, processes=False) as cluster:
+        place = Workplace(tables, tables, cluster=cluster.scheduler_address)
+        assert [row["by"] for row in place.kept("calls", calls)] == [1, 2, 3]
+    assert len(list((tables / "calls").glob("*.json"))) == 3
+
+
+def test_what_a_run_takes_is_counted_and_grows_with_the_scope(tables, monkeypatch):
+    work.rates.cache_clear()
+    rates = [("kp-imbalanced", "no-selection-paper", "SRBCT", "svdd", kind, 2, 3.6) for kind in ("fit", "tuning")]
+    frame = pd.DataFrame(rates, columns=list(work.COLUMNS))
+    monkeypatch.setattr(work, "read_rates", lambda: frame)
+    counts = {scope: work.expected("kp-imbalanced", scope) for scope in (QUICK, KEPT, FULL)}
+    work.rates.cache_clear()
+    assert 0 < counts[QUICK].count < counts[KEPT].count < counts[FULL].count
+    assert counts[QUICK].hours < counts[KEPT].hours < counts[FULL].hours
+    job = next(one for one in PAPERS["kp-imbalanced"].jobs if one.name == "no-selection")
+    fits = 2 * 15 * len(job.methods)  # leave-one-out of two tables of 15 rows
+    points = sum(np.prod([len(one) for one in grid.values()]) for grid in job_grids(job))
+    assert counts[KEPT].hours == pytest.approx(3.6 * (fits + 2 * points) / 3600)
+    assert "no rate is known for" in counts[KEPT].sentence(2)
+    assert Effort(100, 3.0).sentence(2) == (
+        "100 fits: about 3.0 hours of one core by the rates of the run that is kept, 1.5 hours with 2 processes"
+    )
+
+
+def job_grids(job):
+    return [job.grids.get(label, job.protocol["grid"]) for label in job.methods]
+
+
+def test_rates_are_read_off_the_stores(tables, monkeypatch):
+    """Seconds by job, table and method; of tuning for one point of its grid; of calls for one unit of work."""
+    paper = replace(PAPERS["kp-imbalanced"], jobs=PAPERS["kp-imbalanced"].jobs[-1:], studies=())
+    monkeypatch.setattr(work, "PAPERS", {paper.name: paper.at(QUICK)})
+    monkeypatch.setattr(reproducing, "paper_of", lambda _: paper)
+    reproduce(paper.name, tables / "all" / paper.name, scope=QUICK)
+    table = work.rates_of(tables / "all")
+    fits = table[(table["folder"] == "no-selection-paper") & (table["kind"] == "fit")]
+    assert set(fits["method"]) == set(paper.jobs[0].methods)
+    assert (fits["count"] == 15).all()
+    assert (table["seconds"] > 0).all()

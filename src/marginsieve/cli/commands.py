@@ -289,7 +289,8 @@ def reproduce(
     paper: Annotated[str, Argument(help="kp-imbalanced, kp-svm, mixed, symon, ramp-loss, or all of them: all.")],
     out: Annotated[Path | None, Option(help="The folder for studies, tables and plots.")] = None,
     data: Annotated[Path | None, Option(help="The folder of the papers' data sets.")] = None,
-    quick: Annotated[bool, Option("--quick", help="Small data sets and few splits: minutes, not days.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Small data sets and few splits: minutes, not hours.")] = False,
+    full: Annotated[bool, Option("--full", help="The papers' entire grids and limits: days.")] = False,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete earlier results and start over.")] = False,
     jobs: Annotated[int, Option(help="Worker processes; -1, the default, is one per core.")] = -1,
@@ -303,16 +304,18 @@ def reproduce(
     from ..papers.reproduce import reproduce as make
 
     options.check_jobs(jobs)
+    scope = options.scope_of(quick, full)
     papers = list(PAPERS.values()) if paper == ALL else [paper_of(paper)]
     folder = out or Path(f"reproduction-{paper}")
     if data is not None:
         os.environ["MARGINSIEVE_DATA"] = str(data)
+    options.say_work(papers, scope, jobs)
     run = reproduce_all if paper == ALL else partial(make, paper)
     with shown(SELDOM) as progress:
         watch = partial(_counted, progress)
-        report = run(folder, quick=quick, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=watch)
+        report = run(folder, scope=scope, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=watch)
     for one in papers:
-        options.say_absent(one, quick)
+        options.say_absent(one.at(scope))
     say(f"report: {report}")
 
 

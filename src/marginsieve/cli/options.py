@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,15 +58,37 @@ def say_replaced(out: Path, command: str) -> str:
     return command
 
 
-def say_absent(paper: Paper, quick: bool) -> None:
+def say_absent(paper: Paper) -> None:
     """Data sets of a paper that are not here."""
     from ..papers.named_problems import present
 
-    needed = sorted({name for job in paper.jobs for name in (job.quick if quick else job.data)})
-    if absent := sorted(set(needed) - set(present(needed))):
-        text = f"note: {len(absent)} of {len(needed)} data sets are not here and were not run ({', '.join(absent)}): "
+    if absent := sorted(set(paper.data) - set(present(paper.data))):
+        count = len(paper.data)
+        text = f"note: {len(absent)} of {count} data sets are not here and were not run ({', '.join(absent)}): "
         text += "docs/data.md says where they come from, --data or MARGINSIEVE_DATA names their folder"
         say(text, stderr=True)
+
+
+def scope_of(quick: bool, full: bool) -> str:
+    """How much of a reproduction is run."""
+    from ..papers.paper import FULL, KEPT, QUICK
+
+    if quick and full:
+        raise InputError("--quick and --full were both given: at most one of them is possible")
+    return QUICK if quick else FULL if full else KEPT
+
+
+def say_work(papers: Sequence[Paper], scope: str, n_jobs: int) -> None:
+    """What a reproduction will take if nothing of it is stored."""
+    from joblib import effective_n_jobs
+
+    from ..papers.work import Effort, expected
+
+    total = sum((expected(paper.name, scope) for paper in papers), Effort(0, 0.0))
+    if total.count:
+        say(
+            f"this runs {total.sentence(effective_n_jobs(n_jobs))}; what the folder holds is not run again", stderr=True
+        )
 
 
 def say_verified(folder: Path) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import joblib
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import balanced_accuracy_score
@@ -17,12 +14,12 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from .. import recipes
 from ..contracts import Array, IntArray
+from ..data import NamedTable
 from ..data.table import Schema, filled_with_means, levels_of, one_hot
 from ..kernels import heom_distances
-from ..solvers.processes import parallel
 from . import named_problems
-from .kept import kept_json
 from .markdown import grid
+from .workplace import Call, Workplace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,17 +41,12 @@ class FinalClassifiers:
     test_share: float = 0.1
     long: bool = True
 
-    def run(self, out: Path, drafts: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
+    def run(self, place: Workplace) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
         import pandas as pd
 
-        present, rows = named_problems.present(self.data), []
-        for place, name in enumerate(present):
-            settings = [self.methods, self.sizes, self.repeats, self.test_share]
-            measure = partial(self._measure, name, n_jobs)
-            rows += kept_json(out / self.name / f"{name}.json", settings, fresh, measure)["rows"]
-            if progress is not None:
-                progress(place + 1, len(present), 0)
+        drafts = place.drafts
+        rows = [row for result in place.kept(self.name, self.calls()) for row in result["rows"]]
         frame = pd.DataFrame(rows)
         frame.to_csv(drafts / f"{self.name}.csv", index=False)
         means = frame.groupby(["data", "classifier", "method"], sort=False)["bcr"].mean().unstack("method")
@@ -67,59 +59,46 @@ class FinalClassifiers:
         lines += grid(f"{text}:", table, "data set, classifier")
         return [*lines, *_agreement(means)]
 
-    def claims(self, drafts: Path) -> list[tuple[str, str, str]]:
-        """Whether the other classifiers give similar results: elimination ahead of the hybrid lists with each."""
-        import pandas as pd
+    def calls(self) -> list[Call]:
+        """Every method on every data set."""
+        settings = [self.sizes, self.repeats, self.test_share]
+        return [
+            Call(f"{name}-{method}", name, settings, partial(self._measure, method=method), self.repeats)
+            for name in named_problems.present(self.data)
+            for method in self.methods
+        ]
 
-        text, where = "similar results with random forests, naive Bayes and 5-NN as final classifier", "section 5"
-        file = drafts / f"{self.name}.csv"
-        if not file.is_file():
-            return [(text, where, "not comparable: not run")]
-        means = pd.read_csv(file).groupby(["classifier", "method"])["bcr"].mean().unstack("method")
-        ranks = dict(zip(means.index, means.rank(axis=1).to_numpy(), strict=True))
-        agree = [name for name in CLASSIFIERS[1:] if np.corrcoef(ranks[name], ranks["SVM"])[0, 1] >= AGREE]
-        rates = means.mean(axis=1).to_dict()
-        figures = ", ".join(f"{name} {100 * rates[name]:.1f}" for name in CLASSIFIERS)
-        verdict = "reproduced" if len(agree) == len(CLASSIFIERS) - 1 else "worse"
-        orders = f"the methods are in the SVM's order (rank correlation {AGREE:g} or more) with {len(agree)} of 3"
-        return [(text, where, f"{verdict}: {orders}; mean rates {figures}")]
-
-    def _measure(self, name: str, n_jobs: int) -> dict[str, Any]:
-        problem = named_problems.load(name)
+    def _measure(self, problem: NamedTable, method: str) -> dict[str, Any]:
         y = (np.asarray(problem.y).astype(str) == str(problem.positive)).astype(np.intp)
         splits = StratifiedShuffleSplit(self.repeats, test_size=self.test_share, random_state=0).split(y, y)
-        calls = (joblib.delayed(self._one_split)(problem.X, y, train, test) for train, test in splits)
-        sums: dict[tuple[str, str, int], list[float]] = {}
-        for values in parallel(n_jobs)(calls):
-            for key, value in values.items():
-                sums.setdefault(key, []).append(value)
+        rates: dict[tuple[str, int], list[float]] = {}
+        for train, test in splits:
+            for key, rate in self._one_split(problem.X, y, train, test, method).items():
+                rates.setdefault(key, []).append(rate)
+        fixed = {"data": problem.name, "method": method}
         rows = [
-            {"data": name, "method": method, "classifier": classifier, "size": size, "bcr": float(np.mean(values))}
-            for (method, classifier, size), values in sums.items()
+            {**fixed, "classifier": classifier, "size": size, "bcr": float(np.mean(values))}
+            for (classifier, size), values in rates.items()
         ]
         return {"rows": rows}
 
     def _one_split(
-        self, X: pd.DataFrame, y: IntArray, train: IntArray, test: IntArray
-    ) -> dict[tuple[str, str, int], float]:
-        """Rates by method, classifier and size on the test rows of one split."""
-        out: dict[tuple[str, str, int], float] = {}
+        self, X: pd.DataFrame, y: IntArray, train: IntArray, test: IntArray, method: str
+    ) -> dict[tuple[str, int], float]:
+        """Rates by classifier and size on the test rows of one split."""
+        out: dict[tuple[str, int], float] = {}
         left, right = X.iloc[train], X.iloc[test]
-        for method in self.methods:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of columns that do not vary in a training part
-                fixed = {"threshold": "margin", "similar": None, "random_state": 0, "class_weight": "balanced"}
-                selector = recipes.get(method)(n_features_to_select=1, **fixed).fit(left, y[train])
-                order = np.argsort(selector.ranking_)
-                sizes = [size for size in self.sizes if size <= X.shape[1]]
-                for size, fitted in zip(sizes, selector.at_sizes(left, y[train], sizes), strict=True):
-                    some = order[:size]
-                    guesses = {
-                        "SVM": fitted.predict(right),
-                        **_others(left.iloc[:, some], y[train], right.iloc[:, some]),
-                    }
-                    for classifier, guess in guesses.items():
-                        out[method, classifier, size] = float(balanced_accuracy_score(y[test], guess))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of columns that do not vary in a training part
+            fixed = {"threshold": "margin", "similar": None, "random_state": 0, "class_weight": "balanced"}
+            selector = recipes.get(method)(n_features_to_select=1, **fixed).fit(left, y[train])
+            order = np.argsort(selector.ranking_)
+            sizes = [size for size in self.sizes if size <= X.shape[1]]
+            for size, fitted in zip(sizes, selector.at_sizes(left, y[train], sizes), strict=True):
+                some = order[:size]
+                others = _others(left.iloc[:, some], y[train], right.iloc[:, some])
+                for classifier, guess in {"SVM": fitted.predict(right), **others}.items():
+                    out[classifier, size] = float(balanced_accuracy_score(y[test], guess))
         return out
 
 

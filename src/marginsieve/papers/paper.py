@@ -1,15 +1,21 @@
-"""What a paper's study is made of: jobs that make our figures, claims that they are to decide."""
+"""What a paper's study is made of: jobs that make our figures, parts that are no suites, and claims."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..errors import InputError
+from .claims import Claim
+from .workplace import Workplace
 
 if TYPE_CHECKING:
     import pandas as pd
+
+QUICK, KEPT, FULL = "quick", "kept", "full"  # how much of a study is run
+MANY_VALUES = 8  # of a parameter, which a quick run does not try all
 
 
 @dataclass(frozen=True)
@@ -39,27 +45,26 @@ class Job:
     quick_protocol: Mapping[str, Any] = field(default_factory=dict)
     nested_protocol: Mapping[str, Any] = field(default_factory=dict)  # what changes where parameters are tuned inside
     follows: str = ""  # "job:method": the sizes are the mean number of features that the method there settled on
-    refined: Mapping[str, Any] = field(default_factory=dict)  # or: its best variant there is run again with these
     chosen_by: str = ""  # the metric by which the best variant is chosen for all quantities; each has its own without
     control: str = ""
+    group: str = ""  # of jobs that are one table of the paper together: its claims and ranks are over all of them
+
+    def quickly(self) -> Job:
+        """The small data sets, the first variant of each method, every fourth value of what has many."""
+        protocol = {**self.protocol, **self.quick_protocol}
+        if "grid" in protocol:
+            protocol["grid"] = _thinned(protocol["grid"])
+        first = {label: tuple(_quick_variant(one) for one in some[:1]) for label, some in self.variants.items()}
+        grids = {label: _thinned(values) for label, values in self.grids.items()}
+        return replace(self, data=self.quick, protocol=protocol, grids=grids, variants=first)
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What the paper says of its methods: `best` has the highest mean of a quantity among `among`.
+def _quick_variant(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**extra, "grid": _thinned(extra["grid"])} if "grid" in extra else extra
 
-    Or each of `above` has a higher one than each of `below`.
-    """
 
-    text: str
-    where: str
-    best: str = ""
-    among: tuple[str, ...] = ()
-    quantity: str = ""
-    job: str = ""  # only what this job measured
-    above: tuple[str, ...] = ()
-    below: tuple[str, ...] = ()
-    why_not: str = ""  # a claim that no figure of ours can decide
+def _thinned(values: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    return {name: some[::4] if len(some) > MANY_VALUES else some for name, some in values.items()}
 
 
 class StudyPart(Protocol):
@@ -69,25 +74,38 @@ class StudyPart(Protocol):
     def name(self) -> str: ...
     @property
     def data(self) -> tuple[str, ...]: ...
-    def run(
-        self, out: Path, drafts: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None
-    ) -> list[str]: ...
-
-
-@runtime_checkable
-class DecidesClaims(Protocol):
-    """A piece of a study that decides claims of its own, from what it left in the folder of drafts."""
-
-    def claims(self, drafts: Path) -> list[tuple[str, str, str]]: ...  # what is claimed, where, the verdict
+    def run(self, place: Workplace) -> list[str]: ...  # lines of the report
 
 
 @dataclass(frozen=True)
 class Paper:
+    """A paper's study as it is kept; `full` has, by job or part, what changes where its whole grids are run."""
+
     name: str
     title: str
     jobs: tuple[Job, ...]
     claims: tuple[Claim, ...]
     studies: tuple[StudyPart, ...] = ()
+    full: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def at(self, scope: str) -> Paper:
+        """The study at a scope: quick, kept or full."""
+        if scope == QUICK:
+            short = tuple(part for part in self.studies if not getattr(part, "long", False))
+            return replace(self, jobs=tuple(job.quickly() for job in self.jobs), studies=short)
+        if scope == FULL:
+            jobs = tuple(replace(job, **self.full.get(job.name, {})) for job in self.jobs)
+            parts: list[Any] = list(self.studies)
+            whole = tuple(replace(part, **self.full.get(part.name, {})) for part in parts)
+            return replace(self, jobs=jobs, studies=whole)
+        if scope != KEPT:
+            raise InputError(f"scope is {scope!r}; it must be {QUICK!r}, {KEPT!r} or {FULL!r}")
+        return self
+
+    @property
+    def data(self) -> list[str]:
+        """The data sets of its jobs."""
+        return list(dict.fromkeys(name for job in self.jobs for name in job.data))
 
     def printed(self) -> pd.DataFrame:
         """The printed figures: table, dataset, method, quantity, size, value, note."""

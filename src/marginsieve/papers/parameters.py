@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from .. import recipes
+from ..data import NamedTable
 from ..data.table import filled_with_means
-from ..study.engine import run_suite
 from ..study.suite import Suite
 from . import named_problems
 from .drawings import convergence, two_scales
+from .workplace import Call, Workplace
 
 PROTOCOL = {"name": "nested", "folds": 10, "repeats": 1, "settings": {"threshold": "margin"}}
 
@@ -31,16 +31,9 @@ class ParameterStudy:
     data: tuple[str] = ("COLON",)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def run(self, out: Path, drafts: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
+    def run(self, place: Workplace) -> list[str]:
         """Lines of the report; the picture and the table as CSV beside it."""
-        methods = [
-            {"name": self.recipe, "label": f"{value:g}", **self.settings, self.parameter: value}
-            for value in self.values
-        ]
-        suite = Suite.read(
-            {"name": self.name, "protocol": PROTOCOL, "data": [{"name": self.data[0]}], "method": methods}
-        )
-        study = run_suite(suite, out / self.name, n_jobs=n_jobs, fresh=fresh, progress=progress)
+        study, drafts = place.suite(self.suite(), self.name), place.drafts
         error = 100 * (1 - study.scores("accuracy").set_index("method")["accuracy"])
         size = study.to_pandas().groupby("method")["size"].mean()
         labels = [f"{value:g}" for value in self.values]
@@ -55,6 +48,16 @@ class ParameterStudy:
         ]
         return [*lines, "", f"![{self.name}]({self.name}.svg)", ""]
 
+    def suite(self) -> Suite:
+        """The values of the parameter as methods."""
+        methods = [
+            {"name": self.recipe, "label": f"{value:g}", **self.settings, self.parameter: value}
+            for value in self.values
+        ]
+        return Suite.read(
+            {"name": self.name, "protocol": PROTOCOL, "data": [{"name": self.data[0]}], "method": methods}
+        )
+
 
 @dataclass(frozen=True)
 class ConvergenceStudy:
@@ -64,75 +67,43 @@ class ConvergenceStudy:
     text: str
     recipe: str = "kp_svm"
     data: tuple[str, ...] = ("COLON",)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})  # settings by label
 
-    def run(
-        self,
-        out: Path,  # noqa: ARG002
-        drafts: Path,
-        n_jobs: int,  # noqa: ARG002
-        fresh: bool,  # noqa: ARG002
-        progress: Callable[..., None] | None,  # noqa: ARG002
-    ) -> list[str]:
-        """Lines of the report; the picture beside it."""
+    def run(self, place: Workplace) -> list[str]:
+        """Lines of the report; the table as CSV and the picture beside it."""
+        import pandas as pd
+
+        calls = self.calls()
+        labels = [label for _ in named_problems.present(self.data) for label in self.variants]
+        results = place.kept(self.name, calls, alone=True)
+        rows = [{"variant": label, **result["row"]} for label, result in zip(labels, results, strict=True)]
+        pd.DataFrame(rows).to_csv(place.drafts / f"{self.name}.csv", index=False)
         lines = [f"## {self.name}: convergence", "", f"The paper: {self.text}", ""]
-        lines += ["| data set | moves | came to rest | features | at the cap |", "|---|---|---|---|---|"]
-        moved = {}
-        for name in self.data:
-            data = named_problems.load(name)
-            selector = recipes.get(self.recipe)(**self.settings, threshold="margin", class_weight="balanced")
-            cells = data.X.to_numpy(dtype=float)
-            stop = selector.fit(filled_with_means(cells, cells), data.y).path_.stop
-            assert stop is not None
-            moved[name] = stop.trace
-            rest, details = "yes" if stop.details["converged"] else "no", stop.details
-            lines.append(f"| {name} | {details['moves']} | {rest} | {stop.size} | {details['share_at_cap']:.0%} |")
-        convergence(moved, drafts / f"{self.name}.svg")
+        lines += ["| data set | moves | came to rest | features | at the cap | seconds |", "|---|---|---|---|---|---|"]
+        for row in rows:
+            shown = f"{row['data']}, {row['variant']}" if row["variant"] else row["data"]
+            rest = "yes" if row["converged"] else "no"
+            cells = [shown, row["moves"], rest, row["features"], f"{row['at_cap']:.0%}", f"{row['seconds']:.2f}"]
+            lines.append("| " + " | ".join(map(str, cells)) + " |")
+        traces = [call.name for call in calls]
+        moved = {name: result["moved"] for name, result in zip(traces, results, strict=True)}
+        convergence(moved, place.drafts / f"{self.name}.svg")
         return [*lines, "", f"![{self.name}]({self.name}.svg)", ""]
 
+    def calls(self) -> list[Call]:
+        """Every data set under every variant."""
+        return [
+            Call(f"{name}-{label}" if label else name, name, dict(settings), partial(self._measure, settings=settings))
+            for name in named_problems.present(self.data)
+            for label, settings in self.variants.items()
+        ]
 
-TUNED = {"C2": 4.0}
-KP_SVM_STUDIES: tuple[ParameterStudy | ConvergenceStudy, ...] = (
-    ParameterStudy(
-        "figure-6",
-        "C2",
-        (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
-        "the most influential parameter; no penalty (C2 = 0) performs worse than a penalised solution.",
-    ),
-    ParameterStudy(
-        "figure-7",
-        "rate",
-        (0.05, 0.1, 0.25, 0.5, 1.0),
-        "a larger step (gamma) leads to fewer iterations; small enough, it does not drop useful features at once.",
-        settings=TUNED,
-    ),
-    ParameterStudy(
-        "figure-8", "beta", (0.25, 0.5, 1.0, 2.0, 5.0), "less influence on the final solution.", settings=TUNED
-    ),
-    ParameterStudy(
-        "figure-9",
-        "eps",
-        (0.01, 0.05, 0.1, 0.25, 0.5, 0.75),
-        "less influence on the final solution; small, for example a quarter of the start.",
-        settings=TUNED,
-    ),
-    ParameterStudy(
-        "figure-10",
-        "width",
-        tuple(factor / np.sqrt(2000.0) for factor in (0.25, 0.5, 1.0, 2.0, 4.0)),
-        "the starting scale (1 / sigma) has less influence on the final solution.",
-        settings=TUNED,
-    ),
-    ConvergenceStudy(
-        "figure-11",
-        "fewer than 75 iterations on the colon data, fewer than 200 on all four sets.",
-        data=("COLON", "DIABETES", "WDBC", "LYMPHOMA"),
-    ),
-    ParameterStudy(
-        "figure-12",
-        "max_iter",
-        (1, 5, 13, 20, 26, 40, 60, 75, 100, 200),
-        "performance decreases after 26 iterations; the number of features falls smoothly after 13.",
-        settings=TUNED,
-    ),
-)
+    def _measure(self, data: NamedTable, settings: Mapping[str, Any]) -> dict[str, Any]:
+        selector = recipes.get(self.recipe)(**settings, threshold="margin", class_weight="balanced", similar=None)
+        cells = data.X.to_numpy(dtype=float)
+        X, since = filled_with_means(cells, cells), time.perf_counter()
+        stop = selector.fit(X, data.y).path_.stop
+        assert stop is not None
+        row = {"data": data.name, "moves": int(stop.details["moves"]), "converged": bool(stop.details["converged"])}
+        row |= {"features": int(stop.size), "at_cap": float(stop.details["share_at_cap"])}
+        return {"row": row | {"seconds": time.perf_counter() - since}, "moved": [float(one) for one in stop.trace]}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from ..data.paths import shown, unwritten
 from ..data.scratch import scratch_folder
 from ..errors import InputError
 from ..study.difficulty import describe
-from ..study.engine import run_suite
 from ..study.folders import claim, publish
 from ..study.results import OWN, SuiteResult
 from ..study.statistics import Comparison, compare
@@ -21,18 +19,18 @@ from ..study.store import FILE
 from ..study.suite import Suite
 from . import named_problems
 from .catalogue import paper_of
+from .claims import Evidence
 from .drawings import curves
 from .markdown import grid
-from .paper import Claim, DecidesClaims, Job, Paper
+from .paper import KEPT, Job, Paper
 from .variants import best_variants, following, variant
+from .workplace import Progress, Workplace
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TIMES = ("total_seconds",)  # of steps: steps.py
 REPORT, CLAIMS = "report.md", "claims.csv"
-MANY_VALUES = 8  # of a parameter, which a quick run does not try all
-EQUAL = 1e-9  # a smaller difference of two means is none
 CLOSE = 1.0  # percentage points within which a figure counts as reproduced
 
 
@@ -40,19 +38,18 @@ def reproduce(
     name: str,
     out: str | Path,
     *,
-    quick: bool = False,
+    scope: str = KEPT,
     n_jobs: int = 1,
     cluster: str | None = None,
     resume: bool = False,
     fresh: bool = False,
-    progress: Callable[[str, int, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Run what exists of a paper's study, resuming what the folder holds; write report.md, tables and plots there."""
-    paper, out = paper_of(name), Path(out)
+    paper, out = paper_of(name).at(scope), Path(out)
     if resume and not any(out.glob(f"*/{FILE}")):
         raise InputError(f"there is nothing to resume in {out}")
-    needed = [name for job in paper.jobs for name in (job.quick if quick else job.data)]
-    if not named_problems.present(needed):
+    if not named_problems.present(paper.data):
         raise InputError(
             f"none of the data sets of {name} is here: --data or MARGINSIEVE_DATA names their folder, docs/data.md "
             "says where they come from"
@@ -61,7 +58,7 @@ def reproduce(
     with scratch_folder() as scratch:
         drafts = scratch / "made"  # tables and plots, until all are there
         drafts.mkdir()
-        report = _run(paper, out, drafts, quick, n_jobs, cluster, fresh, progress)
+        report = _run(paper, Workplace(out, drafts, n_jobs, cluster, fresh, progress), scope)
         files = {path.name: path.read_bytes() for path in sorted(drafts.iterdir())}
     claim(out, "reproduction", [*files, REPORT])
     try:
@@ -78,83 +75,69 @@ def _expected(paper: Paper) -> list[str]:
     return [REPORT, CLAIMS, "table-1.csv", *jobs, *parts]
 
 
-def _run(
-    paper: Paper,
-    out: Path,
-    drafts: Path,
-    quick: bool,
-    n_jobs: int,
-    cluster: str | None,
-    fresh: bool,
-    progress: Callable[[str, int, int, int], None] | None,
-) -> str:
-    """Studies in folders of `out`, tables and plots in `drafts`; the report."""
+def _run(paper: Paper, place: Workplace, scope: str) -> str:
+    """Studies in folders of `place.out`, tables and plots in its drafts; the report."""
     printed = paper.printed()
     finished: dict[str, SuiteResult] = {}
     sections, ours = [], []
     for job in paper.jobs:
-        names = named_problems.present(job.quick if quick else job.data)
+        names = named_problems.present(job.data)
         answers, studies = [], {}
         for tuning in ("paper", "nested") if job.nested else ("paper",):
-            suite = _suite(following(job, finished, paper.jobs), names, tuning, quick)
+            suite = suite_of(following(job, finished), names, tuning)
             if suite is None:
                 continue
-            folder = out / f"{job.name}-{tuning}"
-            label = f"{job.name}, {tuning}"
-            study = run_suite(
-                suite,
-                folder,
-                n_jobs=n_jobs,
-                cluster=cluster,
-                fresh=fresh,
-                progress=None if progress is None else partial(progress, label),
-            )
+            study = place.suite(suite, f"{job.name}-{tuning}")
             answers.append(_answers(job, study, tuning))
             studies[tuning] = study
-            finished[job.name] = study
+            finished.setdefault(job.name, study)
         table = _beside(job, printed, answers)
-        ours.append(table.assign(job=job.name))
-        sections.append(_section(job, table, studies, printed, drafts))
+        ours.append(table.assign(job=job.group or job.name))
+        sections.append(_section(job, table, studies, printed, place.drafts))
+    import pandas as pd
+
+    tables = pd.concat(ours, ignore_index=True)
+    sections += [_group_section(paper, group, tables, place.drafts) for group in _groups(paper)]
     for part in paper.studies:
-        if named_problems.present(part.data) and not (quick and getattr(part, "long", False)):
-            watch = None if progress is None else partial(progress, part.name)
-            sections.append("\n".join(part.run(out, drafts, n_jobs, fresh, watch)))
-    return _report(paper, sections, ours, quick, drafts)
+        if named_problems.present(part.data):
+            sections.append("\n".join(part.run(place)))
+    evidence = Evidence(tables, place.drafts, finished, _groups(paper))
+    return _report(paper, sections, evidence, scope)
 
 
-def _suite(job: Job, names: list[str], tuning: str, quick: bool) -> Suite | None:
+def _groups(paper: Paper) -> dict[str, list[str]]:
+    """Names of jobs by the table that they are together."""
+    out: dict[str, list[str]] = {}
+    for job in paper.jobs:
+        if job.group:
+            out.setdefault(job.group, []).append(job.name)
+    return out
+
+
+def suite_of(job: Job, names: Sequence[str], tuning: str) -> Suite | None:
+    """The suite of a job on some data sets, tuned as the paper does or inside the training parts ("nested")."""
     methods = [
         entry
         for label, (recipe, settings) in job.methods.items()
         if recipe in recipes.RECIPES
-        for entry in _entries(job, label, recipe, settings, tuning, quick)
+        for entry in _entries(job, label, recipe, settings, tuning)
     ]
     if not methods or not names:
         return None
-    protocol = {**job.protocol, **(job.quick_protocol if quick else {})}
-    if quick and "grid" in protocol:
-        protocol["grid"] = _thinned(protocol["grid"])
+    protocol = dict(job.protocol)
     if tuning == "nested":
         protocol |= {"tuned": "nested", **job.nested_protocol}
     data = [{"name": name} for name in names]
     return Suite.read({"name": job.name, "protocol": protocol, "data": data, "method": methods})
 
 
-def _entries(
-    job: Job, label: str, recipe: str, settings: Mapping[str, Any], tuning: str, quick: bool
-) -> list[dict[str, Any]]:
+def _entries(job: Job, label: str, recipe: str, settings: Mapping[str, Any], tuning: str) -> list[dict[str, Any]]:
     """A method of the suite, or its variants: 'label[C2=0.125]'."""
     if tuning == "nested" and label in job.untuned:
         return [{"name": recipe, "label": label, "grid": {}, **job.untuned[label]}]
     grid = {"grid": job.grids[label]} if label in job.grids else {}
-    variants = job.variants.get(label, ())[: 1 if quick or tuning == "nested" else None] or ({},)
-    entries = [{"name": recipe, "label": variant(label, extra), **settings, **grid, **extra} for extra in variants]
-    return [{**one, "grid": _thinned(one["grid"])} if quick and "grid" in one else one for one in entries]
-
-
-def _thinned(grid: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
-    """Every fourth value of what has many."""
-    return {name: values[::4] if len(values) > MANY_VALUES else values for name, values in grid.items()}
+    variants = job.variants.get(label, ())[: 1 if tuning == "nested" else None] or ({},)
+    return [{"name": recipe, "label": variant(label, extra), **settings, **grid, **extra} for extra in variants]
 
 
 def _answers(job: Job, study: SuiteResult, tuning: str) -> pd.DataFrame:
@@ -195,7 +178,9 @@ def _variants(job: Job, study: SuiteResult) -> list[str]:
     no_sizes = (scores["size"] == OWN).all()
     table = (value["mean"].astype(str) + " / " + (sizes if no_sizes else value["max"]).astype(str)).unstack("method")
     what = "value / mean number of features" if no_sizes else "mean / maximum over the sizes"
-    return grid(f"Variants, {what}:", table, digits=2)
+    if len(table) == 1:
+        table = table.T
+    return grid(f"Variants, {what}:", table, corner="method" if table.shape[1] == 1 else "data set", digits=2)
 
 
 def _beside(job: Job, printed: pd.DataFrame, answers: list[pd.DataFrame]) -> pd.DataFrame:
@@ -267,18 +252,33 @@ def _section(job: Job, table: pd.DataFrame, studies: dict[str, SuiteResult], pri
     return "\n".join(lines)
 
 
-def _ranks(job: Job, table: pd.DataFrame, out: Path) -> list[str]:
+def _ranks(job: Job, table: pd.DataFrame, out: Path, name: str = "") -> list[str]:
     """Average ranks of our values over the data sets, the tests that belong to them, and the diagram."""
-    quantity = [name for name, (metric, _) in job.quantities.items() if metric != "n_features"][-1]
+    quantity = [one for one, (metric, _) in job.quantities.items() if metric != "n_features"][-1]
     part = table[(table["quantity"] == quantity) & table["paper"].notna()]
     scores = part.pivot_table(index="dataset", columns="method", values="paper").dropna()
     if min(scores.shape) < 2:
         return []
     compared = compare(scores, control=job.control if job.control in scores else None)
-    name = f"{job.name}-ranks.svg"
-    compared.plot(out / name)
+    file = f"{name or job.name}-ranks.svg"
+    compared.plot(out / file)
     lines = [f"Ours over {len(scores)} data sets, {quantity}: Friedman p = {compared.p_value:.3g}.", ""]
-    return [*lines, *rank_table(compared), "", f"![ranks]({name})", ""]
+    return [*lines, *rank_table(compared), "", f"![ranks]({file})", ""]
+
+
+def _group_section(paper: Paper, group: str, tables: pd.DataFrame, out: Path) -> str:
+    """The jobs of a group as one table: values by data set and method, and the ranks over the data sets."""
+    job = next(one for one in paper.jobs if one.group == group)
+    part = tables[tables["job"] == group]
+    lines = [f"## {group}: all data sets", ""]
+    for quantity in job.quantities:
+        values = part[part["quantity"] == quantity].pivot_table(index="dataset", columns="method", values="paper")
+        if values.empty:
+            continue
+        values = values[[name for name in job.methods if name in values]]
+        values.loc["mean"] = values.mean()
+        lines += grid(f"{quantity}, ours by the paper's protocol:", values.map("{:.1f}".format))
+    return "\n".join([*lines, *_ranks(job, part, out, group)])
 
 
 def rank_table(compared: Comparison) -> list[str]:
@@ -359,59 +359,41 @@ def _number(value: float, like: float) -> str:
     return "-" if value != value else f"{value:.1f}" if max(value, like if like == like else 0) > 1 else f"{value:.3f}"
 
 
-def _report(paper: Paper, sections: list[str], tables: list[pd.DataFrame], quick: bool, out: Path) -> str:
+def _report(paper: Paper, sections: list[str], evidence: Evidence, scope: str) -> str:
     import pandas as pd
 
-    whole = pd.concat(tables, ignore_index=True)
-    claims = [(claim.text, claim.where, _judge(claim, whole)) for claim in paper.claims]
-    for part in paper.studies:
-        claims += part.claims(out) if isinstance(part, DecidesClaims) else []
-    columns = ["claim", "where", "verdict"]
-    pd.DataFrame(claims, columns=columns).assign(paper=paper.name).to_csv(out / CLAIMS, index=False)
-    counts = whole["verdict"].str.split(":").str[0].value_counts()
+    claims = [claim.row(evidence) for claim in paper.claims]
+    pd.DataFrame(claims).assign(paper=paper.name).to_csv(evidence.drafts / CLAIMS, index=False)
+    counts = evidence.ours["verdict"].str.split(":").str[0].value_counts()
     lines = [
         f"# {paper.name}: {paper.title}",
         "",
-        f"Made on {datetime.now(UTC):%Y-%m-%d} by `marginsieve reproduce {paper.name}{' --quick' if quick else ''}`.",
+        f"Made on {datetime.now(UTC):%Y-%m-%d} by `marginsieve reproduce {paper.name}{option_of(scope)}`.",
         "The paper's protocol may choose parameters on the very estimate that it reports; 'nested' chooses them inside",
         "each training part: the difference is the optimism. 'Reproduced' means within one percentage point (0.01 for",
         "G-mean and AUC, one feature for a number of features, which is else 'fewer' or 'more').",
         "",
-        "Verdicts: " + ", ".join(f"{count} {name}" for name, count in counts.items()) + ".",
+        "Verdicts on single figures: " + ", ".join(f"{count} {name}" for name, count in counts.items()) + ".",
         "",
         "## Claims",
         "",
-        "| claim | where | verdict |",
-        "|---|---|---|",
-        *(f"| {text} | {where} | {verdict} |" for text, where, verdict in claims),
+        *claim_table(claims),
         "",
-        *_properties(paper, out),
+        *_properties(paper, evidence.drafts),
         *sections,
     ]
     return "\n".join(lines) + "\n"
 
 
-def _judge(claim: Claim, table: pd.DataFrame) -> str:
-    if claim.why_not:
-        return f"not comparable: {claim.why_not}"
-    table = table[table["job"] == claim.job] if claim.job else table
-    among = (*claim.among, *claim.above, *claim.below)
-    part = table[(table["quantity"] == claim.quantity) & table["method"].isin(among) & table["paper"].notna()]
-    if lacking := [name for name in among if name not in set(part["method"])]:
-        return f"not comparable: missing {', '.join(lacking)}"
-    means = part.pivot_table(index="dataset", columns="method", values="paper").dropna().mean()
-    if claim.above:
-        weakest, strongest = str(means[list(claim.above)].idxmin()), str(means[list(claim.below)].idxmax())
-        ahead = means[weakest] - means[strongest]
-        verdict = "level" if abs(ahead) < EQUAL else "reproduced" if ahead > 0 else "worse"
-        return f"{verdict}: {weakest} {means[weakest]:.2f}, {strongest} {means[strongest]:.2f}"
-    best, ours = str(means.idxmax()), _number(means[claim.best], means.max())
-    if means[best] - means[claim.best] >= EQUAL:
-        return f"worse: {best} is best ({_number(means[best], means.max())} against {ours})"
-    others = means.drop(claim.best)
-    if level := [str(name) for name in others.index if means[best] - others[name] < EQUAL]:
-        return f"level with {', '.join(level)}: {ours}"
-    return f"reproduced: {claim.best} {ours}, next {others.idxmax()} {_number(others.max(), means.max())}"
+def option_of(scope: str) -> str:
+    """How a command asks for the scope."""
+    return "" if scope == KEPT else f" --{scope}"
+
+
+def claim_table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each claim: where it stands, our verdict with its figures, and why where it fails."""
+    lines = ["| claim | where | verdict | why |", "|---|---|---|---|"]
+    return lines + [f"| {row['claim']} | {row['where']} | {row['verdict']} | {row['why']} |" for row in claims]
 
 
 def _properties(paper: Paper, out: Path) -> list[str]:

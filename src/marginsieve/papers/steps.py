@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import recipes
+from ..data import NamedTable
 from ..estimators.inputs import encode
 from ..fitting.preparation import prepare
 from ..fitting.procedure import plan_of
@@ -20,6 +20,7 @@ from ..searches.scaling_updates import QuasiNewton
 from . import named_problems
 from .markdown import number
 from .paper import printed_figures
+from .workplace import Call, Workplace
 
 FOLDS = 3  # of leave-one-out
 
@@ -65,27 +66,22 @@ class StepTimes:
     data: tuple[str, ...]
     paper: str
 
-    def run(
-        self,
-        out: Path,  # noqa: ARG002
-        drafts: Path,
-        n_jobs: int,  # noqa: ARG002
-        fresh: bool,  # noqa: ARG002
-        progress: Callable[..., None] | None,  # noqa: ARG002
-    ) -> list[str]:
+    def run(self, place: Workplace) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
         import pandas as pd
 
         printed = printed_figures(self.paper)
         printed = printed[printed["quantity"].isin(["seconds_per_step", "seconds_training"])]
         known = printed.set_index(["dataset", "method"])["value"].to_dict()
-        ours = {name: self._measure(name) for name in named_problems.present(self.data)}
+        present = named_problems.present(self.data)
+        results = place.kept(self.name, [Call(name, name, FOLDS, _measured) for name in present], alone=True)
+        ours = dict(zip(present, results, strict=True))
         rows = [
             {"dataset": name, "method": method, "printed": known.get((name, method)), "ours": value}
             for name, times in ours.items()
             for method, value in times.items()
         ]
-        pd.DataFrame(rows).to_csv(drafts / f"{self.name}.csv", index=False)
+        pd.DataFrame(rows).to_csv(place.drafts / f"{self.name}.csv", index=False)
         lines = [
             f"## {self.name}: seconds of one step",
             "",
@@ -101,21 +97,21 @@ class StepTimes:
             lines.append(f"| {name} | " + " | ".join(cells) + " |")
         return [*lines, ""]
 
-    def _measure(self, name: str) -> dict[str, float]:
-        """Mean seconds of a step of each method on one data set."""
-        data = named_problems.load(name)
-        X, out = data.X.to_numpy(dtype=np.float64), {}
-        for method, (recipe, settings, make) in STEPS.items():
-            times = []
-            for left_out in range(FOLDS):
-                rest = np.arange(len(X)) != left_out
-                selector = recipes.get(recipe)(positive=data.positive, **settings)
-                encoded = encode(selector, X[rest], data.y[rest], None)
-                plan, (part, _) = plan_of(selector, encoded), encoded.part()
-                step = make(prepare(plan, part, np.random.default_rng(0)).problem)
-                step()  # compile, fill caches
-                since = time.perf_counter()
-                step()
-                times.append(time.perf_counter() - since)
-            out[method] = float(np.mean(times))
-        return out
+
+def _measured(data: NamedTable) -> dict[str, Any]:
+    """Mean seconds of a step of each method on one data set."""
+    X, out = data.X.to_numpy(dtype=np.float64), dict[str, float]()
+    for method, (recipe, settings, make) in STEPS.items():
+        times = []
+        for left_out in range(FOLDS):
+            rest = np.arange(len(X)) != left_out
+            selector = recipes.get(recipe)(positive=data.positive, **settings)
+            encoded = encode(selector, X[rest], data.y[rest], None)
+            plan, (part, _) = plan_of(selector, encoded), encoded.part()
+            step = make(prepare(plan, part, np.random.default_rng(0)).problem)
+            step()  # compile, fill caches
+            since = time.perf_counter()
+            step()
+            times.append(time.perf_counter() - since)
+        out[method] = float(np.mean(times))
+    return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import recipes
+from ..data import NamedTable
 from ..data.atomic import write_atomic
 from ..data.paths import check_place
 from ..data.table import filled_with_means
@@ -18,12 +19,12 @@ from ..estimators.inputs import encode
 from ..fitting.preparation import prepare
 from ..fitting.procedure import plan_of
 from ..problem import is_filter
-from ..study.engine import run_suite
 from ..study.folders import claim
 from ..study.suite import Suite
 from . import named_problems
 from .markdown import grid, number
 from .paper import printed_figures
+from .workplace import Call, Workplace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,22 +61,23 @@ class SettingsStudy:
     recipe: str = "symon"
     long: bool = True
 
-    def run(self, out: Path, drafts: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
+    def run(self, place: Workplace) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
+        frame = place.suite(self.suite(), self.name).to_pandas()
+        return _settings_table(self.name, self.text, frame, list(self.variants), place.drafts)
+
+    def suite(self) -> Suite:
+        """The settings as methods."""
         methods = [{"name": self.recipe, "label": label, **settings} for label, settings in self.variants.items()]
-        protocol, data = (
-            {**SPLITS, "repeats": self.repeats},
-            [{"name": name} for name in named_problems.present(self.data)],
-        )
-        suite = Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
-        frame = run_suite(suite, out / self.name, n_jobs=n_jobs, fresh=fresh, progress=progress).to_pandas()
-        return _settings_table(self.name, self.text, frame, list(self.variants), drafts)
+        data = [{"name": name} for name in named_problems.present(self.data)]
+        protocol = {**SPLITS, "repeats": self.repeats}
+        return Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
 
 
 def _settings_table(name: str, text: str, frame: pd.DataFrame, order: Sequence[str], drafts: Path) -> list[str]:
     """Both metrics by method, a column per data set."""
     means = frame.groupby(["method", "data"], sort=False)[list(BOTH)].agg(["mean", "sem"])
-    means.to_csv(drafts / f"{name}.csv")
+    means.set_axis(["_".join(pair) for pair in means.columns], axis=1).to_csv(drafts / f"{name}.csv")
     names = list(dict.fromkeys(frame["data"]))
     lines = [f"## {name}", "", text, "", "| | " + " | ".join(f"{d}, G-mean | {d}, AUC" for d in names) + " |"]
     lines.append("|---" * (2 * len(names) + 1) + "|")
@@ -100,12 +102,12 @@ class Imbalance:
     repeats: int = 15
     long: bool = True
 
-    def run(self, out: Path, drafts: Path, n_jobs: int, fresh: bool, progress: Callable[..., None] | None) -> list[str]:
+    def run(self, place: Workplace) -> list[str]:
         """Lines of the report; the thinned tables are kept beside the results, since the units read them."""
         d = SHARES["F/5"]
         methods = [{"name": "symon", "label": "symon_r1", "d": d, "validation": HELD}]
         methods += [{"name": name, "label": name, "n_features_to_select": d} for name in self.methods]
-        folder = out / self.name
+        folder = place.out / self.name
         claim(folder, "suite", ())
         entries = [
             self._thinned(name, rate, folder) for name in named_problems.present(self.data) for rate in self.rates
@@ -113,10 +115,10 @@ class Imbalance:
         data = [entry for entry in entries if entry is not None]
         protocol = {**SPLITS, "repeats": self.repeats}
         suite = Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
-        frame = run_suite(suite, folder, n_jobs=n_jobs, fresh=fresh, progress=progress).to_pandas()
+        frame = place.suite(suite, self.name).to_pandas()
         frame = frame.assign(table=frame["data"].str.split("@").str[0], rate=frame["data"].str.split("@").str[1])
         means = frame.groupby(["rate", "method"], sort=False)[list(BOTH)].mean()
-        means.to_csv(drafts / f"{self.name}.csv")
+        means.to_csv(place.drafts / f"{self.name}.csv")
         text = "The paper: strongly in favour of SYMON at every rate (no figures are printed). Ours, the mean over "
         text += f"{', '.join(dict.fromkeys(frame['table']))}, by (rarer class / larger class):"
         lines = ["## imbalance (figures 6 and 7)", "", text, ""]
@@ -151,35 +153,23 @@ class Times:
     data: tuple[str, ...] = ("COLON", "OLIVETTI", "DLBCL", "CAR4", "GORDON", "BREAST")
     long: bool = True
 
-    def run(
-        self,
-        out: Path,  # noqa: ARG002
-        drafts: Path,
-        n_jobs: int,  # noqa: ARG002
-        fresh: bool,  # noqa: ARG002
-        progress: Callable[..., None] | None,  # noqa: ARG002
-    ) -> list[str]:
+    def run(self, place: Workplace) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
         import pandas as pd
 
         printed = printed_figures("symon")
         known = printed[printed["table"] == "8"].set_index(["dataset", "method", "quantity"])["value"].to_dict()
-        rows = []
-        for name in named_problems.present(self.data):
-            data = named_problems.load(name)
-            cells = data.X.to_numpy(dtype=np.float64)
-            X = filled_with_means(cells, cells)
-            for label, (recipe, settings) in methods_at(SHARES["F/5"]).items():
-                if label in ("symon_r2", "symon_r3", "symon_r4"):
-                    continue
-                weighing, total = _timed(recipes.get(recipe)(**settings), X, data.y)
-                label = "symon" if label == "symon_r1" else label
-                ours = {"weighing": weighing, "selecting": max(total - weighing, 0.0), "in all": total}
-                for part, quantity in PARTS.items():
-                    theirs = known.get((name, label, quantity), float("nan"))
-                    rows.append({"data": name, "method": label, "part": part, "ours": ours[part], "printed": theirs})
+        present = named_problems.present(self.data)
+        results = place.kept(self.name, [Call(name, name, None, _times_of_parts) for name in present], alone=True)
+        rows = [
+            {"data": name, "method": method, "part": part, "ours": seconds[part]}
+            | {"printed": known.get((name, method, quantity), float("nan"))}
+            for name, by_method in zip(present, results, strict=True)
+            for method, seconds in by_method.items()
+            for part, quantity in PARTS.items()
+        ]
         frame = pd.DataFrame(rows)
-        frame.to_csv(drafts / f"{self.name}.csv", index=False)
+        frame.to_csv(place.drafts / f"{self.name}.csv", index=False)
         lines = [
             "## times (table 8)",
             "",
@@ -192,6 +182,19 @@ class Times:
             texts = [f"{'-' if a != a else number(a, 4)} / {number(b, 2)}" for a, b in pairs]
             lines += grid(f"{part}:", one.assign(cell=texts).pivot(index="data", columns="method", values="cell"))
         return lines
+
+
+def _times_of_parts(data: NamedTable) -> dict[str, Any]:
+    """By method: seconds of weighing, of selecting and in all, on all rows of a data set."""
+    cells, out = data.X.to_numpy(dtype=np.float64), dict[str, dict[str, float]]()
+    X = filled_with_means(cells, cells)
+    for label, (recipe, settings) in methods_at(SHARES["F/5"]).items():
+        if label in ("symon_r2", "symon_r3", "symon_r4"):
+            continue
+        weighing, total = _timed(recipes.get(recipe)(**settings), X, data.y)
+        selecting = max(total - weighing, 0.0)
+        out["symon" if label == "symon_r1" else label] = {"weighing": weighing, "selecting": selecting, "in all": total}
+    return out
 
 
 def _timed(selector: Any, X: Any, y: Any) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +18,13 @@ def variant(label: str, extra: Mapping[str, Any]) -> str:
     return f"{label}[{', '.join(settings)}]" if settings else label
 
 
-def following(job: Job, finished: Mapping[str, SuiteResult], jobs: Sequence[Job] = ()) -> Job:
-    """The job with what it takes from an earlier one, where it follows one: the best variant, or the sizes of one."""
+def following(job: Job, finished: Mapping[str, SuiteResult]) -> Job:
+    """The job at the number of features that a method settled on in an earlier one, where it follows one."""
     if not job.follows:
         return job
     name, method = job.follows.split(":")
     if name not in finished:
         return replace(job, methods={})
-    if job.refined:
-        return _refining(job, finished[name], next(one for one in jobs if one.name == name), method)
     metric, frame = next(iter(job.quantities.values()))[0], finished[name].to_pandas()
     scores = finished[name].scores(metric)
     scores = scores[scores["data"].isin(job.data) & scores["method"].str.startswith(method)]
@@ -36,16 +34,6 @@ def following(job: Job, finished: Mapping[str, SuiteResult], jobs: Sequence[Job]
     part = frame[frame["data"].eq(best["data"]) & frame["method"].eq(best["method"])]
     size = max(1, round(float(part["size"].mean())))
     return replace(job, protocol={**job.protocol, "sizes": [size, size + 1]})
-
-
-def _refining(job: Job, study: SuiteResult, source: Job, method: str) -> Job:
-    """The job with the settings of the variant that did best on its data set in an earlier one."""
-    best = best_variants(source, study).get((job.data[0], method))
-    if best is None:
-        return replace(job, methods={})
-    recipe, settings = source.methods[method]
-    extra = next(one for one in source.variants[method] if variant(method, one) == best)
-    return replace(job, methods={label: (recipe, {**settings, **extra, **job.refined}) for label in job.methods})
 
 
 def best_variants(job: Job, study: SuiteResult) -> dict[tuple[str, str], str]:

@@ -245,8 +245,8 @@ def _run_shared(task: Task, where: Path | PlainTable) -> dict[str, Any]:
 
 
 @contextmanager
-def _dask(tables: Sequence[UnitTable | PlainTable], address: str) -> Iterator[Run]:
-    """Dask workers: tables are scattered once; what goes with a worker that dies is made again elsewhere."""
+def connected(address: str) -> Iterator[Any]:
+    """A client of the Dask scheduler at this address."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -256,6 +256,13 @@ def _dask(tables: Sequence[UnitTable | PlainTable], address: str) -> Iterator[Ru
     except (OSError, ValueError) as error:
         raise InputError(f"there is no Dask scheduler at {address!r}: {one_line(error)}") from error
     with client:
+        yield client
+
+
+@contextmanager
+def _dask(tables: Sequence[UnitTable | PlainTable], address: str) -> Iterator[Run]:
+    """Dask workers: tables are scattered once; what goes with a worker that dies is made again elsewhere."""
+    with connected(address) as client:
         yield partial(_on_cluster, client, {table.name: table for table in tables}, {})
 
 

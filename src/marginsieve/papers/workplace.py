@@ -1,0 +1,114 @@
+"""Where a paper's study is run: its folders, its workers, and results that are kept so that a run can go on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from ..data import NamedTable
+from ..data.atomic import write_atomic
+from ..data.paths import check_place
+from ..solvers.processes import parallel
+from ..study.engine import connected, run_suite
+from ..study.results import SuiteResult
+from ..study.suite import Suite, key_of
+from ..study.units import versions
+from . import named_problems
+
+Progress = Callable[[str, int, int, int], None]  # what is run, done, all, failed
+
+
+@dataclass(frozen=True)
+class Call:
+    """A computation on one data set that is no unit of a suite; its result is plain JSON.
+
+    `name` is that of its file; a result is used again while `settings` and the version are the same.
+    """
+
+    name: str
+    data: str
+    settings: Any
+    compute: Callable[[NamedTable], dict[str, Any]]
+    amount: float = 1.0  # of work, where settings change it: what it takes is in proportion
+
+    @property
+    def key(self) -> str:
+        """What decides the result."""
+        return key_of(self.settings, versions()["marginsieve"])
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Folders and workers of one run: stores lie in `out`, tables and pictures in `drafts` until all are there."""
+
+    out: Path
+    drafts: Path
+    n_jobs: int = 1
+    cluster: str | None = None
+    fresh: bool = False
+    progress: Progress | None = None
+
+    def suite(self, suite: Suite, folder: str) -> SuiteResult:
+        """The results of a suite; what the folder holds is not run again."""
+        watch = None if self.progress is None else partial(self.progress, folder)
+        place = self.out / folder
+        return run_suite(suite, place, n_jobs=self.n_jobs, cluster=self.cluster, fresh=self.fresh, progress=watch)
+
+    def kept(self, folder: str, calls: Sequence[Call], alone: bool = False) -> list[dict[str, Any]]:
+        """The results of calls, in their order, kept as JSON in the folder; `alone`: nothing else runs meanwhile."""
+        files = [self.out / folder / f"{call.name}.json" for call in calls]
+        results = {k: result for k, call in enumerate(calls) if (result := self._stored(files[k], call)) is not None}
+        waiting = [k for k in range(len(calls)) if k not in results]
+        self._show(folder, len(results), len(calls))
+        for k, result, seconds in self._computed(waiting, [calls[k] for k in waiting], alone):
+            entry = {"key": calls[k].key, "data": calls[k].data, "amount": calls[k].amount, "seconds": seconds}
+            write_atomic(files[k], json.dumps({**entry, "result": result}).encode())
+            results[k] = result
+            self._show(folder, len(results), len(calls))
+        return [results[k] for k in range(len(calls))]
+
+    def here(self) -> Workplace:
+        """The same with one process on this machine."""
+        return replace(self, n_jobs=1, cluster=None)
+
+    def _stored(self, file: Path, call: Call) -> dict[str, Any] | None:
+        check_place(file)
+        if self.fresh or not file.is_file():
+            return None
+        entry = json.loads(file.read_text(encoding="utf-8"))
+        return dict(entry["result"]) if entry.get("key") == call.key else None
+
+    def _show(self, folder: str, done: int, count: int) -> None:
+        if self.progress is not None:
+            self.progress(folder, done, count, 0)
+
+    def _computed(
+        self, places: Sequence[int], calls: Sequence[Call], alone: bool
+    ) -> Iterator[tuple[int, dict[str, Any], float]]:
+        """Places, results and seconds as they come."""
+        if self.cluster is None or alone:
+            work = (joblib.delayed(_result)(k, call) for k, call in zip(places, calls, strict=True))
+            yield from parallel(1 if alone else self.n_jobs, return_as="generator_unordered")(work)
+            return
+        with connected(self.cluster) as client:
+            from distributed import as_completed
+
+            tables = {name: client.scatter(named_problems.load(name), hash=False) for name in {c.data for c in calls}}
+            futures = [
+                client.submit(_result, k, call, tables[call.data], pure=False)
+                for k, call in zip(places, calls, strict=True)
+            ]
+            for future in as_completed(futures):
+                yield future.result()
+
+
+def _result(place: int, call: Call, problem: NamedTable | None = None) -> tuple[int, dict[str, Any], float]:
+    problem, since = named_problems.load(call.data) if problem is None else problem, time.perf_counter()
+    return place, call.compute(problem), time.perf_counter() - since
