@@ -490,7 +490,7 @@ SYMON = Paper(
             "Readings of the paper's algorithm, and MDL instead of equal frequency.",
             _readings(),
             DATA[:1] + DATA[3:5],
-            30,
+            20,
         ),
         SettingsStudy(
             "figure-1",

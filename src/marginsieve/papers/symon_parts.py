@@ -35,7 +35,7 @@ HELD = 2 / 7  # 20 % of the table among the 70 % that are not for the test
 RIVALS = ("smote_relieff", "smote_pca", "svm_rfe", "svm_bfe", "d_hell")
 PLAIN = "su"  # the best d by the very weights that SYMON starts from
 RIPPLES = (1, 2, 3, 4)
-SPLITS: dict[str, Any] = {"name": "symon", "repeats": 30, "sizes": [], "impute": True}
+SPLITS: dict[str, Any] = {"name": "symon", "repeats": 20, "sizes": [], "impute": True}
 BOTH = ("g_mean", "auc")
 
 

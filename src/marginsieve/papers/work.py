@@ -53,6 +53,8 @@ class Effort:
 
     def sentence(self, n_jobs: int) -> str:
         """In words, for so many processes."""
+        if self.unknown == self.count:
+            return f"{self.count:,} fits, of which no rate is known"
         text = f"{self.count:,} fits: about {_time(self.hours)} of one core by the rates of the run that is kept"
         text += f", {_time(self.hours / n_jobs)} with {n_jobs} processes" if n_jobs > 1 else ""
         return text + (f"; no rate is known for {self.unknown:,} of them" if self.unknown else "")
