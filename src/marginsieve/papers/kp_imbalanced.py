@@ -68,15 +68,33 @@ def _plain_grids() -> dict[str, dict[str, tuple[Any, ...]]]:
 CLOSE = 1.0  # points within which two figures of a problem are similar
 
 
+def _maxima(evidence: Evidence) -> Any:
+    """Maxima over the sizes by problem and method; KP-CSSVM's with the best C2, and with SMOTE, as the paper has it."""
+    table = evidence.means(MAXIMUM, SIX, "selection")
+    for job in ("penalty", "oversampling"):
+        try:
+            other = evidence.means(MAXIMUM, ("kp_cssvm",), job)["kp_cssvm"]
+        except NotRun:
+            continue
+        table["kp_cssvm"] = table["kp_cssvm"].combine(other.reindex(table.index), max)
+    return table
+
+
+def _kp_first(evidence: Evidence) -> str:
+    means = _maxima(evidence).mean().sort_values(ascending=False)
+    figures = f"{listed(means.to_dict())} (printed: kp_cssvm 95.9, l1_cssvm 93.9, svm_rfe 91.6, fisher 91.4)"
+    return if_holds(means.index[0] == "kp_cssvm", figures)
+
+
 def _best_ranks(evidence: Evidence) -> str:
-    compared = compare(evidence.means(MAXIMUM, SIX, "selection"))
+    compared = compare(_maxima(evidence))
     ranks = dict(sorted(zip(compared.methods, compared.ranks, strict=True), key=lambda pair: pair[1]))
     figures = f"average ranks {listed(ranks, 2)} (printed: kp_cssvm 2.08, l1_cssvm 2.58, fisher 3.08)"
     return if_holds(set(list(ranks)[:2]) == {"kp_cssvm", "l1_cssvm"}, figures)
 
 
 def _holm(evidence: Evidence) -> str:
-    table = compare(evidence.means(MAXIMUM, SIX, "selection"), control="kp_cssvm").table().set_index("method")
+    table = compare(_maxima(evidence), control="kp_cssvm").table().set_index("method")
     p = table["p_against_control"].drop("kp_cssvm")
     differing = {str(name) for name in p.index[p <= 0.05]}
     figures = f"Holm's p: {listed({str(name): float(value) for name, value in p.items()}, 3)}"
@@ -117,7 +135,7 @@ def _svdd_but_for_car3(evidence: Evidence) -> str:
 
 
 def _selection_helps(evidence: Evidence) -> str:
-    selected = evidence.means(MAXIMUM, SIX, "selection").max(axis=1)
+    selected = _maxima(evidence).max(axis=1)
     machines = [name for name in _plain_machines() if not name.endswith("drawn")]
     every = evidence.means("balanced_accuracy", machines, "no-selection").max(axis=1)
     change = (selected - every).dropna()
@@ -215,18 +233,16 @@ def _nested_order(evidence: Evidence) -> str:
     count = len(OF_EITHER_KERNEL)
     return (
         f"with everything tuned inside the training parts the means are {listed(means.sort_values().to_dict())}; in "
-        f"the paper's protocol Fisher, RFE and BFE have {count} kernels here to be the best of"
+        f"the paper's protocol Fisher, RFE and BFE have {count} kernels to be the best of here, KP-CSSVM "
+        f"{len(POWERS)} values of C2"
     )
 
 
 CLAIMS = (
-    best_of(
+    Claim(
         "KP-CSSVM has the highest average of the maxima over the sizes",
         "section 5.3, table 6",
-        "kp_cssvm",
-        SIX,
-        MAXIMUM,
-        "selection",
+        _kp_first,
         _nested_order,
     ),
     Claim("KP-CSSVM and l1-CSSVM have the best average ranks", "section 5.3, table 6", _best_ranks, _nested_order),

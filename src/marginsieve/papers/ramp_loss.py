@@ -99,6 +99,8 @@ def _daks(group: str, noise: str, note: str, data: str) -> Job:
         _swaps(f"{group}-daks", noise, note, data),
         methods={"ramp_fs": ("ramp_fs", DAKS)},
         variants={"ramp_fs": ({"C": PRICES[0], "budget": BUDGETS[data][0]},)},
+        quick=(data,) if data == QUICK[-1] else (),
+        quick_protocol={"folds": 5},
         control="",
     )
 

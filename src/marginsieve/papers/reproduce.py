@@ -93,7 +93,8 @@ def _run(paper: Paper, place: Workplace, scope: str) -> str:
             finished.setdefault(job.name, study)
         table = _beside(job, printed, answers)
         ours.append(table.assign(job=job.group or job.name))
-        sections.append(_section(job, table, studies, printed, place.drafts))
+        if studies:
+            sections.append(_section(job, table, studies, printed, place.drafts))
     import pandas as pd
 
     tables = pd.concat(ours, ignore_index=True)
@@ -391,9 +392,14 @@ def option_of(scope: str) -> str:
 
 
 def claim_table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each claim: where it stands, our verdict with its figures, and why where it fails."""
+    """A line for each claim: where it stands, our verdict with its figures, and why where it fails, as notes below."""
+    reasons = list(dict.fromkeys(row["why"] for row in claims if row["why"]))
     lines = ["| claim | where | verdict | why |", "|---|---|---|---|"]
-    return lines + [f"| {row['claim']} | {row['where']} | {row['verdict']} | {row['why']} |" for row in claims]
+    for row in claims:
+        note = f"note {reasons.index(row['why']) + 1}" if row["why"] else ""
+        lines.append(f"| {row['claim']} | {row['where']} | {row['verdict']} | {note} |")
+    notes = [f"{count}. {text[:1].upper()}{text[1:]}." for count, text in enumerate(reasons, start=1)]
+    return [*lines, "", "Notes, each on an experiment of the same run:", "", *notes] if notes else lines
 
 
 def _properties(paper: Paper, out: Path) -> list[str]:
