@@ -299,15 +299,17 @@ def test_claims_are_decided_by_means(tmp_path):
     def verdict(claim, evidence=evidence):
         return claim.row(evidence)["verdict"]
 
-    assert verdict(ahead_of("", "", ("a", "b"), ("c",), "q", "j")) == "reproduced: b 2.0, c 1.0"
-    assert verdict(ahead_of("", "", ("a", "c"), ("b",), "q")) == "worse: c 1.0, b 2.0"
+    assert verdict(ahead_of("", "", ("a", "b"), ("c",), "q", "j")) == "reproduced: b 2.0, c 1.0; ahead on 1 of 1"
+    assert verdict(ahead_of("", "", ("a", "c"), ("b",), "q")) == "worse: c 1.0, b 2.0; ahead on 0 of 1"
     assert verdict(ahead_of("", "", ("a",), ("d",), "q")) == "not comparable: d of q were not run"
     assert verdict(ahead_of("", "", ("a",), ("b",), "q", "k")) == "not comparable: a, b of k were not run"
-    assert verdict(best_of("", "", "a", tuple(values), "q")) == "reproduced: a 3.0, b 2.0"
-    assert verdict(best_of("", "", "b", tuple(values), "q")) == "worse: b 2.0, a 3.0"
+    assert verdict(best_of("", "", "a", tuple(values), "q")) == "reproduced: a 3.0, b 2.0; best or level on 1 of 1"
+    assert verdict(best_of("", "", "b", tuple(values), "q")) == "worse: b 2.0, a 3.0; best or level on 0 of 1"
     equal = replace(evidence, ours=evidence.ours.assign(paper=2.0))
-    assert verdict(best_of("", "", "a", ("a", "b"), "q"), equal) == "level with b: a 2.0, b 2.0"
-    assert verdict(ahead_of("", "", ("a",), ("b",), "q"), equal) == "level: a 2.0, b 2.0"
+    assert (
+        verdict(best_of("", "", "a", ("a", "b"), "q"), equal) == "level with b: a 2.0, b 2.0; best or level on 1 of 1"
+    )
+    assert verdict(ahead_of("", "", ("a",), ("b",), "q"), equal) == "level: a 2.0, b 2.0; ahead on 0 of 1"
     assert verdict(undecided("", "", "nobody knows")) == "not comparable: nobody knows"
 
 

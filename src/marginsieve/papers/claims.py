@@ -107,11 +107,12 @@ def listed(values: Mapping[str, float], digits: int = 1) -> str:
 
 
 def _best(evidence: Evidence, best: str, among: Sequence[str], quantity: str, job: str) -> str:
-    means = evidence.means(quantity, among, job).mean()
+    table = evidence.means(quantity, among, job)
+    means = table.mean()
     digits = 1 if means.max() > 1 else 3
-    others = means.drop(best)
-    next_best = str(others.idxmax())
-    figures = f"{best} {means[best]:.{digits}f}, {next_best} {means[next_best]:.{digits}f}"
+    next_best = str(means.drop(best).idxmax())
+    figures = f"{best} {means[best]:.{digits}f}, {next_best} {means[next_best]:.{digits}f}; best or level on "
+    figures += f"{int((table[best] >= table.max(axis=1) - EQUAL).sum())} of {len(table)}"
     if abs(means[best] - means[next_best]) < EQUAL:
         return f"{LEVEL} with {next_best}: {figures}"
     return if_holds(bool(means[best] > means[next_best]), figures)
@@ -125,10 +126,12 @@ def best_of(
 
 
 def _ahead(evidence: Evidence, above: Sequence[str], below: Sequence[str], quantity: str, job: str) -> str:
-    means = evidence.means(quantity, (*above, *below), job).mean()
+    table = evidence.means(quantity, (*above, *below), job)
+    means, lead = table.mean(), table[list(above)].min(axis=1) - table[list(below)].max(axis=1)
     weakest, strongest = str(means[list(above)].idxmin()), str(means[list(below)].idxmax())
     digits = 1 if means.max() > 1 else 3
-    figures = f"{weakest} {means[weakest]:.{digits}f}, {strongest} {means[strongest]:.{digits}f}"
+    figures = f"{weakest} {means[weakest]:.{digits}f}, {strongest} {means[strongest]:.{digits}f}; ahead on "
+    figures += f"{int((lead > EQUAL).sum())} of {len(table)}"
     if abs(means[weakest] - means[strongest]) < EQUAL:
         return f"{LEVEL}: {figures}"
     return if_holds(bool(means[weakest] > means[strongest]), figures)

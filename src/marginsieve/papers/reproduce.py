@@ -240,7 +240,9 @@ def _section(job: Job, table: pd.DataFrame, studies: dict[str, SuiteResult], pri
     if missing:
         lines += [f"Missing, because they do not exist yet: {', '.join(missing)}.", ""]
     rest = int((shown["verdict"] == "not run").sum())
-    lines += _markdown(shown[shown["verdict"] != "not run"])
+    shown = shown[shown["verdict"] != "not run"]
+    lines += _markdown(shown[shown["printed"].notna()])
+    lines += _without_print(job, shown[shown["printed"].isna()])
     lines += [f"{rest} printed figures are of data sets that were not run here.", ""] if rest else []
     for tuning, study in studies.items():
         failures = study.failures()
@@ -346,6 +348,8 @@ def _plots(job: Job, study: SuiteResult, out: Path) -> list[str]:
 
 
 def _markdown(table: pd.DataFrame) -> list[str]:
+    if table.empty:
+        return []
     lines = ["| data set | method | quantity | printed | ours, paper's protocol | ours, nested | verdict |"]
     lines += ["|---|---|---|---|---|---|---|"]
     for row in table.to_dict("records"):
@@ -354,6 +358,20 @@ def _markdown(table: pd.DataFrame) -> list[str]:
             f"| {row['dataset']} | {row['method']} | {row['quantity']} | {' | '.join(numbers)} | {row['verdict']} |"
         )
     return [*lines, ""]
+
+
+def _without_print(job: Job, table: pd.DataFrame) -> list[str]:
+    """Our values of which the paper prints none, a grid for each quantity and protocol."""
+    lines = []
+    for quantity in job.quantities:
+        for column, protocol in (("paper", "the paper's protocol"), ("nested", "nested")):
+            part = table[(table["quantity"] == quantity) & table[column].notna()]
+            values = part.pivot_table(index="dataset", columns="method", values=column, sort=False)
+            if len(values):
+                values = values[[name for name in job.methods if name in values]]
+                shown = values.map(lambda value: _number(value, value))
+                lines += grid(f"No printed figure: {quantity}, {protocol}:", shown)
+    return lines
 
 
 def _number(value: float, like: float) -> str:
