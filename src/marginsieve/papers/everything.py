@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..study.folders import claim, publish
-from ..study.units import versions
 from .catalogue import PAPERS
 from .claims import VERDICTS, kind_of
 from .paper import KEPT
+from .record import commit, hours
 from .reproduce import CLAIMS, REPORT, claim_table, option_of, reproduce
 from .work import RATES, rates_of
 from .workplace import Progress
@@ -35,7 +34,7 @@ def reproduce_all(
     progress: Progress | None = None,
 ) -> Path:
     """Run every paper into a folder of its own, resuming what is there, and write the page of verdicts."""
-    out, since, commit = Path(out), time.perf_counter(), _commit()
+    out, since, begun_at = Path(out), time.perf_counter(), commit()
     claim(out, "reproductions", [PAGE, TABLE, RATES])
     failed: dict[str, str] = {}
     for name in PAPERS:
@@ -56,10 +55,9 @@ def reproduce_all(
     if len(failed) == len(PAPERS):
         raise InputError(next(iter(failed.values())))
     claims = claims_of(out)
-    command = f"`marginsieve reproduce all{option_of(scope)}` ({commit})"
-    rates = rates_of(out)
-    hours = float((rates["seconds"] * rates["count"]).sum()) / 3600.0
-    page = "\n".join(_page(claims, failed, command, time.perf_counter() - since, hours)) + "\n"
+    command = f"`marginsieve reproduce all{option_of(scope)}` ({begun_at})"
+    rates, core_hours = rates_of(out), sum(hours(out / name) for name in PAPERS)
+    page = "\n".join(_page(claims, failed, command, time.perf_counter() - since, core_hours)) + "\n"
     tables = {TABLE: claims, RATES: rates}
     content = {name: table.to_csv(index=False).encode() for name, table in tables.items()}
     publish(out, "reproductions", {PAGE: page.encode(), **content})
@@ -81,7 +79,7 @@ def claims_of(out: Path) -> pd.DataFrame:
     return frame.assign(kind=[kind_of(verdict) for verdict in frame["verdict"]])
 
 
-def _page(claims: pd.DataFrame, failed: dict[str, str], command: str, seconds: float, hours: float) -> list[str]:
+def _page(claims: pd.DataFrame, failed: dict[str, str], command: str, seconds: float, core_hours: float) -> list[str]:
     """Claims counted by verdict and paper, then a line for each."""
     counts = claims.groupby(["paper", "kind"], sort=False).size().unstack("kind", fill_value=0)
     kinds, papers = [kind for kind in VERDICTS if kind in counts], list(dict.fromkeys(claims["paper"]))
@@ -90,9 +88,10 @@ def _page(claims: pd.DataFrame, failed: dict[str, str], command: str, seconds: f
     lines = ["# The five papers: claims and verdicts", ""]
     lines += [
         f"Made by {command}; this run took {seconds / 3600:.2f} hours on the clock, and the units in the stores "
-        f"{hours:.1f} hours of one core.",
+        f"{core_hours:.1f} hours of one core.",
         "",
     ]
+    lines += ["'Level': the direction holds, or nothing differs, but not as the paper says.", ""]
     lines += ["| paper | " + " | ".join(counts.columns) + " |", "|---" * (counts.shape[1] + 1) + "|"]
     for paper, row in zip([*papers, "all"], counts.to_numpy(), strict=True):
         shown = f"[{paper}]({paper}/{REPORT})" if paper in PAPERS else paper
@@ -102,14 +101,3 @@ def _page(claims: pd.DataFrame, failed: dict[str, str], command: str, seconds: f
         lines += claim_table([{str(key): value for key, value in row.items()} for row in part.to_dict("records")])
     lines += ["", *(f"{name} was not run: {why}" for name, why in failed.items())] if failed else []
     return lines
-
-
-def _commit() -> str:
-    """The version, and the commit where the package lies in a checkout of its repository."""
-    known = f"version {versions()['marginsieve']}"
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    except OSError:
-        return known
-    return f"{known}, commit {done.stdout.strip()}" if done.returncode == 0 else known

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from ..study.statistics import Comparison, compare
-from .claims import Claim, Evidence, NotRun, ahead_of, if_holds, listed
+from .claims import LEVEL, WORSE, Claim, Evidence, NotRun, ahead_of, if_holds, listed
 from .families import FamilyComparison
 from .final_classifiers import AGREE, CLASSIFIERS, FinalClassifiers
 from .named_problems import load
@@ -60,7 +60,8 @@ def _mkl_first(evidence: Evidence, job: str) -> str:
     ranks = _ranks(compared)
     least = min(ranks[name] for name in HYBRID) - max(ranks[name] for name in ELIMINATION)
     figures = f"average ranks {listed(ranks, 2)}; critical difference {compared.critical_difference:.2f}"
-    return if_holds(list(ranks)[:2] == ["mkl_rfe", "clinical_rfe"] and least > compared.critical_difference, figures)
+    order = list(ranks)[:2] == ["mkl_rfe", "clinical_rfe"]
+    return if_holds(order and least > compared.critical_difference, figures, LEVEL if order else WORSE)
 
 
 def _less_stable(evidence: Evidence, job: str) -> str:
@@ -68,7 +69,7 @@ def _less_stable(evidence: Evidence, job: str) -> str:
     ranks = _ranks(compared)
     least = min(ranks[name] for name in ELIMINATION) - max(ranks[name] for name in HYBRID)
     figures = f"average ranks by stability {listed(ranks, 2)}; critical difference {compared.critical_difference:.2f}"
-    return if_holds(least > compared.critical_difference, figures)
+    return if_holds(least > compared.critical_difference, figures, LEVEL if least > 0 else WORSE)
 
 
 def _leads(evidence: Evidence, job: str) -> dict[str, float]:

@@ -23,6 +23,7 @@ from .claims import Evidence
 from .drawings import curves
 from .markdown import grid
 from .paper import KEPT, Job, Paper
+from .record import commit, hours
 from .variants import best_variants, following, variant
 from .workplace import Progress, Workplace
 
@@ -77,7 +78,7 @@ def _expected(paper: Paper) -> list[str]:
 
 def _run(paper: Paper, place: Workplace, scope: str) -> str:
     """Studies in folders of `place.out`, tables and plots in its drafts; the report."""
-    printed = paper.printed()
+    printed, begun_at = paper.printed(), commit()
     finished: dict[str, SuiteResult] = {}
     sections, ours = [], []
     for job in paper.jobs:
@@ -103,7 +104,7 @@ def _run(paper: Paper, place: Workplace, scope: str) -> str:
         if named_problems.present(part.data):
             sections.append("\n".join(part.run(place)))
     evidence = Evidence(tables, place.drafts, finished, _groups(paper))
-    return _report(paper, sections, evidence, scope)
+    return _report(paper, sections, evidence, scope, f"{begun_at}; {hours(place.out):.1f} hours of one core")
 
 
 def _groups(paper: Paper) -> dict[str, list[str]]:
@@ -378,7 +379,7 @@ def _number(value: float, like: float) -> str:
     return "-" if value != value else f"{value:.1f}" if max(value, like if like == like else 0) > 1 else f"{value:.3f}"
 
 
-def _report(paper: Paper, sections: list[str], evidence: Evidence, scope: str) -> str:
+def _report(paper: Paper, sections: list[str], evidence: Evidence, scope: str, run: str) -> str:
     import pandas as pd
 
     claims = [claim.row(evidence) for claim in paper.claims]
@@ -387,7 +388,7 @@ def _report(paper: Paper, sections: list[str], evidence: Evidence, scope: str) -
     lines = [
         f"# {paper.name}: {paper.title}",
         "",
-        f"Made on {datetime.now(UTC):%Y-%m-%d} by `marginsieve reproduce {paper.name}{option_of(scope)}`.",
+        f"Made on {datetime.now(UTC):%Y-%m-%d} by `marginsieve reproduce {paper.name}{option_of(scope)}` ({run}).",
         "The paper's protocol may choose parameters on the very estimate that it reports; 'nested' chooses them inside",
         "each training part: the difference is the optimism. 'Reproduced' means within one percentage point (0.01 for",
         "G-mean and AUC, one feature for a number of features, which is else 'fewer' or 'more').",

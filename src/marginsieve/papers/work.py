@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -14,11 +12,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..study.store import FILE, Store
 from ..study.suite import Suite
 from . import named_problems
 from .catalogue import PAPERS, paper_of
 from .paper import Paper
+from .record import stored_calls, stored_units
 from .reproduce import suite_of
 from .workplace import Call
 
@@ -148,7 +146,7 @@ def rates_of(out: Path) -> Any:
         parts = {part.name: float(getattr(part, "repeats", 1)) for part in paper.studies if not _is_counted(part)}
         for folder in sorted(path for path in (out / paper.name).glob("*") if path.is_dir()):
             amount = parts.get(folder.name)
-            units = _seconds_of_store(folder) if (folder / FILE).is_file() else _seconds_of_calls(folder)
+            units = _seconds_of(folder)
             if amount is not None:
                 rows.append((paper.name, folder.name, "", "", "whole", 1, sum(one[3] for one in units) / amount))
                 continue
@@ -164,21 +162,12 @@ def _is_counted(part: Any) -> bool:
     return isinstance(part, (HasSuite, HasCalls))
 
 
-def _seconds_of_store(folder: Path) -> list[tuple[str, str, str, float]]:
-    """Data set, method, kind and seconds of every unit."""
-    with closing(Store(folder, write=False)) as store:
-        return [
-            (row["data"], row["method"].split("[")[0], "tuning" if row["split"] == "tuning" else "fit", row["seconds"])
-            for row in store.units()
-            if row["seconds"] is not None
-        ]
-
-
-def _seconds_of_calls(folder: Path) -> list[tuple[str, str, str, float]]:
-    """The same of calls that are kept as JSON, for one unit of work."""
-    out = []
-    for file in sorted(folder.glob("*.json")):
-        entry = json.loads(file.read_text(encoding="utf-8"))
-        if "amount" in entry:
-            out.append((str(entry["data"]), file.stem, "call", entry["seconds"] / entry["amount"]))
-    return out
+def _seconds_of(folder: Path) -> list[tuple[str, str, str, float]]:
+    """Data set, method, kind and seconds of every unit, and of every call for one unit of work."""
+    units = [
+        (row["data"], row["method"].split("[")[0], "tuning" if row["split"] == "tuning" else "fit", row["seconds"])
+        for row in stored_units(folder)
+        if row["seconds"] is not None
+    ]
+    calls = stored_calls(folder)
+    return units + [(entry["data"], name, "call", entry["seconds"] / entry["amount"]) for name, entry in calls]
