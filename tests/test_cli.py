@@ -494,6 +494,13 @@ def test_a_command_that_fails_at_once_leaves_nothing_behind(folder, run, tmp_pat
     assert not (tmp_path / "r").exists()
 
 
+def test_reproduce_takes_one_scope(run, tmp_path):
+    code, _, err = run("reproduce", "mixed", "--quick", "--full", "--out", tmp_path / "r")
+    assert code == 2
+    assert "--quick and --full were both given" in " ".join(err.split())
+    assert not (tmp_path / "r").exists()
+
+
 def test_reproduce_says_which_data_are_missing(run, tmp_path, monkeypatch):
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
     code, out, err = run("reproduce", "kp-imbalanced", "--quick", "--out", tmp_path / "r")
