@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -89,10 +88,7 @@ class ExactAndDaks:
                 return row | {"scip_bound": self._scip(ramp) / unit, "scip_s": time.perf_counter() - since}
             search = PrintedDaks(ramp, Clock(seconds), seconds / PROGRAMS)
             return row | {"printed": search.run().F / unit, "printed_s": time.perf_counter() - since}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a table at a low C has no feature with a weight
-            X, y = with_means(problem)
-            stop = self._selector(problem, C, solver, seconds).fit(X, y).path_.stop
+        stop = self._selector(problem, C, solver, seconds).fit(*with_means(problem)).path_.stop
         assert stop is not None
         row |= {f"{solver}_s": time.perf_counter() - since, solver: stop.details["objective"]}
         return row | {f"{solver}_{key}": stop.details[key] for key in ("bound", "nodes", "status")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -88,17 +87,15 @@ class FinalClassifiers:
         """Rates by classifier and size on the test rows of one split."""
         out: dict[tuple[str, int], float] = {}
         left, right = X.iloc[train], X.iloc[test]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of columns that do not vary in a training part
-            fixed = {"threshold": "margin", "similar": None, "random_state": 0, "class_weight": "balanced"}
-            selector = recipes.get(method)(n_features_to_select=1, **fixed).fit(left, y[train])
-            order = np.argsort(selector.ranking_)
-            sizes = [size for size in self.sizes if size <= X.shape[1]]
-            for size, fitted in zip(sizes, selector.at_sizes(left, y[train], sizes), strict=True):
-                some = order[:size]
-                others = _others(left.iloc[:, some], y[train], right.iloc[:, some])
-                for classifier, guess in {"SVM": fitted.predict(right), **others}.items():
-                    out[classifier, size] = float(balanced_accuracy_score(y[test], guess))
+        fixed = {"threshold": "margin", "similar": None, "random_state": 0, "class_weight": "balanced"}
+        selector = recipes.get(method)(n_features_to_select=1, **fixed).fit(left, y[train])
+        order = np.argsort(selector.ranking_)
+        sizes = [size for size in self.sizes if size <= X.shape[1]]
+        for size, fitted in zip(sizes, selector.at_sizes(left, y[train], sizes), strict=True):
+            some = order[:size]
+            others = _others(left.iloc[:, some], y[train], right.iloc[:, some])
+            for classifier, guess in {"SVM": fitted.predict(right), **others}.items():
+                out[classifier, size] = float(balanced_accuracy_score(y[test], guess))
         return out
 
 

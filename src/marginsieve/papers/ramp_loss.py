@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -147,9 +146,7 @@ class BudgetRule:
 def _used(X: Any, y: Any, positive: str, C: float) -> int:
     """Features with a weight in the machine with the ramp loss and no budget."""
     machine = recipes.ramp_svm(C=C, positive=positive, similar=None, resamples=0, random_state=0, **WHOLE)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # at a low C no feature has a weight
-        return int(machine.fit(X, y).support_.sum())
+    return int(machine.fit(X, y).support_.sum())
 
 
 # -- claims --------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -258,9 +257,7 @@ def _on_training_rows(problem: NamedTable) -> dict[str, Any]:
         selector = recipes.get(recipe)(
             **settings, threshold="margin", random_state=0, similar=None, positive=data.positive
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fitted = selector.fit(X, y)
+        fitted = selector.fit(X, y)
         values = Pass(fitted.predict(X), fitted.decision_function(X))
         out[label] = point_metrics(y, values, data.positive)["g_mean"]
     return out
