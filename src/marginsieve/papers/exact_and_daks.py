@@ -45,7 +45,7 @@ class ExactAndDaks:
     prices: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
     seconds: float = 300.0  # of the exact program, and of SCIP
     printed_seconds: float = 60.0  # of DAKS by the printed rules
-    scip_data: tuple[str, ...] = ("COLON", "SONAR", "WDBC")  # where SCIP's bound is asked for, too
+    scip_data: tuple[str, ...] = ("COLON",)  # where SCIP's bound is asked for, too
     long: bool = True
 
     @property
