@@ -186,12 +186,12 @@ def _chosen_elsewhere(evidence: Evidence, group: str) -> str:
             rows.setdefault(str(data), {})[str(method)] = 100 * float(np.mean(values))
     table: Any = pd.DataFrame(rows).T
     change = table["ramp_fs"] - table.drop(columns="ramp_fs").max(axis=1)
-    error = float((table["ramp_fs"] - table["fs_svm"]).sem())
-    return (
-        f"with C and budget chosen on the other nine folds: {listed(table.mean().to_dict())}; RL-FS-M is ahead on "
-        f"{int((change > 0).sum())} of {len(table)}, and the error of its difference to FS-SVM over the tables is "
-        f"{error:.1f}"
-    )
+    text = f"with C and budget chosen on the other folds: {listed(table.mean().to_dict())}; RL-FS-M is ahead on "
+    text += f"{int((change > 0).sum())} of {len(table)}"
+    if len(table) > 1:
+        error = float((table["ramp_fs"] - table["fs_svm"]).sem())
+        text += f", and the error of its difference to FS-SVM over the tables is {error:.1f}"
+    return text
 
 
 def _in_most_cases(evidence: Evidence) -> str:

@@ -6,7 +6,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,10 +74,6 @@ class Workplace:
             results[k] = result
             self._show(folder, len(results), len(calls))
         return [results[k] for k in range(len(calls))]
-
-    def here(self) -> Workplace:
-        """The same with one process on this machine."""
-        return replace(self, n_jobs=1, cluster=None)
 
     def _stored(self, file: Path, call: Call) -> dict[str, Any] | None:
         check_place(file)
