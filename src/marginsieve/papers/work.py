@@ -118,13 +118,18 @@ def read_rates() -> Any:
         return pd.read_csv(handle, keep_default_na=False)
 
 
+def _keys(paper: str, folder: str, data: str, method: str, kind: str) -> tuple[tuple[str, ...], ...]:
+    """What a rate is looked up by, the most special first."""
+    return (paper, folder, data, method, kind), (paper, folder, method, kind), (paper, folder, kind)
+
+
 @lru_cache(maxsize=1)
 def rates() -> dict[tuple[str, ...], list[float]]:
     """Seconds for one unit of work, by paper, folder, data set, method and kind, and by fewer of them."""
     out: dict[tuple[str, ...], list[float]] = {}
     for row in read_rates().to_dict("records"):
         paper, folder, data, method, kind = (str(row[key]) for key in COLUMNS[:5])
-        for key in ((paper, folder, data, method, kind), (paper, folder, method, kind), (paper, folder, kind)):
+        for key in _keys(paper, folder, data, method, kind):
             out.setdefault(key, []).append(float(row["seconds"]))
     return out
 
@@ -132,7 +137,7 @@ def rates() -> dict[tuple[str, ...], list[float]]:
 def _rate(paper: str, folder: str, data: str, method: str, kind: str) -> float | None:
     """The rate of the very same, or the mean over the data sets, or over the folder."""
     known = rates()
-    for key in ((paper, folder, data, method, kind), (paper, folder, method, kind), (paper, folder, kind)):
+    for key in _keys(paper, folder, data, method, kind):
         if key in known:
             return float(np.mean(known[key]))
     return None
