@@ -169,7 +169,7 @@ def refuses_table(kernel: Kernel, table: TableView, machine: Machine | None = No
     name, accepts = _name(kernel), kinds_taken(kernel, machine)
     if table.is_sparse and not kernel.sparse:
         return f"the {name} kernel needs a dense table and this one is sparse: use kernel='linear' or X.toarray()"
-    if wrong := _columns(table, lambda kind: kind not in accepts):
+    if wrong := _columns(table, frozenset(table.kind) - accepts):
         return (
             f"text or categories where the {name} kernel needs numbers, in {listing(wrong)}: encode these columns as "
             "numbers, drop them, or take a method for both (clinical-rfe, mkl-rfe, hfs-nb, hfs-5nn; kernel='clinical')"
@@ -186,7 +186,7 @@ def refuses_mixed(
     """Why a sampler, or a filter that counts with numbers, cannot work on this table, or None where it can."""
     parts = [("sampler", sampler), ("criterion", criterion), ("prefilter", None if prefilter is None else prefilter[0])]
     wrong = [(axis, part) for axis, part in parts if part is not None and not _takes_categories(axis, part)]
-    if wrong and (columns := _columns(table, lambda kind: kind == "nominal")):
+    if wrong and (columns := _columns(table, frozenset({"nominal"}))):
         axis, part = wrong[0]
         ways = "encode them as numbers, or leave the sampler out"
         if axis != "sampler":
@@ -206,8 +206,11 @@ def _takes_categories(axis: str, part: Criterion | Filter | Sampler) -> bool:
     return "nominal" in (part.kinds if isinstance(part, TakesKinds) else NUMBERS)
 
 
-def _columns(table: TableView, wrong: Any) -> list[str]:
-    return [name for name, kind in zip(table.names, table.kind, strict=True) if wrong(kind)]
+def _columns(table: TableView, kinds: frozenset[str]) -> list[str]:
+    """Names of the columns of these kinds."""
+    if kinds.isdisjoint(table.kind):
+        return []
+    return [name for name, kind in zip(table.names, table.kind, strict=True) if kind in kinds]
 
 
 def refuses_classes(count: int, negative_weight: float, threshold: Any, search: Search | None = None) -> str | None:

@@ -263,9 +263,11 @@ def read_prefilter(prefilter: PrefilterLike) -> tuple[Filter, int]:
 
 def keep_places(keep: Sequence[Any] | None, names: Sequence[str]) -> tuple[int, ...]:
     """The numbers of the columns that `keep` names."""
+    if keep is None:
+        return ()
     place = {name: j for j, name in enumerate(names)}
     places = []
-    for item in keep if keep is not None else ():
+    for item in keep:
         whole = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
         j = int(item) if whole else place.get(item, -1) if isinstance(item, str) else -1
         if not 0 <= j < len(place):

@@ -289,22 +289,30 @@ def _at(selector: SVMSelector, point: dict[str, Any], encoded: Encoded) -> Plan:
 
 def _along_grid(points: list[dict[str, Any]], plans: list[Plan], ready: Prepared, rows: Any) -> Iterator[Array]:
     """Decision values (rows, k) point by point: points of one kernel share its matrix and start from the last."""
-    shared: dict[str, Gram] = {}
+    views: dict[str, View] = {}
+    grams: list[Gram] = []
     against: dict[str, tuple[Array, Array]] = {}
-    warm: dict[str, tuple[Solution, ...]] = {}
+    warm: dict[str, Sequence[Solution | None]] = {}
+    costs: dict[str, Array] = {}
+    problem = ready.problem
     for point, plan in zip(points, plans, strict=True):
-        kernel = repr(sorted((name, value) for name, value in point.items() if name.startswith("kernel")))
-        cost = plan.outcome.costs(ready.y, ready.problem.sample_weight)
-        problem = replace(ready.problem, kernel=plan.kernel, machine=plan.machine, cost=cost)
-        if plan.machine.needs == "columns":
-            view = problem.view()
-        else:
-            if kernel not in shared:
-                shared[kernel] = _gram(plan.kernel, ready, list(shared.values()))
-                against[kernel] = shared[kernel].matrix(rows), shared[kernel].diagonal(rows)
-            view = shared[kernel]
-        warm[kernel] = problem.solve(view, warm.get(kernel))
-        yield np.column_stack([_values(plan, one, view, rows, against.get(kernel)) for one in warm[kernel]])
+        kernel = repr((plan.machine.needs, [value for name, value in point.items() if name.startswith("kernel")]))
+        weighting = repr([point[name] for name in ("negative_weight", "class_weight") if name in point])
+        if kernel not in views:
+            if plan.machine.needs == "columns":
+                views[kernel] = replace(problem, kernel=plan.kernel, machine=plan.machine).view()
+            else:
+                grams.append(_gram(plan.kernel, ready, grams))
+                views[kernel], against[kernel] = grams[-1], (grams[-1].matrix(rows), grams[-1].diagonal(rows))
+        if weighting not in costs:
+            costs[weighting] = plan.outcome.costs(ready.y, problem.sample_weight)
+        view, last = views[kernel], warm.get(kernel, [None] * len(problem.y))
+        solutions = [
+            plan.machine.solve(view, y, cost, warm=start)
+            for y, cost, start in zip(problem.y, costs[weighting], last, strict=True)
+        ]
+        warm[kernel] = solutions
+        yield np.column_stack([_values(plan, one, view, rows, against.get(kernel)) for one in solutions])
 
 
 def _values(plan: Plan, solution: Solution, view: View, rows: Any, against: tuple[Array, Array] | None) -> Array:

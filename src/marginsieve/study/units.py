@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -44,6 +44,8 @@ from .protocols import Protocol, Split
 from .tuning import tune_machine
 
 ALL_FEATURES = "all features"
+#: what the machine on all features depends on; searches and criteria rank features, and all of them are used
+READ_BY_TUNING = ("kernel", "machine", "standardize", "sampler", "kinds", "class_weight", "negative_weight", "positive")
 UNREAD = {"similar": None, "resamples": 0}  # no unit reads groups_ and suspects_
 Recipe = Callable[..., FittedSelector]
 
@@ -112,10 +114,12 @@ class Method:
         """As commands and reports write it."""
         return self.label.replace("_", "-")
 
-    @property
+    @cached_property
     def tuned_with(self) -> str:
-        """What methods with the same tuned parameters share: the label but for its brackets, and the grid."""
-        return f"{self.label.split('[')[0]} {self.grid}"
+        """What decides the parameters that are tuned on all features: methods that have it in common share them."""
+        params = self.function(**dict(self.settings)).get_params()
+        read = {name: value for name, value in params.items() if name.split("__")[0] in READ_BY_TUNING}
+        return repr((sorted(read.items()), self.grid))
 
     @property
     def function(self) -> Recipe:
