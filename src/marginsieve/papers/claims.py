@@ -31,13 +31,16 @@ class Evidence:
     studies: Mapping[str, SuiteResult] = field(default_factory=dict)
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # names of jobs that are one table together
 
-    def means(self, quantity: str, methods: Sequence[str], job: str = "") -> Any:
-        """Our values by data set (rows) and method, on the data sets that all of them have."""
+    def means(self, quantity: str, methods: Sequence[str], job: str = "", tuned: str = "paper") -> Any:
+        """Our values by data set (rows) and method, on the data sets that all of them have.
+
+        `tuned` is "paper", as the paper does it, or "nested", inside the training parts.
+        """
         part = self.ours[(self.ours["quantity"] == quantity) & self.ours["method"].isin(methods)]
-        part = part[(part["job"] == job) & part["paper"].notna()] if job else part[part["paper"].notna()]
+        part = part[(part["job"] == job) & part[tuned].notna()] if job else part[part[tuned].notna()]
         if lacking := [name for name in methods if name not in set(part["method"])]:
             raise NotRun(f"{', '.join(lacking)} of {job or quantity} were not run")
-        return part.pivot_table(index="dataset", columns="method", values="paper")[list(methods)].dropna()
+        return part.pivot_table(index="dataset", columns="method", values=tuned)[list(methods)].dropna()
 
     def study(self, job: str) -> SuiteResult:
         """The results of a job by the paper's protocol."""

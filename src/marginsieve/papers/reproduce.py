@@ -23,8 +23,8 @@ from .claims import Evidence
 from .drawings import curves
 from .markdown import grid
 from .paper import KEPT, Job, Paper
-from .record import commit, hours
-from .variants import best_variants, following, variant
+from .record import RUNS, commit, described, hours_by_commit
+from .variants import bases, best_variants, following, variant
 from .workplace import Progress, Workplace
 
 if TYPE_CHECKING:
@@ -55,11 +55,16 @@ def reproduce(
             f"none of the data sets of {name} is here: --data or MARGINSIEVE_DATA names their folder, docs/data.md "
             "says where they come from"
         )
-    claim(out, "reproduction", _expected(paper))
+    claim(out, "reproduction", _expected(paper), (RUNS,))
+    begun_at = commit()
     with scratch_folder() as scratch:
         drafts = scratch / "made"  # tables and plots, until all are there
         drafts.mkdir()
-        report = _run(paper, Workplace(out, drafts, n_jobs, cluster, fresh, progress), scope)
+        try:
+            sections, evidence = _run(paper, Workplace(out, drafts, n_jobs, cluster, fresh, progress))
+        finally:  # what was run before an error is stored, too
+            spent = hours_by_commit(out, begun_at, fresh)
+        report = _report(paper, sections, evidence, scope, described(spent, begun_at))
         files = {path.name: path.read_bytes() for path in sorted(drafts.iterdir())}
     claim(out, "reproduction", [*files, REPORT])
     try:
@@ -76,9 +81,9 @@ def _expected(paper: Paper) -> list[str]:
     return [REPORT, CLAIMS, "table-1.csv", *jobs, *parts]
 
 
-def _run(paper: Paper, place: Workplace, scope: str) -> str:
-    """Studies in folders of `place.out`, tables and plots in its drafts; the report."""
-    printed, begun_at = paper.printed(), commit()
+def _run(paper: Paper, place: Workplace) -> tuple[list[str], Evidence]:
+    """Studies in folders of `place.out`, tables and plots in its drafts; the report's sections, what claims read."""
+    printed = paper.printed()
     finished: dict[str, SuiteResult] = {}
     sections, ours = [], []
     for job in paper.jobs:
@@ -103,8 +108,7 @@ def _run(paper: Paper, place: Workplace, scope: str) -> str:
     for part in paper.studies:
         if named_problems.present(part.data):
             sections.append("\n".join(part.run(place)))
-    evidence = Evidence(tables, place.drafts, finished, _groups(paper))
-    return _report(paper, sections, evidence, scope, f"{begun_at}; {hours(place.out):.1f} hours of one core")
+    return sections, Evidence(tables, place.drafts, finished, _groups(paper))
 
 
 def _groups(paper: Paper) -> dict[str, list[str]]:
@@ -149,7 +153,7 @@ def _answers(job: Job, study: SuiteResult, tuning: str) -> pd.DataFrame:
     rows, chosen = [], best_variants(job, study) if job.chosen_by else {}
     for quantity, (metric, reduce) in job.quantities.items():
         scores = _counts(study) if metric == "n_features" else study.scores(metric)
-        scores = scores.assign(base=scores["method"].str.split("[", regex=False).str[0])
+        scores = scores.assign(base=bases(scores["method"]))
         factor = 1.0 if metric in ("g_mean", "auc", "n_features") else 100.0
         for (data, method), part in scores.groupby(["data", "base"], sort=False):
             score = part.groupby("method", sort=False)[metric].agg("max" if reduce == "max" else "mean")
@@ -172,7 +176,7 @@ def _variants(job: Job, study: SuiteResult) -> list[str]:
         return []
     metric = next(iter(job.quantities.values()))[0]
     scores = study.scores(metric)
-    scores = scores[scores["method"].str.split("[", regex=False).str[0].isin(list(job.variants))]
+    scores = scores[bases(scores["method"]).isin(list(job.variants))]
     if scores.empty:
         return []
     value = scores.groupby(["data", "method"], sort=False)[metric].agg(["mean", "max"]).mul(100).round(1)

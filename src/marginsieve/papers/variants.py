@@ -18,6 +18,16 @@ def variant(label: str, extra: Mapping[str, Any]) -> str:
     return f"{label}[{', '.join(settings)}]" if settings else label
 
 
+def base_of(label: str) -> str:
+    """The label of a method without its further settings."""
+    return label.split("[", maxsplit=1)[0]
+
+
+def bases(labels: Any) -> Any:
+    """The same for a column of labels."""
+    return labels.str.split("[", regex=False).str[0]
+
+
 def following(job: Job, finished: Mapping[str, SuiteResult]) -> Job:
     """The job at the number of features that a method settled on in an earlier one, where it follows one."""
     if not job.follows:
@@ -41,5 +51,5 @@ def best_variants(job: Job, study: SuiteResult) -> dict[tuple[str, str], str]:
     scores = study.scores(job.chosen_by).merge(study.scores("balanced_accuracy"), on=["data", "method", "size"])
     first = job.chosen_by if job.chosen_by in scores else f"{job.chosen_by}_x"
     scores = scores.sort_values([first, scores.columns[-2]], kind="stable")
-    base = scores["method"].str.split("[", regex=False).str[0]
+    base = bases(scores["method"])
     return {(str(d), str(m)): str(v) for d, m, v in zip(scores["data"], base, scores["method"], strict=True)}

@@ -16,8 +16,9 @@ from ..study.suite import Suite
 from . import named_problems
 from .catalogue import PAPERS, paper_of
 from .paper import Paper
-from .record import stored_calls, stored_units
+from .record import stored_calls, unit_seconds
 from .reproduce import suite_of
+from .variants import base_of
 from .workplace import Call
 
 RATES = "rates.csv"
@@ -98,7 +99,7 @@ def _of_suite(folder: str, suite: Suite) -> Iterator[tuple[str, str, str, str, i
         splits, tuned = len(suite.protocol.splits(_labels(name), None, 0)), set[str]()
         for method in suite.methods:
             grid = dict(suite.protocol.grid) if method.grid is None else dict(method.grid)
-            base, points = method.label.split("[")[0], prod(len(values) for values in grid.values())
+            base, points = base_of(method.label), prod(len(values) for values in grid.values())
             yield folder, name, base, "fit", splits, 1.0
             if suite.protocol.tuned == "reported" and grid and method.tuned_with not in tuned:
                 tuned.add(method.tuned_with)
@@ -172,9 +173,8 @@ def _is_counted(part: Any) -> bool:
 def _seconds_of(folder: Path) -> list[tuple[str, str, str, float]]:
     """Data set, method, kind and seconds of every unit, and of every call for one unit of work."""
     units = [
-        (row["data"], row["method"].split("[")[0], "tuning" if row["split"] == "tuning" else "fit", row["seconds"])
-        for row in stored_units(folder)
-        if row["seconds"] is not None
+        (data, base_of(method), "tuning" if split == "tuning" else "fit", seconds)
+        for data, method, split, seconds in unit_seconds(folder)
     ]
     calls = stored_calls(folder)
     return units + [(entry["data"], name, "call", entry["seconds"] / entry["amount"]) for name, entry in calls]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 
@@ -22,6 +22,9 @@ from ..study.results import SuiteResult
 from ..study.suite import Suite, key_of
 from ..study.units import versions
 from . import named_problems
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Progress = Callable[[str, int, int, int], None]  # what is run, done, all, failed
 
@@ -45,6 +48,27 @@ class Call:
         return key_of(self.settings, versions()["marginsieve"])
 
 
+class FinishedSuite(SuiteResult):
+    """The results of a suite that has been run: its store, which may be large, is read once for each table."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._known: dict[str, pd.DataFrame] = {}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each unit and size."""
+        return self._once("units", super().to_pandas)
+
+    def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
+        """Scores by data set, method and size."""
+        return self._once(f"scores: {metric}", partial(super().scores, metric))
+
+    def _once(self, name: str, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        if name not in self._known:
+            self._known[name] = read()
+        return self._known[name].copy()
+
+
 @dataclass(frozen=True)
 class Workplace:
     """Folders and workers of one run: stores lie in `out`, tables and pictures in `drafts` until all are there."""
@@ -60,7 +84,8 @@ class Workplace:
         """The results of a suite; what the folder holds is not run again."""
         watch = None if self.progress is None else partial(self.progress, folder)
         place = self.out / folder
-        return run_suite(suite, place, n_jobs=self.n_jobs, cluster=self.cluster, fresh=self.fresh, progress=watch)
+        run_suite(suite, place, n_jobs=self.n_jobs, cluster=self.cluster, fresh=self.fresh, progress=watch)
+        return FinishedSuite(place)
 
     def kept(self, folder: str, calls: Sequence[Call], alone: bool = False) -> list[dict[str, Any]]:
         """The results of calls, in their order, kept as JSON in the folder; `alone`: nothing else runs meanwhile."""

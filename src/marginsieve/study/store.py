@@ -239,6 +239,12 @@ class Store:
         """Every unit that is not damaged, in the order of data, method and split."""
         return self._rows(COLUMNS, "units ORDER BY data, method, repeat, split, key")
 
+    def seconds(self) -> list[tuple[str, str, str, float]]:
+        """Data set, method, split and seconds of every unit that was run, without a look at its result."""
+        with self._explained():
+            source = "SELECT data, method, split, seconds FROM units WHERE seconds IS NOT NULL"
+            return [(str(d), str(m), str(split), float(s)) for d, m, split, s in self.connection.execute(source)]
+
     def data(self) -> dict[str, dict[str, Any]]:
         """The data sets by name, but for damaged ones, which a run describes again."""
         return {row["name"]: row for row in self._rows(TABLE_COLUMNS, "data")}
