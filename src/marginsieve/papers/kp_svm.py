@@ -256,7 +256,7 @@ def _by_value(evidence: Evidence, figure: str, name: str) -> str:
     rows = zip(frame.iloc[:, 0], frame["error"], frame["spread"], frame["features"], strict=True)
     texts = [f"{value:g}: {error:.1f} ({spread:.1f}), {count:.0f}" for value, error, spread, count in rows]
     return (
-        f"error of COLON in percent by {name} (in brackets its standard deviation between ten draws of the folds), and "
+        f"error of COLON in percent by {name} (in brackets its standard deviation between draws of the folds), and "
         f"the mean number of genes: {'; '.join(texts)}"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..errors import InputError
 from .claims import Claim
@@ -77,6 +77,13 @@ class StudyPart(Protocol):
     def run(self, place: Workplace) -> list[str]: ...  # lines of the report
 
 
+@runtime_checkable
+class HasQuickForm(Protocol):
+    """A part that is smaller in a quick run."""
+
+    def quickly(self) -> StudyPart: ...
+
+
 @dataclass(frozen=True)
 class Paper:
     """A paper's study as it is kept; `full` has, by job or part, what changes where its whole grids are run."""
@@ -91,7 +98,11 @@ class Paper:
     def at(self, scope: str) -> Paper:
         """The study at a scope: quick, kept or full."""
         if scope == QUICK:
-            short = tuple(part for part in self.studies if not getattr(part, "long", False))
+            short = tuple(
+                part.quickly() if isinstance(part, HasQuickForm) else part
+                for part in self.studies
+                if not getattr(part, "long", False)
+            )
             return replace(self, jobs=tuple(job.quickly() for job in self.jobs), studies=short)
         if scope == FULL:
             jobs = tuple(replace(job, **self.full.get(job.name, {})) for job in self.jobs)
