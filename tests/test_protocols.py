@@ -1,6 +1,7 @@
 """Protocols split as the papers did, put noise into training labels alone, and tune where they say."""
 
 import itertools
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from marginsieve.fitting.training import fit_model
 from marginsieve.study import units
 from marginsieve.study.engine import run_suite
 from marginsieve.study.protocols import PROTOCOLS, protocol_of
+from marginsieve.study.store import Store
 from marginsieve.study.suite import Suite, table_of
 from marginsieve.study.tuning import _along_grid, _at, tune, tune_machine
 
@@ -180,6 +182,43 @@ def test_tuning_reuses_kernels_without_a_trace(kernel):
     for alone, value in zip(plans, _along_grid(points, plans, ready, rows), strict=True):
         searched = run_search(alone, part.take(train), np.random.default_rng(0))
         np.testing.assert_allclose(fit_model(alone, searched, 12).decision(part.table.Z[test]), value, atol=1e-5)
+
+
+def test_methods_with_the_same_machine_share_what_is_tuned(tmp_path):
+    """Criteria, searches and their settings do not matter to a machine on all features; kernels and costs do."""
+    spec = {
+        "protocol": {
+            "name": "nested",
+            "folds": 3,
+            "repeats": 1,
+            "tuned": "reported",
+            "grid": {"machine__C": [0.1, 1.0]},
+        },
+        "data": [{"cohort": {"n_samples": 40, "n_features": 12, "n_relevant": 3}}],
+        "method": [
+            {"name": "fisher", "n_features_to_select": 2},
+            {"name": "svm-rfe", "n_features_to_select": 3},
+            {"name": "fisher", "label": "gaussian", "kernel": "gaussian", "n_features_to_select": 2},
+            {"name": "kp-svm", "label": "a", "kernel": "gaussian", "class_weight": None, "C2": 1.0},
+            {"name": "kp-svm", "label": "b", "kernel": "gaussian", "class_weight": None, "C2": 4.0},
+            {"name": "fisher", "label": "costs", "class_weight": "balanced", "n_features_to_select": 2},
+            {"name": "fisher", "label": "grid", "grid": {"machine__C": [0.1, 2.0]}, "n_features_to_select": 2},
+        ],
+    }
+    suite = Suite.read(spec)
+    shared: dict[str, list[str]] = {}
+    for method in suite.methods:
+        shared.setdefault(method.tuned_with, []).append(method.label)
+    assert list(shared.values()) == [["fisher", "svm-rfe"], ["gaussian", "a", "b"], ["costs"], ["grid"]]
+    study = run_suite(suite, tmp_path)
+    assert not len(study.failures())
+    with closing(Store(tmp_path, write=False)) as store:
+        assert [method for _, method, split, _ in store.seconds() if split == "tuning"] == [*_firsts(shared)]
+        assert len(store.seconds()) == 4 + 3 * len(suite.methods)
+
+
+def _firsts(shared):
+    return sorted(labels[0] for labels in shared.values())
 
 
 def test_tuning_a_sphere_counts_the_diagonal():

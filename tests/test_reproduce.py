@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from marginsieve import describe
+from marginsieve.data import NamedTable
 from marginsieve.data.table import Schema, filled_with_means, one_hot
 from marginsieve.errors import InputError
 from marginsieve.papers import everything, work
@@ -21,14 +23,16 @@ from marginsieve.papers.daks_printed import PrintedDaks
 from marginsieve.papers.exact_and_daks import ExactAndDaks
 from marginsieve.papers.final_classifiers import FinalClassifiers, naive_bayes
 from marginsieve.papers.halves import SelectionOnHalf
+from marginsieve.papers.kp_imbalanced import POWERS, USUAL, _best_penalty, _spread_of_penalties
 from marginsieve.papers.kp_printed import kp_as_printed
 from marginsieve.papers.kp_svm import EFFECTIVENESS
 from marginsieve.papers.markdown import grid
 from marginsieve.papers.paper import FULL, KEPT, QUICK, Job
 from marginsieve.papers.parameters import ConvergenceStudy, ParameterStudy
-from marginsieve.papers.ramp_loss import BUDGETS, SMALL, _chosen_elsewhere
+from marginsieve.papers.ramp_loss import BUDGETS, SMALL, _at_the_smallest_budget, _chosen_elsewhere
+from marginsieve.papers.record import RUNS, described, hours_by_commit
 from marginsieve.papers.reproduce import _answers, _entries, _times, _verdict, reproduce
-from marginsieve.papers.symon import _best_sizes, _plainly, _wilcoxon
+from marginsieve.papers.symon import _best_sizes, _near_by_split, _plainly, _printed_times, _wilcoxon
 from marginsieve.papers.variants import best_variants, following
 from marginsieve.papers.work import Effort
 from marginsieve.papers.workplace import Call, Workplace
@@ -38,6 +42,7 @@ from marginsieve.solvers.highs import Limits
 from marginsieve.solvers.ramp_descent import l1_weights, printed_start
 from marginsieve.study.engine import run_suite
 from marginsieve.study.folders import changed_files
+from marginsieve.study.results import SuiteResult
 from marginsieve.study.suite import Suite
 from test_ramp import instance
 from test_ramp import value as objective
@@ -225,6 +230,12 @@ def test_a_parameter_study_tells_error_and_number_of_features(colon):
     assert "The paper: more C2, fewer features." in text
     table = pd.read_csv(colon / "figure-x.csv")
     assert list(table["C2"]) == [0.5, 8.0]
+    assert table["spread"].between(0, 20).all()
+    draws = SuiteResult(colon / "figure-x").to_pandas()
+    means = draws[draws["method"] == "0.5"].groupby("repeat")["accuracy"].mean()
+    assert len(means) == 10
+    assert table["spread"][0] == pytest.approx(100 * means.std())
+    assert len(study.quickly().suite().units(study.suite().tables())) == 2 * 2 * 10  # values, draws, folds
     assert table["features"][0] > table["features"][1] >= 1
     assert table["error"].between(0, 50).all()
     assert (colon / "figure-x.svg").exists()
@@ -325,6 +336,17 @@ def test_a_claim_that_fails_says_why_and_one_that_holds_does_not(tmp_path):
     pd.DataFrame({"try": [1, 2, 3]}).to_csv(tmp_path / "tries.csv", index=False)
     assert claim.row(evidence)["why"] == "3 tries"
     assert replace(claim, decide=lambda _: "reproduced: 2 of 2").row(evidence)["why"] == ""
+
+
+@pytest.mark.parametrize("name", list(PAPERS))
+def test_every_claim_that_can_fail_has_an_experiment(name):
+    """All but those that nothing here can decide, and two that compare our seconds with a limit of the paper's."""
+    lacking = {claim.text for claim in PAPERS[name].claims if claim.why is None}
+    empty = Evidence(pd.DataFrame(columns=["job", "dataset", "method", "quantity", "paper", "nested"]), Path())
+    undecidable = {claim.text for claim in PAPERS[name].claims if "was not run" not in claim.row(empty)["verdict"]}
+    limits = {"every method makes its curve in less than five minutes on every problem"}
+    limits |= {"its time grows exponentially with the number of features"}
+    assert lacking <= undecidable | limits
 
 
 @pytest.mark.parametrize("name", list(PAPERS))
@@ -712,3 +734,79 @@ def test_exact_programs_and_daks_are_compared_by_their_objectives(tmp_path):
     found = "as good or better in 2 of 2, -5.00 % on average (printed -0.17)"
     assert verdicts["DAKS finds the exact program's solution in most cases"] == f"reproduced: {found}"
     assert verdicts["DAKS takes much less time"] == "reproduced: 600 s against 100 s: 6.0 times"
+
+
+class _Scores:
+    """Scores by data set, method and size."""
+
+    def __init__(self, rows, metric):
+        self.frame = pd.DataFrame(rows, columns=["data", "method", "size", metric])
+
+    def scores(self, metric):
+        return self.frame[["data", "method", "size", metric]]
+
+
+def test_the_best_penalty_is_that_of_the_largest_mean_of_maxima(monkeypatch, tmp_path):
+    rows = [("GLIOMA", f"kp_cssvm[C2={C2:g}]", size, 0.8 + 0.1 * (C2 == 2.0)) for C2 in POWERS for size in (20, 50)]
+    rows += [("GLIOMA", "kp_cssvm[C2=0.125, kernel=linear]", 20, 1.0), ("GLIOMA", "fisher", 20, 1.0)]
+    ours = pd.DataFrame({"dataset": ["GLIOMA"], "paper": [1.0]})
+    evidence = Evidence(ours, tmp_path, {"selection": _Scores(rows, "balanced_accuracy")})
+    assert _best_penalty(evidence).startswith("worse: C2 = 0.125 80.0; the best is 2 with 90.0, the lowest 80.0")
+    table = NamedTable("GLIOMA", pd.DataFrame(), pd.Series(["a", "a", "b"]), "a")
+    monkeypatch.setattr("marginsieve.papers.kp_imbalanced.load", lambda _: table)
+    text = _spread_of_penalties(evidence)
+    assert "GLIOMA 10.0; on the 1 problems 1 different values are best" in text
+    assert "One sample of the rarer class is worth 25.0 points on GLIOMA" in text
+    assert USUAL in POWERS
+
+
+def test_what_the_smallest_budget_costs(tmp_path):
+    rows = [("A", f"ramp_fs[C=1, budget={k}]", 0, value) for k, value in ((5, 0.8), (10, 0.9))]
+    rows += [("A", "ramp_fs[C=0.1, budget=5]", 0, 0.85), ("A", "svm_l1[C=1]", 0, 1.0)]
+    groups = {"label-noise": ["one"], "svm-outliers": ["one"]}
+    evidence = Evidence(pd.DataFrame(), tmp_path, {"one": _Scores(rows, "accuracy")}, groups)
+    assert "label-noise: 5.0 points less with 5 features at most" in _at_the_smallest_budget(evidence)
+
+
+def test_symons_notes_are_ratios_and_paired_differences(tmp_path):
+    rivals = ("smote_relieff", "smote_pca", "svm_rfe", "svm_bfe", "d_hell")
+    rows = [
+        {"data": "A", "method": method, "part": part, "ours": 4.0 if method == "symon" else 2.0, "printed": 3.0}
+        for method in ("symon", "su", *rivals)
+        for part in ("weighing", "selecting", "in all")
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "times.csv", index=False)
+    text = _printed_times(Evidence(pd.DataFrame(), tmp_path))
+    assert "weighing in print 1, weighing ours 2, in all in print 1, in all ours 2" in text
+    splits = [
+        {"data": data, "method": method, "d": 0.2, "split": 0, "g_mean": value + (data == "B") * (method == "symon_k1")}
+        for data in "AB"
+        for method, value in {
+            "symon_k1": 0.9,
+            "symon_k5": 0.8,
+            "symon_k10": 0.7,
+            "symon_r1": 0.8,
+            "d_hell": 0.6,
+        }.items()
+    ]
+    pd.DataFrame(splits).to_csv(tmp_path / "splits.csv", index=False)
+    text = _near_by_split(Evidence(pd.DataFrame(), tmp_path))
+    assert "symon_k1 less symon_r1 +0.600 (error over the tables 0.500)" in text
+    assert "symon_k5 less d_hell +0.200 (error over the tables 0.000)" in text
+
+
+def test_hours_are_put_down_to_the_commit_that_spent_them(tables):
+    """What was stored at one commit stays that commit's when another one goes on, or only writes the page."""
+    place = Workplace(tables, tables)
+    assert hours_by_commit(tables, "one") == {}
+    place.kept("calls", [Call("first", "SRBCT", 1, partial(_shifted, by=1))])
+    entry = json.loads((tables / "calls" / "first.json").read_text())
+    (tables / "calls" / "first.json").write_text(json.dumps({**entry, "seconds": 3600.0}))
+    assert hours_by_commit(tables, "one") == {"one": 1.0}
+    assert described(hours_by_commit(tables, "one"), "one") == "one, 1.0 hours of one core"
+    assert described(hours_by_commit(tables, "two"), "two") == (
+        "one, 1.0 hours of one core; the page was written at two"
+    )
+    (tables / "calls" / "second.json").write_text(json.dumps({**entry, "seconds": 7200.0}))
+    assert hours_by_commit(tables, "two") == pytest.approx({"one": 1.0, "two": 2.0})
+    assert json.loads((tables / RUNS).read_text()) == pytest.approx({"one": 1.0, "two": 2.0})

@@ -296,7 +296,7 @@ def _both_smotes(evidence: Evidence) -> str:
         glioma = f" (GLIOMA {each['GLIOMA']:+.1f} and {drawn['GLIOMA']:+.1f})" if "GLIOMA" in table.index else ""
         texts.append(f"{words} {each.mean():+.1f} and {drawn.mean():+.1f} on average{glioma}")
     return (
-        f"SMOTE from each sample and SMOTE of samples drawn at random change the points by, {'; '.join(texts)}. "
+        f"SMOTE from each sample and SMOTE of samples drawn at random change the points: {'; '.join(texts)}. "
         f"{_grain(evidence)}"
     )
 
