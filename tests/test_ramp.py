@@ -179,7 +179,7 @@ def test_wrong_labels_far_out_do_not_bend_it(rng):
 @pytest.mark.parametrize("seed", range(6))
 def test_no_point_is_below_the_bound_without_a_budget(seed, ramp_loss):
     ramp = instance(seed, 8, 3, 0.5, 2.0, ramp_loss)
-    floor, free = _ramp.without_budget(ramp)
+    floor, free, _ = _ramp.without_budget(ramp)
     best = brute_force(ramp) if ramp_loss else min(_ramp.on(ramp, chosen).F for chosen in ([0, 1], [0, 2], [1, 2]))
     assert floor <= best * (1 + 1e-9)
     if free is not None and not ramp_loss:
@@ -206,7 +206,7 @@ def test_a_budget_that_does_not_bind_is_proved_at_once(machine):
 @pytest.mark.parametrize("seed", range(4))
 def test_where_the_budget_has_room_samples_are_found_as_by_swaps(seed):
     ramp = instance(seed, 24, 10, 0.4, 10.0)
-    floor, free = _ramp.without_budget(ramp)
+    floor, free, _ = _ramp.without_budget(ramp)
     assert free is not None
     point = _ramp.with_room(replace(ramp, floor=floor), free, 50, np.random.default_rng(0), Clock())
     assert value(ramp, point) == pytest.approx(point.F)
@@ -279,3 +279,14 @@ def test_every_solver_of_the_ramp_without_a_budget_says_what_it_did():
     assert objectives["exact"] <= min(objectives.values()) * (1 + 1e-9)
     with pytest.raises(InputError, match="solver is 'cplex'; it must be one of"):
         recipes.ramp_svm(solver="cplex").fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_that_are_known_are_not_found_again(seed):
+    ramp = instance(seed, 30, 12, 1.0, 3.0)
+    _, free, weight = _ramp.without_budget(ramp)
+    assert free is None
+    np.testing.assert_array_equal(weight, _ramp.l1_weights(ramp))
+    points = [_ramp.fast(ramp, np.random.default_rng(0), rounds=2, weight=given)[0] for given in (None, weight)]
+    np.testing.assert_array_equal(points[0].features, points[1].features)
+    assert points[0].F == points[1].F

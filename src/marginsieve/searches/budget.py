@@ -191,10 +191,10 @@ class Budget(BaseEstimator):
         clock = Clock(SECONDS[self.solver] if self.time_limit is None else self.time_limit)
         seen: list[_ramp.RampPoint] = []
         swaps = clock.part(SWAPS) if self.solver == "exact" else clock
-        floor, free = _ramp.without_budget(replace(ramp, clock=swaps))
+        floor, free, weight = _ramp.without_budget(replace(ramp, clock=swaps))
         ramp = replace(ramp, floor=floor)
         if free is None:
-            best, _ = _ramp.fast(ramp, rng, self.shakes, swaps, seen)
+            best, _ = _ramp.fast(ramp, rng, self.shakes, swaps, seen, weight)
         else:
             best = _ramp.with_room(ramp, free, SAMPLE_SHAKES * self.shakes, rng, swaps)
         if ramp.proved(best.F):

@@ -207,17 +207,18 @@ def l1_weights(ramp: Ramp) -> Array:
     return by_feature(ramp, fit.columns, np.abs(fit.w))
 
 
-def without_budget(ramp: Ramp) -> tuple[float, RampPoint | None]:
-    """A bound below every point, and the l1 machine on all features where the budget has room for it.
+def without_budget(ramp: Ramp) -> tuple[float, RampPoint | None, Array | None]:
+    """A bound below every point, the l1 machine on all features where the budget has room for it, and `l1_weights`.
 
-    No bound where the clock leaves no time for it.
+    No bound and no weights where the clock leaves no time for them.
     """
     try:
         fit = solve(ramp.data, clock=ramp.clock)
     except TimeUp:
-        return -np.inf, None
+        return -np.inf, None, None
     point = _point(ramp, fit)
-    return ramp.least(fit.value), point if ramp.fits(point.features) else None
+    weight = by_feature(ramp, fit.columns, np.abs(fit.w))
+    return ramp.least(fit.value), point if ramp.fits(point.features) else None, weight
 
 
 def printed_start(ramp: Ramp, weight: Array) -> RampPoint:
@@ -264,17 +265,18 @@ def fast(
     rounds: int = SHAKES,
     clock: Clock | None = None,
     seen: list[RampPoint] | None = None,
+    weight: Array | None = None,
 ) -> tuple[RampPoint, RampPoint]:
     """(best point, the paper's start): swaps from several sets of features, then from shaken ones.
 
     There are `rounds` random changes, fewer where there are many samples. The points at which swaps ended are added to
-    `seen`.
+    `seen`. `weight` are the `l1_weights` where they are known.
     """
     clock, seen = clock or ramp.clock, [] if seen is None else seen
     ramp = replace(ramp, clock=clock)
     sure = on(replace(ramp, clock=clock.at_least(GRACE)), within(ramp, apart(ramp)))
     try:
-        weight = l1_weights(ramp)
+        weight = l1_weights(ramp) if weight is None else weight
         first = printed_start(ramp, weight)
         sets = [within(ramp, weight), eliminated(ramp, weight)]
     except TimeUp:
