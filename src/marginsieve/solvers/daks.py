@@ -73,7 +73,7 @@ def restricted(
         return None
     owner = np.searchsorted(features, ramp.owner[columns])
     kept = HingeData(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
-    part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features])
+    part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features], tried={})
     first = first_bounds(part, worth)
     bounds = tightened(part, replace(first, fixed=first.fixed | inside), worth, 1, clock=clock)
     return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds)

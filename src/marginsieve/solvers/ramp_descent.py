@@ -27,6 +27,7 @@ CANDIDATES = 60  # features that a round of swaps tries to add
 DROPS = 6  # and those that it tries to drop for each
 FALL = 1e-7  # of F: what counts as a fall
 ROUNDS = 500  # of swaps
+DIGITS = 9  # of F by which points with the same features and samples are the same
 SHAKES = 10  # random changes after which swaps begin anew
 WORK = 9_000  # linear programs after which none of them begins
 MANY = 200  # samples from which on there are fewer of them
@@ -46,6 +47,7 @@ class Ramp:
     budget: float
     ramp: bool = True  # else the plain hinge: no sample is ever left out
     solved: list[int] = field(default_factory=lambda: [0], compare=False)  # linear programs so far
+    tried: dict[Any, Any] = field(default_factory=dict, compare=False)  # what moves led to, see `_moved`
     clock: Clock = field(default_factory=Clock, compare=False)  # of every program
     floor: float = -np.inf  # no point is below
 
@@ -385,7 +387,7 @@ def _while_lower(ramp: Ramp, here: RampPoint, clock: Clock, moves: Sequence[Any]
             return here
         for move in moves:
             try:
-                there = move(ramp, here, target, clock)
+                there = _moved(ramp, here, target, clock, move)
             except TimeUp:
                 return here
             if there is not None:
@@ -394,6 +396,20 @@ def _while_lower(ramp: Ramp, here: RampPoint, clock: Clock, moves: Sequence[Any]
             return here
         here = there
     return here
+
+
+def _moved(ramp: Ramp, here: RampPoint, target: float, clock: Clock, move: Any) -> RampPoint | None:
+    """Where a move leads; searches that meet at a point do not repeat it, and the programs it took count again."""
+    key = (move, here.features.tobytes(), here.marked.tobytes(), f"{here.F:.{DIGITS}e}")
+    if key in ramp.tried and not clock.out():
+        there, programs = ramp.tried[key]
+        ramp.solved[0] += programs
+        return there
+    before = ramp.solved[0]
+    there = move(ramp, here, target, clock)
+    if not clock.cut:
+        ramp.tried[key] = there, ramp.solved[0] - before
+    return there
 
 
 def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
