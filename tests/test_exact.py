@@ -208,9 +208,9 @@ def test_a_run_without_time_returns_the_bound_that_it_knows():
 def test_every_program_has_the_clock(monkeypatch, ramp):
     limits, solve = [], Program.solve
 
-    def watched(self, given=None):
+    def watched(self, given=None, **options):
         limits.append(given)
-        return solve(self, given)
+        return solve(self, given, **options)
 
     monkeypatch.setattr(Program, "solve", watched)
     given, clock, rng, seen = instance(9, 30, 12, 1.0, 3.0, ramp=ramp), Clock(60.0), np.random.default_rng(0), []

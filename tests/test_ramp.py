@@ -290,3 +290,20 @@ def test_weights_that_are_known_are_not_found_again(seed):
     points = [_ramp.fast(ramp, np.random.default_rng(0), rounds=2, weight=given)[0] for given in (None, weight)]
     np.testing.assert_array_equal(points[0].features, points[1].features)
     assert points[0].F == points[1].F
+
+
+@pytest.mark.parametrize("ramp_loss", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_moves_that_were_tried_lead_to_the_same_point(monkeypatch, seed, ramp_loss):
+    def found():
+        ramp = instance(seed, 30, 12, 1.0, 3.0, ramp_loss)
+        return _ramp.fast(ramp, np.random.default_rng(0), rounds=6)[0], ramp
+
+    known, ramp = found()
+    monkeypatch.setattr(_ramp, "_moved", lambda ramp, here, target, clock, move: move(ramp, here, target, clock))
+    again, slow = found()
+    assert ramp.tried
+    assert not slow.tried
+    assert ramp.solved == slow.solved  # programs that were not solved again count all the same
+    np.testing.assert_array_equal(known.features, again.features)
+    assert pytest.approx(again.F, rel=1e-12) == known.F

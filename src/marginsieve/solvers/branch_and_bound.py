@@ -118,7 +118,7 @@ class _Relaxed:
         if self.clock.out():
             return "limit", np.inf
         self.program.costs(np.arange(len(cost)), -cost)
-        answer = self.program.solve(Limits(iterations=ITERATIONS, seconds=self.clock.left()))
+        answer = self.program.solve(Limits(iterations=ITERATIONS, seconds=self.clock.left()), reduced_costs=False)
         self.clock.cut = self.clock.cut or answer.clock
         if answer.status != "optimal":
             return answer.status, np.inf

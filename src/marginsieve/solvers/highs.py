@@ -124,12 +124,14 @@ class Program:
         solution.value_valid = True
         self._check(self._h.setSolution(solution), "take a start")
 
-    def solve(self, limits: Limits | None = None) -> Answer:
-        """Solve from where the last solve ended."""
+    def solve(self, limits: Limits | None = None, reduced_costs: bool = True) -> Answer:
+        """Solve from where the last solve ended; reduced costs are read where they are asked for."""
         self._limit(limits or Limits())
         self._run()
-        info, status = self._h.getInfo(), self._h.getModelStatus()
-        state = self._state_of(status)
+        status = self._h.getModelStatus()
+        if not self.whole and status == self._highspy.HighsModelStatus.kOptimal:
+            return self._optimum(reduced_costs)
+        info, state = self._h.getInfo(), self._state_of(status)
         solution = self._h.getSolution()
         feasible = state == "optimal" or (state == "limit" and info.primal_solution_status == 2)  # 2: feasible
         has_point = bool(solution.value_valid) and feasible
@@ -142,8 +144,15 @@ class Program:
             np.array(solution.row_dual) if has_point and solution.dual_valid else None,
             status == self._highspy.HighsModelStatus.kTimeLimit,
             max(int(info.mip_node_count), 0) if self.whole else 0,
-            np.array(solution.col_dual) if has_point and solution.dual_valid else None,
+            np.array(solution.col_dual) if reduced_costs and has_point and solution.dual_valid else None,
         )
+
+    def _optimum(self, reduced_costs: bool) -> Answer:
+        """The answer of a linear program that was solved: where there are thousands, reading them takes its time."""
+        solution, value = self._h.getSolution(), float(self._h.getObjectiveValue())
+        x, dual = np.array(solution.col_value), np.array(solution.row_dual)
+        reduced = np.array(solution.col_dual) if reduced_costs else None
+        return Answer("optimal", x, value, value, dual, False, 0, reduced)
 
     def write(self, path: str) -> None:
         """The model as a file in MPS format, for other solvers; columns keep their order."""

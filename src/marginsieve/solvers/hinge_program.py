@@ -128,7 +128,7 @@ def _optimum(program: Program, clock: Clock) -> tuple[Array, Array, float]:
 def _in_time(program: Program, iterations: int, clock: Clock) -> Answer:
     if clock.out():
         raise TimeUp
-    answer = program.solve(Limits(iterations=iterations, seconds=clock.left()))
+    answer = program.solve(Limits(iterations=iterations, seconds=clock.left()), reduced_costs=False)
     if answer.clock:
         clock.cut = True
         raise TimeUp

@@ -47,7 +47,7 @@ class Ramp:
     budget: float
     ramp: bool = True  # else the plain hinge: no sample is ever left out
     solved: list[int] = field(default_factory=lambda: [0], compare=False)  # linear programs so far
-    tried: dict[Any, Any] = field(default_factory=dict, compare=False)  # what moves led to, see `_moved`
+    tried: dict[Any, tuple[RampPoint | None, int]] = field(default_factory=dict, compare=False)  # see `_moved`
     clock: Clock = field(default_factory=Clock, compare=False)  # of every program
     floor: float = -np.inf  # no point is below
 
@@ -57,12 +57,12 @@ class Ramp:
         return 2.0 if self.ramp else np.inf
 
     @cached_property
-    def _own(self) -> bool:
+    def own(self) -> bool:
         """Whether every column is a feature of its own."""
         return len(self.owner) == len(self.cost) and bool((self.owner == np.arange(len(self.owner))).all())
 
     def columns(self, features: Sequence[int] | IntArray) -> IntArray:
-        if self._own:
+        if self.own:
             return np.sort(np.asarray(features, dtype=np.intp))
         return np.flatnonzero(np.isin(self.owner, features))
 
@@ -122,7 +122,8 @@ def _point(ramp: Ramp, fit: Fit) -> RampPoint:
     live = live[np.argsort(fit.columns[live])]
     columns = fit.columns[live]
     F = float(np.abs(fit.w).sum()) + ramp.loss(outside)
-    return RampPoint(np.unique(ramp.owner[columns]), columns, fit.w[live], fit.b, marked, F, fit.alpha)
+    features = columns if ramp.own else np.unique(ramp.owner[columns])
+    return RampPoint(features, columns, fit.w[live], fit.b, marked, F, fit.alpha)
 
 
 def descend(
@@ -177,6 +178,9 @@ def better(points: Sequence[RampPoint]) -> RampPoint:
 def by_feature(ramp: Ramp, columns: IntArray, value: Array) -> Array:
     """(n,) the largest of a feature's columns' values."""
     out = np.zeros(len(ramp.cost))
+    if ramp.own:
+        out[columns] = np.maximum(value, 0.0)
+        return out
     np.maximum.at(out, ramp.owner[columns], value)
     return out
 
@@ -402,11 +406,11 @@ def _moved(ramp: Ramp, here: RampPoint, target: float, clock: Clock, move: Any) 
     """Where a move leads; searches that meet at a point do not repeat it, and the programs it took count again."""
     key = (move, here.features.tobytes(), here.marked.tobytes(), f"{here.F:.{DIGITS}e}")
     if key in ramp.tried and not clock.out():
-        there, programs = ramp.tried[key]
+        known, programs = ramp.tried[key]
         ramp.solved[0] += programs
-        return there
+        return known
     before = ramp.solved[0]
-    there = move(ramp, here, target, clock)
+    there: RampPoint | None = move(ramp, here, target, clock)
     if not clock.cut:
         ramp.tried[key] = there, ramp.solved[0] - before
     return there
