@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ..study.suite import Suite
+from ..study.units import TUNING
 from . import named_problems
 from .catalogue import PAPERS, paper_of
 from .paper import Paper
@@ -173,7 +174,7 @@ def _is_counted(part: Any) -> bool:
 def _seconds_of(folder: Path) -> list[tuple[str, str, str, float]]:
     """Data set, method, kind and seconds of every unit, and of every call for one unit of work."""
     units = [
-        (data, base_of(method), "tuning" if split == "tuning" else "fit", seconds)
+        (data, base_of(method), "tuning" if split == TUNING else "fit", seconds)
         for data, method, split, seconds in unit_seconds(folder)
     ]
     calls = stored_calls(folder)

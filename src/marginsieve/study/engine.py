@@ -24,7 +24,7 @@ from ..solvers.processes import parallel
 from .results import SuiteResult
 from .store import Store, begin, opened
 from .suite import Suite, key_of
-from .units import PlainTable, Task, Unit, UnitTable, fit_and_predict, tune_reported
+from .units import TUNING, PlainTable, Task, Unit, UnitTable, fit_and_predict, tune_reported
 
 UnitProgress = Callable[[int, int, int], None]  # done, all, failed
 Run = Callable[[list[Task]], Iterator[dict[str, Any]]]  # rows as they finish, in any order
@@ -119,8 +119,7 @@ def _tuned(
     for unit in units:
         where = (unit.table, unit.method.tuned_with)
         if where not in first and unit.grid:
-            split = replace(unit.split, name="tuning")
-            first[where] = replace(unit, key=key_of(unit.key, "tuning"), split=split)
+            first[where] = replace(unit, key=key_of(unit.key, TUNING), split=replace(unit.split, name=TUNING))
     done = store.done()
     tasks = [
         Task(unit, partial(tune_reported, recipe=unit.method.function), suite.seconds)
@@ -128,7 +127,7 @@ def _tuned(
         if unit.key not in done
     ]
     _run_all(tasks, store, run, progress, len(first))
-    rows = {row["key"]: row for row in store.units() if row["split"] == "tuning"}
+    rows = store.tuned()
     return {
         where: rows[unit.key]["metrics"]["chosen"] if rows[unit.key]["status"] == "done" else None
         for where, unit in first.items()

@@ -29,7 +29,7 @@ from ..data.paths import check_place
 from ..data.scratch import scratch_folder
 from ..errors import InputError, listing, many
 from .folders import LOCK, MARK, check_kind, claim, locked, read_mark
-from .units import UnitTable
+from .units import TUNING, UnitTable
 
 SCHEMA = 3
 FILE = "results.sqlite"
@@ -233,7 +233,13 @@ class Store:
 
     def done(self) -> set[str]:
         """Keys of the units that ended well; failed and damaged ones are tried again."""
-        return {row["key"] for row in self.units() if row["status"] == "done"}
+        key = COLUMNS.index("key")
+        rows = self._raw(COLUMNS, "units WHERE status = 'done'")
+        return {str(row[key]) for row, mark in rows if mark == checksum(row)}
+
+    def tuned(self) -> dict[str, dict[str, Any]]:
+        """The units that tuned parameters on the reported splits, by their keys."""
+        return {row["key"]: row for row in self._rows(COLUMNS, f"units WHERE split = '{TUNING}'")}
 
     def units(self) -> Iterator[dict[str, Any]]:
         """Every unit that is not damaged, in the order of data, method and split."""

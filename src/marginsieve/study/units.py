@@ -44,6 +44,7 @@ from .protocols import Protocol, Split
 from .tuning import tune_machine
 
 ALL_FEATURES = "all features"
+TUNING = "tuning"  # what the split of a unit is called that tunes parameters on all reported splits
 #: what the machine on all features depends on; searches and criteria rank features, and all of them are used
 READ_BY_TUNING = ("kernel", "machine", "standardize", "sampler", "kinds", "class_weight", "negative_weight", "positive")
 UNREAD = {"similar": None, "resamples": 0}  # no unit reads groups_ and suspects_
