@@ -213,12 +213,44 @@ def test_methods_with_the_same_machine_share_what_is_tuned(tmp_path):
     study = run_suite(suite, tmp_path)
     assert not len(study.failures())
     with closing(Store(tmp_path, write=False)) as store:
-        assert [method for _, method, split, _ in store.seconds() if split == "tuning"] == [*_firsts(shared)]
-        assert len(store.seconds()) == 4 + 3 * len(suite.methods)
+        assert sorted(method for _, method, split, *_ in store.timings() if split == "tuning") == _firsts(shared)
+        assert len(store.timings()) == 4 + 3 * len(suite.methods)
 
 
 def _firsts(shared):
     return sorted(labels[0] for labels in shared.values())
+
+
+def test_what_one_method_cannot_tune_another_one_may(tmp_path, monkeypatch):
+    """A method whose criterion refuses the table fails alone: those with the same machine are tuned by the next one."""
+    tuning = units.tune_machine
+
+    def refusing(selector, *rest):
+        if selector.n_features_to_select == 2:
+            raise InputError("this criterion does not take the table")
+        return tuning(selector, *rest)
+
+    monkeypatch.setattr(units, "tune_machine", refusing)
+    spec = {
+        "protocol": {
+            "name": "nested",
+            "folds": 3,
+            "repeats": 1,
+            "tuned": "reported",
+            "grid": {"machine__C": [0.1, 1.0]},
+        },
+        "data": [{"cohort": {"n_samples": 40, "n_features": 12, "n_relevant": 3}}],
+        "method": [
+            {"name": "fisher", "n_features_to_select": 2},
+            {"name": "svm-rfe", "n_features_to_select": 3},
+        ],
+    }
+    frame = run_suite(Suite.read(spec), tmp_path).to_pandas()
+    assert set(frame["method"]) == {"fisher", "svm-rfe"}
+    assert (frame["status"] == "done").all()
+    with closing(Store(tmp_path, write=False)) as store:
+        states = {row["method"]: row["status"] for row in store.tuned().values()}
+    assert states == {"fisher": "failed", "svm-rfe": "done"}
 
 
 def test_tuning_a_sphere_counts_the_diagonal():

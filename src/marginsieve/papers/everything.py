@@ -11,7 +11,7 @@ from ..study.folders import claim, publish
 from .catalogue import PAPERS
 from .claims import VERDICTS, kind_of
 from .paper import KEPT
-from .record import commit, hours
+from .record import commit, hours_by_commit
 from .reproduce import CLAIMS, REPORT, claim_table, option_of, reproduce
 from .work import RATES, rates_of
 from .workplace import Progress
@@ -56,7 +56,8 @@ def reproduce_all(
         raise InputError(next(iter(failed.values())))
     claims = claims_of(out)
     command = f"`marginsieve reproduce all{option_of(scope)}` ({begun_at})"
-    rates, core_hours = rates_of(out), sum(hours(out / name) for name in PAPERS)
+    rates, spent = rates_of(out), [hours_by_commit(out / name) for name in PAPERS]
+    core_hours = sum(sum(hours.values()) for hours in spent)
     page = "\n".join(_page(claims, failed, command, time.perf_counter() - since, core_hours)) + "\n"
     tables = {TABLE: claims, RATES: rates}
     content = {name: table.to_csv(index=False).encode() for name, table in tables.items()}

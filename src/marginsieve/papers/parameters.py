@@ -23,7 +23,7 @@ PROTOCOL = {"name": "nested", "folds": 10, "settings": {"threshold": "margin"}}
 class ParameterStudy:
     """`values` of a setting of a recipe on one data set, by 10-fold cross-validation; `text` is what the paper says.
 
-    The folds are drawn several times: how far the error moves between draws is what a difference must exceed.
+    The folds are drawn several times; beside the mean error stands its standard error over the draws.
     """
 
     name: str
@@ -45,18 +45,19 @@ class ParameterStudy:
         error = 100 * (1 - study.scores("accuracy").set_index("method")["accuracy"])
         frame = study.to_pandas()
         size = frame.groupby("method")["size"].mean()
-        spread = 100 * frame.groupby(["method", "repeat"])["accuracy"].mean().groupby("method").std()
+        by_draw = frame.groupby(["method", "repeat"])["accuracy"].mean()
+        deviation = 100 * by_draw.groupby("method").sem()
         labels = [f"{value:g}" for value in self.values]
-        table = error.loc[labels].to_frame("error").assign(spread=spread.loc[labels], features=size.loc[labels])
+        table = error.loc[labels].to_frame("error").assign(deviation=deviation.loc[labels], features=size.loc[labels])
         table.rename_axis(self.parameter).to_csv(drafts / f"{self.name}.csv")
         two_scales(self.values, table["error"], table["features"], self.parameter, drafts / f"{self.name}.svg")
         lines = [f"## {self.name}: {self.parameter} on {self.data[0]}", "", f"The paper: {self.text}", ""]
         lines += [
-            f"| {self.parameter} | error % | between draws of the folds | mean number of features |",
+            f"| {self.parameter} | error % | its standard error over draws of the folds | mean number of features |",
             "|---" * 4 + "|",
         ]
         lines += [
-            f"| {label} | {row.error:.1f} | {row.spread:.1f} | {row.features:.1f} |"
+            f"| {label} | {row.error:.1f} | {row.deviation:.1f} | {row.features:.1f} |"
             for label, row in zip(labels, table.itertuples(), strict=True)
         ]
         return [*lines, "", f"![{self.name}]({self.name}.svg)", ""]

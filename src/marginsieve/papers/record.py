@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..data.paths import check_place
 from ..study.store import FILE, Store
 from ..study.units import versions
 
-RUNS = "runs.json"  # hours by the commit that they were spent at
+RUNS = "runs.json"  # when runs began, and at which commits
 
 
 def commit() -> str:
@@ -28,12 +29,26 @@ def commit() -> str:
     return f"{known}, commit {done.stdout.strip()}" if done.returncode == 0 else known
 
 
-def unit_seconds(folder: Path) -> list[tuple[str, str, str, float]]:
-    """Data set, method, split and seconds of the units in a folder's store, none where it has none."""
+def begin_run(out: Path, now: str) -> None:
+    """Note that a run begins at this commit."""
+    runs = _runs(out)
+    runs.append((datetime.now(UTC).isoformat(timespec="seconds"), now))
+    write_atomic(out / RUNS, json.dumps(runs).encode())
+
+
+def _runs(out: Path) -> list[tuple[str, str]]:
+    """When runs began, and at which commits."""
+    file = out / RUNS
+    check_place(file)
+    return [(str(begun), str(at)) for begun, at in json.loads(file.read_text())] if file.is_file() else []
+
+
+def timings(folder: Path) -> list[tuple[str, str, str, float, str]]:
+    """Data set, method, split, seconds and end of the units in a folder's store, none where it has none."""
     if not (folder / FILE).is_file():
         return []
     with closing(Store(folder, write=False)) as store:
-        return store.seconds()
+        return store.timings()
 
 
 def stored_calls(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -44,30 +59,20 @@ def stored_calls(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield file.stem, entry
 
 
-def hours(out: Path) -> float:
-    """Hours of one core that everything took that is stored of a paper."""
-    total = 0.0
+def hours_by_commit(out: Path) -> dict[str, float]:
+    """Hours of one core of everything that is stored of a paper, by the commit of the run that it ended in."""
+    ends: list[tuple[str, float]] = []
     for folder in (path for path in out.glob("*") if path.is_dir()):
-        total += sum(seconds for *_, seconds in unit_seconds(folder))
-        total += sum(entry["seconds"] for _, entry in stored_calls(folder))
-    return total / 3600.0
+        ends += [(end, seconds) for *_, seconds, end in timings(folder)]
+        ends += [(str(entry.get("finished", "")), entry["seconds"]) for _, entry in stored_calls(folder)]
+    runs, hours = _runs(out), dict[str, float]()
+    for end, seconds in ends:
+        at = [at for begun, at in runs if begun <= end] or [at for _, at in runs[:1]] or ["an unknown commit"]
+        hours[at[-1]] = hours.get(at[-1], 0.0) + seconds / 3600.0
+    return hours
 
 
-def hours_by_commit(out: Path, now: str, fresh: bool = False) -> dict[str, float]:
-    """Hours by the commit at which they were spent; what no run has accounted for yet is put down to `now`."""
-    file = out / RUNS
-    check_place(file)
-    known: dict[str, float] = {}
-    if file.is_file() and not fresh:
-        known = {str(name): float(value) for name, value in json.loads(file.read_text(encoding="utf-8")).items()}
-    added = hours(out) - sum(known.values())
-    if added > 1e-9:
-        known[now] = known.get(now, 0.0) + added
-        write_atomic(file, json.dumps(known).encode())
-    return known
-
-
-def described(known: dict[str, float], now: str) -> str:
+def described(hours: dict[str, float], now: str) -> str:
     """Who made what is stored, in words."""
-    text = "; ".join(f"{name}, {value:.1f} hours of one core" for name, value in known.items())
-    return text if now in known else f"{text}; the page was written at {now}" if text else now
+    text = "; ".join(f"{name}, {value:.1f} hours of one core" for name, value in hours.items())
+    return text if now in hours else f"{text}; the page was written at {now}" if text else now

@@ -23,7 +23,7 @@ from .claims import Evidence
 from .drawings import curves
 from .markdown import grid
 from .paper import KEPT, Job, Paper
-from .record import RUNS, commit, described, hours_by_commit
+from .record import RUNS, begin_run, commit, described, hours_by_commit
 from .variants import bases, best_variants, following, variant
 from .workplace import Progress, Workplace
 
@@ -57,14 +57,12 @@ def reproduce(
         )
     claim(out, "reproduction", _expected(paper), (RUNS,))
     begun_at = commit()
+    begin_run(out, begun_at)
     with scratch_folder() as scratch:
         drafts = scratch / "made"  # tables and plots, until all are there
         drafts.mkdir()
-        try:
-            sections, evidence = _run(paper, Workplace(out, drafts, n_jobs, cluster, fresh, progress))
-        finally:  # what was run before an error is stored, too
-            spent = hours_by_commit(out, begun_at, fresh)
-        report = _report(paper, sections, evidence, scope, described(spent, begun_at))
+        sections, evidence = _run(paper, Workplace(out, drafts, n_jobs, cluster, fresh, progress))
+        report = _report(paper, sections, evidence, scope, described(hours_by_commit(out), begun_at))
         files = {path.name: path.read_bytes() for path in sorted(drafts.iterdir())}
     claim(out, "reproduction", [*files, REPORT])
     try:

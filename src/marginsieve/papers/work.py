@@ -17,7 +17,7 @@ from ..study.units import TUNING
 from . import named_problems
 from .catalogue import PAPERS, paper_of
 from .paper import Paper
-from .record import stored_calls, unit_seconds
+from .record import stored_calls, timings
 from .reproduce import suite_of
 from .variants import base_of
 from .workplace import Call
@@ -175,7 +175,7 @@ def _seconds_of(folder: Path) -> list[tuple[str, str, str, float]]:
     """Data set, method, kind and seconds of every unit, and of every call for one unit of work."""
     units = [
         (data, base_of(method), "tuning" if split == TUNING else "fit", seconds)
-        for data, method, split, seconds in unit_seconds(folder)
+        for data, method, split, seconds, _ in timings(folder)
     ]
     calls = stored_calls(folder)
     return units + [(entry["data"], name, "call", entry["seconds"] / entry["amount"]) for name, entry in calls]

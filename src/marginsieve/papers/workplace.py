@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,7 @@ class Workplace:
         self._show(folder, len(results), len(calls))
         for k, result, seconds in self._computed(waiting, [calls[k] for k in waiting], alone):
             entry = {"key": calls[k].key, "data": calls[k].data, "amount": calls[k].amount, "seconds": seconds}
+            entry["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
             write_atomic(files[k], json.dumps({**entry, "result": result}).encode())
             results[k] = result
             self._show(folder, len(results), len(calls))

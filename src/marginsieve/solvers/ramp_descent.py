@@ -417,7 +417,7 @@ def _moved(ramp: Ramp, here: RampPoint, target: float, clock: Clock, move: Any) 
 
 
 def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
-    """The first lower point point by dropping a feature and adding one that pulls on what is left."""
+    """The first lower point by dropping a feature and adding one that pulls on what is left."""
     weight = by_feature(ramp, here.columns, np.abs(here.w))
     room = not len(here.features) or ramp.fits([*here.features, int(np.argmin(ramp.cost))])
     if room and (there := _swap(ramp, here, target, clock)) is not None:

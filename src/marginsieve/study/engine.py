@@ -115,23 +115,30 @@ def _tuned(
     """Parameters tuned on the reported splits, by table and method; None where the tuning failed."""
     if suite.protocol.tuned != "reported":
         return {}
-    first: dict[tuple[str, str], Unit] = {}
+    waiting: dict[tuple[str, str], dict[str, Unit]] = {}  # by what is tuned: a unit of each method that asks for it
     for unit in units:
-        where = (unit.table, unit.method.tuned_with)
-        if where not in first and unit.grid:
-            first[where] = replace(unit, key=key_of(unit.key, TUNING), split=replace(unit.split, name=TUNING))
-    done = store.done()
-    tasks = [
-        Task(unit, partial(tune_reported, recipe=unit.method.function), suite.seconds)
-        for unit in first.values()
-        if unit.key not in done
-    ]
-    _run_all(tasks, store, run, progress, len(first))
-    rows = store.tuned()
-    return {
-        where: rows[unit.key]["metrics"]["chosen"] if rows[unit.key]["status"] == "done" else None
-        for where, unit in first.items()
-    }
+        if unit.grid:
+            named = replace(unit, key=key_of(unit.key, TUNING), split=replace(unit.split, name=TUNING))
+            waiting.setdefault((unit.table, unit.method.tuned_with), {}).setdefault(unit.method.label, named)
+    params: dict[tuple[str, str], dict[str, Any] | None] = dict.fromkeys(waiting)
+    for turn in range(max((len(asking) for asking in waiting.values()), default=0)):
+        # what one method cannot tune (its criterion refuses the table, say) the next one may
+        asked = {
+            where: list(asking.values())[turn]
+            for where, asking in waiting.items()
+            if params[where] is None and turn < len(asking)
+        }
+        done = store.done()
+        tasks = [
+            Task(unit, partial(tune_reported, recipe=unit.method.function), suite.seconds)
+            for unit in asked.values()
+            if unit.key not in done
+        ]
+        if asked:
+            _run_all(tasks, store, run, progress, len(asked))
+        rows = store.tuned()
+        params |= {w: rows[u.key]["metrics"]["chosen"] for w, u in asked.items() if rows[u.key]["status"] == "done"}
+    return params
 
 
 def _run_all(tasks: list[Task], store: Store, run: Run, progress: UnitProgress | None, total: int) -> None:

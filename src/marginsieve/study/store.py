@@ -245,11 +245,13 @@ class Store:
         """Every unit that is not damaged, in the order of data, method and split."""
         return self._rows(COLUMNS, "units ORDER BY data, method, repeat, split, key")
 
-    def seconds(self) -> list[tuple[str, str, str, float]]:
-        """Data set, method, split and seconds of every unit that was run, without a look at its result."""
+    def timings(self) -> list[tuple[str, str, str, float, str]]:
+        """Data set, method, split, seconds and end of every unit that was run, without a look at its result."""
+        columns = "data, method, split, seconds, finished"
+        where = "typeof(seconds) IN ('real', 'integer') AND finished IS NOT NULL"
         with self._explained():
-            source = "SELECT data, method, split, seconds FROM units WHERE seconds IS NOT NULL"
-            return [(str(d), str(m), str(split), float(s)) for d, m, split, s in self.connection.execute(source)]
+            rows = list(self.connection.execute(f"SELECT {columns} FROM units WHERE {where}"))
+        return [(str(d), str(m), str(split), float(s), str(end)) for d, m, split, s, end in rows]
 
     def data(self) -> dict[str, dict[str, Any]]:
         """The data sets by name, but for damaged ones, which a run describes again."""
