@@ -123,7 +123,7 @@ def _tuned(
     params: dict[tuple[str, str], dict[str, Any] | None] = dict.fromkeys(waiting)
     for turn in range(max((len(asking) for asking in waiting.values()), default=0)):
         # what one method cannot tune (its criterion refuses the table, say) the next one may
-        asked = {
+        candidates = {
             where: list(asking.values())[turn]
             for where, asking in waiting.items()
             if params[where] is None and turn < len(asking)
@@ -131,13 +131,15 @@ def _tuned(
         done = store.done()
         tasks = [
             Task(unit, partial(tune_reported, recipe=unit.method.function), suite.seconds)
-            for unit in asked.values()
+            for unit in candidates.values()
             if unit.key not in done
         ]
-        if asked:
-            _run_all(tasks, store, run, progress, len(asked))
+        if candidates:
+            _run_all(tasks, store, run, progress, len(candidates))
         rows = store.tuned()
-        params |= {w: rows[u.key]["metrics"]["chosen"] for w, u in asked.items() if rows[u.key]["status"] == "done"}
+        params |= {
+            w: rows[u.key]["metrics"]["chosen"] for w, u in candidates.items() if rows[u.key]["status"] == "done"
+        }
     return params
 
 
