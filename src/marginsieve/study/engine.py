@@ -117,29 +117,24 @@ def _tuned(
         return {}
     waiting: dict[tuple[str, str], dict[str, Unit]] = {}  # by what is tuned: a unit of each method that asks for it
     for unit in units:
-        if unit.grid:
-            named = replace(unit, key=key_of(unit.key, TUNING), split=replace(unit.split, name=TUNING))
-            waiting.setdefault((unit.table, unit.method.tuned_with), {}).setdefault(unit.method.label, named)
+        asking = waiting.setdefault((unit.table, unit.method.tuned_with), {}) if unit.grid else {}
+        if unit.grid and unit.method.label not in asking:
+            split = replace(unit.split, name=TUNING)
+            asking[unit.method.label] = replace(unit, key=key_of(unit.key, TUNING), split=split)
     params: dict[tuple[str, str], dict[str, Any] | None] = dict.fromkeys(waiting)
-    for turn in range(max((len(asking) for asking in waiting.values()), default=0)):
-        # what one method cannot tune (its criterion refuses the table, say) the next one may
-        candidates = {
-            where: list(asking.values())[turn]
-            for where, asking in waiting.items()
-            if params[where] is None and turn < len(asking)
-        }
-        done = store.done()
+    candidates = {where: list(asking.values()) for where, asking in waiting.items()}
+    while candidates:  # what one method cannot tune (its criterion refuses the table, say) the next one may
+        done, first = store.done(), {where: some[0] for where, some in candidates.items()}
         tasks = [
             Task(unit, partial(tune_reported, recipe=unit.method.function), suite.seconds)
-            for unit in candidates.values()
+            for unit in first.values()
             if unit.key not in done
         ]
-        if candidates:
-            _run_all(tasks, store, run, progress, len(candidates))
+        _run_all(tasks, store, run, progress, len(first))
         rows = store.tuned()
-        params |= {
-            w: rows[u.key]["metrics"]["chosen"] for w, u in candidates.items() if rows[u.key]["status"] == "done"
-        }
+        for where, unit in first.items():
+            params[where] = rows[unit.key]["metrics"]["chosen"] if rows[unit.key]["status"] == "done" else None
+        candidates = {where: some[1:] for where, some in candidates.items() if params[where] is None and some[1:]}
     return params
 
 
