@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ..study.statistics import compare
-from .claims import EQUAL, LEVEL, Claim, Evidence, NotRun, ahead_of, best_of, if_holds, listed, undecided
+from .claims import EQUAL, LEVEL, WORSE, Claim, Evidence, NotRun, ahead_of, best_of, if_holds, listed, undecided
 from .named_problems import load
 from .paper import Job, Paper
 from .parameters import ConvergenceStudy
@@ -146,7 +146,8 @@ def _selection_helps(evidence: Evidence) -> str:
     better, worse = int((change > CLOSE).sum()), int((change < -CLOSE).sum())
     figures = f"better on {better}, similar on {len(change) - better - worse}, worse on {worse} of {len(change)} "
     figures += "(printed: 5, 5 and 2 of 12)"
-    return if_holds(better + worse < len(change) and worse <= 2 and better > worse, figures)
+    kept = worse < len(change) / 2  # improved or kept on most problems, but not improved more often than lost
+    return if_holds(worse <= 2 and better > worse, figures, LEVEL if kept else WORSE)
 
 
 def _smote_similar(evidence: Evidence) -> str:
