@@ -24,7 +24,7 @@ from .drawings import curves
 from .markdown import grid
 from .paper import KEPT, Job, Paper
 from .record import RUNS, begin_run, commit, described, hours_by_commit
-from .variants import bases, best_variants, following, variant
+from .variants import base_of, bases, best_variants, following, variant
 from .workplace import Progress, Workplace
 
 if TYPE_CHECKING:
@@ -338,6 +338,7 @@ def _times(job: Job, study: SuiteResult, printed: pd.DataFrame) -> list[str]:
 
 
 def _plots(job: Job, study: SuiteResult, out: Path) -> list[str]:
+    """A picture for each data set; of several settings of a method the one with the best mean over the sizes."""
     metric = next(iter(job.quantities.values()))[0]
     scores = study.scores(metric)
     scores = scores[scores["size"] != OWN]
@@ -345,6 +346,8 @@ def _plots(job: Job, study: SuiteResult, out: Path) -> list[str]:
     for data, part in scores.groupby("data", sort=False):
         if part["size"].nunique() > 2:
             name = f"{job.name}-{str(data).lower()}.svg"
+            means = part.groupby("method", sort=False)[metric].mean()
+            part = part[part["method"].isin(means.groupby(base_of, sort=False).idxmax())]
             curves(part.rename(columns={metric: "value"}), out / name, metric.replace("_", " "))
             lines += [f"![{data}]({name})", ""]
     return lines
