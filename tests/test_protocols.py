@@ -184,28 +184,30 @@ def test_tuning_reuses_kernels_without_a_trace(kernel):
         np.testing.assert_allclose(fit_model(alone, searched, 12).decision(part.table.Z[test]), value, atol=1e-5)
 
 
+def tuned_suite(methods):
+    """A small suite whose parameters are tuned on the reported splits."""
+    grid = {"machine__C": [0.1, 1.0]}
+    return Suite.read(
+        {
+            "protocol": {"name": "nested", "folds": 3, "repeats": 1, "tuned": "reported", "grid": grid},
+            "data": [{"cohort": {"n_samples": 40, "n_features": 12, "n_relevant": 3}}],
+            "method": methods,
+        }
+    )
+
+
 def test_methods_with_the_same_machine_share_what_is_tuned(tmp_path):
     """Criteria, searches and their settings do not matter to a machine on all features; kernels and costs do."""
-    spec = {
-        "protocol": {
-            "name": "nested",
-            "folds": 3,
-            "repeats": 1,
-            "tuned": "reported",
-            "grid": {"machine__C": [0.1, 1.0]},
-        },
-        "data": [{"cohort": {"n_samples": 40, "n_features": 12, "n_relevant": 3}}],
-        "method": [
-            {"name": "fisher", "n_features_to_select": 2},
-            {"name": "svm-rfe", "n_features_to_select": 3},
-            {"name": "fisher", "label": "gaussian", "kernel": "gaussian", "n_features_to_select": 2},
-            {"name": "kp-svm", "label": "a", "kernel": "gaussian", "class_weight": None, "C2": 1.0},
-            {"name": "kp-svm", "label": "b", "kernel": "gaussian", "class_weight": None, "C2": 4.0},
-            {"name": "fisher", "label": "costs", "class_weight": "balanced", "n_features_to_select": 2},
-            {"name": "fisher", "label": "grid", "grid": {"machine__C": [0.1, 2.0]}, "n_features_to_select": 2},
-        ],
-    }
-    suite = Suite.read(spec)
+    methods = [
+        {"name": "fisher", "n_features_to_select": 2},
+        {"name": "svm-rfe", "n_features_to_select": 3},
+        {"name": "fisher", "label": "gaussian", "kernel": "gaussian", "n_features_to_select": 2},
+        {"name": "kp-svm", "label": "a", "kernel": "gaussian", "class_weight": None, "C2": 1.0},
+        {"name": "kp-svm", "label": "b", "kernel": "gaussian", "class_weight": None, "C2": 4.0},
+        {"name": "fisher", "label": "costs", "class_weight": "balanced", "n_features_to_select": 2},
+        {"name": "fisher", "label": "grid", "grid": {"machine__C": [0.1, 2.0]}, "n_features_to_select": 2},
+    ]
+    suite = tuned_suite(methods)
     shared: dict[str, list[str]] = {}
     for method in suite.methods:
         shared.setdefault(method.tuned_with, []).append(method.label)
@@ -231,21 +233,11 @@ def test_what_one_method_cannot_tune_another_one_may(tmp_path, monkeypatch):
         return tuning(selector, *rest)
 
     monkeypatch.setattr(units, "tune_machine", refusing)
-    spec = {
-        "protocol": {
-            "name": "nested",
-            "folds": 3,
-            "repeats": 1,
-            "tuned": "reported",
-            "grid": {"machine__C": [0.1, 1.0]},
-        },
-        "data": [{"cohort": {"n_samples": 40, "n_features": 12, "n_relevant": 3}}],
-        "method": [
-            {"name": "fisher", "n_features_to_select": 2},
-            {"name": "svm-rfe", "n_features_to_select": 3},
-        ],
-    }
-    frame = run_suite(Suite.read(spec), tmp_path).to_pandas()
+    methods = [
+        {"name": "fisher", "n_features_to_select": 2},
+        {"name": "svm-rfe", "n_features_to_select": 3},
+    ]
+    frame = run_suite(tuned_suite(methods), tmp_path).to_pandas()
     assert set(frame["method"]) == {"fisher", "svm-rfe"}
     assert (frame["status"] == "done").all()
     with closing(Store(tmp_path, write=False)) as store:
