@@ -178,6 +178,11 @@ class BlockGram(Gram):
         whole = len(self.place) == len(self.block.features)
         return self.block.columns if whole else self.block.columns[self.place]
 
+    @property
+    def total_is_known(self) -> bool:
+        """Whether `total` has been made."""
+        return bool(self.product.size) or "total" in self.__dict__
+
     @cached_property
     def total(self) -> Array:
         """(m, m): the weighted sum over the live columns, before the divisor."""

@@ -82,8 +82,7 @@ class DistanceGram(SmoothGram):
     def inner(self, Z: Matrix) -> Array:
         """(rows, m): -1/2 sum_j w_j (x_j - z_j)^2 between new rows and the training rows."""
         rows, columns, weight = self.rows_of(Z), self.columns, self.weight
-        known = self.product.size or "total" in self.__dict__
-        squares = self.divided(self.total.diagonal()) if known else row_squares(columns, weight)
+        squares = self.divided(self.total.diagonal()) if self.total_is_known else row_squares(columns, weight)
         return as_distance(self.summed(rows, weight, columns), row_squares(rows, weight), squares)
 
     def diagonal_at(self, Z: Matrix) -> Array:

@@ -64,8 +64,7 @@ class SmoothGram(BlockGram):
             return np.ascontiguousarray(self.own_inner)
         m = self.table.shape[0]
         out = buffers.matrix(m, m)
-        known = self.product.size or "total" in self.__dict__ or is_stored(self.block.columns)
-        if known or np.any(self.block.weight < 0):
+        if self.total_is_known or is_stored(self.block.columns) or np.any(self.block.weight < 0):
             squares = self.total.diagonal()
             for rows in parts(m, max(1, CACHED // max(m, 1))):
                 out[rows] = self.outer(self.inner_from(self.total[rows], squares[rows], squares))

@@ -6,14 +6,13 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..data.atomic import write_atomic
 from ..data.paths import check_place
 from ..study.store import FILE, Store
-from ..study.units import versions
+from ..study.units import timestamp, versions
 
 RUNS = "runs.json"  # when runs began, and at which commits
 
@@ -32,7 +31,7 @@ def commit() -> str:
 def begin_run(out: Path, now: str) -> None:
     """Note that a run begins at this commit."""
     runs = _runs(out)
-    runs.append((datetime.now(UTC).isoformat(timespec="seconds"), now))
+    runs.append((timestamp(), now))
     write_atomic(out / RUNS, json.dumps(runs).encode())
 
 

@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from ..solvers.processes import parallel
 from ..study.engine import connected, run_suite
 from ..study.results import SuiteResult
 from ..study.suite import Suite, key_of
-from ..study.units import versions
+from ..study.units import timestamp, versions
 from . import named_problems
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class Workplace:
         self._show(folder, len(results), len(calls))
         for k, result, seconds in self._computed(waiting, [calls[k] for k in waiting], alone):
             entry = {"key": calls[k].key, "data": calls[k].data, "amount": calls[k].amount, "seconds": seconds}
-            entry["finished"] = datetime.now(UTC).isoformat(timespec="seconds")
+            entry["finished"] = timestamp()
             write_atomic(files[k], json.dumps({**entry, "result": result}).encode())
             results[k] = result
             self._show(folder, len(results), len(calls))

@@ -117,8 +117,10 @@ def _tuned(
         return {}
     waiting: dict[tuple[str, str], dict[str, Unit]] = {}  # by what is tuned: a unit of each method that asks for it
     for unit in units:
-        asking = waiting.setdefault((unit.table, unit.method.tuned_with), {}) if unit.grid else {}
-        if unit.grid and unit.method.label not in asking:
+        if not unit.grid:
+            continue
+        asking = waiting.setdefault((unit.table, unit.method.tuned_with), {})
+        if unit.method.label not in asking:
             split = replace(unit.split, name=TUNING)
             asking[unit.method.label] = replace(unit, key=key_of(unit.key, TUNING), split=split)
     params: dict[tuple[str, str], dict[str, Any] | None] = dict.fromkeys(waiting)

@@ -187,8 +187,7 @@ class Task:
             where = traceback.extract_tb(error.__traceback__)[-1]
             message = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
             row.update(status="failed", error=message)
-        finished = datetime.now(UTC).isoformat(timespec="seconds")
-        return row | {"seconds": time.perf_counter() - since, "peak_mb": peak_memory(), "finished": finished}
+        return row | {"seconds": time.perf_counter() - since, "peak_mb": peak_memory(), "finished": timestamp()}
 
     def row(self) -> dict[str, Any]:
         """The row of a unit that has not been run."""
@@ -346,6 +345,11 @@ def versions() -> dict[str, str]:
     """Versions that decide a result."""
     names = ("marginsieve", "scikit-learn", "numpy", "scipy", "numba")
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def timestamp() -> str:
+    """Now, in UTC, to the second: such texts are in the order of time."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def peak_memory() -> float:
