@@ -1,5 +1,6 @@
 """What the docs show runs, and what they name exists."""
 
+import csv
 import importlib
 import importlib.util
 import re
@@ -17,6 +18,9 @@ from marginsieve import recipes
 from marginsieve.cli import app
 from marginsieve.criteria import FILTERS
 from marginsieve.estimators.persistence import FORMAT
+from marginsieve.papers.catalogue import PAPERS
+from marginsieve.papers.claims import VERDICTS, kind_of
+from marginsieve.papers.reproduce import claim_table
 from marginsieve.report.render import SCHEMA
 from marginsieve.study import store
 from marginsieve.study.suite import Suite
@@ -101,6 +105,18 @@ def test_the_design_names_every_folder():
     page = text_of("docs", "design.md")
     folders = [path.parent.name for path in SOURCE.glob("*/__init__.py")]
     assert [name for name in folders if f"`{name}/`" not in page] == []
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=lambda paper: paper.name)
+def test_the_page_of_reproductions_has_every_claim_as_it_was_run(paper):
+    with (ROOT / "docs" / "reproduction" / paper.name / "claims.csv").open(encoding="utf-8") as handle:
+        claims = list(csv.DictReader(handle))
+    assert [row["claim"] for row in claims] == [claim.text for claim in paper.claims]
+    page = text_of("docs", "reproduction", "README.md")
+    assert "\n".join(claim_table(claims)) in page
+    kinds = [kind_of(row["verdict"]) for row in claims]
+    counts = " | ".join(str(kinds.count(kind)) for kind in VERDICTS)
+    assert re.search(rf"^\| \[[^|]*\]\({paper.name}/report\.md\) \|.*\| {counts} \|$", page, re.M), counts
 
 
 def test_one_version_everywhere():
