@@ -32,7 +32,16 @@ from marginsieve.papers.parameters import ConvergenceStudy, ParameterStudy
 from marginsieve.papers.ramp_loss import BUDGETS, SMALL, _at_the_smallest_budget, _chosen_elsewhere
 from marginsieve.papers.record import RUNS, begin_run, described, hours_by_commit
 from marginsieve.papers.reproduce import _answers, _entries, _times, _verdict, reproduce
-from marginsieve.papers.symon import _best_sizes, _near_by_split, _plainly, _printed_times, _wilcoxon
+from marginsieve.papers.symon import (
+    _aucs_by_split,
+    _best_sizes,
+    _near_by_split,
+    _plainly,
+    _printed_times,
+    _rates_by_split,
+    _top_by_split,
+    _wilcoxon,
+)
 from marginsieve.papers.variants import best_variants, following
 from marginsieve.papers.work import Effort
 from marginsieve.papers.workplace import Call, Workplace
@@ -793,6 +802,28 @@ def test_symons_notes_are_ratios_and_paired_differences(tmp_path):
     text = _near_by_split(Evidence(pd.DataFrame(), tmp_path))
     assert "symon_k1 less symon_r1 +0.600 (error over the tables 0.500)" in text
     assert "symon_k5 less d_hell +0.200 (error over the tables 0.000)" in text
+
+
+def test_symons_notes_look_at_single_splits(tmp_path):
+    """SYMON is ahead of the top in one split of four, behind in one; its AUC is above every rival's in two of four."""
+    rivals = ("smote_relieff", "smote_pca", "svm_rfe", "svm_bfe", "d_hell")
+    rows = [
+        {"data": "DLBCL", "method": method, "d": 0.2, "split": split, "g_mean": g_mean, "auc": auc}
+        for split, lead in enumerate((0.1, 0.0, 0.0, -0.2))
+        for method, g_mean, auc in (
+            *((f"symon_r{r}", 0.5 + lead, 0.8) for r in (1, 2, 3, 4)),
+            ("su", 0.5, 0.8),
+            *((name, 0.5, 0.7 + 0.1 * (split > 1)) for name in rivals),
+        )
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "splits.csv", index=False)
+    evidence = Evidence(pd.DataFrame(), tmp_path)
+    assert "ahead of the top d in 25%, level in 50% and behind in 25%; its other forms" in _top_by_split(evidence)
+    assert "r = 2 -0.0250" in _top_by_split(evidence)
+    assert "DLBCL in 50% (standard deviation of the lead 0.058)" in _aucs_by_split(evidence)
+    table = {"rate": 0.15, "method": ["symon_r1", "su", "d_hell"], "g_mean": [0.7, 0.8, 0.9], "error": [0.0, 0.1, 0.2]}
+    pd.DataFrame(table).to_csv(tmp_path / "imbalance.csv", index=False)
+    assert _rates_by_split(evidence).endswith("to it: 0.15: d_hell, 0.200")
 
 
 def test_hours_are_put_down_to_the_commit_of_the_run_that_they_ended_in(tables):

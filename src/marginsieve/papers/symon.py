@@ -457,6 +457,41 @@ def _near_by_split(evidence: Evidence) -> str:
     return f"G-mean at d = F/5: {', '.join(texts)}"
 
 
+def _top_by_split(evidence: Evidence) -> str:
+    """SYMON less the top of its weights, split by split."""
+    frame = evidence.table("splits")
+    wide = frame.pivot_table(index=["data", "d", "split"], columns="method", values="g_mean")
+    change = (wide["symon_r1"] - wide[PLAIN]).dropna()
+    ahead, behind = float(np.mean(change > EQUAL)), float(np.mean(change < -EQUAL))
+    more = {f"r = {r}": float((wide[f"symon_r{r}"] - wide[PLAIN]).mean()) for r in RIPPLES[1:]}
+    return (
+        f"by single splits SYMON is ahead of the top d in {ahead:.0%}, level in {1 - ahead - behind:.0%} and behind in "
+        f"{behind:.0%}; its other forms less the top d: {', '.join(f'{r} {value:+.4f}' for r, value in more.items())}"
+    )
+
+
+def _aucs_by_split(evidence: Evidence) -> str:
+    """The best AUC over the sizes on single splits, as the paper has it."""
+    frame = evidence.table("splits")
+    best = frame.groupby(["data", "split", "method"])["auc"].max().unstack("method")
+    change = best[[f"symon_r{r}" for r in RIPPLES]].max(axis=1) - best[list(RIVALS)].max(axis=1)
+    texts = [
+        f"{name} in {np.mean(change[name] > EQUAL):.0%} (standard deviation of the lead {change[name].std():.3f})"
+        for name in ("DLBCL", "BREAST")
+        if name in change
+    ]
+    return f"on single splits, one of which the paper has, SYMON's best AUC is above every rival's: {', '.join(texts)}"
+
+
+def _rates_by_split(evidence: Evidence) -> str:
+    """How sure SYMON's difference to the best other is."""
+    table = evidence.table("imbalance")
+    others = table[table["method"] != "symon_r1"]
+    best = others.loc[others.groupby("rate")["g_mean"].idxmax()]
+    texts = [f"{row['rate']:g}: {row['method']}, {row['error']:.3f}" for row in best.to_dict("records")]
+    return f"the best other, and the error over tables and splits of SYMON's difference to it: {'; '.join(texts)}"
+
+
 def _settings_claim(figure: str, text: str, printed: str) -> Claim:
     where = f"section 4.2, {figure.replace('-', ' ')}"
     return Claim(
@@ -490,7 +525,7 @@ CLAIMS = (
         _single_splits,
     ),
     Claim("on SRBCT all methods are alike", "section 4.3.1", partial(_on_par, names=("SRBCT",)), _single_splits),
-    Claim("its AUC is larger on DLBCL and BREAST", "section 4.3.1, table 5", _larger_auc, _single_splits),
+    Claim("its AUC is larger on DLBCL and BREAST", "section 4.3.1, table 5", _larger_auc, _aucs_by_split),
     Claim(
         "it differs significantly from every rival on test rows", "section 4.3.2, table 6", _significant, _single_splits
     ),
@@ -501,7 +536,7 @@ CLAIMS = (
         "the search finds better lists than the top of the weights",
         "section 4.3.1",
         _better_than_the_top,
-        _single_splits,
+        _top_by_split,
     ),
     Claim("its weighing is as fast as others'", "section 4.3.3, table 8", _weighing, _printed_times),
     Claim("its search makes it the slowest but for BFE", "section 4.3.3, table 8", _selecting, _printed_times),
@@ -513,7 +548,7 @@ CLAIMS = (
         _near_is_as_good,
         _near_by_split,
     ),
-    Claim("it is ahead at every rate of imbalance", "section 4.3.4, figures 6 and 7", _robust, _single_splits),
+    Claim("it is ahead at every rate of imbalance", "section 4.3.4, figures 6 and 7", _robust, _rates_by_split),
     _settings_claim("figure-1", "PAR is best at the higher ends, 0.45 and 0.9", "0.45, 0.9"),
     _settings_claim("figure-2", "HMCR is best at 0.75", "0.75"),
     _settings_claim("figure-3", "a memory of 35 is best", "35"),

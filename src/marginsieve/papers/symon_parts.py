@@ -118,7 +118,10 @@ class Imbalance:
         frame = place.suite(suite, self.name).to_pandas()
         frame = frame.assign(table=frame["data"].str.split("@").str[0], rate=frame["data"].str.split("@").str[1])
         means = frame.groupby(["rate", "method"], sort=False)[list(BOTH)].mean()
-        means.to_csv(place.drafts / f"{self.name}.csv")
+        wide = frame.pivot_table(index=["rate", "table", "split"], columns="method", values="g_mean")
+        errors = wide.rsub(wide["symon_r1"], axis=0).groupby("rate").sem()  # of SYMON's G-mean less the method's
+        table = means.assign(error=[errors.loc[key] for key in means.index])
+        table.to_csv(place.drafts / f"{self.name}.csv")
         text = "The paper: strongly in favour of SYMON at every rate (no figures are printed). Ours, the mean over "
         text += f"{', '.join(dict.fromkeys(frame['table']))}, by (rarer class / larger class):"
         lines = ["## imbalance (figures 6 and 7)", "", text, ""]
