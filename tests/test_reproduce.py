@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -153,6 +154,14 @@ def test_a_paper_is_reproduced_as_far_as_it_goes(tables):
     assert not (tables / "victim").exists()
     with pytest.raises(InputError, match="nothing to resume"):
         reproduce("kp-imbalanced", tables / "elsewhere", scope=QUICK, resume=True)
+
+
+@pytest.mark.parametrize("run", [partial(reproduce, "kp-imbalanced"), everything.reproduce_all])
+def test_without_matplotlib_nothing_is_run(tables, monkeypatch, run):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(InputError, match=r"drawing needs matplotlib: pip install 'marginsieve\[plot\]'"):
+        run(tables / "out", scope=QUICK)
+    assert list((tables / "out").rglob("*.sqlite")) == []
 
 
 def test_files_of_others_are_refused_before_anything_is_run(tables):

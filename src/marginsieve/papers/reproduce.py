@@ -11,6 +11,7 @@ from .. import recipes
 from ..data.paths import shown, unwritten
 from ..data.scratch import scratch_folder
 from ..errors import InputError
+from ..report.figures import check_drawing
 from ..study.difficulty import describe
 from ..study.folders import claim, publish
 from ..study.results import OWN, SuiteResult
@@ -55,6 +56,7 @@ def reproduce(
             f"none of the data sets of {name} is here: --data or MARGINSIEVE_DATA names their folder, docs/data.md "
             "says where they come from"
         )
+    check_drawing()
     claim(out, "reproduction", _expected(paper), (RUNS,))
     begun_at = commit()
     begin_run(out, begun_at)

@@ -12,12 +12,19 @@ from ..errors import InputError
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933")  # colour-blind safe
 
 
-def new_figure(width: float, height: float) -> tuple[Any, Any]:
-    """A matplotlib figure of its own (no global state) and its axes."""
+def check_drawing() -> None:
+    """Refuse to go on without matplotlib: what draws at its end asks at its beginning."""
     try:
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
     except ImportError as error:
         raise InputError("drawing needs matplotlib: pip install 'marginsieve[plot]'") from error
+
+
+def new_figure(width: float, height: float) -> tuple[Any, Any]:
+    """A matplotlib figure of its own (no global state) and its axes."""
+    check_drawing()
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
 
