@@ -97,6 +97,7 @@ SHAPES = {  # samples, features, positives: as the papers print them (CAR: one m
     "CAR2": (174, 9183, 12),
     "CAR3": (174, 9183, 7),
     "CAR4": (174, 9183, 6),
+    "CARPROSTATE": (174, 9183, 26),
     "DIA": (768, 8, 268),
     "WBC": (569, 30, 212),
     "CMA": (62, 2000, 22),

@@ -92,7 +92,10 @@ def _page(claims: pd.DataFrame, failed: dict[str, str], command: str, seconds: f
         f"{core_hours:.1f} hours of one core.",
         "",
     ]
-    lines += ["'Level': the direction holds, or nothing differs, but not as the paper says.", ""]
+    lines += [
+        "'Level': the direction is the paper's but not clear, or nothing differs where the paper says that it does.",
+        "",
+    ]
     lines += ["| paper | " + " | ".join(counts.columns) + " |", "|---" * (counts.shape[1] + 1) + "|"]
     for paper, row in zip([*papers, "all"], counts.to_numpy(), strict=True):
         shown = f"[{paper}]({paper}/{REPORT})" if paper in PAPERS else paper

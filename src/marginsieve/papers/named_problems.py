@@ -45,6 +45,7 @@ PROBLEMS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "CAR2": ("car", ("gastroesophageal",), "gastroesophageal"),
     "CAR3": ("car", ("liver",), "liver"),
     "CAR4": ("car", ("pancreas",), "pancreas"),
+    "CARPROSTATE": ("car", ("prostate",), "prostate"),
     "DIABETES": ("diabetes", ("positive",), "positive"),
     "WDBC": ("wdbc", ("malignant",), "malignant"),
     "COLON": ("colon", ("normal",), "normal"),

@@ -521,7 +521,7 @@ CLAIMS = (
     Claim(
         "it is on par or better on CAR, LUNG and BREAST",
         "section 4.3.1",
-        partial(_on_par, names=("CAR4", "GORDON", "BREAST")),
+        partial(_on_par, names=("CARPROSTATE", "GORDON", "BREAST")),
         _single_splits,
     ),
     Claim("on SRBCT all methods are alike", "section 4.3.1", partial(_on_par, names=("SRBCT",)), _single_splits),

@@ -29,7 +29,8 @@ from .workplace import Call, Workplace
 if TYPE_CHECKING:
     import pandas as pd
 
-DATA = ("COLON", "SRBCT", "OLIVETTI", "DLBCL", "LEUKEMIA", "CAR4", "GORDON", "CNS", "BREAST")
+#: Of CAR the paper says that 15 % of 174 are in the minority: prostate or breast, 26 each.
+DATA = ("COLON", "SRBCT", "OLIVETTI", "DLBCL", "LEUKEMIA", "CARPROSTATE", "GORDON", "CNS", "BREAST")
 SHARES = {"F/5": 0.2, "2F/5": 0.4, "3F/5": 0.6, "4F/5": 0.8}
 HELD = 2 / 7  # 20 % of the table among the 70 % that are not for the test
 RIVALS = ("smote_relieff", "smote_pca", "svm_rfe", "svm_bfe", "d_hell")
@@ -123,7 +124,9 @@ class Imbalance:
         table = means.assign(error=[errors.loc[key] for key in means.index])
         table.to_csv(place.drafts / f"{self.name}.csv")
         text = "The paper: strongly in favour of SYMON at every rate (no figures are printed). Ours, the mean over "
-        text += f"{', '.join(dict.fromkeys(frame['table']))}, by (rarer class / larger class):"
+        text += "the tables with enough of the rarer class, by (rarer class / larger class): "
+        names = frame.groupby("rate", sort=False)["table"].unique()
+        text += "; ".join(f"{rate} on {', '.join(some)}" for rate, some in names.items()) + "."
         lines = ["## imbalance (figures 6 and 7)", "", text, ""]
         for metric in BOTH:
             lines += grid(f"{metric}:", means[metric].unstack("method").map(lambda value: f"{value:.3f}"), "rate")
@@ -153,7 +156,7 @@ class Times:
     """Table 8: seconds of weighing and of selecting a fifth of the features, all rows, beside the printed ones."""
 
     name: str = "times"
-    data: tuple[str, ...] = ("COLON", "OLIVETTI", "DLBCL", "CAR4", "GORDON", "BREAST")
+    data: tuple[str, ...] = ("COLON", "OLIVETTI", "DLBCL", "CARPROSTATE", "GORDON", "BREAST")
     long: bool = True
 
     def run(self, place: Workplace) -> list[str]:
