@@ -137,16 +137,26 @@ def _printed(table: str, quantity: str) -> list[dict[Any, Any]]:
     return rows[(rows["table"] == table) & (rows["quantity"] == quantity)].to_dict("records")
 
 
+def _by_split(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """A metric by data set, size and split, a column per method."""
+    return frame.pivot_table(index=["data", "d", "split"], columns="method", values=metric)
+
+
+def _shares(change: pd.Series[float]) -> tuple[float, float, float]:
+    """The shares of differences that are ahead, level and behind."""
+    ahead, behind = change > EQUAL, change < -EQUAL
+    return float(ahead.mean()), float((~ahead & ~behind).mean()), float(behind.mean())
+
+
 def _hidden(frame: pd.DataFrame) -> list[str]:
     """In how many single splits SYMON is ahead of, level with or behind each other method."""
-    wide = frame.pivot_table(index=["data", "d", "split"], columns="method", values="g_mean")
+    wide = _by_split(frame, "g_mean")
     lines = ["What one split hides: the share of all splits (data sets and sizes together) in which SYMON (r = 1) is"]
     lines += ["ahead / level / behind by G-mean:", "", "| against | ahead | level | behind |", "|---|---|---|---|"]
     for other in (*RIVALS, PLAIN):
         if {"symon_r1", other} <= set(wide):
             change = (wide["symon_r1"] - wide[other]).dropna()
-            shares = [float(np.mean(test)) for test in (change > 1e-9, change.abs() <= 1e-9, change < -1e-9)]
-            lines.append(f"| {other} | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
+            lines.append(f"| {other} | " + " | ".join(f"{share:.0%}" for share in _shares(change)) + " |")
     return [*lines, ""]
 
 
@@ -207,7 +217,7 @@ def _against_plain(frame: pd.DataFrame) -> list[str]:
     for name in [name for name in frame["method"].unique() if str(name).startswith("symon")]:
         cells = []
         for metric in BOTH:
-            wide = frame.pivot_table(index=["data", "d", "split"], columns="method", values=metric)
+            wide = _by_split(frame, metric)
             change = (wide[name] - wide[PLAIN]).dropna().groupby("data").mean()
             draws = np.random.default_rng(0).choice(change.to_numpy(), (4000, len(change))).mean(axis=1)
             low, high = np.percentile(draws, [2.5, 97.5])
@@ -286,7 +296,7 @@ def _means(evidence: Evidence, metric: str = "g_mean") -> Any:
 def _single_splits(evidence: Evidence) -> str:
     """What one split, as in the paper, shows by chance."""
     frame = evidence.table("splits")
-    wide = frame.pivot_table(index=["data", "d", "split"], columns="method", values="g_mean")
+    wide = _by_split(frame, "g_mean")
     change = wide["symon_r1"] - wide[list(RIVALS)].max(axis=1)
     against = wide["symon_r1"] - wide["svm_rfe"]
     return (
@@ -460,12 +470,11 @@ def _near_by_split(evidence: Evidence) -> str:
 def _top_by_split(evidence: Evidence) -> str:
     """SYMON less the top of its weights, split by split."""
     frame = evidence.table("splits")
-    wide = frame.pivot_table(index=["data", "d", "split"], columns="method", values="g_mean")
-    change = (wide["symon_r1"] - wide[PLAIN]).dropna()
-    ahead, behind = float(np.mean(change > EQUAL)), float(np.mean(change < -EQUAL))
+    wide = _by_split(frame, "g_mean")
+    ahead, level, behind = _shares((wide["symon_r1"] - wide[PLAIN]).dropna())
     more = {f"r = {r}": float((wide[f"symon_r{r}"] - wide[PLAIN]).mean()) for r in RIPPLES[1:]}
     return (
-        f"by single splits SYMON is ahead of the top d in {ahead:.0%}, level in {1 - ahead - behind:.0%} and behind in "
+        f"by single splits SYMON is ahead of the top d in {ahead:.0%}, level in {level:.0%} and behind in "
         f"{behind:.0%}; its other forms less the top d: {', '.join(f'{r} {value:+.4f}' for r, value in more.items())}"
     )
 
