@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-gpu check bench hostile docs clean
+.PHONY: demo test test-gpu check bench hostile reproduce docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/marginsieve cohort demo/cohort.csv --samples 200 --features 300 --relevant 8 --redundant 0 --prevalence 0.2 --flip 0.03 \
@@ -25,6 +25,9 @@ check: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.installed-test
+	$(BIN)/python -m reproduction $(ARGS)
 
 hostile: $(VENV)/.installed-test
 	cd tests && ../$(BIN)/python -m hostile.matrix

@@ -23,12 +23,12 @@ import numpy as np
 from scipy import special, stats
 
 from marginsieve import nested_cv, recipes
+from marginsieve.engine import metrics
+from marginsieve.engine.nested import nested_errors, nested_of, nested_splits, pair_splits
+from marginsieve.engine.units import PlainTable
 from marginsieve.outcomes.encoding import read_target
 from marginsieve.outcomes.scores import average_precision, ranking_auc
 from marginsieve.solvers.threads import one_thread
-from marginsieve.study import metrics
-from marginsieve.study.nested import nested_errors, nested_of, nested_splits, pair_splits
-from marginsieve.study.units import PlainTable
 
 SCORED = ("balanced_accuracy", "auc", "pr_auc", "accuracy", "brier")
 GRID = (np.arange(2000) + 0.5) / 2000  # quantiles that stand for a class of new rows
@@ -235,10 +235,10 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
 
 def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
     """(p by shuffled labels, true AUC of the fisher model with 20 columns on all rows)."""
-    from marginsieve.study.chance import above_chance
-    from marginsieve.study.choosing import choose
-    from marginsieve.study.selection import StudyOptions, prepare_method
-    from marginsieve.study.study_data import from_arrays
+    from marginsieve.studies.chance import above_chance
+    from marginsieve.studies.choosing import choose
+    from marginsieve.studies.selection import StudyOptions, prepare_method
+    from marginsieve.studies.study_data import from_arrays
 
     warnings.simplefilter("ignore")
     setting, seed = task
@@ -254,7 +254,7 @@ def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
 
 def evidence(cohorts: int, jobs: int) -> None:
     """Shares of tables in which a signal is claimed."""
-    from marginsieve.study.chance import LEVEL
+    from marginsieve.studies.chance import LEVEL
 
     print("| setting | tables | true AUC | claimed |\n|---|---|---|---|")
     with ProcessPoolExecutor(jobs) as pool:

@@ -4,9 +4,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from marginsieve.study.engine import run_suite
-from marginsieve.study.store import Store
-from marginsieve.study.suite import Suite
+from marginsieve.bench.suite import Suite
+from marginsieve.bench.suite_runner import run_suite
+from marginsieve.engine.store import Store
 
 from .timing import Result, seconds
 

@@ -67,7 +67,7 @@ def made(family: str, seed: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
 
 def real_columns() -> np.ndarray:
     """The expression values of COLON."""
-    from marginsieve.papers.named_problems import load
+    from reproduction.named_problems import load
 
     return np.asarray(load("COLON").X.to_numpy(dtype=float))
 

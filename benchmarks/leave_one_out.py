@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.svm import SVC
 
-from marginsieve.study import loo_decision
+from marginsieve.bench import loo_decision
 
 from .elimination import table
 from .timing import Result, side_by_side

@@ -20,11 +20,11 @@ from marginsieve.data.table import filled_with_means
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.preparation import prepare
 from marginsieve.fitting.procedure import plan_of
-from marginsieve.papers import named_problems
 from marginsieve.solvers import branch_and_bound, ramp_descent
 from marginsieve.solvers.clock import Clock
 from marginsieve.solvers.daks import daks
 from marginsieve.solvers.highs import Limits
+from reproduction import named_problems
 
 from .timing import Result
 

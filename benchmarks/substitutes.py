@@ -21,10 +21,10 @@ from sklearn.metrics import roc_auc_score
 
 from marginsieve import recipes
 from marginsieve.data import cohort as generated
+from marginsieve.engine import nested_cv
 from marginsieve.solvers.threads import one_thread
-from marginsieve.study import nested_cv
-from marginsieve.study.study_data import from_arrays
-from marginsieve.study.substitutes import MARGIN, substitutes, values_on
+from marginsieve.studies.study_data import from_arrays
+from marginsieve.studies.substitutes import MARGIN, substitutes, values_on
 
 ROWS, EFFECTS, NOISES, SIZES = (80, 120, 200, 300), (0.5, 0.7, 1.0), (0.1, 0.3, 0.7, 1.2), (5, 12)
 NEW = 10_000

@@ -97,7 +97,7 @@ def generated(shape: Shape, seed: int) -> tuple[pd.DataFrame, Any]:
 
 def public(name: str) -> tuple[pd.DataFrame, Any]:
     """One of the papers' binary problems; the rarer class is 1."""
-    from marginsieve.papers import named_problems as problems
+    from reproduction import named_problems as problems
 
     data = problems.load(name)
     _, codes, counts = np.unique(np.asarray(data.y), return_inverse=True, return_counts=True)
@@ -174,7 +174,7 @@ def judged(job: tuple[str, str, int, bool]) -> dict[str, Any]:
 def run(out: str, seeds: range, jobs: int, names: list[str], is_public: bool) -> None:
     """Judge all tables and keep what was said of their rows."""
     if is_public:
-        from marginsieve.papers import named_problems as problems
+        from reproduction import named_problems as problems
 
         known = problems.present(names or PUBLIC)
     else:

@@ -60,7 +60,7 @@ def read(name: str) -> tuple[np.ndarray, np.ndarray]:
 
     import pandas as pd
 
-    from marginsieve.papers.named_problems import load
+    from reproduction.named_problems import load
 
     if name in ("CNS", "VANTVEER"):
         frame = pd.read_parquet(Path(os.environ["MARGINSIEVE_DATA"]) / f"{name.lower()}.parquet")

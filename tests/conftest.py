@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 
 from marginsieve.data.table import Schema
-from marginsieve.study import choosing
+from marginsieve.studies import choosing
 
 settings.register_profile("fixed", derandomize=True)  # the same examples each time; --hypothesis-seed draws others
 settings.load_profile("fixed")

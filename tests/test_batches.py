@@ -32,7 +32,7 @@ from marginsieve.searches import Backward, TopK
 from marginsieve.solvers import arrays as backends
 from marginsieve.solvers import lockstep, smo
 from marginsieve.solvers.arrays import NUMPY, cupy_on, torch_on
-from marginsieve.study import deciding, running
+from marginsieve.studies import deciding, running
 
 TOL = 1e-10
 SIZES = (4, 20, 1)

@@ -13,7 +13,7 @@ from marginsieve.cli import commands as cli
 from marginsieve.cli import options
 from marginsieve.cli import progress as cli_progress
 from marginsieve.data import make_cohort
-from marginsieve.study import selection
+from marginsieve.studies import selection
 
 
 @pytest.fixture(scope="module")
@@ -494,19 +494,18 @@ def test_a_command_that_fails_at_once_leaves_nothing_behind(folder, run, tmp_pat
     assert not (tmp_path / "r").exists()
 
 
-def test_reproduce_takes_one_scope(run, tmp_path):
-    code, _, err = run("reproduce", "mixed", "--quick", "--full", "--out", tmp_path / "r")
+def test_reproduce_says_where_it_went(run, tmp_path):
+    code, out, err = run("reproduce", "mixed", "--quick", "--out", tmp_path / "r")
     assert code == 2
-    assert "--quick and --full were both given" in " ".join(err.split())
+    assert "python -m reproduction NAME" in " ".join(err.split())
+    assert not out
     assert not (tmp_path / "r").exists()
 
 
-def test_reproduce_says_which_data_are_missing(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
-    code, out, err = run("reproduce", "kp-imbalanced", "--quick", "--out", tmp_path / "r")
+def test_bench_loads_a_module_that_registers_tables(run, tmp_path):
+    code, _, err = run("bench", tmp_path / "s.toml", "--out", tmp_path / "r", "--load", "no_such_module")
     assert code == 2
-    assert "none of the data sets of kp-imbalanced is here" in " ".join(err.split())
-    assert not out
+    assert "--load names 'no_such_module'" in " ".join(err.split())
 
 
 def test_names_with_commas_stand_in_quotes():

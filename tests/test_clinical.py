@@ -273,7 +273,7 @@ def test_other_kernels_still_refuse_missing_cells(cohort):
 
 
 def test_nested_scores_of_mixed_tables(cohort):
-    from marginsieve.study import nested_cv
+    from marginsieve.engine import nested_cv
 
     X, y = cohort
     scores = nested_cv(recipes.clinical_rfe(n_features_to_select=3, random_state=0), X, y, cv=4, n_repeats=1).scores()

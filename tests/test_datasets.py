@@ -7,8 +7,8 @@ from sklearn.metrics import roc_auc_score
 
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.papers import named_problems
-from marginsieve.papers import named_problems as papers
+from reproduction import named_problems
+from reproduction import named_problems as papers
 
 
 def test_cohort_has_what_it_says():

@@ -9,18 +9,17 @@ import warnings
 from ast import literal_eval
 from dataclasses import fields, is_dataclass
 from functools import cached_property
-from types import ModuleType
 
 import pytest
 
-from marginsieve.study import running
+from marginsieve.studies import running
 
 MODULES = (
     "marginsieve",
     *(
         f"marginsieve.{name}"
         for name in (
-            *("recipes", "kernels", "machines", "criteria", "searches", "data", "study", "report"),
+            *("recipes", "kernels", "machines", "criteria", "searches", "data", "engine", "studies", "bench", "report"),
             *("outcomes", "algebra", "estimators"),
         )
     ),
@@ -44,9 +43,7 @@ def collect():
         home = importlib.import_module(module)
         for name in home.__all__:
             value = getattr(home, name)
-            if not callable(value) or isinstance(
-                value, ModuleType
-            ):  # marginsieve.study is a package that can be called
+            if not callable(value):
                 continue
             add(module, name, value)
             for method in methods_of(name, value):

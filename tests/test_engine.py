@@ -18,16 +18,18 @@ import pandas as pd
 import pytest
 
 from marginsieve import recipes
+from marginsieve.bench import SuiteResult
+from marginsieve.bench.suite import Suite
+from marginsieve.bench.suite_runner import run_suite
 from marginsieve.criteria import Fisher
+from marginsieve.engine import workers as engine
+from marginsieve.engine.folders import claim, locked
+from marginsieve.engine.protocols import Protocol, Split
+from marginsieve.engine.store import FILE, Store
+from marginsieve.engine.units import Method, PlainTable, Task, Unit
+from marginsieve.engine.workers import share_table, shared_table, workers
 from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
-from marginsieve.study import SuiteResult, engine
-from marginsieve.study.engine import run_suite, share_table, shared_table, workers
-from marginsieve.study.folders import claim, locked
-from marginsieve.study.protocols import Protocol, Split
-from marginsieve.study.store import FILE, Store
-from marginsieve.study.suite import Suite
-from marginsieve.study.units import Method, PlainTable, Task, Unit
 
 SPEC = {
     "name": "small",
@@ -135,8 +137,7 @@ def test_resume_and_fresh(tmp_path):
 
 KILLED = """
 import json, os, resource, signal, sys
-from marginsieve.study.engine import run_suite
-from marginsieve.study.suite import Suite
+from marginsieve.bench import Suite, run_suite
 spec, folder, jobs, at, how = json.loads(sys.argv[1])
 if how == "disk":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

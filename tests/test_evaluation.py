@@ -16,10 +16,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from marginsieve import recipes
 from marginsieve.data import make_cohort
+from marginsieve.engine import Pass, nested_cv, score_predictions
+from marginsieve.engine.metrics import _linearised, score_difference
 from marginsieve.errors import InputError
 from marginsieve.outcomes.scores import average_precision, ranking_auc
-from marginsieve.study import Pass, nested_cv, score_predictions
-from marginsieve.study.metrics import _linearised, score_difference
 
 
 @pytest.mark.parametrize("seed", range(5))

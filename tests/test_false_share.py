@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from marginsieve import load, recipes, save, study
+from marginsieve import load, recipes, save
+from marginsieve import studies as study
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.false_share import FalseShare, false_share, list_sizes, q_values
-from marginsieve.study.false_features import marginal_q
-from marginsieve.study.study_data import from_arrays
+from marginsieve.studies.false_features import marginal_q
+from marginsieve.studies.study_data import from_arrays
 
 
 def planted(rows=80, columns=200, count=6, shift=1.4, seed=0):

@@ -13,7 +13,7 @@ import marginsieve
 SOURCE = Path(marginsieve.__file__).parent
 FLOORS = (  # from the ground up: imports point down only
     *("errors", "contracts", "data", "solvers", "outcomes", "algebra", "problem", "kernels", "machines", "criteria"),
-    *("searches", "fitting", "estimators", "recipes", "report", "study", "papers", "cli"),
+    *("searches", "fitting", "estimators", "recipes", "report", "engine", "studies", "bench", "cli"),
 )
 MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 
@@ -121,8 +121,10 @@ def test_no_two_files_and_no_two_classes_have_one_name():
 
 
 def test_the_product_does_not_know_the_papers():
-    users = {name_of(path)[1] for path, _, _, module, names in imports() if "papers" in rooms(module, names)}
-    assert users <= {"papers", "cli"}
+    """The reproductions stand beside the package and use it, never the other way round."""
+    assert [
+        path for path in MODULES if "import reproduction" in (text := path.read_text()) or "from reproduction" in text
+    ] == []
 
 
 @pytest.mark.parametrize("room", ["algebra", "solvers"])
@@ -218,11 +220,10 @@ def test_importing_the_package_loads_nothing():
     assert done.stdout.strip() == "False"
 
 
-def test_study_is_a_room_and_a_function():
+def test_study_is_a_plain_function():
     code = (
-        "import marginsieve, inspect; from marginsieve.study import nested_cv, study; "
-        "print(callable(marginsieve.study), inspect.signature(marginsieve.study) == inspect.signature(study), "
-        "marginsieve.study.nested_cv is nested_cv)"
+        "import types, marginsieve, marginsieve.studies; "
+        "print(isinstance(marginsieve.study, types.FunctionType), marginsieve.studies.study is marginsieve.study)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True True True"
+    assert done.stdout.strip() == "True True"

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from oracles import gram_of, svc_certificate
 from sklearn.svm import SVC
 
+from marginsieve.bench import loo_decision
 from marginsieve.errors import InputError
 from marginsieve.kernels import Gaussian, Linear, Polynomial
 from marginsieve.machines import CSVC
 from marginsieve.solvers import smo as _smo
-from marginsieve.study import loo_decision
 
 
 def given_matrix(K):

@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 import marginsieve
 from marginsieve import SVMSelector, recipes
 from marginsieve.algebra import GenericGram
+from marginsieve.bench import Suite, run_suite
 from marginsieve.contracts import NUMBERS, Path, Solution, Step
 from marginsieve.criteria import FILTERS
 from marginsieve.data import make_cohort
@@ -25,7 +26,6 @@ from marginsieve.fitting.held_out import choose_size, size_grid
 from marginsieve.kernels import KERNELS
 from marginsieve.machines import CSVC, MACHINES
 from marginsieve.searches import SEARCHES, Backward, Harmony
-from marginsieve.study import Suite, run_suite
 
 FIXED = {"n_features_to_select": 3, "threshold": "margin", "random_state": 0}
 

@@ -555,7 +555,7 @@ def test_many_classes(rng):
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path):
-    from marginsieve.study.files import write_csv
+    from marginsieve.studies.files import write_csv
 
     frame = pd.DataFrame({"=name": ["=1+1", "@x", "plain", "-5 mg"], "number": [-1.5, 2.0, 3.0, 4.0]})
     write_csv(frame, tmp_path / "t.csv")

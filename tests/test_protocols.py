@@ -11,21 +11,21 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import marginsieve.papers  # noqa: F401, registers the papers' protocols
+import reproduction  # noqa: F401, registers the papers' protocols
 from marginsieve import SVMSelector, recipes
+from marginsieve.bench.suite import Suite, table_of
+from marginsieve.bench.suite_runner import run_suite
 from marginsieve.data import make_cohort
+from marginsieve.engine import units
+from marginsieve.engine.protocols import PROTOCOLS, protocol_of
+from marginsieve.engine.store import Store
+from marginsieve.engine.tuning import _along_grid, _at, tune, tune_machine
 from marginsieve.errors import InputError
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.ensemble import run_search
 from marginsieve.fitting.preparation import prepare
 from marginsieve.fitting.procedure import plan_of
 from marginsieve.fitting.training import fit_model
-from marginsieve.study import units
-from marginsieve.study.engine import run_suite
-from marginsieve.study.protocols import PROTOCOLS, protocol_of
-from marginsieve.study.store import Store
-from marginsieve.study.suite import Suite, table_of
-from marginsieve.study.tuning import _along_grid, _at, tune, tune_machine
 
 Y = np.repeat([0, 1], [70, 30])
 

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginsieve import recipes, study
+from marginsieve import recipes
+from marginsieve import studies as study
 from marginsieve.data import make_cohort
 from marginsieve.data.numerals import as_trained, read_numerals, separated
 from marginsieve.data.reading import dialect_of, read_table
 from marginsieve.errors import InputError
 from marginsieve.kernels import clinical_kernel
-from marginsieve.study.files import write_back
-from marginsieve.study.study_data import from_frame
+from marginsieve.studies.files import write_back
+from marginsieve.studies.study_data import from_frame
 
 FRAME = pd.DataFrame(
     {"weight": [60.5, 71.25, 80.0], "größe": [1.6, 1.75, 1.9], "name": ["Zoë", "a;b", "c,d"], "y": ["u", "v", "u"]}

@@ -12,14 +12,15 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from marginsieve import InputError, study
+from marginsieve import InputError
+from marginsieve import studies as study
 from marginsieve.cli import commands as cli
 from marginsieve.data import make_cohort
 from marginsieve.report import render, svg
 from marginsieve.report.answer import answer
 from marginsieve.report.numbers import shown
-from marginsieve.study.curves import confusion, curves, wilson
-from marginsieve.study.effects import cramers_v, eta_squared, evidence, hedges_g
+from marginsieve.studies.curves import confusion, curves, wilson
+from marginsieve.studies.effects import cramers_v, eta_squared, evidence, hedges_g
 
 HOSTILE = (
     "<script>window.pwned=1</script>",

@@ -13,27 +13,36 @@ import pytest
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from marginsieve import describe
+from marginsieve.bench.results import SuiteResult
+from marginsieve.bench.suite import Suite
+from marginsieve.bench.suite_runner import run_suite
 from marginsieve.data import NamedTable
 from marginsieve.data.table import Schema, filled_with_means, one_hot
+from marginsieve.engine.folders import changed_files
 from marginsieve.errors import InputError
-from marginsieve.papers import everything, work
-from marginsieve.papers import reproduce as reproducing
-from marginsieve.papers.catalogue import PAPERS, paper_of
-from marginsieve.papers.claims import VERDICTS, Claim, Evidence, ahead_of, best_of, kind_of, undecided
-from marginsieve.papers.daks_printed import PrintedDaks
-from marginsieve.papers.exact_and_daks import ExactAndDaks
-from marginsieve.papers.final_classifiers import FinalClassifiers, naive_bayes
-from marginsieve.papers.halves import SelectionOnHalf
-from marginsieve.papers.kp_imbalanced import C2_PRINTED, POWERS, _best_penalty, _spread_of_penalties
-from marginsieve.papers.kp_printed import kp_as_printed
-from marginsieve.papers.kp_svm import EFFECTIVENESS
-from marginsieve.papers.markdown import grid
-from marginsieve.papers.paper import FULL, KEPT, QUICK, Job
-from marginsieve.papers.parameters import ConvergenceStudy, ParameterStudy
-from marginsieve.papers.ramp_loss import BUDGETS, SMALL, _at_the_smallest_budget, _chosen_elsewhere
-from marginsieve.papers.record import RUNS, begin_run, described, hours_by_commit
-from marginsieve.papers.reproduce import _answers, _entries, _times, _verdict, reproduce
-from marginsieve.papers.symon import (
+from marginsieve.solvers import branch_and_bound, smo
+from marginsieve.solvers.clock import Clock
+from marginsieve.solvers.highs import Limits
+from marginsieve.solvers.ramp_descent import l1_weights, printed_start
+from reproduction import everything, work
+from reproduction import reproduce as reproducing
+from reproduction.__main__ import run as command
+from reproduction.catalogue import PAPERS, paper_of
+from reproduction.claims import VERDICTS, Claim, Evidence, ahead_of, best_of, kind_of, undecided
+from reproduction.daks_printed import PrintedDaks
+from reproduction.exact_and_daks import ExactAndDaks
+from reproduction.final_classifiers import FinalClassifiers, naive_bayes
+from reproduction.halves import SelectionOnHalf
+from reproduction.kp_imbalanced import C2_PRINTED, POWERS, _best_penalty, _spread_of_penalties
+from reproduction.kp_printed import kp_as_printed
+from reproduction.kp_svm import EFFECTIVENESS
+from reproduction.markdown import grid
+from reproduction.paper import FULL, KEPT, QUICK, Job
+from reproduction.parameters import ConvergenceStudy, ParameterStudy
+from reproduction.ramp_loss import BUDGETS, SMALL, _at_the_smallest_budget, _chosen_elsewhere
+from reproduction.record import RUNS, begin_run, described, hours_by_commit
+from reproduction.reproduce import _answers, _entries, _times, _verdict, reproduce
+from reproduction.symon import (
     _aucs_by_split,
     _best_sizes,
     _near_by_split,
@@ -43,17 +52,9 @@ from marginsieve.papers.symon import (
     _top_by_split,
     _wilcoxon,
 )
-from marginsieve.papers.variants import best_variants, following
-from marginsieve.papers.work import Effort
-from marginsieve.papers.workplace import Call, Workplace
-from marginsieve.solvers import branch_and_bound, smo
-from marginsieve.solvers.clock import Clock
-from marginsieve.solvers.highs import Limits
-from marginsieve.solvers.ramp_descent import l1_weights, printed_start
-from marginsieve.study.engine import run_suite
-from marginsieve.study.folders import changed_files
-from marginsieve.study.results import SuiteResult
-from marginsieve.study.suite import Suite
+from reproduction.variants import best_variants, following
+from reproduction.work import Effort
+from reproduction.workplace import Call, Workplace
 from test_ramp import instance
 from test_ramp import value as objective
 
@@ -222,8 +223,8 @@ def test_describe_is_its_definition():
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "gfr"), [("GLIOMA", 0.234), ("SRBCT", 0.169), ("CAR1", 0.086), ("BHAT4", 0.046)])
 def test_generalised_fisher_ratio_is_the_printed_one(name, gfr):
-    from marginsieve.papers import named_problems
-    from marginsieve.papers.named_problems import PROBLEMS, folder
+    from reproduction import named_problems
+    from reproduction.named_problems import PROBLEMS, folder
 
     if not (folder() / f"{PROBLEMS[name][0]}.parquet").is_file():
         pytest.skip("the papers' data sets are not here (MARGINSIEVE_DATA)")
@@ -295,7 +296,7 @@ def test_missing_numbers_become_the_means_of_the_training_part():
 
 
 def test_families_are_compared_by_score_and_by_stability(tmp_path):
-    from marginsieve.papers.families import FamilyComparison, measured
+    from reproduction.families import FamilyComparison, measured
 
     cohort = {"n_samples": 40, "n_features": 12, "n_relevant": 4, "n_categorical": 3, "n_categorical_relevant": 1}
     data = [{"name": f"C{k}", "cohort": {**cohort, "random_state": k}} for k in range(2)]
@@ -771,7 +772,7 @@ def test_the_best_penalty_is_that_of_the_largest_mean_of_maxima(monkeypatch, tmp
     evidence = Evidence(ours, tmp_path, {"selection": _Scores(rows, "balanced_accuracy")})
     assert _best_penalty(evidence).startswith("worse: C2 = 0.125 80.0; the best is 2 with 90.0, the lowest 80.0")
     table = NamedTable("GLIOMA", pd.DataFrame(), pd.Series(["a", "a", "b"]), "a")
-    monkeypatch.setattr("marginsieve.papers.kp_imbalanced.load", lambda _: table)
+    monkeypatch.setattr("reproduction.kp_imbalanced.load", lambda _: table)
     text = _spread_of_penalties(evidence)
     assert "GLIOMA 10.0. C2 = 0.125 is best or level on 0 of 1 problems, 2 on 1" in text
     assert "One sample of the rarer class is 25.0 points on GLIOMA" in text
@@ -857,3 +858,29 @@ def test_hours_are_put_down_to_the_commit_of_the_run_that_they_ended_in(tables):
     begin_run(tables, "three")
     Workplace(tables, tables).kept("calls", [Call("third", "SRBCT", 1, partial(_shifted, by=1))])
     assert "three" in hours_by_commit(tables)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["reproduction", *map(str, words)])
+        code = command()
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
+
+
+def test_the_command_takes_one_scope(run, tmp_path):
+    code, _, err = run("mixed", "--quick", "--full", "--out", tmp_path / "r")
+    assert code == 2
+    assert "--quick and --full were both given" in " ".join(err.split())
+    assert not (tmp_path / "r").exists()
+
+
+def test_the_command_says_which_data_are_missing(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
+    code, out, err = run("kp-imbalanced", "--quick", "--out", tmp_path / "r")
+    assert code == 2
+    assert "none of the data sets of kp-imbalanced is here" in " ".join(err.split())
+    assert not out

@@ -113,7 +113,7 @@ def test_permuting_columns_permutes_the_ranking(name, blobs):
 def test_the_tolerance_does_not_decide_a_ranking(name):
     """A hundredth of the tolerance leaves the same 100 features; at 1e-4, 19 to 32 of them were others."""
     from marginsieve import recipes
-    from marginsieve.papers import named_problems
+    from reproduction import named_problems
 
     if not named_problems.present([name]):
         pytest.skip("the papers' data sets are not here (MARGINSIEVE_DATA)")

@@ -519,7 +519,7 @@ def test_a_class_with_one_row_has_no_row_left_out(cohort):
 def test_ensembles_are_more_stable(name):
     """Over 12 halves of a cohort, the ten features selected agree more when the ranking is averaged."""
     from marginsieve.data import make_cohort
-    from marginsieve.study.stability import nogueira
+    from marginsieve.engine.stability import nogueira
 
     cohort, rng = (
         make_cohort(n_samples=100, n_features=150, n_relevant=12, effect=0.9, random_state=3),

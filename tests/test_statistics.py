@@ -8,9 +8,9 @@ import pytest
 import scikit_posthocs
 from scipy import stats
 
+from marginsieve.bench import statistics as st
+from marginsieve.engine import jaccard, kuncheva, nogueira
 from marginsieve.errors import InputError
-from marginsieve.study import jaccard, kuncheva, nogueira
-from marginsieve.study import statistics as st
 
 DEMSAR = pd.DataFrame(  # Demsar 2006, table 6 (voting: the paper ranks the two 0.975 apart)
     [

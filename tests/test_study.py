@@ -12,22 +12,23 @@ import polars
 import pytest
 
 import marginsieve
-from marginsieve import InputError, SVMSelector, predict, recipes, study
+from marginsieve import InputError, SVMSelector, predict, recipes
+from marginsieve import studies as study
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
+from marginsieve.engine.folders import publish
+from marginsieve.engine.metrics import Pass, score_difference, score_predictions
+from marginsieve.engine.store import opened
 from marginsieve.fitting.settings import make_plan
 from marginsieve.outcomes.encoding import read_target
 from marginsieve.recipes import registry
 from marginsieve.report.answer import answer
-from marginsieve.study import choosing
-from marginsieve.study.chance import above_chance
-from marginsieve.study.findings import findings_of, leaks
-from marginsieve.study.folders import publish
-from marginsieve.study.metrics import Pass, score_difference, score_predictions
-from marginsieve.study.minutes import MOST_REPEATS, Measured, corrected, wall_seconds, within, workers_for
-from marginsieve.study.selection import prepare_method, score_label
-from marginsieve.study.store import opened
-from marginsieve.study.study_data import from_arrays, from_frame, recognised
+from marginsieve.studies import choosing
+from marginsieve.studies.chance import above_chance
+from marginsieve.studies.findings import findings_of, leaks
+from marginsieve.studies.minutes import MOST_REPEATS, Measured, corrected, wall_seconds, within, workers_for
+from marginsieve.studies.selection import prepare_method, score_label
+from marginsieve.studies.study_data import from_arrays, from_frame, recognised
 
 QUICK = {"cv": 3, "n_repeats": 1, "suspects": False, "references": False, "n_permutations": 24}
 

@@ -11,11 +11,11 @@ import marginsieve
 from marginsieve import recipes
 from marginsieve.data import make_cohort
 from marginsieve.data.association import most_alike
+from marginsieve.engine import nested_cv
 from marginsieve.errors import InputError
-from marginsieve.study import nested_cv
-from marginsieve.study.cheapest import costs_of
-from marginsieve.study.study_data import from_arrays
-from marginsieve.study.substitutes import substitutes, values_on
+from marginsieve.studies.cheapest import costs_of
+from marginsieve.studies.study_data import from_arrays
+from marginsieve.studies.substitutes import substitutes, values_on
 
 QUICK = {"n_repeats": 1, "suspects": False, "references": False, "n_permutations": 24}
 

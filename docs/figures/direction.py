@@ -9,8 +9,8 @@ import numpy as np
 
 from marginsieve import recipes
 from marginsieve.data import make_cohort
-from marginsieve.papers import named_problems
 from marginsieve.report.figures import COLOURS, save
+from reproduction import named_problems
 
 SETTINGS = {"n_features_to_select": 10, "threshold": "margin"}
 

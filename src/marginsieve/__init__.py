@@ -6,28 +6,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import criteria, data, kernels, machines, recipes, searches
+    from . import bench, criteria, data, engine, kernels, machines, recipes, searches
+    from .bench import describe
     from .contracts import Path
+    from .engine import nested_cv, tune
     from .errors import InputError, SolverError
     from .estimators import SVDD, Blend, MKLClassifier, Prediction, SVMSelector, find_suspects, predict
     from .estimators.persistence import load, save
     from .report.path_plot import plot_path
-    from .study import Study, describe, nested_cv, study, tune
+    from .studies import Study, study
 
     __version__: str
 
 _homes = {  # public names load when they are used
+    "bench": ("describe",),
     "contracts": ("Path",),
+    "engine": ("nested_cv", "tune"),
     "errors": ("InputError", "SolverError"),
     "estimators": ("Blend", "MKLClassifier", "Prediction", "SVDD", "SVMSelector", "find_suspects", "predict"),
     "estimators.persistence": ("load", "save"),
     "report.path_plot": ("plot_path",),
-    "study": ("Study", "describe", "nested_cv", "tune"),
+    "studies": ("Study", "study"),
 }
 _home_of = {name: home for home, names in _homes.items() for name in names}
 __all__ = ["SVDD", "Blend", "InputError", "MKLClassifier", "Path", "Prediction", "SVMSelector", "SolverError", "Study"]
 __all__ += ["describe", "find_suspects", "load", "nested_cv", "plot_path", "predict", "save", "tune"]
-__all__ += ["__version__", "criteria", "data", "kernels", "machines", "recipes", "searches", "study"]
+__all__ += ["__version__", "bench", "criteria", "data", "engine", "kernels", "machines", "recipes", "searches", "study"]
 
 
 def __getattr__(name: str) -> Any:

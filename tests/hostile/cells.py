@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from marginsieve.data.inert_text import is_formula
 from marginsieve.data.reading import read_table
-from marginsieve.study.files import csv_of, write_csv
+from marginsieve.studies.files import csv_of, write_csv
 
 PIECES = ("=", "+", "-", "@", "\uff1d", "\u2212", "'", "''", '"', " ", "\xa0", ";", ",", "\n", "\t", "x", "1", "SUM(")
 

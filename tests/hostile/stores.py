@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from marginsieve.bench import Suite, run_suite
+from marginsieve.engine.store import FILE, Store
 from marginsieve.errors import InputError
-from marginsieve.study import Suite, run_suite
-from marginsieve.study.store import FILE, Store
 
 SPEC: dict[str, Any] = {
     "protocol": {"name": "nested", "folds": 3, "repeats": 2},

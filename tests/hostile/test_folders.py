@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 
 from marginsieve import InputError
+from marginsieve.bench import Suite, run_suite
 from marginsieve.data import make_cohort
 from marginsieve.data.atomic import remove_leftovers, temporary_name
-from marginsieve.study import Suite, files, run_suite
-from marginsieve.study.folders import changed_files, check_kind, claim, locked, publish, read_mark
-from marginsieve.study.store import FILE, RESCUED, Store, begin, forget_empty
+from marginsieve.engine.folders import changed_files, check_kind, claim, locked, publish, read_mark
+from marginsieve.engine.store import FILE, RESCUED, Store, begin, forget_empty
+from marginsieve.studies import files
 
 from .commands import FAST
 from .test_hostile import SPEC

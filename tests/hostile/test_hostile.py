@@ -20,17 +20,18 @@ from scipy import sparse
 
 import marginsieve
 from marginsieve import InputError, load, predict, recipes, save
+from marginsieve.bench import Suite, run_suite
 from marginsieve.cli import options
 from marginsieve.data import available, make_cohort
 from marginsieve.data.atomic import write_atomic, write_together
 from marginsieve.data.inert_text import inert, is_formula, restored
 from marginsieve.data.reading import read_table
+from marginsieve.engine.folders import changed_files, claim, read_mark
+from marginsieve.engine.store import FILE, RESCUED, Store
 from marginsieve.fitting import memory as free_memory
 from marginsieve.report import render
-from marginsieve.study import Suite, files, run_suite
-from marginsieve.study.folders import changed_files, claim, read_mark
-from marginsieve.study.store import FILE, RESCUED, Store
-from marginsieve.study.study_data import from_frame
+from marginsieve.studies import files
+from marginsieve.studies.study_data import from_frame
 
 from . import cells, commands, kills, matrix, memory, models, processes, strategies
 from .inputs import CASES, labels, numbers

@@ -7,10 +7,10 @@ from contextlib import closing
 import pytest
 
 from marginsieve import InputError
+from marginsieve.bench import Suite, SuiteResult, run_suite
 from marginsieve.cli.options import say_verified
-from marginsieve.study import Suite, SuiteResult, run_suite
-from marginsieve.study.folders import claim
-from marginsieve.study.store import FILE, Store
+from marginsieve.engine.folders import claim
+from marginsieve.engine.store import FILE, Store
 
 from . import stores
 

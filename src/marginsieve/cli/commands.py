@@ -138,14 +138,14 @@ def select(
 ) -> None:
     """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
     from ..data.reading import read_table
+    from ..engine.folders import read_mark
+    from ..engine.store import begin, forget_empty
     from ..errors import InputError
-    from ..study import files
-    from ..study.files import write_back
-    from ..study.folders import read_mark
-    from ..study.running import run_study
-    from ..study.selection import StudyOptions
-    from ..study.store import begin, forget_empty
-    from ..study.study_data import from_frame, label_of
+    from ..studies import files
+    from ..studies.files import write_back
+    from ..studies.running import run_study
+    from ..studies.selection import StudyOptions
+    from ..studies.study_data import from_frame, label_of
 
     since = time.perf_counter()
     count, filtered = options.features_of(features), options.prefilter_of(prefilter)
@@ -201,7 +201,7 @@ def report(
 ) -> None:
     """Draw the report of a result folder again, from its result.json alone."""
     from ..report import render
-    from ..study import files
+    from ..studies import files
 
     page = render(files.current_result(folder))
     path = out or folder / "report.html"
@@ -222,7 +222,7 @@ def predict(
     from ..data.reading import read_table
     from ..estimators.persistence import load
     from ..estimators.prediction import predict as say
-    from ..study import files
+    from ..studies import files
 
     path = out or (None if as_json else Path("predicted.csv"))
     if path is not None:
@@ -256,20 +256,22 @@ def bench(
     cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete what the folder holds and start over.")] = False,
+    load: Annotated[str | None, Option(help="A Python module that registers tables and protocols by name.")] = None,
     verify: Annotated[bool, Option("--verify", help="Run nothing: look at the checksum of every stored unit.")] = False,
     metric: Annotated[str, Option(help="The metric to show.")] = "balanced_accuracy",
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON and nothing else.")] = False,
 ) -> None:
     """Run methods x data sets x a protocol, and compare the methods."""
-    from .. import papers  # noqa: F401, registers the papers' tables and protocols
-    from ..study.engine import run_suite
-    from ..study.store import begin
-    from ..study.suite import Suite
+    from ..bench.suite import Suite
+    from ..bench.suite_runner import run_suite
+    from ..engine.store import begin
 
     options.check_jobs(1 if jobs is None else jobs)
     if verify:
         options.say_verified(out)
         return
+    if load is not None:
+        options.load_module(load)
     chosen_suite = Suite.read(suite).on_device(device)
     options.say_deleted(begin(out, "suite", resume, fresh))
     with shown(SELDOM) as progress:
@@ -284,39 +286,15 @@ def bench(
         raise typer.Exit(1)
 
 
-@app.command()
-def reproduce(
-    paper: Annotated[str, Argument(help="kp-imbalanced, kp-svm, mixed, symon, ramp-loss, or all of them: all.")],
-    out: Annotated[Path | None, Option(help="The folder for studies, tables and plots.")] = None,
-    data: Annotated[Path | None, Option(help="The folder of the papers' data sets.")] = None,
-    quick: Annotated[bool, Option("--quick", help="Small data sets and few splits: minutes, not hours.")] = False,
-    full: Annotated[bool, Option("--full", help="The papers' entire grids and limits: days.")] = False,
-    resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
-    fresh: Annotated[bool, Option("--fresh", help="Delete earlier results and start over.")] = False,
-    jobs: Annotated[int, Option(help="Worker processes; -1, the default, is one per core.")] = -1,
-    cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
-) -> None:
-    """Make a paper's tables: ours beside the printed figures, with a verdict for each."""
-    import os
+@app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def reproduce() -> None:
+    """Say where the reproductions of the papers went."""
+    from ..errors import InputError
 
-    from ..papers.catalogue import PAPERS, paper_of
-    from ..papers.everything import ALL, reproduce_all
-    from ..papers.reproduce import reproduce as make
-
-    options.check_jobs(jobs)
-    scope = options.scope_of(quick, full)
-    papers = list(PAPERS.values()) if paper == ALL else [paper_of(paper)]
-    folder = out or Path(f"reproduction-{paper}")
-    if data is not None:
-        os.environ["MARGINSIEVE_DATA"] = str(data)
-    options.say_work(papers, scope, jobs)
-    run = reproduce_all if paper == ALL else partial(make, paper)
-    with shown(SELDOM) as progress:
-        watch = partial(_counted, progress)
-        report = run(folder, scope=scope, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=watch)
-    for one in papers:
-        options.say_absent(one.at(scope))
-    say(f"report: {report}")
+    raise InputError(
+        "reproduce is not part of the package: in a clone of the repository it is python -m reproduction NAME, or "
+        "make reproduce ARGS=NAME"
+    )
 
 
 @app.command()
@@ -353,8 +331,8 @@ def suspects(
 ) -> None:
     """Name the samples whose label is likely to be wrong, each with its probability."""
     from ..data.reading import read_table
-    from ..study import files
-    from ..study.study_data import suspects_of
+    from ..studies import files
+    from ..studies.study_data import suspects_of
 
     options.check_jobs(jobs)
     options.check_csv(out, table)

@@ -15,11 +15,11 @@ from ..errors import listing, many
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..bench.statistics import Comparison
     from ..data.cohort import Truth
     from ..estimators.fitted_selector import FittedSelector
     from ..estimators.prediction import Prediction
-    from ..study.findings import Finding
-    from ..study.statistics import Comparison
+    from ..studies.findings import Finding
 
 SHOWN = 20  # features in the printed table
 NAMED = 3  # groups of near-duplicates that a note names
@@ -50,8 +50,8 @@ def show_grid(
 
 def show_result(result: dict[str, Any], out: Path) -> None:
     """The answer in words, the methods compared, the first features, what to doubt."""
+    from ..engine import METRICS
     from ..report.numbers import shown as shown_score
-    from ..study import METRICS
 
     table = result["table"]
     classes = ", ".join(f"{label}: {count}" for label, count in table["classes"].items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..data.cohort import Truth
-    from ..papers.paper import Paper
 
 COPIES_WRITTEN = 5.5  # of a generated table while its file is made
 
@@ -47,7 +46,7 @@ def say_deleted(paths: list[Path]) -> None:
 
 def say_replaced(out: Path, command: str) -> str:
     """Tell of a folder that holds the result of another command; the command again."""
-    from ..study.files import read_result
+    from ..studies.files import read_result
 
     try:
         earlier = str(read_result(out)["how"]["command"] or "")
@@ -58,45 +57,24 @@ def say_replaced(out: Path, command: str) -> str:
     return command
 
 
-def say_absent(paper: Paper) -> None:
-    """Data sets of a paper that are not here."""
-    from ..papers.named_problems import present
+def load_module(name: str) -> None:
+    """Import a module of the current folder, or an installed one, that registers tables and protocols."""
+    import importlib
+    import sys
 
-    if absent := sorted(set(paper.data) - set(present(paper.data))):
-        count = len(paper.data)
-        text = f"note: {len(absent)} of {count} data sets are not here and were not run ({', '.join(absent)}): "
-        text += "docs/data.md says where they come from, --data or MARGINSIEVE_DATA names their folder"
-        say(text, stderr=True)
-
-
-def scope_of(quick: bool, full: bool) -> str:
-    """How much of a reproduction is run."""
-    from ..papers.paper import FULL, KEPT, QUICK
-
-    if quick and full:
-        raise InputError("--quick and --full were both given: at most one of them is possible")
-    return QUICK if quick else FULL if full else KEPT
-
-
-def say_work(papers: Sequence[Paper], scope: str, n_jobs: int) -> None:
-    """What a reproduction will take if nothing of it is stored."""
-    from joblib import effective_n_jobs
-
-    from ..papers.work import Effort, expected
-
-    total = sum((expected(paper.name, scope) for paper in papers), Effort(0, 0.0))
-    if total.count:
-        say(
-            f"this runs {total.sentence(effective_n_jobs(n_jobs))}; what the folder holds is not run again", stderr=True
-        )
+    sys.path.insert(0, "")
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        raise InputError(f"--load names {name!r}, which cannot be imported: {error}") from error
 
 
 def say_verified(folder: Path) -> None:
     """Look at every unit of a store; an error names what is damaged."""
     from contextlib import closing
 
-    from ..study.folders import changed_files, read_mark
-    from ..study.store import FILE, Store
+    from ..engine.folders import changed_files, read_mark
+    from ..engine.store import FILE, Store
 
     if read_mark(folder) is None or not (folder / FILE).is_file():
         raise InputError(f"there is no store of marginsieve in {str(folder)!r}")
@@ -218,7 +196,7 @@ def check_csv(path: Path, table: Path) -> None:
 
 def ids_among(columns: Iterable[str], known: Iterable[str], taken: Iterable[str]) -> list[str]:
     """Columns of a new table that are named like ids and are nothing that the model knows."""
-    from ..study.study_data import called_id
+    from ..studies.study_data import called_id
 
     other = {*known, *taken}
     return [name for name in columns if called_id(name) and name not in other]

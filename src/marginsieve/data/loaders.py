@@ -84,10 +84,11 @@ def load_table(name: str) -> NamedTable:
 
     Examples
     --------
-    >>> from marginsieve.data import load_table
-    >>> from marginsieve.papers import named_problems  # registers the papers' tables
-    >>> load_table("COHORT77").X.shape
-    (77, 4355)
+    >>> from marginsieve.data import NamedTable, load_table, make_cohort, register_tables
+    >>> cohort = make_cohort(30, 5, n_relevant=2, random_state=0)
+    >>> register_tables(["SMALL"], lambda name: NamedTable(name, cohort.X, cohort.y, "case"))
+    >>> load_table("small").X.shape
+    (30, 5)
     """
     if (key := _key(name)) not in _loaders:
         raise InputError(f"there is no table {name!r}; the names are {listing(sorted(_loaders), most=50) or 'none'}")

@@ -7,18 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..contracts import (
-    NUMBERS,
-    AnyPart,
-    Criterion,
-    Filter,
-    Kernel,
-    Machine,
-    Sampler,
-    Search,
-    TableView,
-    TakesKinds,
-)
+from ..contracts import NUMBERS, AnyPart, Criterion, Filter, Kernel, Machine, Sampler, Search, TableView, TakesKinds
 from ..criteria import CRITERIA
 from ..errors import listing
 from ..kernels import KERNELS

@@ -1,0 +1,133 @@
+"""What a paper's study is made of: jobs that make our figures, parts that are no suites, and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from marginsieve.errors import InputError
+
+from .claims import Claim
+from .workplace import Workplace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+QUICK, KEPT, FULL = "quick", "kept", "full"  # how much of a study is run
+MANY_VALUES = 8  # of a parameter, which a quick run does not try all
+
+
+@dataclass(frozen=True)
+class Job:
+    """A suite and the printed quantities that it answers.
+
+    `methods` maps a printed method to (recipe, settings); a recipe that does not exist is shown as missing.
+    `quantities` maps a printed quantity to (metric, "value" | "mean" | "max" over sizes). `variants` are settings of a
+    method that the paper chose among by the very estimate that it reports; `untuned` are the settings with which a
+    method is run instead, with nothing tuned, where parameters may not be chosen so. `control` is the paper's own
+    method, which the others are tested against; without one all pairs are tested.
+    """
+
+    name: str
+    tables: tuple[str, ...]
+    protocol: Mapping[str, Any]
+    data: tuple[str, ...]
+    quick: tuple[str, ...]
+    methods: Mapping[str, tuple[str, Mapping[str, Any]]]
+    quantities: Mapping[str, tuple[str, str]]
+    note: str = ""  # printed rows must carry this in their note
+    size: str = ""  # printed rows must be of this size
+    nested: bool = True  # also run with tuning inside the training parts, to show the optimism
+    grids: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)  # by method: what is tuned for it
+    variants: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    untuned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    quick_protocol: Mapping[str, Any] = field(default_factory=dict)
+    nested_protocol: Mapping[str, Any] = field(default_factory=dict)  # what changes where parameters are tuned inside
+    follows: str = ""  # "job:method": the sizes are the mean number of features that the method there settled on
+    chosen_by: str = ""  # the metric by which the best variant is chosen for all quantities; each has its own without
+    control: str = ""
+    group: str = ""  # of jobs that are one table of the paper together: its claims and ranks are over all of them
+
+    def quickly(self) -> Job:
+        """The small data sets, the first variant of each method, every fourth value of what has many."""
+        protocol = {**self.protocol, **self.quick_protocol}
+        if "grid" in protocol:
+            protocol["grid"] = _thinned(protocol["grid"])
+        first = {label: tuple(_quick_variant(one) for one in some[:1]) for label, some in self.variants.items()}
+        grids = {label: _thinned(values) for label, values in self.grids.items()}
+        return replace(self, data=self.quick, protocol=protocol, grids=grids, variants=first)
+
+
+def _quick_variant(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**extra, "grid": _thinned(extra["grid"])} if "grid" in extra else extra
+
+
+def _thinned(values: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    return {name: some[::4] if len(some) > MANY_VALUES else some for name, some in values.items()}
+
+
+class StudyPart(Protocol):
+    """A piece of a study that is not a suite with printed figures; one with `long` is left out of a quick run."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def data(self) -> tuple[str, ...]: ...
+    def run(self, place: Workplace) -> list[str]: ...  # lines of the report
+
+
+@runtime_checkable
+class HasQuickForm(Protocol):
+    """A part that is smaller in a quick run."""
+
+    def quickly(self) -> StudyPart: ...
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's study as it is kept; `full` has, by job or part, what changes where its whole grids are run."""
+
+    name: str
+    title: str
+    jobs: tuple[Job, ...]
+    claims: tuple[Claim, ...]
+    studies: tuple[StudyPart, ...] = ()
+    full: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def at(self, scope: str) -> Paper:
+        """The study at a scope: quick, kept or full."""
+        if scope == QUICK:
+            short = tuple(
+                part.quickly() if isinstance(part, HasQuickForm) else part
+                for part in self.studies
+                if not getattr(part, "long", False)
+            )
+            return replace(self, jobs=tuple(job.quickly() for job in self.jobs), studies=short)
+        if scope == FULL:
+            jobs = tuple(replace(job, **self.full.get(job.name, {})) for job in self.jobs)
+            parts: list[Any] = list(self.studies)
+            whole = tuple(replace(part, **self.full.get(part.name, {})) for part in parts)
+            return replace(self, jobs=jobs, studies=whole)
+        if scope != KEPT:
+            raise InputError(f"scope is {scope!r}; it must be {QUICK!r}, {KEPT!r} or {FULL!r}")
+        return self
+
+    @property
+    def data(self) -> list[str]:
+        """The data sets of its jobs."""
+        return list(dict.fromkeys(name for job in self.jobs for name in job.data))
+
+    def printed(self) -> pd.DataFrame:
+        """The printed figures: table, dataset, method, quantity, size, value, note."""
+        return printed_figures(self.name)
+
+
+def printed_figures(name: str) -> pd.DataFrame:
+    """The figures that a paper prints: table, dataset, method, quantity, size, value, note."""
+    import pandas as pd
+
+    with (files(__package__) / "printed" / f"{name}.csv").open(encoding="utf-8") as handle:
+        frame = pd.read_csv(handle, dtype=str, keep_default_na=False)
+    return frame.assign(value=pd.to_numeric(frame["value"]))

@@ -1,0 +1,129 @@
+"""A paper's parameter studies: one parameter of a method at a time, error and number of features against its value."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from marginsieve import recipes
+from marginsieve.bench.suite import Suite
+from marginsieve.data import NamedTable
+from marginsieve.data.table import filled_with_means
+
+from . import named_problems
+from .drawings import convergence, two_scales
+from .workplace import Call, Workplace
+
+PROTOCOL = {"name": "nested", "folds": 10, "settings": {"threshold": "margin"}}
+
+
+@dataclass(frozen=True)
+class ParameterStudy:
+    """`values` of a setting of a recipe on one data set, by 10-fold cross-validation; `text` is what the paper says.
+
+    The folds are drawn several times; beside the mean error stands its standard error over the draws.
+    """
+
+    name: str
+    parameter: str
+    values: tuple[float, ...]
+    text: str
+    recipe: str = "kp_svm"
+    data: tuple[str] = ("COLON",)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    draws: int = 10
+
+    def quickly(self) -> ParameterStudy:
+        """The same with two draws of the folds."""
+        return replace(self, draws=2)
+
+    def run(self, place: Workplace) -> list[str]:
+        """Lines of the report; the picture and the table as CSV beside it."""
+        study, drafts = place.suite(self.suite(), self.name), place.drafts
+        error = 100 * (1 - study.scores("accuracy").set_index("method")["accuracy"])
+        frame = study.to_pandas()
+        size = frame.groupby("method")["size"].mean()
+        by_draw = frame.groupby(["method", "repeat"])["accuracy"].mean()
+        deviation = 100 * by_draw.groupby("method").sem()
+        labels = [f"{value:g}" for value in self.values]
+        table = error.loc[labels].to_frame("error").assign(deviation=deviation.loc[labels], features=size.loc[labels])
+        table.rename_axis(self.parameter).to_csv(drafts / f"{self.name}.csv")
+        two_scales(self.values, table["error"], table["features"], self.parameter, drafts / f"{self.name}.svg")
+        lines = [f"## {self.name}: {self.parameter} on {self.data[0]}", "", f"The paper: {self.text}", ""]
+        lines += [
+            f"| {self.parameter} | error % | its standard error over draws of the folds | mean number of features |",
+            "|---" * 4 + "|",
+        ]
+        lines += [
+            f"| {label} | {row.error:.1f} | {row.deviation:.1f} | {row.features:.1f} |"
+            for label, row in zip(labels, table.itertuples(), strict=True)
+        ]
+        return [*lines, "", f"![{self.name}]({self.name}.svg)", ""]
+
+    def suite(self) -> Suite:
+        """The values of the parameter as methods."""
+        methods = [
+            {"name": self.recipe, "label": f"{value:g}", **self.settings, self.parameter: value}
+            for value in self.values
+        ]
+        return Suite.read(
+            {
+                "name": self.name,
+                "protocol": {**PROTOCOL, "repeats": self.draws},
+                "data": [{"name": self.data[0]}],
+                "method": methods,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class ConvergenceStudy:
+    """How far the factors move, iteration by iteration, until the method's own stop, on all rows."""
+
+    name: str
+    text: str
+    recipe: str = "kp_svm"
+    data: tuple[str, ...] = ("COLON",)
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})  # settings by label
+
+    def run(self, place: Workplace) -> list[str]:
+        """Lines of the report; the table as CSV and the picture beside it."""
+        import pandas as pd
+
+        calls = self.calls()
+        labels = [label for _ in named_problems.present(self.data) for label in self.variants]
+        results = place.kept(self.name, calls, alone=True)
+        rows = [{"variant": label, **result["row"]} for label, result in zip(labels, results, strict=True)]
+        pd.DataFrame(rows).to_csv(place.drafts / f"{self.name}.csv", index=False)
+        lines = [f"## {self.name}: convergence", "", f"The paper: {self.text}", ""]
+        lines += ["| data set | moves | came to rest | features | at the cap | seconds |", "|---|---|---|---|---|---|"]
+        for row in rows:
+            shown = f"{row['data']}, {row['variant']}" if row["variant"] else row["data"]
+            rest = "yes" if row["converged"] else "no"
+            cells = [shown, row["moves"], rest, row["features"], f"{row['at_cap']:.0%}", f"{row['seconds']:.2f}"]
+            lines.append("| " + " | ".join(map(str, cells)) + " |")
+        traces = [call.name for call in calls]
+        moved = {name: result["moved"] for name, result in zip(traces, results, strict=True)}
+        convergence(moved, place.drafts / f"{self.name}.svg")
+        return [*lines, "", f"![{self.name}]({self.name}.svg)", ""]
+
+    def calls(self) -> list[Call]:
+        """Every data set under every variant."""
+        return [
+            Call(f"{name}-{label}" if label else name, name, dict(settings), partial(self._measure, settings=settings))
+            for name in named_problems.present(self.data)
+            for label, settings in self.variants.items()
+        ]
+
+    def _measure(self, data: NamedTable, settings: Mapping[str, Any]) -> dict[str, Any]:
+        selector = recipes.get(self.recipe)(**settings, threshold="margin", class_weight="balanced", similar=None)
+        cells = data.X.to_numpy(dtype=float)
+        X, since = filled_with_means(cells, cells), time.perf_counter()
+        stop = selector.fit(X, data.y).path_.stop
+        assert stop is not None
+        row = {"data": data.name, "moves": int(stop.details["moves"]), "converged": bool(stop.details["converged"])}
+        row |= {"features": int(stop.size), "at_cap": float(stop.details["share_at_cap"])}
+        return {"row": row | {"seconds": time.perf_counter() - since}, "moved": [float(one) for one in stop.trace]}

@@ -1,0 +1,143 @@
+"""Where a paper's study is run: its folders, its workers, and results that are kept so that a run can go on."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import joblib
+
+from marginsieve.bench.results import SuiteResult
+from marginsieve.bench.suite import Suite
+from marginsieve.bench.suite_runner import run_suite
+from marginsieve.data import NamedTable
+from marginsieve.data.atomic import write_atomic
+from marginsieve.data.paths import check_place
+from marginsieve.engine.keys import key_of
+from marginsieve.engine.units import timestamp, versions
+from marginsieve.engine.workers import connected
+from marginsieve.solvers.processes import parallel
+
+from . import named_problems
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[str, int, int, int], None]  # what is run, done, all, failed
+
+
+@dataclass(frozen=True)
+class Call:
+    """A computation on one data set that is no unit of a suite; its result is plain JSON.
+
+    `name` is that of its file; a result is used again while `settings` and the version are the same.
+    """
+
+    name: str
+    data: str
+    settings: Any
+    compute: Callable[[NamedTable], dict[str, Any]]
+    amount: float = 1.0  # of work, where settings change it: what it takes is in proportion
+
+    @property
+    def key(self) -> str:
+        """What decides the result."""
+        return key_of(self.settings, versions()["marginsieve"])
+
+
+class FinishedSuite(SuiteResult):
+    """The results of a suite that has been run: its store, which may be large, is read once for each table."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._known: dict[str, pd.DataFrame] = {}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each unit and size."""
+        return self._once("units", super().to_pandas)
+
+    def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
+        """Scores by data set, method and size."""
+        return self._once(f"scores: {metric}", partial(super().scores, metric))
+
+    def _once(self, name: str, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        if name not in self._known:
+            self._known[name] = read()
+        return self._known[name].copy()
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Folders and workers of one run: stores lie in `out`, tables and pictures in `drafts` until all are there."""
+
+    out: Path
+    drafts: Path
+    n_jobs: int = 1
+    cluster: str | None = None
+    fresh: bool = False
+    progress: Progress | None = None
+
+    def suite(self, suite: Suite, folder: str) -> SuiteResult:
+        """The results of a suite; what the folder holds is not run again."""
+        watch = None if self.progress is None else partial(self.progress, folder)
+        place = self.out / folder
+        run_suite(suite, place, n_jobs=self.n_jobs, cluster=self.cluster, fresh=self.fresh, progress=watch)
+        return FinishedSuite(place)
+
+    def kept(self, folder: str, calls: Sequence[Call], alone: bool = False) -> list[dict[str, Any]]:
+        """The results of calls, in their order, kept as JSON in the folder; `alone`: nothing else runs meanwhile."""
+        files = [self.out / folder / f"{call.name}.json" for call in calls]
+        results = {k: result for k, call in enumerate(calls) if (result := self._stored(files[k], call)) is not None}
+        waiting = [k for k in range(len(calls)) if k not in results]
+        self._show(folder, len(results), len(calls))
+        for k, result, seconds in self._computed(waiting, [calls[k] for k in waiting], alone):
+            entry = {"key": calls[k].key, "data": calls[k].data, "amount": calls[k].amount, "seconds": seconds}
+            entry["finished"] = timestamp()
+            write_atomic(files[k], json.dumps({**entry, "result": result}).encode())
+            results[k] = result
+            self._show(folder, len(results), len(calls))
+        return [results[k] for k in range(len(calls))]
+
+    def _stored(self, file: Path, call: Call) -> dict[str, Any] | None:
+        check_place(file)
+        if self.fresh or not file.is_file():
+            return None
+        entry = json.loads(file.read_text(encoding="utf-8"))
+        return dict(entry["result"]) if entry.get("key") == call.key else None
+
+    def _show(self, folder: str, done: int, count: int) -> None:
+        if self.progress is not None:
+            self.progress(folder, done, count, 0)
+
+    def _computed(
+        self, places: Sequence[int], calls: Sequence[Call], alone: bool
+    ) -> Iterator[tuple[int, dict[str, Any], float]]:
+        """Places, results and seconds as they come."""
+        if self.cluster is None or alone:
+            work = (joblib.delayed(_result)(k, call) for k, call in zip(places, calls, strict=True))
+            yield from parallel(1 if alone else self.n_jobs, return_as="generator_unordered")(work)
+            return
+        with connected(self.cluster) as client:
+            from distributed import as_completed
+
+            tables = {name: client.scatter(named_problems.load(name), hash=False) for name in {c.data for c in calls}}
+            futures = [
+                client.submit(_result, k, call, tables[call.data], pure=False)
+                for k, call in zip(places, calls, strict=True)
+            ]
+            for future in as_completed(futures):
+                yield future.result()
+
+
+def _result(place: int, call: Call, problem: NamedTable | None = None) -> tuple[int, dict[str, Any], float]:
+    problem, since = named_problems.load(call.data) if problem is None else problem, time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of single fits: at a low C no feature has a weight, a column is constant
+        result = call.compute(problem)
+    return place, result, time.perf_counter() - since

@@ -1,0 +1,343 @@
+"""Reading a study: tables of scores, comparisons of methods, stability of what was selected."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..engine.metrics import METRICS, Pass, point_metrics
+from ..engine.stability import jaccard, nogueira
+from ..engine.store import FILE, Store
+from ..errors import InputError
+from ..report.figures import COLOURS, finish, new_figure
+from .statistics import Comparison, compare
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNIT_COLUMNS = ("data", "method", "split", "repeat", "status", "error", "seconds", "peak_mb", "finished")
+MARKS = "osD^vP*X"
+OWN = 0  # stands for the number of features chosen by the method in tables of sizes
+
+
+class SuiteResult:
+    """The results of one folder, of the suite that was run there last.
+
+    Parameters
+    ----------
+    folder : str or path
+        Folder of `run_suite`.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from marginsieve.bench import Suite, run_suite
+    >>> suite = Suite.read({
+    ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+    ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+    ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+    ... })
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = run_suite(suite, folder)
+    ...     result.scores("auc").columns.tolist()
+    ['data', 'method', 'size', 'auc', 'passes']
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / FILE).exists():
+            raise InputError(f"there is no study in {self.folder}")
+
+    def _rows(self) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]], dict[str, Any]]:
+        with closing(Store(self.folder, write=False)) as store:
+            current = set(store.meta("current") or [])
+            rows = [row for row in store.units() if row["key"] in current]
+            return rows, store.data(), store.meta("suite") or {}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each unit and size: what was run, its metrics and its time; the errors of failed units.
+
+        Returns
+        -------
+        DataFrame
+            Among the columns, `limited`: whether a limit of seconds or nodes ended the search for the model (`status_`
+            was "limit"); None where that is not known, for units that failed or were stored before it was recorded.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.bench import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     result.to_pandas()[["data", "method", "split", "status", "size"]]
+          data  method split status  size
+        0  toy  fisher   0.0   done     2
+        1  toy  fisher   0.1   done     2
+        """
+        import pandas as pd
+
+        out = []
+        for row in self._rows()[0]:
+            result = row["result"] or {}
+            base = {key: row[key] for key in UNIT_COLUMNS}
+            base |= {"params": str(row["params"]), "limited": result.get("limited")}
+            for entry in result.get("by_size", [{}]):
+                metrics = row["metrics"].get(str(entry.get("size")), {})
+                out.append({**base, "size": entry.get("size"), **{name: metrics.get(name) for name in METRICS}})
+        return pd.DataFrame(out)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the table of `to_pandas` to a Parquet file.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.bench import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     result.to_parquet(f"{folder}/units.parquet")
+        """
+        self.to_pandas().to_parquet(path, index=False)
+
+    def failures(self) -> pd.DataFrame:
+        """Units that failed, with their message.
+
+        Returns
+        -------
+        DataFrame
+            Columns data, method, split and error.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.bench import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     len(result.failures())
+        0
+        """
+        import pandas as pd
+
+        columns = ["data", "method", "split", "error"]
+        rows = [row for row in self._rows()[0] if row["status"] == "failed"]
+        return pd.DataFrame([{name: row[name] for name in columns} for row in rows], columns=columns)
+
+    def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
+        """Scores by data set, method and size: pooled over each pass through the table and averaged over passes.
+
+        Splits that do not cover the table (hold-out protocols) are averaged one by one.
+
+        Parameters
+        ----------
+        metric : str, default="balanced_accuracy"
+            One of `marginsieve.engine.METRICS`.
+
+        Returns
+        -------
+        DataFrame
+            Columns data, method, size (0 where only one size was reported), the metric, and passes.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.bench import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     result.scores("auc")[["data", "method", "size", "passes"]]
+          data  method  size  passes
+        0  toy  fisher     0       1
+        """
+        import pandas as pd
+
+        if metric not in METRICS:
+            raise InputError(f"metric is {metric!r}; it must be one of {', '.join(METRICS)}")
+        rows, data, about = self._rows()
+        pooled = about.get("scheme") in ("folds", "loo")
+        passes: dict[tuple[str, str, int, Any], list[tuple[Any, Any]]] = defaultdict(list)
+        for row, size, entry in _by_size(rows):
+            group = row["repeat"] if pooled else row["split"]
+            passes[row["data"], row["method"], size, group].append((row["result"]["test"], entry))
+        values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+        for (name, method, size, _), parts in passes.items():
+            values[name, method, size].append(_pooled(parts, data[name], metric))
+        records = [(*where, float(np.nanmean(each)), len(each)) for where, each in values.items()]
+        return pd.DataFrame(records, columns=["data", "method", "size", metric, "passes"])
+
+    def compare(
+        self,
+        metric: str = "balanced_accuracy",
+        size: int | None = None,
+        alpha: float = 0.05,
+        control: str | None = None,
+    ) -> Comparison:
+        """Compare methods over data sets: ranks, Friedman, Nemenyi, Holm, Wilcoxon.
+
+        Parameters
+        ----------
+        metric : str, default="balanced_accuracy"
+            One of `marginsieve.engine.METRICS`.
+        size : int or None, default=None
+            Number of features; None averages over the sizes.
+        alpha : float, default=0.05
+            Significance level.
+        control : str or None, default=None
+            Method that the others are tested against, named before looking; None is the `control` of the suite. Where
+            that names none, all pairs are tested.
+
+        Returns
+        -------
+        Comparison
+            The methods, best average rank first.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.bench import Suite, run_suite
+        >>> cohort = {"n_samples": 40, "n_features": 10, "n_relevant": 2}
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": f"toy{k}", "cohort": {**cohort, "random_state": k}} for k in range(3)],
+        ...     "method": [{"name": name, "n_features_to_select": 2} for name in ("fisher", "relieff")],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     sorted(result.compare("auc").methods)
+        ['fisher', 'relieff']
+        """
+        scores = self.scores(metric)
+        if size is not None:
+            scores = scores[scores["size"] == size]
+        table = scores.pivot_table(index="data", columns="method", values=metric, aggfunc="mean")
+        return compare(table, alpha, self._rows()[2].get("control") if control is None else control)
+
+    def plot_stability(self, path: str | Path | None = None, metric: str = "balanced_accuracy") -> Any:
+        """Plot the score against the stability, a point for each method and size, both averaged over the data sets.
+
+        It needs matplotlib (the extra `marginsieve[plot]`).
+
+        Parameters
+        ----------
+        path : str, path or None, default=None
+            File to write (.svg, .png or .pdf); None writes none.
+        metric : str, default="balanced_accuracy"
+            One of `marginsieve.engine.METRICS`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.bench import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     result.plot_stability(metric="auc").axes[0].get_ylabel()
+        'ranking AUC'
+        """
+        keys = ["data", "method", "size"]
+        both = self.scores(metric).merge(self.stability()[[*keys, "stability"]], on=keys)
+        means = both.groupby(["method", "size"], sort=False, as_index=False)[[metric, "stability"]].mean()
+        figure, axes = new_figure(6.5, 4.5)
+        for j, (method, part) in enumerate(means.groupby("method", sort=False)):
+            part = part.sort_values("size")
+            style = {"color": COLOURS[j % len(COLOURS)], "marker": MARKS[j % len(MARKS)]}
+            axes.plot(part["stability"], part[metric], lw=1, label=str(method), **style)
+            for size, x, y in zip(part["size"], part["stability"], part[metric], strict=True):
+                axes.annotate(f"{size:g}", (x, y), fontsize=7, xytext=(3, 3), textcoords="offset points")
+        return finish(figure, axes, "stability of the selected sets (Nogueira)", METRICS[metric], path)
+
+    def stability(self) -> pd.DataFrame:
+        """Stability of the selected features by data set, method and size, over the splits.
+
+        Returns
+        -------
+        DataFrame
+            Columns data, method, size (0 where only one size was reported), stability (Nogueira's measure) with its
+            interval low and high, jaccard, and sets.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from marginsieve.bench import Suite, run_suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
+        ... })
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = run_suite(suite, folder)
+        ...     result.stability()[["data", "method", "size", "sets"]]
+          data  method  size  sets
+        0  toy  fisher     0     2
+        """
+        import pandas as pd
+
+        rows, data, _ = self._rows()
+        sets: dict[tuple[str, str, int], list[list[int]]] = defaultdict(list)
+        for row, size, entry in _by_size(rows):
+            sets[row["data"], row["method"], size].append(entry["support"])
+        out = []
+        for where, chosen in sets.items():
+            if len(chosen) > 1:
+                n = data[where[0]]["features"]
+                measure = nogueira(chosen, n)
+                out.append((*where, measure.value, measure.low, measure.high, jaccard(chosen, n), measure.sets))
+        return pd.DataFrame(out, columns=["data", "method", "size", "stability", "low", "high", "jaccard", "sets"])
+
+
+def _by_size(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int, dict[str, Any]]]:
+    """(row, size, what it left at that size) of the units that ended well."""
+    for row in rows:
+        if row["status"] == "done":
+            by_size = row["result"]["by_size"]
+            for entry in by_size:
+                yield row, entry["size"] if len(by_size) > 1 else OWN, entry
+
+
+def _pooled(parts: list[tuple[Any, Any]], data: dict[str, Any], metric: str) -> float:
+    test = np.concatenate([np.asarray(rows, dtype=np.intp) for rows, _ in parts])
+    truth = np.asarray(data["truth"], dtype=np.intp)[test]
+    metrics = point_metrics(truth, Pass.joined([entry for _, entry in parts]), data["positive"], len(data["classes"]))
+    return metrics.get(metric, float("nan"))

@@ -1,0 +1,282 @@
+"""Suites: methods x data sets x a protocol, read from a TOML file or a dict, expanded into small work units."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .. import recipes
+from ..data import load_table, make_cohort
+from ..data.paths import check_file
+from ..data.reading import read_table
+from ..data.table import Schema
+from ..engine.keys import fingerprint, key_of
+from ..engine.protocols import Protocol, checked_grid, protocol_of
+from ..engine.tuning import refuse_grid
+from ..engine.units import Method, Unit, UnitTable
+from ..errors import InputError, listing, one_line, positive_number, reading, shown_value, whole_number
+from ..fitting.settings import check_seed
+from ..fitting.training_rows import Encoded
+from ..outcomes import positive_code, read_target
+from ..solvers.arrays import check_device
+
+MOST_SECONDS = 1e8
+MOST_SHUFFLED = 10_000  # copies of a table
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Methods, data sets and a protocol: what `run_suite` runs.
+
+    Parameters
+    ----------
+    name : str
+        Name of the suite.
+    protocol : Protocol
+        How the tables are split and what is tuned.
+    data : tuple of mapping
+        The data sets: each a registered name, a cohort to generate, or a file.
+    methods : tuple of Method
+        Recipes with their settings.
+    random_state : int, default=0
+        Seed of the splits.
+    seconds : float or None, default=None
+        Time limit for one unit; a unit that exceeds it has failed.
+    control : str or None, default=None
+        Label of the method that the others are tested against; None tests all pairs of methods.
+
+    Examples
+    --------
+    >>> from marginsieve.bench import Suite
+    >>> suite = Suite.read({"data": [{"name": "toy", "cohort": {}}], "method": [{"name": "fisher"}]})
+    >>> suite.protocol.name, suite.protocol.folds, suite.random_state
+    ('nested', 5, 0)
+    """
+
+    name: str
+    protocol: Protocol
+    data: tuple[Mapping[str, Any], ...]
+    methods: tuple[Method, ...]
+    random_state: int = 0
+    seconds: float | None = None
+    control: str | None = None
+
+    @classmethod
+    def read(cls, source: str | Path | Mapping[str, Any]) -> Suite:
+        """Read a suite from a TOML file or a mapping of the same shape.
+
+        Parameters
+        ----------
+        source : str, path or mapping
+            With the keys name, protocol, seed, seconds, control, data (a list of data sets) and method (a list of
+            methods).
+
+        Returns
+        -------
+        Suite
+            The suite, checked.
+
+        Examples
+        --------
+        >>> from marginsieve.bench import Suite
+        >>> suite = Suite.read({
+        ...     "protocol": {"name": "nested", "folds": 3},
+        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
+        ...     "method": [{"name": "fisher"}, {"name": "fisher", "label": "fisher-20", "n_features_to_select": 20}],
+        ... })
+        >>> [method.label for method in suite.methods]
+        ['fisher', 'fisher-20']
+        """
+        spec = dict(source) if isinstance(source, Mapping) else _toml(Path(source))
+        allowed = {"name", "protocol", "seed", "seconds", "control", "data", "method"}
+        if unknown := [key for key in spec if key not in allowed]:
+            raise InputError(f"the suite has {listing(unknown)}; it may have {listing(sorted(allowed), 10)}")
+        for part in ("data", "method"):
+            if not spec.get(part):
+                raise InputError(f"the suite has no [[{part}]]: name at least one")
+            if not isinstance(spec[part], (list, tuple)) or not all(isinstance(one, Mapping) for one in spec[part]):
+                raise InputError(f"{part} of the suite is {shown_value(spec[part])}; it must be [[{part}]] tables")
+        _refuse_dates(spec)
+        check_seed(spec.get("seed", 0))
+        if spec.get("seconds") is not None:
+            positive_number("suite", "seconds", spec["seconds"], MOST_SECONDS)
+        for entry in spec["data"]:
+            _check_data(entry)
+        methods = tuple(_method(entry) for entry in spec["method"])
+        labels = [method.label for method in methods]
+        if len(set(labels)) < len(labels):
+            raise InputError(f"two methods of the suite have the same label ({listing(labels)}): give one a 'label'")
+        if spec.get("control") is not None and spec["control"] not in labels:
+            raise InputError(
+                f"control of the suite is {shown_value(spec['control'])}; it must be the label of one of its methods: "
+                f"{listing(labels, 10)}"
+            )
+        protocol = protocol_of(spec.get("protocol", "nested"))
+        for method in methods:
+            _check_tuned(method, protocol)
+        return cls(
+            name=str(spec.get("name", "suite")),
+            protocol=protocol,
+            data=tuple(spec["data"]),
+            methods=methods,
+            random_state=int(spec.get("seed", 0)),
+            seconds=spec.get("seconds"),
+            control=spec.get("control"),
+        )
+
+    def on_device(self, device: str) -> Suite:
+        """The same suite with many searches at once on a device."""
+        check_device(device)
+        if device == "cpu":
+            return self
+        methods = [
+            replace(one, settings=tuple(sorted({**dict(one.settings), "device": device}.items())))
+            for one in self.methods
+        ]
+        return replace(self, methods=tuple(methods))
+
+    def tables(self) -> list[UnitTable]:
+        """The data sets, loaded; a 'shuffle' count makes so many copies with permuted labels."""
+        out = []
+        for entry in self.data:
+            name, frame, *rest = _load(dict(entry))
+            shuffles = int(entry.get("shuffle", 0))
+            base = table_of(name, frame, *rest)
+            if not shuffles:
+                out.append(base)
+            for k in range(shuffles):
+                rng = np.random.default_rng([self.random_state, k, _number(name)])
+                target = replace(base.encoded.target, codes=rng.permutation(base.y))
+                encoded, mark = replace(base.encoded, target=target), fingerprint(frame, target, base.positive)
+                out.append(UnitTable(f"{name}~{k}", encoded, base.positive, mark))
+        names = [table.name for table in out]
+        if len(set(names)) < len(names):
+            raise InputError(f"two data sets of the suite have the same name: {listing(names)}")
+        return out
+
+    def units(self, tables: list[UnitTable]) -> list[Unit]:
+        """Every unit, in the order in which it is run."""
+        out, protocol = [], asdict(self.protocol)
+        if not protocol["impute"]:  # a field that came later: studies from before it are still good
+            del protocol["impute"]
+        for table in tables:
+            splits = self.protocol.splits(table.y, table.groups, self.random_state)
+            for method in self.methods:
+                for split in splits:
+                    what = (method.recipe, method.settings, method.grid)
+                    key = key_of(table.fingerprint, protocol, what, split.name, self.random_state)
+                    random_state = int(key[:8], 16) // 2
+                    out.append(Unit(key, table.name, method, self.protocol, split, self.random_state, random_state))
+        return out
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    check_file(path, "name a suite, a TOML file")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path.name} is not valid TOML: {one_line(error)}") from error
+
+
+def _check_data(entry: Mapping[str, Any]) -> None:
+    """Refuse a [[data]] with fields that make no sense."""
+    allowed = ("name", "cohort", "file", "target", "groups", "positive", "shuffle")
+    if unknown := [key for key in entry if key not in allowed]:
+        raise InputError(f"a [[data]] of the suite has {listing(unknown)}; it may have {listing(allowed, 10)}")
+    whole_number("data", "shuffle", entry.get("shuffle", 0), 0, MOST_SHUFFLED)
+    for key in ("name", "file", "target", "groups"):
+        if key in entry and not isinstance(entry[key], str):
+            raise InputError(f"a [[data]] of the suite has the {key} {shown_value(entry[key])}; it must be a text")
+    if not isinstance(entry.get("cohort", {}), Mapping):
+        raise InputError(f"a [[data]] of the suite has the cohort {shown_value(entry['cohort'])}; it must be a table")
+
+
+def _method(entry: Mapping[str, Any]) -> Method:
+    settings = dict(entry)
+    if "name" not in settings:
+        raise InputError(f"a [[method]] of the suite has no 'name': {settings}")
+    name = settings.pop("name")
+    if not isinstance(name, str):
+        raise InputError(f"a [[method]] of the suite has the name {shown_value(name)}; it must be a text")
+    recipe = recipes.get(name).__name__
+    label = str(settings.pop("label", recipe.replace("_", "-")))
+    if (grid := settings.pop("grid", None)) is not None:
+        grid = tuple(checked_grid(grid).items())
+    method = Method(label, recipe, tuple(sorted(settings.items())), grid)
+    try:
+        selector = method.function(**settings)
+    except TypeError as error:
+        raise InputError(f"method {name!r} does not take these settings: {one_line(error)}") from error
+    selector.check()
+    return method
+
+
+def _check_tuned(method: Method, protocol: Protocol) -> None:
+    """Refuse what the protocol forces on a method, and every value of the grid that it is tuned over."""
+    selector: Any = method.function(**dict(method.settings))
+    known = selector.get_params()
+    with reading(f"settings of the protocol, for {method.label!r}"):
+        selector.set_params(**{key: one for key, one in protocol.settings.items() if key in known}).check()
+    grid = protocol.grid if method.grid is None else dict(method.grid)
+    if not protocol.tuned or not grid:
+        return
+    refuse_grid(selector, grid)
+    for name, values in grid.items():
+        for value in values:
+            with reading(f"{name}={shown_value(value)} in the grid of {method.label!r}"):
+                clone(selector).set_params(**{name: value}).check()
+
+
+def _refuse_dates(value: Any, where: str = "the suite") -> None:
+    """TOML has dates and times, for which there is no place in a suite."""
+    if isinstance(value, (dt.date, dt.time)):
+        raise InputError(f"{where} is the date or time {value}; there is no place for one in a suite")
+    for key, one in value.items() if isinstance(value, Mapping) else ():
+        _refuse_dates(one, f"{key} of the suite")
+    for one in value if isinstance(value, (list, tuple)) else ():
+        _refuse_dates(one, where)
+
+
+def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:
+    """(name, features, target, positive class, groups) of a [[data]]."""
+    if "cohort" in entry:
+        with reading(f"cohort of the data set {entry.get('name', 'cohort')!r}"):
+            cohort = make_cohort(**entry["cohort"])
+        return str(entry.get("name", "cohort")), cohort.X, cohort.y, "case", None
+    if "file" in entry:
+        target = str(entry.get("target", ""))
+        frame = read_table(Path(entry["file"]), target=target)
+        if target not in frame.columns:
+            raise InputError(f"target is {target!r}, which {entry['file']} does not have")
+        y = frame.pop(target)
+        if "groups" in entry and entry["groups"] not in frame.columns:
+            raise InputError(f"groups is {entry['groups']!r}, which {entry['file']} does not have")
+        groups = frame.pop(entry["groups"]) if "groups" in entry else None
+        return str(entry.get("name", Path(entry["file"]).stem)), frame, y, entry.get("positive"), groups
+    if "name" not in entry:
+        raise InputError(f"a [[data]] of the suite needs a 'name', a 'cohort' or a 'file': {entry}")
+    table = load_table(str(entry["name"]))
+    return table.name, table.X, table.y, table.positive, None
+
+
+def table_of(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> UnitTable:
+    """A pandas table and its target as units see them; the rarer class is positive where none is named."""
+    target = read_target(X, y, None, groups)
+    labels = {str(label): label for label in target.classes}  # files of suites name classes by their text
+    if positive is not None and str(positive) not in labels:
+        raise InputError(f"positive is {positive!r}; data set {name!r} has {listing(list(labels))}")
+    code = positive_code(target, None if positive is None else labels[str(positive)])
+    schema = Schema.of(X)
+    return UnitTable(name, Encoded(schema, schema.table(X), target), code, fingerprint(X, target, code))
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest())

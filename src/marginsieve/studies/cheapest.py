@@ -1,0 +1,141 @@
+"""The cheapest list that predicts as well as the main method's, within its error, where features have costs.
+
+The candidates are the first k features by the main method's ranking, in which a feature's cost counts more or less::
+
+    log(place + 5) + t log(cost),      t = 0, 1/2, 1, 2
+
+Inner folds, in which the ranking is made anew, score every t and k. The score at t = 0 and the main list's length, less
+its standard error, is what a list has to reach, and the cheapest that does is taken, unless the main method's list is
+as cheap. All of this is run again in the training rows of each outer fold of the first repeat, which gives the change
+of AUC against the main method's list there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+
+from ..contracts import Array, IntArray
+from ..engine.metrics import Scores
+from ..engine.nested import Fold, Nested
+from ..engine.units import PreparedMethod, UnitTable
+from ..errors import InputError, listing, shown_value
+from ..fitting.false_share import places
+from ..fitting.held_out import inner_folds
+from ..fitting.settings import AnyPlan
+from ..fitting.training_rows import Encoded
+from ..outcomes.scores import ranking_auc
+from ..solvers.processes import parallel
+from ..solvers.threads import one_thread
+from .substitutes import auc_change, training_rows, values_on
+
+EXPONENTS = (0.0, 0.5, 1.0, 2.0)
+SIZES = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200)
+FOLDS = 5
+SMOOTHING = 5.0  # of places
+FREE = 0.1  # what a feature without a cost counts as, of the lowest cost
+
+
+@dataclass(frozen=True)
+class CheapList:
+    """The features of the cheapest list, what they cost, what the main list costs, and the change of AUC."""
+
+    features: tuple[str, ...]
+    cost: float
+    main_cost: float
+    change: Scores
+
+
+def costs_of(given: Mapping[str, Any], names: Sequence[str]) -> Array:
+    """(n,) the cost of each column; those without one cost 1."""
+    known = set(names)
+    if unknown := [str(name) for name in given if str(name) not in known]:
+        raise InputError(f"feature_costs names {listing(unknown)}, which the table does not have as a feature")
+    for name, cost in given.items():
+        number = isinstance(cost, (int, float, np.integer, np.floating)) and not isinstance(cost, bool)
+        if not number or not 0.0 <= float(cost) < np.inf:
+            raise InputError(f"feature_costs of {str(name)!r} is {shown_value(cost)}; it must be a number of 0 or more")
+    by_name = {str(name): float(cost) for name, cost in given.items()}
+    return np.array([by_name.get(name, 1.0) for name in names])
+
+
+def cheapest_list(
+    table: UnitTable,
+    prepared: PreparedMethod,
+    nested: Nested,
+    main: IntArray,
+    cost: Array,
+    keep: Sequence[str],
+    n_jobs: int | None,
+) -> CheapList | None:
+    """The cheapest list and its score beside the main list; None where there are not two classes."""
+    encoded, names = table.encoded, table.encoded.schema.names
+    folds = [fold for fold in nested.folds if fold.repeat == 0]
+    if len(table.classes) != 2 or any(fold.support is None for fold in folds):
+        return None
+    kept = np.array([names.index(name) for name in keep], dtype=np.intp)
+    plan = prepared.plan
+    jobs = [delayed(_one_fold)(encoded, table.positive, plan, cost, kept, fold, k) for k, fold in enumerate(folds)]
+    *values, chosen = parallel(n_jobs)([*jobs, delayed(_choose)(encoded, plan, cost, kept, main, len(folds))])
+    change = auc_change(nested, [one[0] for one in values], [one[1] for one in values])
+    listed = tuple(names[j] for j in chosen)
+    return CheapList(listed, float(cost[chosen].sum()), float(cost[main].sum()), change)
+
+
+def _one_fold(
+    encoded: Encoded, positive: int, plan: AnyPlan, cost: Array, kept: IntArray, fold: Fold, number: int
+) -> tuple[Array, Array]:
+    """Decision values of a fold's test rows: with the cheapest list of the training rows, and with the main one."""
+    assert fold.support is not None
+    part = training_rows(encoded, fold)
+    with one_thread():
+        chosen = _choose(part, plan, cost, kept, fold.support, number)
+        lists = (np.sort(chosen), np.sort(fold.support))
+        ours, main = (values_on(part, columns, encoded, fold.test, positive) for columns in lists)
+    return ours, main
+
+
+def _choose(encoded: Encoded, plan: AnyPlan, cost: Array, kept: IntArray, main: IntArray, number: int) -> IntArray:
+    """The columns of the cheapest list on some rows, in the order in which they came in.
+
+    `main`: the main method's list on these rows.
+    """
+    part, used = encoded.part()
+    rng = np.random.default_rng(number)
+    (folds, *_), _ = inner_folds(FOLDS, part, encoded.target.classes.tolist(), rng)
+    orders = _orders(places(plan, part, rng), cost, kept)
+    most = min(len(orders[0]), SIZES[-1])
+    usual = min(max(len(main), len(kept), 1), len(orders[0]))
+    sizes = sorted({usual, *(size for size in SIZES if len(kept) <= size <= most)})
+    score = np.empty((len(folds), len(EXPONENTS), len(sizes)))
+    for f, (train, test) in enumerate(folds):
+        some = encoded.take(used[train])
+        here = _orders(places(plan, part.take(train), rng), cost, kept)
+        positive, weight = part.y[test] == plan.outcome.positive, part.weight[None, test]
+        for i, order in enumerate(here):
+            for k, size in enumerate(sizes):
+                value = values_on(some, np.sort(order[:size]), encoded, used[test], plan.outcome.positive)
+                score[f, i, k] = ranking_auc(value, positive, weight)[0]
+    mean = np.nanmean(score, axis=0)
+    at = sizes.index(usual)
+    least = mean[0, at] - np.nanstd(score[:, 0, at], ddof=1) / np.sqrt(len(folds))
+    enough = [(i, k) for i, k in np.ndindex(*mean.shape) if mean[i, k] >= least]
+    lists = [orders[i][: sizes[k]] for i, k in enough]
+    best = min(range(len(lists)), key=lambda j: (cost[lists[j]].sum(), -mean[enough[j]]))
+    return lists[best] if cost[lists[best]].sum() < cost[main].sum() else main
+
+
+def _orders(place: Array, cost: Array, kept: IntArray) -> list[IntArray]:
+    """The order of the columns for each exponent of the costs, those to keep before all others."""
+    positive = cost[cost > 0]
+    log_cost = np.log(np.maximum(cost, FREE * positive.min() if len(positive) else 1.0))
+    out = []
+    for exponent in EXPONENTS:
+        value = np.log(place + SMOOTHING) + exponent * log_cost
+        order = np.argsort(value, kind="stable")[: np.isfinite(place).sum()]
+        out.append(np.concatenate([kept, order[~np.isin(order, kept)]]).astype(np.intp))
+    return out

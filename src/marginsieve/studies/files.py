@@ -1,0 +1,181 @@
+"""Writing results, each file whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..data.atomic import temporary_name, write_atomic
+from ..data.inert_text import inert
+from ..data.paths import check_file, shown, unwritten
+from ..engine.folders import add_published, claim, publish, read_mark
+from ..engine.store import FILE
+from ..errors import InputError, shown_value
+from ..estimators.fitted_selector import FittedSelector
+from ..estimators.persistence import NAME, to_bytes
+from ..report.render import SCHEMA
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+WRITTEN = (
+    *("result.json", "report.html", "features.csv", "predictions.csv", "suspects.csv", "model.marginsieve"),
+    "methods.txt",
+)
+
+
+HEADER = 4096  # bytes within which our own pages and tables are known
+GENERATOR = b'<meta name="generator" content="marginsieve '
+
+
+def check_folder(out: Path, table: Path | None = None) -> None:
+    """Make the folder ours before the work is done; refuse one with files that we did not write.
+
+    `table`: the AnnData file that `write_back` is to copy.
+    """
+    claim(out, "study", (*WRITTEN, *([] if table is None else [copy_name(table, out)])), (FILE,))
+
+
+def write_study(
+    out: Path, result: dict[str, Any], page: str, tables: Mapping[str, pd.DataFrame | None], model: FittedSelector
+) -> list[Path]:
+    """report.html, result.json, the tables, the model and the paragraph for a paper, all at once."""
+    files = {name: _bytes(csv_of(table)) for name, table in tables.items() if table is not None}
+    try:
+        files[NAME] = to_bytes(model)
+    except InputError as error:
+        warnings.warn(f"the model is not written: {error}", UserWarning, stacklevel=3)
+    files["methods.txt"] = _bytes(f"{result['methods_text']}\n\n{result['bibtex']}")
+    files["report.html"] = _bytes(page)
+    files["result.json"] = (json.dumps(result, indent=2, allow_nan=False) + "\n").encode()
+    try:
+        publish(out, "study", files, [name for name in WRITTEN if name not in files])
+    except OSError as error:
+        raise unwritten(error, f"the folder {shown(out)} cannot be written to") from error
+    names = ("result.json", *tables, NAME, "methods.txt", "report.html")
+    return [out / name for name in names if name in files]
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """The result.json of a folder."""
+    path = folder / "result.json" if os.path.isdir(folder) else folder
+    if not os.path.lexists(path):
+        raise InputError(f"there is no result.json in {shown(folder)}: name a folder that `marginsieve select` wrote")
+    check_file(path, "name a folder that `marginsieve select` wrote")
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{shown(path)} is not valid JSON: {error}") from error
+    if not isinstance(result, dict):
+        raise InputError(f"{str(path)!r} is not the result of a study")
+    return result
+
+
+def current_result(folder: Path) -> dict[str, Any]:
+    """The result.json of a folder; one of another version is refused, with what to do."""
+    result = read_result(folder)
+    if result.get("schema") != SCHEMA:
+        raise InputError(
+            f"the result in {shown(folder)} has schema {shown_value(result.get('schema'))} and this marginsieve reads "
+            f"{SCHEMA}: run `marginsieve select` again"
+        )
+    return result
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """A table as CSV in which no cell is a formula."""
+    write_text(path, csv_of(frame))
+
+
+def csv_of(frame: pd.DataFrame) -> str:
+    """A table as CSV; text that a spreadsheet could run, at its start or after a break, gets an apostrophe in front."""
+    safe = frame.rename(columns=inert)
+    for name, column in safe.items():
+        if column.dtype.kind not in "biufc":
+            safe[name] = column.map(inert)
+    return str(safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"))
+
+
+def write_text(path: Path, text: str) -> None:
+    """A text file, whole or not at all."""
+    try:
+        if os.path.lexists(path) and not path.is_symlink():
+            check_file(path)  # a folder, a pipe or a device is not replaced
+        write_atomic(path, _bytes(text))
+    except OSError as error:
+        raise unwritten(error, f"{shown(path)} cannot be written") from error
+
+
+def check_replaced(path: Path, force: bool, column: str | None = None) -> None:
+    """Refuse, before the work is done, a file that is there and was not written by the same command.
+
+    Our own is known by its header: the columns `row` and `column` of a table, the generator of a page.
+    """
+    if force or not os.path.lexists(path):
+        return
+    known = False
+    if not path.is_symlink():
+        check_file(path)
+        with path.open("rb") as handle:
+            start = handle.read(HEADER)
+        first = start.split(b"\n", 1)[0]
+        known = first.startswith(b'"row",') and f',"{column}"'.encode() in first if column else GENERATOR in start
+    if not known:
+        raise InputError(
+            f"{shown(path)} is there already and was not written by this command: name another file, or use --force to "
+            "replace it"
+        )
+
+
+def write_page(path: Path, page: str) -> None:
+    """A report; where it is the report of a result folder of ours, the folder's mark knows of it."""
+    mark = read_mark(path.parent) if path.name == "report.html" else None
+    if mark is None or mark["marginsieve"] != "study":
+        return write_text(path, page)
+    try:
+        publish(path.parent, "study", {path.name: page.encode()})
+    except OSError as error:
+        raise unwritten(error, f"{shown(path)} cannot be written") from error
+
+
+def _bytes(text: str) -> bytes:
+    """UTF-8; what has no place in it (parts of file names in another encoding) is written as its number."""
+    return text.encode("utf-8", errors="backslashreplace")
+
+
+def write_back(path: Path, folder: Path, features: pd.DataFrame, result: Mapping[str, Any]) -> Path:
+    """A copy of an AnnData file in the folder, with what was found: columns of `var` and an entry of `uns`."""
+    import anndata  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    data = anndata.read_h5ad(path)
+    ranked = features.set_index("name").reindex(data.var_names.astype(str))
+    data.var["marginsieve_selected"] = ranked["selected"].fillna(False).astype(bool).to_numpy()
+    for name in ("rank", "frequency"):
+        data.var[f"marginsieve_{name}"] = ranked[name].to_numpy(dtype=float)
+    data.uns["marginsieve"] = {
+        "headline": result["answer"]["headline"],
+        "method": result["method"],
+        "version": result["version"],
+        "command": result["how"]["command"] or "",
+        **{f"{name}_{side}": value for name, score in result["scores"].items() for side, value in score.items()},
+    }
+    temporary = temporary_name(folder)
+    try:
+        data.write_h5ad(temporary)
+        add_published(folder, "study", copy_name(path, folder), temporary)
+    except OSError as error:
+        raise unwritten(error, f"the copy of {shown(path)} cannot be written") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return folder / copy_name(path, folder)
+
+
+def copy_name(path: Path, folder: Path) -> str:
+    """What the copy of an AnnData file is called: like the file, unless that is the file itself."""
+    return f"{path.stem}-selected.h5ad" if (folder / path.name).resolve() == path.resolve() else path.name

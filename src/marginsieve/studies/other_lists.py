@@ -1,0 +1,126 @@
+"""The best lists that differ from the main method's: without one of its features, or without all of them.
+
+A list is what the main method ranks first when it may not use some columns: one feature of its own list and those that
+are nearly the same, or the whole list. What is left out is chosen anew from the training rows of each outer fold, by
+the place of the feature in the ranking there, so that the score is that of the way the list is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import delayed
+
+from ..contracts import Array, IntArray
+from ..data.association import most_alike
+from ..engine.nested import Fold, Nested
+from ..engine.units import PreparedMethod, UnitTable
+from ..estimators.fitted_selector import FittedSelector
+from ..fitting.false_share import places
+from ..fitting.preparation import varying
+from ..fitting.training_rows import Encoded
+from ..solvers.processes import parallel
+from ..solvers.threads import one_thread
+from .substitutes import MARGIN, auc_change, training_rows, values_on
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAME, MOST_SAME = 0.9, 50  # how alike a column is that is left out with a feature, and how many of them at most
+COLUMNS = ("without", "features", "shared", "change", "low", "high", "as_good")
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """The main method's list on some rows, and those without the k-th of its features, then without all of it."""
+
+    first: IntArray
+    free: IntArray  # those of it that the user does not want in every list
+    others: tuple[IntArray | None, ...]  # None: nothing is left to choose from
+
+
+def other_lists(
+    table: UnitTable,
+    prepared: PreparedMethod,
+    nested: Nested,
+    size: int,
+    count: int,
+    keep: Sequence[str],
+    n_jobs: int | None,
+) -> pd.DataFrame:
+    """`count` lists with the change of AUC on the first repeat's folds, the best first; none without two classes.
+
+    `size`: the number of features of the lists on all rows; in a fold it is that of the fold's list.
+    """
+    encoded, selector = table.encoded, prepared.selector
+    folds = [fold for fold in nested.folds if fold.repeat == 0]
+    if len(table.classes) != 2 or count < 1 or any(fold.support is None for fold in folds):
+        return lists_frame([])
+    names, rows = encoded.schema.names, []
+    kept = np.array([names.index(name) for name in keep], dtype=np.intp)
+    jobs = [delayed(_one_fold)(encoded, table.positive, selector, fold, count, kept) for fold in folds]
+    *values, lists = parallel(n_jobs)([*jobs, delayed(_lists)(encoded, selector, size, count, kept)])
+    for k, other in enumerate(lists.others):
+        ours = [one[1][k] for one in values]
+        if other is None or any(value is None for value in ours):
+            continue
+        gap = auc_change(nested, ours, [one[0] for one in values])
+        change, low, high = (one["auc"] for one in (gap.value, gap.low, gap.high))
+        without = "the whole list" if k == count - 1 else names[lists.free[k]]
+        shared = int(np.isin(other, lists.first).sum())
+        rows.append((without, tuple(names[j] for j in other), shared, change, low, high, bool(low > -MARGIN)))
+    return lists_frame(rows).sort_values("change", ascending=False, kind="stable", ignore_index=True)
+
+
+def lists_frame(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+    """The rows as a table, which may be empty."""
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _one_fold(
+    encoded: Encoded, positive: int, selector: FittedSelector, fold: Fold, count: int, kept: IntArray
+) -> tuple[Array, list[Array | None]]:
+    """Decision values of a fold's test rows with the main method's list and with each of the others."""
+    assert fold.support is not None
+    part = training_rows(encoded, fold)
+    with one_thread():
+        lists = _lists(part, selector, max(1, len(fold.support)), count, kept)
+        every = [None if one is None else np.sort(one) for one in (lists.first, *lists.others)]
+        first, *others = (None if one is None else values_on(part, one, encoded, fold.test, positive) for one in every)
+    assert first is not None
+    return first, others
+
+
+def _lists(encoded: Encoded, selector: FittedSelector, size: int, count: int, kept: IntArray) -> _Lists:
+    usable = varying(encoded.table)
+    kept = kept[usable[kept]]
+    first = ranked(encoded, selector, np.arange(len(usable)), size, kept)
+    free = first[~np.isin(first, kept)]
+    others: list[IntArray | None] = []
+    for k in range(count):
+        if k < count - 1 and k >= len(free):
+            others.append(None)
+            continue
+        left_out = free
+        if k < count - 1:
+            (near, alike), *_ = most_alike(encoded.table, free[[k]], usable, MOST_SAME)
+            left_out = np.append(near[np.abs(alike) >= SAME], free[k])
+        rest = np.setdiff1d(np.arange(len(usable)), np.setdiff1d(left_out, kept))
+        enough = usable[rest].sum() >= max(2, size)
+        others.append(ranked(encoded, selector, rest, size, kept) if enough else None)
+    return _Lists(first, free, tuple(others))
+
+
+def ranked(encoded: Encoded, selector: FittedSelector, columns: IntArray, size: int, kept: IntArray) -> IntArray:
+    """The first columns in the method's ranking of some columns, those to keep before all others."""
+    some = encoded.columns(columns)
+    part, _ = some.part()
+    place = places(selector.plan(some), part, np.random.default_rng(0))
+    order = columns[np.argsort(place, kind="stable")[: np.isfinite(place).sum()]]
+    order = np.concatenate([kept, order[~np.isin(order, kept)]])
+    return np.asarray(order[:size], dtype=np.intp)

@@ -1,0 +1,327 @@
+"""One method on a table: a selector on all rows, and the nested score of the way it was made."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from .. import recipes
+from ..contracts import Array, BoolArray, PricesFeatures
+from ..engine.keys import key_of
+from ..engine.metrics import Scores
+from ..engine.nested import Fold, Nested, collected, nested_errors, nested_splits, pair_splits
+from ..engine.protocols import Protocol
+from ..engine.stability import Stability, nogueira
+from ..engine.store import Store, opened
+from ..engine.units import UNREAD, Method, PreparedMethod, Task, Unit, UnitTable, run_prepared, versions
+from ..engine.workers import Run
+from ..errors import InputError
+from ..estimators import SVMSelector
+from ..estimators.fitted_selector import FittedSelector
+from ..estimators.inputs import refuse_cells
+from ..fitting.parts import kernel_of, search_of
+from ..fitting.procedure import seed_sequence
+from .choosing import Choice
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+CORE = 0.9  # share of the outer folds that selected a feature of the core
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """What a user asks of every method: the class of interest, a number of features, columns to keep, and so on."""
+
+    positive: Any = None
+    n_features_to_select: int | None = None
+    keep: tuple[str, ...] = ()
+    prefilter: tuple[str, int] | None = None
+    ensemble: int | None = None
+    random_state: int = 0
+    n_jobs: int | None = None  # None is one process, unless `auto_jobs` leaves it to the study
+    n_permutations: int = 99
+    intervals: str = "simple"
+    false_share: float | None = None
+    substitutes: bool = True
+    alternatives: int | None = None
+    feature_costs: Mapping[str, Any] | None = None
+    auto_jobs: bool = False
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class ScoreFormula:
+    """score = sum_j coefficient_j x_j + intercept, above 0 for the positive class.
+
+    The probability of that class is the logistic function of slope * score + offset.
+    """
+
+    coefficient: Array  # (columns,)
+    intercept: float
+    slope: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A method's selector on all rows and its nested score."""
+
+    method: Method
+    selector: FittedSelector
+    nested: Nested
+    scores: Scores
+    seconds: float
+
+    @property
+    def notes(self) -> list[str]:
+        return list(dict.fromkeys([*self.selector.notes_, *self.nested.notes]))
+
+    @property
+    def stability(self) -> Stability | None:
+        """How alike the sets of the outer folds are; None where all features are taken."""
+        sets = [fold.support for fold in self.nested.folds if fold.support is not None]
+        if self.method.baseline or len(sets) < 2:
+            return None
+        stability = nogueira(sets, self.nested.n_features)
+        return None if np.isnan(stability.value) else stability
+
+    @cached_property
+    def formula(self) -> ScoreFormula | None:
+        """A new sample's score by hand; None where the machine is not linear or there are three classes."""
+        selector = self.selector
+        if len(selector.classes_) != 2 or not hasattr(selector, "coef_"):
+            return None
+        sign, (slope, offset) = selector._sign, selector._sigmoid[0]
+        return ScoreFormula(sign * selector.coef_[0], sign * selector.intercept_[0], slope, sign * offset)
+
+    def features(self) -> pd.DataFrame:
+        """Every feature by rank: name, rank, score, part of the list, share of the outer folds, what it resembles.
+
+        `coefficient` is that of the `formula`, empty where there is none.
+        """
+        import pandas as pd
+
+        order = np.argsort(self.selector.ranking_)
+        names = self.selector.columns_.names
+        coef = None if self.formula is None else self.formula.coefficient
+        factor = np.full(len(names), np.nan) if coef is None else np.where(self.selector.support_, coef, np.nan)
+        like = {name: group.representative for group in self.selector.groups_ for name in group.members}
+        return pd.DataFrame(
+            {
+                "name": np.array(names, dtype=object)[order],
+                "rank": self.selector.ranking_[order],
+                "score": self.selector.scores_[order],
+                "part": list_part(self.selector.support_, self.nested.frequency)[order],
+                "selected": self.selector.support_[order],
+                "frequency": self.nested.frequency[order],
+                "coefficient": factor[order],
+                "like": [like.get(names[j], "") for j in order],
+                "kind": np.array(self.selector.columns_.kind, dtype=object)[order],
+            }
+        )
+
+    def predictions(self, ids: Any = None) -> pd.DataFrame:
+        """Out-of-fold predictions, one row per sample and repeat; `ids` is what the rows are called."""
+        import pandas as pd
+
+        nested = self.nested
+        shape = repeats, m = nested.predicted.shape
+        frame = pd.DataFrame({"row": np.tile(np.arange(m), repeats)})
+        if ids is not None:
+            frame["id"] = np.tile(np.asarray(ids), repeats)
+        frame["repeat"] = np.repeat(np.arange(1, repeats + 1), m)
+        frame["label"] = np.tile(nested.classes[nested.truth], repeats)
+        frame["predicted"] = nested.classes[nested.predicted.ravel()]
+        for name, values in (("decision", nested.decision), ("probability", nested.probability)):
+            frame[name] = (np.full(shape, np.nan) if values is None else values).ravel()
+        return frame
+
+
+def list_part(selected: BoolArray, frequency: Array) -> NDArray[np.object_]:
+    """(n,) "core": selected, and in at least 9 of 10 outer folds too; "optional": selected; "rest"."""
+    core = selected & (frequency >= CORE - 1e-12)
+    return np.where(core, "core", np.where(selected, "optional", "rest")).astype(object)
+
+
+def score_label(selector: FittedSelector) -> str:
+    """What the features' scores are."""
+    if not isinstance(selector, SVMSelector):
+        return "minus the mean of the feature's places in the views"
+    if selector.ensemble:
+        return "minus the mean of log(rank + 5) over the subsamples"
+    if isinstance(search_of(selector.search), PricesFeatures):
+        return "1 + the size of the weight; where there is none, the gradient at zero weight, below 1"
+    part = selector.search if selector.criterion is None else selector.criterion
+    name = part if isinstance(part, str) else getattr(part, "__name__", type(part).__name__)
+    return f"{name}, when the feature was last looked at"
+
+
+def prepare_method(
+    method: Method, table: UnitTable, options: StudyOptions, max_samples: int | None
+) -> tuple[Method, PreparedMethod]:
+    """A method with its settings for this table: columns standardised, both classes weigh the same.
+
+    A table with categories or empty cells gets the clinical kernel where the recipe's own kernel refuses it. Both the
+    recipe and the table are checked before anything is run.
+    """
+    recipe = recipes.get(method.recipe)
+    settings = _settings(method, recipe, options, max_samples)
+    selector = _build(recipe, method, settings)
+    try:
+        return replace(method, settings=tuple(settings.items())), _prepared(selector, table)
+    except InputError as error:
+        refusal = error
+    plain = isinstance(selector, SVMSelector) and "nominal" not in kernel_of(selector.kernel).kinds
+    if "kernel" not in settings and plain:
+        settings |= {"kernel": "clinical", "standardize": False}
+        try:
+            prepared = _prepared(_build(recipe, method, settings), table)
+            return replace(method, settings=tuple(settings.items())), prepared
+        except InputError:
+            pass  # what the recipe's own kernel refuses is what the user should read
+    raise InputError(f"{method.title}: {refusal}") from refusal
+
+
+def _settings(
+    method: Method, recipe: Callable[..., FittedSelector], options: StudyOptions, max_samples: int | None
+) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "standardize": True,
+        "class_weight": "balanced",
+        "keep": list(options.keep) or None,
+        "positive": options.positive,
+        "max_samples": max_samples,
+        "probability": True,
+        "random_state": options.random_state,
+    }
+    settings |= {} if options.device == "cpu" else {"device": options.device}
+    size, parameters = options.n_features_to_select, inspect.signature(recipe).parameters
+    if not method.baseline:
+        budgeted = size is not None and "budget" in parameters
+        settings["budget" if budgeted else "n_features_to_select"] = size  # the count is the budget
+        settings["prefilter"] = options.prefilter
+        settings |= {} if options.ensemble is None else {"ensemble": options.ensemble}
+        settings |= {} if options.false_share is None else {"false_share": options.false_share}
+    settings |= dict(method.settings)
+    if settings.get("kernel") == "clinical":
+        settings["standardize"] = False
+    return settings
+
+
+def _build(recipe: Callable[..., FittedSelector], method: Method, settings: dict[str, Any]) -> FittedSelector:
+    try:
+        return recipe(**settings)
+    except TypeError as error:
+        if "'kernel'" in str(error):
+            raise InputError(f"{method.title} has a kernel of its own: leave the kernel out") from error
+        raise InputError(f"{method.title} does not take this setting: {error}") from error
+
+
+def _prepared(selector: FittedSelector, table: UnitTable) -> PreparedMethod:
+    """The selector with its plan on the whole table; refuses what does not fit, before any fold is run."""
+    plan = selector.plan(table.encoded)
+    refuse_cells(table.encoded.table.Z, table.encoded.schema, selector.takes_gaps)
+    return PreparedMethod(selector, plan)
+
+
+def units_of(
+    method: Method, prepared: PreparedMethod, table: UnitTable, choice: Choice, options: StudyOptions
+) -> list[Task]:
+    """The outer folds of a method, repeat by repeat."""
+    target, state = table.encoded.target, options.random_state
+    protocol = Protocol("study", "folds", folds=choice.cv, repeats=choice.n_repeats)
+    splits = nested_splits(target, choice.cv, choice.n_repeats, state)
+    quick = clone(prepared.selector)
+    quick.set_params(**{name: value for name, value in UNREAD.items() if name in quick.get_params(deep=False)})
+    unread = PreparedMethod(quick, prepared.plan)
+    mark = key_of(table.fingerprint, repr(prepared.selector), prepared.selector.get_params(), versions()["marginsieve"])
+    pairs = pair_splits(splits, state) if options.intervals == "nested" else []
+    tasks = []
+    for split in (*splits, *pairs):
+        unit = Unit(
+            key_of(mark, choice.cv, state, split.name), table.name, method, protocol, split, state, split.random_state
+        )
+        tasks.append(Task(unit, partial(run_prepared, prepared=unread), catch=False))
+    return tasks
+
+
+@dataclass
+class FoldRows:
+    """Rows of finished folds: those of this study, and those that an earlier run left in the folder."""
+
+    folder: Path | None = None
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def missing(self, tasks: Sequence[Task]) -> list[Task]:
+        """The tasks whose rows are not known."""
+        if self.folder is not None:
+            with opened(self.folder, "study") as store:
+                self._read(store)
+        return [task for task in tasks if task.unit.key not in self.known]
+
+    def _read(self, store: Store) -> None:
+        self.known |= {row["key"]: row for row in store.units() if row["status"] == "done"}
+
+    def rows(self, tasks: Sequence[Task], run: Run) -> Iterator[dict[str, Any]]:
+        """The rows of all tasks, those that are known first; the others are run and kept."""
+        with nullcontext() if self.folder is None else opened(self.folder, "study") as store:
+            if store is not None:
+                self._read(store)
+            yield from (self.known[task.unit.key] for task in tasks if task.unit.key in self.known)
+            for row in run([task for task in tasks if task.unit.key not in self.known]):
+                if store is not None:
+                    store.add([{**row, "params": {}}])
+                self.known[row["key"]] = row
+                yield row
+
+
+def run_method(
+    method: Method,
+    prepared: PreparedMethod,
+    table: UnitTable,
+    choice: Choice,
+    options: StudyOptions,
+    run: Run,
+    kept: FoldRows,
+    progress: Callable[[int], None] | None = None,
+) -> Selection:
+    """The nested score of a method, then its fit on all rows."""
+    since = time.perf_counter()
+    target, state = table.encoded.target, options.random_state
+    folds = []
+    for row in kept.rows(units_of(method, prepared, table, choice, options), run):
+        folds.append(Fold.of_row(row))
+        if progress is not None:
+            progress(len(folds))
+    outer, twice = ([fold for fold in folds if ("x" in fold.name) == paired] for paired in (False, True))
+    nested = collected(target, table.positive, outer, table.encoded.table.shape[1], state)
+    chosen = nested.frequency > 0
+    selector = fit_prepared(prepared, table, options.n_jobs, None if method.baseline else chosen)
+    scores = nested.scores(errors=nested_errors(nested, twice) if twice else None)
+    return Selection(method, selector, nested, scores, time.perf_counter() - since)
+
+
+def fit_prepared(
+    prepared: PreparedMethod, table: UnitTable, n_jobs: int | None, chosen: BoolArray | None
+) -> FittedSelector:
+    """The method's selector on all rows of the table; `chosen` (n,): the features that some outer fold selected."""
+    selector: FittedSelector = clone(prepared.selector).set_params(n_jobs=n_jobs)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = selector.fit_rows(table.encoded, plan=prepared.plan, allowed=chosen)
+        selector.adopt(fitted, seed_sequence(selector.random_state))
+    selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
+    return selector

@@ -1,0 +1,341 @@
+"""A table as a study needs it: features, target, groups, what the rows are called, and what to know beforehand."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..contracts import is_sparse
+from ..data.numerals import is_text, read_numerals, separated
+from ..data.reading import ENCODING_NOTE
+from ..data.stored import is_anndata
+from ..data.table import Schema, as_frame, sound_sparse
+from ..data.tidy import tidied
+from ..engine.keys import fingerprint
+from ..engine.units import UnitTable
+from ..errors import InputError, listing
+from ..estimators import find_suspects
+from ..fitting.memory import refuse_dense
+from ..fitting.training_rows import Encoded
+from ..outcomes import positive_code, read_target
+from ..solvers.arrays import on_host
+from .findings import MIXED, Finding, are_numbers, findings_of, leaks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST = 10  # rows from which on a column of text can be an id
+NAMED = re.compile(
+    r"(?<!per)(?<!in)(?<!of)(^|[^a-z])(id|ids|uuid|guid|barcode|accession|mrn|ssn|patient|subject|sample|participant)$"
+)
+MOST_DISTINCT = 0.9  # a column that is called an id and has more different values than this share of rows is one
+GROUP = 2.0  # and one whose values come this many times on average tells groups
+MANY, FEW = 10, 5  # more levels than this, most rows in levels of fewer rows than that: nothing to learn from
+MONTH, DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
+YEAR = r"(?:1[89]|20|21)\d\d"
+DATE = re.compile(rf"(?:{YEAR}([-/.]){MONTH}\1{DAY}|{DAY}([-/.]){DAY}\2{YEAR})(?:[ T]\d{{1,2}}:\d{{2}}.*)?")
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """Features X, classes y, groups of rows that belong together, names of the rows; columns left out; findings."""
+
+    X: pd.DataFrame
+    y: Any
+    groups: Any
+    labels: Any  # what the rows are called, or None
+    target: str
+    group_column: str | None
+    ids: tuple[str, ...]
+    left_out: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether there are categories."""
+        return any(dtype.kind not in "biuf" for dtype in set(self.X.dtypes))
+
+    @property
+    def gaps(self) -> bool:
+        return bool(self.X.isna().to_numpy().any())
+
+    def table(self, positive: Any = None) -> UnitTable:
+        """The table as units see it: encoded once, the target read once."""
+        target = read_target(self.X, self.y, None, self.groups)
+        schema, code = Schema.of(self.X), positive_code(target, positive)
+        encoded = Encoded(schema, schema.table(self.X), target)
+        return UnitTable("table", encoded, code, fingerprint(self.X, target, 0))
+
+
+def from_frame(
+    frame: Any,
+    target: str,
+    *,
+    groups: str | None = None,
+    drop: Sequence[str] = (),
+    ids: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+) -> StudyData:
+    """A table with its target; `ids` names the columns that tell rows apart, None finds them, except among `keep`."""
+    import pandas as pd
+
+    numbered = isinstance(frame.index, pd.RangeIndex)
+    labels = None if numbered else frame.index.to_flat_index().to_series(index=range(len(frame)))
+    frame = tidied(frame.reset_index(drop=True))
+    _check_names(frame, target, groups, drop, ids or (), keep)
+    y = frame[target]
+    if str(y.dtype) in ("category", "str", "string", "object"):
+        y = y.astype(str).astype(object)
+    left_out = [name for name in (groups, *drop) if name is not None]
+    X = frame.drop(columns=[target, *left_out])
+    names = list(ids) if ids is not None else [name for name in recognised(X) if name not in keep]
+    names = [name for name in names if name in X.columns]
+    labels = frame[names[0]] if names else labels
+    repeats = _of_repeats(X, names) + _of_groups(X.drop(columns=names)) if groups is None else []
+    X, converted = _numbers(X.drop(columns=names), keep)
+    unusable = [finding for finding in _unusable(X) if finding.columns[0] not in keep]
+    useless = [finding.columns[0] for finding in unusable]
+    alarms, X = leaks(X, y), X.drop(columns=useless)
+    if X.shape[1] == 0:
+        why = "; ".join(finding.text for finding in [*_of_ids(names, ids is None), *unusable])
+        raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
+    group = None if groups is None else frame[groups]
+    findings = [*alarms, *findings_of(X, y, group), *repeats, *unusable, *converted, *_of_ids(names, ids is None)]
+    if ENCODING_NOTE in frame.attrs:
+        findings.append(Finding("encoding", "note", frame.attrs[ENCODING_NOTE]))
+    findings.sort(key=lambda finding: finding.level != "alarm")
+    return StudyData(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(findings))
+
+
+def _numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
+    """Columns of text that are numbers with something around them, as numbers; times that are to be kept as days."""
+    changed: dict[Any, Any] = {
+        name: (X[name] - X[name].min()).dt.total_seconds() / 86400
+        for name, dtype in X.dtypes.items()
+        if dtype.kind == "M" and name in keep
+    }
+    converted = []
+    for name in [name for name, dtype in X.dtypes.items() if is_text(dtype) and not called_id(name)]:
+        if (read := read_numerals(X[name])) is not None:
+            changed[name] = read.values
+            text = f"{name!r} was read as numbers: {', '.join(read.read_as)}"
+            converted.append(Finding("numbers", "alarm" if read.limits else "note", text, (str(name),)))
+    return (X.assign(**changed) if changed else X), converted
+
+
+def _unusable(X: pd.DataFrame) -> list[Finding]:
+    """Columns that hold dates, or levels of a few rows each: a machine that takes them learns rows by heart."""
+    import pandas as pd
+
+    findings = []
+    for name, dtype in [(name, dtype) for name, dtype in X.dtypes.items() if dtype.kind not in "biufcm"]:
+        declared, cells = isinstance(dtype, pd.CategoricalDtype), X[name].dropna()
+        if dtype.kind == "M" or (len(cells) and not declared and cells.astype(str).str.fullmatch(DATE).all()):
+            text = f"{name!r} holds dates and is not used: where time matters, give it as a number, such as days"
+            findings.append(Finding("dates", "note", text, (str(name),)))
+            continue
+        if declared and dtype.ordered:
+            continue
+        if is_text(dtype) and (cell := separated(X[name])) is not None:
+            text = (
+                f"{name!r} holds numbers with thousands separators or another decimal mark, such as {cell!r}, and is "
+                "not used: write them plainly, or name the file's mark (--decimal)"
+            )
+            findings.append(Finding("text", "alarm", text, (str(name),)))
+            continue
+        counts = cells.astype(str).value_counts()
+        if len(counts) > MANY and counts[counts < FEW].sum() > 0.5 * len(cells):
+            text = (
+                f"{name!r} has {len(counts):,} levels in {len(cells):,} rows, most of them with fewer than {FEW} rows: "
+                "nothing can be learned from these, and it is not used; join levels, or keep it by name"
+            )
+            findings.append(Finding("levels", "alarm", text, (str(name),)))
+    return findings
+
+
+def _of_repeats(frame: pd.DataFrame, names: Sequence[str]) -> list[Finding]:
+    """Ids that come more than once."""
+    findings = []
+    for name in names:
+        if (twice := int(frame[name].duplicated().sum())) and called_id(name):
+            text = (
+                f"{name!r} repeats in {twice} of {len(frame)} rows: where these are the same case twice, name it as "
+                "groups, or the scores are optimistically biased"
+            )
+            findings.append(Finding("groups", "alarm", text, (name,)))
+    return findings
+
+
+def _check_names(
+    frame: Any, target: str, groups: str | None, drop: Sequence[str], ids: Sequence[str], keep: Sequence[str]
+) -> None:
+    """Every column that is named is there and has one role; target and groups are whole."""
+    roles = [("target", target), ("groups", groups), *(("ids", name) for name in ids)]
+    for role, name in [*roles, *(("drop", name) for name in drop), *(("keep", name) for name in keep)]:
+        if name is not None and name not in frame.columns:
+            close = difflib.get_close_matches(str(name), [str(c) for c in frame.columns], n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"its columns are {listing(list(frame.columns))}"
+            if not close and all(_plain_number(column) for column in frame.columns):
+                hint += "; has the file a line with names at its top?"
+            raise InputError(f"{role} names {name!r}, which the table does not have; {hint}")
+    if target in (groups, *drop, *ids):
+        raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, nor tell groups")
+    if both := [name for name in keep if name in (target, groups, *drop, *ids)]:
+        raise InputError(f"keep names {both[0]!r}, which is the target, the group column, an id or dropped")
+    for role, name in (("target", target), ("group column", groups)):
+        if name is not None and (missing := int(frame[name].isna().sum())):
+            raise InputError(
+                f"the {role} {name!r} is empty in {missing} of {len(frame)} rows, the first of them row "
+                f"{int(np.argmax(frame[name].isna().to_numpy())) + 1}; fill or remove these rows (a cell with NA, NaN, "
+                "null or nothing counts as empty)"
+            )
+
+
+def _plain_number(text: Any) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Sequence[Any] = ()) -> StudyData:
+    """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
+    import pandas as pd
+
+    X, y, groups = map(on_host, (X, y, groups))
+    for name, given in (("X", X), ("y", y), ("groups", groups)):
+        if isinstance(given, np.ma.MaskedArray):
+            raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
+    if is_anndata(X):
+        X = (X.to_memory() if getattr(X, "isbacked", False) else X).to_df()
+    table = as_frame(X)
+    if table is None:
+        if is_sparse(X):
+            X = sound_sparse(X)
+            refuse_dense(*X.shape)
+        values = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        if values.ndim != 2:
+            raise InputError(f"X has {values.ndim} dimensions; it must be a table of rows and columns")
+        frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])]).infer_objects()
+    else:
+        frame = table.to_pandas()
+        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
+    target = _unused(target, frame)
+    frame = frame.assign(**{target: _as_column("y", y, len(frame))})
+    if groups is None:
+        return from_frame(frame, target, ids=ids, keep=keep)
+    group_name = _unused("groups", frame)
+    frame[group_name] = _as_column("groups", groups, len(frame))
+    return from_frame(frame, target, groups=group_name, ids=ids, keep=keep)
+
+
+def _unused(name: str, frame: pd.DataFrame) -> str:
+    while name in frame.columns:
+        name += "_"
+    return name
+
+
+def _as_column(name: str, given: Any, m: int) -> Any:
+    """One value per row."""
+    values = np.asarray(given)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if given is None or values.ndim != 1:
+        what = repr(given) if isinstance(given, str) else f"{type(given).__name__} of {values.ndim} dimensions"
+        raise InputError(f"{name} is {what}; it must hold one value per row, not the name of a column")
+    if len(values) != m:
+        raise InputError(f"X has {m} rows and {name} {len(values)}; they must be as many")
+    return values
+
+
+def called_id(name: Any) -> bool:
+    """Whether a column is named like an id; PatientID is patient_id."""
+    return bool(NAMED.search(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", str(name)).lower()))
+
+
+def recognised(X: pd.DataFrame) -> list[str]:
+    """Columns that tell rows apart: text that never repeats, numbers that count the rows, ids by name."""
+    m = len(X)
+    if m < FEWEST:
+        return []
+    counts = X.select_dtypes("integer")
+    values = counts.to_numpy(dtype=float, na_value=np.nan)
+    steps = np.diff(values, axis=0)
+    even = ((steps == steps[:1]) & (steps != 0)).all(axis=0)
+    counting = set(counts.columns[even])
+    return [str(name) for name, dtype in X.dtypes.items() if _tells_rows(X, name, dtype, name in counting)]
+
+
+def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bool:
+    if dtype.kind in "fbcmM":
+        return False
+    called = called_id(name)
+    if counts_rows or (dtype.kind in "iu" and not called):
+        return counts_rows
+    column = X[name].dropna()
+    distinct = column.nunique() if dtype.kind in "iu" else column.astype(str).nunique()
+    if len(column) < FEWEST or not (distinct == len(column) or (called and distinct > MOST_DISTINCT * len(X))):
+        return False
+    return dtype.kind in "iu" or called or not _numeric(column)
+
+
+def _numeric(column: pd.Series) -> bool:
+    """Whether text is mostly numbers."""
+    known = bool(are_numbers(column.astype(str)).mean() >= MIXED)
+    return known or read_numerals(column) is not None or separated(column) is not None
+
+
+def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
+    if not names:
+        return []
+    one = len(names) == 1
+    if not guessed:
+        text = f"{listing(names)}: {'an id, not a feature' if one else 'ids, not features'}"
+    else:
+        text = f"{listing(names)} {'looks like an id and is' if one else 'look like ids and are'} not used as "
+        text += f"{'a feature' if one else 'features'} (--ids none, ids=() would)"
+    return [Finding("id", "note", text, tuple(names))]
+
+
+def _of_groups(X: pd.DataFrame) -> list[Finding]:
+    """Columns that are called an id and repeat: rows of one patient on both sides of a split would leak."""
+    text = "{} looks like an id whose rows belong together: name it as groups, or the scores are optimistically biased"
+    return [
+        Finding("groups", "alarm", text.format(repr(str(name))), (str(name),))
+        for name, dtype in X.dtypes.items()
+        if dtype.kind != "f" and called_id(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
+    ]
+
+
+def label_of(data: StudyData, positive: str) -> Any:
+    """The class that the text `positive` names."""
+    for label in data.y.unique():
+        if str(label) == positive:
+            return label
+    known = listing([str(label) for label in data.y.unique()])
+    raise InputError(f"positive is {positive!r}; the target {data.target!r} has {known}")
+
+
+def suspects_of(
+    frame: Any, target: str, *, groups: str | None = None, drop: Sequence[str] = (), **settings: Any
+) -> tuple[pd.DataFrame, tuple[Finding, ...]]:
+    """`find_suspects` on a table with its target, as `suspect_table` shows it."""
+    data = from_frame(frame, target, groups=groups, drop=drop)
+    return suspect_table(find_suspects(data.X, data.y, groups=data.groups, **settings), data), data.findings
+
+
+def suspect_table(judged: pd.DataFrame, data: StudyData) -> pd.DataFrame:
+    """What `find_suspects` says of the data, the most suspicious first: `row` from 0, `id` and `group` where the table
+    has them, `label` as given, then its columns."""
+    frame = judged.reset_index(drop=True)
+    names = {"row": np.arange(len(frame)), "id": data.labels, "group": data.groups, "label": data.y}
+    for place, (name, values) in enumerate((name, some) for name, some in names.items() if some is not None):
+        frame.insert(place, name, np.asarray(values))
+    return frame.sort_values("suspicion", ascending=False, kind="stable", ignore_index=True)
