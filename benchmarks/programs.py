@@ -72,7 +72,7 @@ def heuristics(name, C):
     (fast, first), fast_s = timed(lambda: ramp_descent.fast(ramp, rng, seen=seen))
     kernel, daks_s = timed(lambda: daks(ramp, fast, seen, rng, clock))
     other = np.random.default_rng(1)
-    iterated, iterated_s = timed(lambda: ramp_descent.shaken(ramp, fast, 10_000, other, Clock(fast_s + daks_s)))
+    iterated, iterated_s = timed(lambda: ramp_descent.iterated_swaps(ramp, fast, 10_000, other, Clock(fast_s + daks_s)))
     return {
         "data": name,
         "C": C,
@@ -94,7 +94,7 @@ def proofs(name, C):
     fast, first = ramp_descent.fast(ramp, rng, seen=seen)
     start = daks(ramp, fast, seen, rng, Clock(60.0))
     proved, exact_s = timed(lambda: branch_and_bound.solve(ramp, start, 10, clock=Clock(SECONDS)))
-    naive = branch_and_bound.Whole(ramp, branch_and_bound.first_bounds(ramp, first.F)).solve(
+    naive = branch_and_bound.MixedIntegerProgram(ramp, branch_and_bound.first_bounds(ramp, first.F)).solve(
         first, Limits(seconds=SECONDS)
     )
     reached = min(first.F, naive.value)

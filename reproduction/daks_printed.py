@@ -17,12 +17,12 @@ import numpy as np
 
 from marginsieve.contracts import BoolArray, IntArray
 from marginsieve.errors import SolverError
-from marginsieve.solvers.branch_and_bound import GONE, Bounds, Whole
+from marginsieve.solvers.branch_and_bound import GONE, Bounds, MixedIntegerProgram
 from marginsieve.solvers.clock import Clock
-from marginsieve.solvers.daks import restricted
+from marginsieve.solvers.daks import restrict_program
 from marginsieve.solvers.highs import Answer, Limits
 from marginsieve.solvers.hinge_program import HingeData
-from marginsieve.solvers.ramp_descent import Ramp, RampPoint, by_feature, l1_weights, on, printed_start
+from marginsieve.solvers.ramp_descent import Ramp, RampPoint, by_feature, descend_on, l1_weights, printed_start
 
 IN, OUT, OPEN = 0, 1, 2
 GROWTH = 0.35  # of the bucket after an easy program
@@ -54,7 +54,7 @@ class PrintedDaks:
             self._solve(kernel, None)
             before = self.state.copy()
             self._buckets(order, kernel, least)
-            if self.clock.out() or (least * (1 + STRICT) >= self.best.F and np.array_equal(before, self.state)):
+            if self.clock.is_up() or (least * (1 + STRICT) >= self.best.F and np.array_equal(before, self.state)):
                 break
             first = self.best.features
         return self.best
@@ -70,11 +70,11 @@ class PrintedDaks:
         if small is None:
             return every, np.empty(0, dtype=np.intp), -np.inf
         part, bounds, rows = small
-        relaxed = Whole(part, bounds, whole_features=False)
+        relaxed = MixedIntegerProgram(part, bounds, whole_features=False)
         answer = self._answer(relaxed)
         if answer is None or answer.x is None:
             return every, np.empty(0, dtype=np.intp), -np.inf
-        fixed = self._with_samples_fixed(part, bounds, relaxed.chosen(answer.x)[1])
+        fixed = self._with_samples_fixed(part, bounds, relaxed.decode(answer.x)[1])
         if fixed is None or fixed.x is None:
             return every, np.empty(0, dtype=np.intp), -np.inf
         d = part.data.X.shape[1]
@@ -93,7 +93,7 @@ class PrintedDaks:
             return None
         kept = HingeData(np.asfortranarray(data.X[stay]), data.y[stay], data.top[stay])
         every = replace(bounds, M=bounds.M[stay], fixed=np.ones(int(stay.sum()), dtype=bool))
-        linear = Whole(replace(part, data=kept), every, whole_features=False)
+        linear = MixedIntegerProgram(replace(part, data=kept), every, whole_features=False)
         return linear.program.solve(Limits(seconds=self._left()))
 
     def _buckets(self, order: IntArray, kernel: IntArray, least: float) -> None:
@@ -102,7 +102,7 @@ class PrintedDaks:
         order = order[~np.isin(order, kernel)]
         for _ in range(BUCKETS):
             bucket = np.sort(order[place : place + size])
-            if not len(bucket) or self.clock.out() or least * (1 + STRICT) >= self.best.F:
+            if not len(bucket) or self.clock.is_up() or least * (1 + STRICT) >= self.best.F:
                 break
             since = time.perf_counter()
             required = bucket if proved else np.union1d(bucket, np.setdiff1d(kernel, self.best.features))
@@ -124,7 +124,7 @@ class PrintedDaks:
         """The program on some features without the samples that are out; None: nothing is left of it."""
         rows = np.flatnonzero(self.state != OUT)
         worth = max(self.best.F - self._out_cost(rows), 1e-9)
-        small = restricted(self.ramp, features, rows, self.state[rows] == IN, worth, self.clock)
+        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, worth, self.clock)
         return None if small is None else (*small, rows)
 
     def _out_cost(self, rows: IntArray) -> float:
@@ -138,19 +138,19 @@ class PrintedDaks:
         if small is None:
             return None
         part, bounds, rows = small
-        whole = Whole(part, bounds)
+        whole = MixedIntegerProgram(part, bounds)
         if required is not None:
             worth = self.best.F - self._out_cost(rows) - STRICT * max(1.0, self.best.F)
             whole.better_with(np.searchsorted(features, required).astype(np.intp), worth)
         answer = self._answer(whole)
         if answer is not None and answer.x is not None:
-            chosen, out = whole.chosen(answer.x)
+            chosen, out = whole.decode(answer.x)
             marked = self.state == OUT
             marked[rows] = out
             self._take(features[chosen], marked)
         return answer
 
-    def _answer(self, whole: Whole) -> Answer | None:
+    def _answer(self, whole: MixedIntegerProgram) -> Answer | None:
         self.programs += 1
         try:
             return whole.solve(None, Limits(seconds=min(self.seconds, self._left() or self.seconds)))
@@ -158,14 +158,14 @@ class PrintedDaks:
             return None
 
     def _left(self) -> float | None:
-        left = self.clock.left()
+        left = self.clock.remaining()
         return None if left is None else max(left, 0.1)
 
     def _take(self, features: IntArray, marked: BoolArray) -> None:
         """Keep a better point, and let the samples' states follow the answer."""
         if not self.ramp.fits(features):
             return
-        point = on(self.ramp, features, marked)
+        point = descend_on(self.ramp, features, marked)
         self.answers.append((features, point.marked))
         self.best = point if point.F < self.best.F else self.best
         outside = self.ramp.data.outside(point.w, point.b, point.columns)

@@ -123,7 +123,7 @@ class ExactAndDaks:
         with scratch_folder() as folder:
             whole.program.write(str(folder / "program.mps"))
             model.readProblem(str(folder / "program.mps"))
-        model.setParam("limits/time", max(clock.left() or 0.0, 1.0))
+        model.setParam("limits/time", max(clock.remaining() or 0.0, 1.0))
         model.setObjlimit(best * (1 + 1e-6))
         model.optimize()
         return float(min(model.getDualbound(), best))
@@ -180,13 +180,13 @@ def _gap(row: Mapping[Any, Any], name: str) -> str:
     return "-" if bound is None or bound != bound else f"{100 * (row['exact'] - bound) / row['exact']:.1f}"
 
 
-def tightened_program(ramp: Ramp, clock: Clock) -> tuple[exact.Whole | None, float]:
+def tightened_program(ramp: Ramp, clock: Clock) -> tuple[exact.MixedIntegerProgram | None, float]:
     """The mixed-integer program after its constants were tightened, and the best value known; None: nothing is left."""
     best, _ = fast(ramp, np.random.default_rng(0), 10, clock.part(SHARE))
-    bounds = exact.tightened(ramp, exact.first_bounds(ramp, best.F), best.F, ROUNDS, clock=clock.part(SHARE))
+    bounds = exact.tighten_bounds(ramp, exact.first_bounds(ramp, best.F), best.F, ROUNDS, clock=clock.part(SHARE))
     if bounds.norm <= exact.GONE or not (bounds.U > exact.GONE).any():
         return None, best.F
-    return exact.Whole(ramp, bounds), best.F
+    return exact.MixedIntegerProgram(ramp, bounds), best.F
 
 
 def with_means(problem: NamedTable) -> tuple[pd.DataFrame, Any]:

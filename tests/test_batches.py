@@ -156,7 +156,7 @@ def agree(plan, arrays, classes=2):
         assert found.usable == len(searched.ready.usable)
         np.testing.assert_array_equal(found.order, searched.path.order)
         np.testing.assert_allclose(found.values, member.values, atol=1e-6)
-        assert found.work.unconverged == 0
+        assert found.work.n_unconverged == 0
         assert found.work.solves == member.work.solves
 
 

@@ -59,16 +59,16 @@ def test_bounds_cut_off_no_optimum(seed, C, budget, n):
     for bounds in (
         safe,
         first,
-        _exact.tightened(ramp, first, start.F, 3),
-        _exact.tightened(ramp, first, start.F, 3, by_sample=False),
+        _exact.tighten_bounds(ramp, first, start.F, 3),
+        _exact.tighten_bounds(ramp, first, start.F, 3, by_sample=False),
     ):
         if bounds.norm <= _exact.GONE or not (bounds.U > _exact.GONE).any():
             answers.append(ramp.flat().F)
             continue
-        whole = _exact.Whole(ramp, bounds)
+        whole = _exact.MixedIntegerProgram(ramp, bounds)
         answer = whole.solve(start, TIGHT)
-        features, marked = whole.chosen(answer.x)
-        answers.append(min(start.F, _ramp.on(ramp, features, marked).F))
+        features, marked = whole.decode(answer.x)
+        answers.append(min(start.F, _ramp.descend_on(ramp, features, marked).F))
         assert answer.bound <= answers[-1] * (1 + 1e-5) + 1e-9
     np.testing.assert_allclose(answers, answers[0], rtol=1e-5)
 
@@ -77,7 +77,7 @@ def test_tightening_makes_bounds_smaller():
     ramp = instance(7, 40, 6, 0.3, 2.0)
     start = begun(ramp)
     first = _exact.first_bounds(ramp, start.F)
-    once, often = (_exact.tightened(ramp, first, start.F, rounds) for rounds in (1, 5))
+    once, often = (_exact.tighten_bounds(ramp, first, start.F, rounds) for rounds in (1, 5))
     assert np.median(once.M) < 0.7 * np.median(first.M)
     assert (often.M <= once.M + 1e-9).all()
     assert (often.U <= once.U + 1e-9).all()
@@ -100,7 +100,7 @@ def test_no_weight_is_proved_by_tightening_alone():
 def test_the_plain_hinge_is_the_best_of_all_sets_of_features(seed, C):
     ramp = instance(seed, 24, 6, C, 2.0, ramp=False)
     found = _exact.solve(ramp, begun(ramp), limits=TIGHT)
-    best = min(_ramp.on(ramp, features).F for features in itertools.combinations(range(6), 2))
+    best = min(_ramp.descend_on(ramp, features).F for features in itertools.combinations(range(6), 2))
     assert found.gap <= 1e-6
     assert pytest.approx(best, rel=1e-6) == found.point.F
     assert not found.point.marked.any()
@@ -150,7 +150,7 @@ def test_costs_and_columns_of_one_feature():
     assert cost[found.point.features].sum() <= 2.0
     sets = [(1, 2), (1, 3), (2, 3)]
     for features in sets:  # no descent on any set that fits is better
-        assert found.point.F <= _ramp.on(ramp, features).F * (1 + 1e-6)
+        assert found.point.F <= _ramp.descend_on(ramp, features).F * (1 + 1e-6)
 
 
 def test_a_limit_is_said_with_a_bound():
@@ -164,16 +164,18 @@ def test_a_limit_is_said_with_a_bound():
 
 def test_a_wrong_answer_of_the_solver_is_an_error(monkeypatch):
     ramp = instance(2, 12, 4, 1.0, 2.0)
-    whole = _exact.Whole.solve
-    monkeypatch.setattr(_exact.Whole, "solve", lambda *given: replace(whole(*given), status="infeasible"))
+    whole = _exact.MixedIntegerProgram.solve
+    monkeypatch.setattr(_exact.MixedIntegerProgram, "solve", lambda *given: replace(whole(*given), status="infeasible"))
     with pytest.raises(SolverError, match="HiGHS called a program 'infeasible' that has a point of value"):
         _exact.solve(ramp, begun(ramp))
 
 
 def test_a_bound_above_a_known_point_is_an_error(monkeypatch):
     ramp = instance(2, 12, 4, 1.0, 2.0)
-    start, whole = begun(ramp), _exact.Whole.solve
-    monkeypatch.setattr(_exact.Whole, "solve", lambda *given: replace(whole(*given), bound=1.01 * start.F))
+    start, whole = begun(ramp), _exact.MixedIntegerProgram.solve
+    monkeypatch.setattr(
+        _exact.MixedIntegerProgram, "solve", lambda *given: replace(whole(*given), bound=1.01 * start.F)
+    )
     with pytest.raises(SolverError, match=r"a bound of .* is above a point of value"):
         _exact.solve(ramp, start)
 
@@ -185,7 +187,7 @@ def test_the_relaxation_is_a_bound_with_and_without_time(seed, C, ramp):
     start = begun(given)
     proved = _exact.solve(given, start, limits=TIGHT)
     first = _exact.first_bounds(given, start.F)
-    tight = _exact.tightened(given, first, start.F, 2)
+    tight = _exact.tighten_bounds(given, first, start.F, 2)
     early, late = (_exact.relaxation(given, first, clock) for clock in (Clock(0.0), Clock()))
     assert 0.0 < early <= late * (1 + 1e-9)
     if tight.norm > _exact.GONE:
@@ -217,7 +219,7 @@ def test_every_program_has_the_clock(monkeypatch, ramp):
     start, _ = _ramp.fast(given, rng, 1, clock, seen)
     daks(given, start, seen, rng, clock)
     _exact.solve(given, start, rounds=1, limits=Limits(nodes=10), clock=clock)
-    _exact.tightened(given, _exact.first_bounds(given, start.F), start.F, 1, by_sample=False, clock=clock)
+    _exact.tighten_bounds(given, _exact.first_bounds(given, start.F), start.F, 1, by_sample=False, clock=clock)
     assert len(limits) > 100
     assert all(one is not None and 0.0 < one.seconds <= 60.0 for one in limits)
 

@@ -66,7 +66,7 @@ def test_tuning_is_rippling_one_feature_at_a_time(seed, n, factor):
     weight, bits = rng.permutation(n).astype(float), rng.random(n) < rng.random()
     size = int(rng.integers(1, n))
     bits[rng.integers(n)] = True
-    found = ripple_of(weight, factor).tuned(bits, size)
+    found = ripple_of(weight, factor).tune(bits, size)
     assert found.sum() == size
     assert set(np.flatnonzero(found)) == slow_ripple(bits, weight, factor, size)
     literal = one_by_one(ripple_of(weight, factor), bits, size)
@@ -77,8 +77,8 @@ def test_tuning_is_rippling_one_feature_at_a_time(seed, n, factor):
 def test_with_a_factor_of_one_the_lightest_of_the_subset_go():
     weight = np.arange(10.0)
     bits = np.isin(np.arange(10), [0, 2, 3, 7, 8])
-    assert np.flatnonzero(ripple_of(weight, 1).tuned(bits, 2)).tolist() == [7, 8]
-    assert np.flatnonzero(ripple_of(weight, 1).tuned(bits, 6)).tolist() == [0, 2, 3, 7, 8, 9]
+    assert np.flatnonzero(ripple_of(weight, 1).tune(bits, 2)).tolist() == [7, 8]
+    assert np.flatnonzero(ripple_of(weight, 1).tune(bits, 6)).tolist() == [0, 2, 3, 7, 8, 9]
 
 
 def test_of_equal_weights_the_fittest_choice_stays():
@@ -92,7 +92,7 @@ def test_of_equal_weights_the_fittest_choice_stays():
         tried.append(bits)
         return value(bits)
 
-    found = ripple_of(weight, 1, counted, batches=8).tuned(bits, 4)
+    found = ripple_of(weight, 1, counted, batches=8).tune(bits, 4)
     assert len(tried) == 8
     assert found[[10, 11]].all()
     assert value(found) == max(value(one) for one in tried)
@@ -103,7 +103,7 @@ def test_of_equal_weights_the_fittest_choice_stays():
 def test_kept_features_are_never_rippled_out():
     weight, kept = np.arange(8.0), np.isin(np.arange(8), [0, 1])
     for bits in (np.ones(8, dtype=bool), np.zeros(8, dtype=bool)):
-        for make in (lambda r, b: r.tuned(b, 4), lambda r, b: one_by_one(r, b, 4)):
+        for make in (lambda r, b: r.tune(b, 4), lambda r, b: one_by_one(r, b, 4)):
             assert set(np.flatnonzero(make(ripple_of(weight, 2, kept=kept), bits))) >= {0, 1}
 
 

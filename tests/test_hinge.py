@@ -320,7 +320,7 @@ def test_ctrl_c_stops_a_search(monkeypatch):
     def pressed(_self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Program, "interrupted", pressed)
+    monkeypatch.setattr(Program, "should_stop", pressed)
     with pytest.raises(KeyboardInterrupt):
         branching().solve(Limits(gap=0.0))
 
@@ -332,7 +332,7 @@ def test_a_stopped_search_has_its_point_and_bound(monkeypatch):
         calls.append(0)
         return len(calls) > 60
 
-    monkeypatch.setattr(Program, "interrupted", later)
+    monkeypatch.setattr(Program, "should_stop", later)
     answer = branching().solve(Limits(gap=0.0))
     assert answer.status == "limit"
     assert answer.bound <= answer.value < 0.0

@@ -256,7 +256,7 @@ def test_the_path_is_its_single_machines(shape):
     X, y, cost = wide(21, *shape)
     view, machine = columns_of(X), L1SVC(tol=1e-8)
     prices = np.geomspace(1.01 * machine.first(view, y, cost), 5.0, 25)
-    for C, one in zip(prices, machine.along(view, y, cost, prices), strict=True):
+    for C, one in zip(prices, machine.solve_path(view, y, cost, prices), strict=True):
         assert one.residual <= 1e-8
         f = X @ one.weights + one.intercept
         c = 2 * C * cost * y * np.maximum(0.0, 1.0 - y * f)
@@ -273,6 +273,6 @@ def test_cholesky_is_that_of_lapack():
         A = rng.normal(size=(count, count + 3))
         A, d = A @ A.T, rng.normal(size=count)
         x = d.copy()
-        assert squared_hinge._solved(A.copy(), x, count)
+        assert squared_hinge._solve_in_place(A.copy(), x, count)
         np.testing.assert_allclose(x, np.linalg.solve(A, d), rtol=1e-8)
-    assert not squared_hinge._solved(-np.eye(3), np.ones(3), 3)
+    assert not squared_hinge._solve_in_place(-np.eye(3), np.ones(3), 3)

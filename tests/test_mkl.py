@@ -13,7 +13,7 @@ from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.kernels import Clinical, Linear, clinical_kernel
 from marginsieve.machines import CSVC, MKL
-from marginsieve.machines.multiple_kernels import mixed
+from marginsieve.machines.multiple_kernels import mix_kernels
 from marginsieve.solvers import kernel_weights as _mkl
 from test_clinical import table as mixed_table
 
@@ -37,7 +37,7 @@ def problem(seed, m, n, shift=1.0, kernel=None):
 
 
 def J(gram, mu, y, cost, C):
-    return CSVC(C=C, tol=1e-10).solve(mixed(gram, mu), y, cost).objective
+    return CSVC(C=C, tol=1e-10).solve(mix_kernels(gram, mu), y, cost).objective
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Clinical(), Clinical(average=True)], ids=str)
@@ -84,7 +84,7 @@ def test_the_gap_is_a_certificate(seed, m, n, C):
 
     def value(t):
         mu = np.abs(t) / np.abs(t).sum()
-        solved = CSVC(C=C, tol=1e-9).solve(mixed(gram, mu), y, cost)
+        solved = CSVC(C=C, tol=1e-9).solve(mix_kernels(gram, mu), y, cost)
         return solved.objective
 
     best = minimize(value, mu + 1e-3, method="Nelder-Mead", options={"maxiter": 200, "xatol": 1e-7, "fatol": 1e-10})
@@ -155,7 +155,7 @@ def test_hinge_finds_the_best_intercept(rng):
 
 def test_the_hessian_is_a_difference_of_gradients():
     gram, y, _ = problem(4, 40, 6, shift=0.5)
-    base = _mkl.Base(6, lambda mu: mixed(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products)
+    base = _mkl.Base(6, lambda mu: mix_kernels(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products)
     search = _mkl._WeightSearch(base, y, np.full(40, 5.0), 1e-12, 1)
     mu, step = np.full(6, 1 / 6), 1e-5
     here = search.at(mu, np.zeros(40))

@@ -88,7 +88,7 @@ def test_descents_never_rise(seed, C):
             return whole(*given)
 
         patch.setattr(_ramp, "_point", watched)
-        found = _ramp.on(ramp, range(6))
+        found = _ramp.descend_on(ramp, range(6))
     assert (np.diff(seen) <= 1e-7 * np.abs(seen[:-1])).all()
     assert seen[0] * (1 + 1e-12) >= found.F
 
@@ -141,7 +141,7 @@ def test_more_budget_is_no_worse_from_the_same_point():
     small = instance(5, 40, 10, 3.0, 2.0)
     here, _ = _ramp.fast(small, np.random.default_rng(0), rounds=3)
     large = Ramp(small.data, small.owner, small.cost, 4.0)
-    assert _ramp.swapped(large, here).F <= here.F
+    assert _ramp.swap_until_stable(large, here).F <= here.F
 
 
 # -- the machine ---------------------------------------------------------------------------------------------------
@@ -180,7 +180,9 @@ def test_wrong_labels_far_out_do_not_bend_it(rng):
 def test_no_point_is_below_the_bound_without_a_budget(seed, ramp_loss):
     ramp = instance(seed, 8, 3, 0.5, 2.0, ramp_loss)
     floor, free, _ = _ramp.without_budget(ramp)
-    best = brute_force(ramp) if ramp_loss else min(_ramp.on(ramp, chosen).F for chosen in ([0, 1], [0, 2], [1, 2]))
+    best = (
+        brute_force(ramp) if ramp_loss else min(_ramp.descend_on(ramp, chosen).F for chosen in ([0, 1], [0, 2], [1, 2]))
+    )
     assert floor <= best * (1 + 1e-9)
     if free is not None and not ramp_loss:
         assert pytest.approx(floor) == free.F
@@ -218,7 +220,7 @@ def test_bounds_of_exchanges_are_below_what_exchanges_cost(ramp_loss):
     tight = 0
     for seed in range(10):
         ramp = instance(seed, 30, 12, 1.0, 4.0, ramp_loss)
-        here = _ramp.on(ramp, [0, 1, 2, 3])
+        here = _ramp.descend_on(ramp, [0, 1, 2, 3])
         for gone in here.features:
             rest = [int(j) for j in here.features if j != gone]
             less = _ramp._point(ramp, _fixed(ramp, rest, here.marked))
@@ -300,10 +302,10 @@ def test_moves_that_were_tried_lead_to_the_same_point(monkeypatch, seed, ramp_lo
         return _ramp.fast(ramp, np.random.default_rng(0), rounds=6)[0], ramp
 
     known, ramp = found()
-    monkeypatch.setattr(_ramp, "_moved", lambda ramp, here, target, clock, move: move(ramp, here, target, clock))
+    monkeypatch.setattr(_ramp, "_try_move", lambda ramp, here, target, clock, move: move(ramp, here, target, clock))
     again, slow = found()
     assert ramp.tried
     assert not slow.tried
-    assert ramp.solved == slow.solved  # programs that were not solved again count all the same
+    assert ramp.n_programs == slow.n_programs  # programs that were not solved again count all the same
     np.testing.assert_array_equal(known.features, again.features)
     assert pytest.approx(again.F, rel=1e-12) == known.F

@@ -124,11 +124,11 @@ def test_rows_without_a_coefficient_do_not_matter_while_it_is_kept(kernel, machi
         problem_of(X, y, kernel, clone(machine).set_params(tol=1e-6)), "min-max", "l1", 0.1, None, True
     )
     whole = objective.begin()
-    few = objective.supported(whole)
+    few = objective.restrict_to_support(whole)
     assert len(few.solutions[0].coef) < 60
     np.testing.assert_allclose(objective.slope(few), objective.slope(whole), rtol=1e-9, atol=1e-12)
     d = whole.e * rng.uniform(-1, 1, 5)
-    slow, fast = objective.along(whole, d), objective.along(few, d)
+    slow, fast = objective.along_line(whole, d), objective.along_line(few, d)
     assert fast[0](0.5) == pytest.approx(slow[0](0.5), rel=1e-9)
     assert fast[1](0.5).value == pytest.approx(slow[0](0.5), rel=1e-9)
 
@@ -141,8 +141,8 @@ def test_rows_without_a_coefficient_do_not_matter_while_it_is_kept(kernel, machi
 def test_the_slope_of_the_objective_is_the_difference_quotient(direction, penalty, beta, scaled, kernel, machine):
     X, y, rng = small(3)
     objective = Objective(problem_of(X, y, kernel, machine), direction, penalty, 0.7, beta, scaled)
-    point = objective.at(objective.begin(), objective.start * rng.uniform(0.7, 1.3, 5))
-    slow = difference_quotient(lambda e: objective.at(point, e).value, point.e, 1e-4 * point.e[0])
+    point = objective.solve_at(objective.begin(), objective.start * rng.uniform(0.7, 1.3, 5))
+    slow = difference_quotient(lambda e: objective.solve_at(point, e).value, point.e, 1e-4 * point.e[0])
     fast = objective.slope(point)
     assert np.abs(fast - slow).max() < 1e-5 * np.abs(slow).max()
     assert (objective.contrast is not None) == (direction == "min-max" and isinstance(machine, Sphere))

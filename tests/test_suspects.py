@@ -48,7 +48,7 @@ def test_held_out_values_are_those_of_refits(shape, grouped):
     X, y, weight = rng.normal(size=shape), rng.choice([-1.0, 1.0], shape[0]), rng.uniform(0.5, 2.0, shape[0])
     groups = rng.integers(0, 6, shape[0]) if grouped else np.arange(shape[0])
     groups = np.unique(groups, return_inverse=True)[1]
-    ridge = HeldOutRidge.of(X, weight, rng, groups if grouped else None)
+    ridge = HeldOutRidge.from_rows(X, weight, rng, groups if grouped else None)
     labels = np.column_stack([y, np.where(np.arange(shape[0]) == 3, -y, y)])
     values, means = ridge.values(labels, 2.5), ridge.mean_of_others(labels)
     for group in np.unique(groups):
@@ -68,7 +68,7 @@ def test_a_weight_of_two_is_the_row_twice(shape):
     for table, count, groups in ((X, weight.astype(float), None), (X[rows], np.ones(len(rows)), rows)):
         columns = label_columns(Schema.of(table).table(table), count, rng)
         for features in (columns, gaussian_columns(columns, count, rng)):
-            scores.append(HeldOutRidge.of(features, count, rng, groups).scores(y if groups is None else y[rows]))
+            scores.append(HeldOutRidge.from_rows(features, count, rng, groups).scores(y if groups is None else y[rows]))
     for once, again in zip(scores[:2], scores[2:], strict=True):
         np.testing.assert_allclose(once[rows], again, atol=1e-7)
     label = y > 0
@@ -78,7 +78,7 @@ def test_a_weight_of_two_is_the_row_twice(shape):
 
 def test_the_penalty_is_the_one_with_the_smallest_error():
     X, y, _ = planted(n=20)
-    ridge, label = HeldOutRidge.of(X, np.ones(80), np.random.default_rng(0)), 2.0 * y - 1
+    ridge, label = HeldOutRidge.from_rows(X, np.ones(80), np.random.default_rng(0)), 2.0 * y - 1
     unit = ridge.energy.mean()
     errors = [((ridge.values(label[:, None], unit * one)[:, 0] - label) ** 2).sum() for one in RELATIVE]
     assert ridge.best_penalty(label) == unit * RELATIVE[int(np.argmin(errors))]
@@ -92,9 +92,9 @@ def test_leading_directions_stand_for_large_tables(monkeypatch):
     monkeypatch.setattr("marginsieve.solvers.ridge.LARGEST_RANK", 5)
     assert LARGEST_RANK > 80
     y = np.sign(X[:, :1])
-    few = HeldOutRidge.of(X, np.ones(60), rng).values(y, 1.0)
+    few = HeldOutRidge.from_rows(X, np.ones(60), rng).values(y, 1.0)
     monkeypatch.undo()
-    np.testing.assert_allclose(few, HeldOutRidge.of(X, np.ones(60), rng).values(y, 1.0), atol=1e-8)
+    np.testing.assert_allclose(few, HeldOutRidge.from_rows(X, np.ones(60), rng).values(y, 1.0), atol=1e-8)
 
 
 def test_screened_scores_do_not_see_the_row():
@@ -114,7 +114,7 @@ def test_shuffled_labels_leave_nothing_in_the_scores():
     areas = []
     for _ in range(30):
         y = rng.permutation(np.arange(40) % 2)
-        ridge = HeldOutRidge.of(rng.normal(size=(40, 100)), np.ones(40), rng)
+        ridge = HeldOutRidge.from_rows(rng.normal(size=(40, 100)), np.ones(40), rng)
         areas.append(roc_auc_score(y, ridge.scores(2.0 * y - 1)))
     assert abs(np.mean(areas) - 0.5) < 3 * np.std(areas) / np.sqrt(30)
 

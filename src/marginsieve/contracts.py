@@ -141,7 +141,7 @@ class Trials:
         """The features of subset t."""
         return np.flatnonzero(np.unpackbits(self.bits[t], count=self.n)).astype(np.intp)
 
-    def among(self, features: IntArray, n: int) -> Trials:
+    def embed(self, features: IntArray, n: int) -> Trials:
         """The same in a table of n features, of which these were searched."""
         spread = np.zeros((len(self.bits), n), dtype=bool)
         spread[:, features] = np.unpackbits(self.bits, axis=1, count=self.n)
@@ -208,7 +208,7 @@ class Path:
         """The features of the subset of this size, sorted."""
         return np.sort(self.order[:size])
 
-    def scored(self, sizes: Sequence[int], score: Array, error: Array, by: str) -> Path:
+    def with_scores(self, sizes: Sequence[int], score: Array, error: Array, by: str) -> Path:
         """The path with a score by size (and what it is); sizes that were not steps become steps, largest first."""
         known = {step.size: step for step in self.steps}
         for size, value, spread in zip(sizes, score, error, strict=True):
@@ -455,7 +455,7 @@ class LeavesOneOut(Protocol):
 class Refines(Protocol):
     """Solves a problem again from its solution, far more tightly than its tolerance asks for."""
 
-    def refined(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution: ...
+    def refine(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution: ...
 
 
 @runtime_checkable
@@ -465,7 +465,7 @@ class EntersFeatures(Protocol):
     C: float
 
     def first(self, view: View, y: Array, cost: Array) -> float: ...  # the C above which some weight differs from 0
-    def along(
+    def solve_path(
         self, view: View, y: Array, cost: Array, prices: Array
     ) -> Iterator[Solution]: ...  # at rising values of C
     def pull(self, solution: Solution, view: View) -> Array: ...  # (p,) the gradient at zero weight, at most 1 there
@@ -543,7 +543,7 @@ class Work(Protocol):
     @property
     def solves(self) -> int: ...
     @property
-    def unconverged(self) -> int: ...
+    def n_unconverged(self) -> int: ...
     @property
     def worst_residual(self) -> float: ...
 
@@ -563,7 +563,7 @@ class ProblemView(Work, Protocol):
     groups: IntArray | None  # (m,) rows of one group stay together in folds
 
     @property
-    def judged(self) -> JudgingRows: ...  # rows by which a machine is judged
+    def judging_rows(self) -> JudgingRows: ...  # rows by which a machine is judged
     def gram(self, features: IntArray | None = None) -> Gram: ...
     def view(self, features: IntArray | None = None) -> View: ...  # what the machine reads: a Gram or columns
     def solve(self, view: View, warm: Sequence[Solution] | None = None) -> tuple[Solution, ...]: ...

@@ -11,7 +11,7 @@ from ._columns import as_rows
 FLAT = 1e-10  # of the largest eigenvalue: what counts as no direction
 
 
-def centred(Z: Matrix, part: slice, weight: Array) -> Array:
+def centre_columns(Z: Matrix, part: slice, weight: Array) -> Array:
     """(p, m): some columns as rows, their weighted mean taken off, missing cells at the mean."""
     z = as_rows(Z, part)
     seen = ~np.isnan(z)
@@ -24,7 +24,7 @@ def products(Z: Matrix, weight: Array) -> Array:
     """(m, m): inner products of the centred rows."""
     G = np.zeros((Z.shape[0], Z.shape[0]))
     for part in parts(Z.shape[1]):
-        z = centred(Z, part, weight)
+        z = centre_columns(Z, part, weight)
         G += z.T @ z
     return G
 
@@ -32,7 +32,7 @@ def products(Z: Matrix, weight: Array) -> Array:
 def coordinates(Z: Matrix, weight: Array) -> Array:
     """(m, r): rows in as many coordinates as they span, with the distances of the table."""
     if Z.shape[1] <= Z.shape[0]:
-        return np.ascontiguousarray(centred(Z, slice(None), weight).T)
+        return np.ascontiguousarray(centre_columns(Z, slice(None), weight).T)
     value, vector = np.linalg.eigh(products(Z, weight))
     used = value > FLAT * value.max(initial=0.0)
     return np.asarray(vector[:, used] * np.sqrt(value[used]))

@@ -73,14 +73,14 @@ def _walk(
     size: IntArray,
     positives: int,
     fewest: int,
-    own: float,
+    term: float,
     total: float,
     ends: Array,
     tops: Array,
     sums: Array,
     starts: IntArray,
 ) -> float:
-    """The chance of all tables whose log-likelihood (less that of the margins) is at most `own`."""
+    """The chance of all tables whose log-likelihood (less that of the margins) is at most `term`."""
     levels, most = size.shape[0], tops.shape[0] - 1
     x, chance = np.zeros(levels + 1, dtype=np.intp), 0.0
     while True:
@@ -93,7 +93,7 @@ def _walk(
             low, high = starts[s], starts[s + 1]
             while low < high:  # how many ends are no likelier
                 middle = (low + high) // 2
-                if begun + ends[middle] <= own:
+                if begun + ends[middle] <= term:
                     low = middle + 1
                 else:
                     high = middle

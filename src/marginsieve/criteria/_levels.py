@@ -66,7 +66,7 @@ def by_rank_together(
 def _by_number(arrays: Backend, level: DeviceArray, weight: DeviceArray, bins: int) -> DeviceArray:
     """(p, bins): the sum of the weights (p, m) at each level (p, m)."""
     xp = arrays.xp
-    return xp.stack([xp.where(level == one, weight, 0.0).sum(1) for one in range(bins)], -1)
+    return xp.stack([xp.where(level == k, weight, 0.0).sum(1) for k in range(bins)], -1)
 
 
 def equal_frequency(z: Array, weight: Array, bins: int) -> IntArray:

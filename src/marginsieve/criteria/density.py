@@ -64,19 +64,19 @@ class Density(BaseEstimator):
             width = np.array([1.06 * inside * size**-0.2 for size in total])
             span = z.max(axis=1) - z.min(axis=1)
             out = np.zeros(len(z))
-            _apart(z, label, weight, np.maximum(width, NARROWEST * span), span, int(self.points), out)
+            _non_overlap(z, label, weight, np.maximum(width, NARROWEST * span), span, int(self.points), out)
             return out
 
-        return np.asarray(by_class_and_kind(table, y, weight, numbers, _apart_by_level).sum(axis=0))
+        return np.asarray(by_class_and_kind(table, y, weight, numbers, _non_overlap_by_level).sum(axis=0))
 
 
-def _apart_by_level(counts: Array) -> float:
+def _non_overlap_by_level(counts: Array) -> float:
     share = counts / np.maximum(counts.sum(axis=0), 1e-300)
     return float(1.0 - share.min(axis=1).sum()) if len(counts) > 1 else 0.0
 
 
 @jit
-def _apart(z: Array, label: Array, weight: Array, width: Array, span: Array, points: int, out: Array) -> None:
+def _non_overlap(z: Array, label: Array, weight: Array, width: Array, span: Array, points: int, out: Array) -> None:
     """By row of z (p, m): 1 - sum of the smaller density over the sum of their mean, on a grid."""
     for j in range(z.shape[0]):
         if span[j] <= 0.0:

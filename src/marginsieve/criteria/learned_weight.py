@@ -34,7 +34,7 @@ class LearnedWeight(BaseEstimator):
         """(p,) summed over the binary problems."""
         machine = problem.machine
         assert isinstance(machine, LearnsWeights)
-        return np.asarray(np.sum([machine.learned_weights(one, gram) for one in solutions], axis=0))
+        return np.asarray(np.sum([machine.learned_weights(solution, gram) for solution in solutions], axis=0))
 
     def ties(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
         """(p,) c'K_f c, summed over the binary problems."""

@@ -90,18 +90,18 @@ class Loss(BaseEstimator):
 
     def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:
         """(p,) the loss without each live feature, summed over the class problems."""
-        Z, y, weight = problem.judged
+        Z, y, weight = problem.judging_rows
         total = np.zeros(len(gram.features))
         for solution, label in zip(solutions, y, strict=True):
             for part, values in gram.drop_one_parts(solution.coef, Z):
-                total[part] += self._of(values + solution.intercept, label, weight)
+                total[part] += self._losses(values + solution.intercept, label, weight)
         return np.round(total, DIGITS)
 
     def ties(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:
         """(p,) what orders features of equal loss."""
         return MarginChange().score(problem, gram, solutions)
 
-    def _of(self, value: Array, label: Array, weight: Array) -> Array:
+    def _losses(self, value: Array, label: Array, weight: Array) -> Array:
         """(p,): the loss of decision values (p, rows)."""
         wrong, positive = (label * value <= 0.0).astype(np.float64), label > 0
         misses, alarms = wrong @ np.where(positive, weight, 0.0), wrong @ np.where(positive, 0.0, weight)

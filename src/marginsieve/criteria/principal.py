@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from ..algebra.block_products import parts
 from ..contracts import NUMBERS, Array, TableView
 from ..errors import InputError
-from ._clusters import centred, products
+from ._clusters import centre_columns, products
 from ._columns import as_counts
 
 
@@ -54,12 +54,12 @@ class Principal(BaseEstimator):
         Z, weight = table.Z, as_counts(weight)
         root, total = np.sqrt(weight), weight.sum()
         if Z.shape[1] <= Z.shape[0]:
-            z = centred(Z, slice(None), weight)
+            z = centre_columns(Z, slice(None), weight)
             value, vector = _largest((z * weight) @ z.T / total, self.explained)
             return np.asarray(np.abs(vector) @ value)
         value, vector = _largest(products(Z, weight) * np.outer(root, root) / total, self.explained)
         U = (root[:, None] * vector) * np.sqrt(value / total)
-        return np.concatenate([np.abs(centred(Z, part, weight) @ U).sum(axis=1) for part in parts(Z.shape[1])])
+        return np.concatenate([np.abs(centre_columns(Z, part, weight) @ U).sum(axis=1) for part in parts(Z.shape[1])])
 
 
 def _largest(G: Array, explained: float) -> tuple[Array, Array]:

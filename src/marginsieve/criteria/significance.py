@@ -102,7 +102,7 @@ class FisherExact(BaseEstimator):
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        exact = by_level(table, y, weight, lambda counts: np.array([_exact(one) for one in counts]), 2)
+        exact = by_level(table, y, weight, lambda counts: np.array([_exact(table) for table in counts]), 2)
         return np.asarray(exact.sum(axis=0))
 
 

@@ -177,7 +177,7 @@ class _Machines:
         X = label_columns(part.table, part.weight, rng)
         groups = None if part.groups is None else np.unique(part.groups, return_inverse=True)[1]
         maps = (X, gaussian_columns(X, part.weight, rng))
-        return cls(X, tuple(HeldOutRidge.of(one, part.weight, rng, groups) for one in maps))
+        return cls(X, tuple(HeldOutRidge.from_rows(one, part.weight, rng, groups) for one in maps))
 
 
 def _judged(machines: _Machines, label: Array, part: Part, seed: np.random.SeedSequence) -> tuple[Array, Array, bool]:

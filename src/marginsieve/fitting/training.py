@@ -166,7 +166,7 @@ def _refined(problem: Problem, view: View, solutions: tuple[Solution, ...]) -> t
     if not isinstance(machine, Refines):
         return solutions
     return tuple(
-        machine.refined(one, view, y, cost) if one.converged else one
+        machine.refine(one, view, y, cost) if one.converged else one
         for one, y, cost in zip(solutions, problem.y, problem.cost, strict=True)
     )
 
@@ -321,7 +321,7 @@ def _placed(path: Path, inside: IntArray, rest: IntArray, n: int) -> Path:
     scores = np.full(n, np.nan)
     scores[inside] = path.scores
     order = np.concatenate([inside[path.order], rest]).astype(np.intp)
-    trials = None if path.trials is None else path.trials.among(inside, n)
+    trials = None if path.trials is None else path.trials.embed(inside, n)
     return replace(path, order=order, scores=scores, trials=trials)
 
 

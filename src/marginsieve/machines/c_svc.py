@@ -67,15 +67,16 @@ class CSVC(BaseEstimator):
         start = np.zeros(len(y)) if warm is None else warm.coef
         factor: Matrix | None = getattr(gram, "factor", None)  # as `Factored` has it; asked in every solve
         if factor is None:
-            by_parts = getattr(gram, "among", None) is not None  # as `MultipliesFast` has it
-            return self._by_parts(gram, y, cost, start) if by_parts else self.on(gram.matrix(), y, cost, start)
+            if getattr(gram, "among", None) is not None:  # as `MultipliesFast` has it
+                return self._by_parts(gram, y, cost, start)
+            return self.solve_matrix(gram.matrix(), y, cost, start)
         if is_sparse(factor):
             rows = sparse.csr_array(factor.T)
             return self._solution(*sparse_rows.svc(rows, y, self.C * cost, self.tol, start))
         solution = self._on_factor(factor, y, cost)
         if solution.converged or len(y) > MOST_ROWS:
             return solution
-        return self.on(gram.matrix(), y, cost, solution.coef)
+        return self.solve_matrix(gram.matrix(), y, cost, solution.coef)
 
     def solve_together(self, arrays: Backend, K: DeviceArray, y: DeviceArray, cost: DeviceArray) -> InStep:
         """Many problems in step: K (F, m, m), y and cost (F, m); what misses the tolerance is solved one by one."""
@@ -86,11 +87,12 @@ class CSVC(BaseEstimator):
         coef, intercept, objective, violation = (arrays.get(part).copy() for part in astuple(machines))
         labels, costs = arrays.get(y), arrays.get(cost)
         for f in short:
-            one = self.on(np.ascontiguousarray(arrays.get(K[f])), labels[f], costs[f], coef[f])
-            coef[f], intercept[f], objective[f], violation[f] = one.coef, one.intercept, one.objective, one.residual
+            solution = self.solve_matrix(np.ascontiguousarray(arrays.get(K[f])), labels[f], costs[f], coef[f])
+            coef[f], intercept[f] = solution.coef, solution.intercept
+            objective[f], violation[f] = solution.objective, solution.residual
         return InStep(*(arrays.put(part) for part in (coef, intercept, objective, violation)))
 
-    def refined(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
+    def refine(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
         if solution.residual <= FINER * self.tol:
             return solution
@@ -129,7 +131,7 @@ class CSVC(BaseEstimator):
                 continue
             fold_cost = cost.copy() if cost_without is None else cost_without(i).copy()
             fold_cost[i] = 0.0
-            fold = self.on(K, y, fold_cost, solution.coef)
+            fold = self.solve_matrix(K, y, fold_cost, solution.coef)
             out[i] = K[i] @ fold.coef + fold.intercept
         return out
 
@@ -166,11 +168,11 @@ class CSVC(BaseEstimator):
     def _on_device(self, arrays: Backend, K: DeviceArray, y: Array, cost: Array, warm: Solution | None) -> Solution:
         """The optimum on a kernel matrix on a device."""
         labels, top = arrays.put(y), arrays.put(self.C * cost)
-        one = None if warm is None else lockstep.svc_near(arrays, K, labels, top, arrays.put(warm.coef), self.tol)
-        if one is None:
-            one = self.solve_together(arrays, K[None], labels[None], arrays.put(cost[None]))
-        coef, intercept, objective, violation = (arrays.get(part)[0] for part in astuple(one))
-        f = arrays.get(K @ one.coef[0])
+        machine = None if warm is None else lockstep.svc_near(arrays, K, labels, top, arrays.put(warm.coef), self.tol)
+        if machine is None:
+            machine = self.solve_together(arrays, K[None], labels[None], arrays.put(cost[None]))
+        coef, intercept, objective, violation = (arrays.get(part)[0] for part in astuple(machine))
+        f = arrays.get(K @ machine.coef[0])
         if not np.isfinite(f).all():
             raise InputError(NOT_FINITE)
         slack = np.maximum(0.0, 1.0 - y * (f + intercept))
@@ -190,6 +192,6 @@ class CSVC(BaseEstimator):
             raise InputError(NOT_FINITE)
         return Solution(c, b, objective, residual, slack, residual <= self.tol)
 
-    def on(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
+    def solve_matrix(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
         """The optimum on a kernel matrix, from any coefficients."""
         return self._solution(*_smo.svc(K, y, self.C * cost, start, self.tol, self._limit(y)))

@@ -69,7 +69,7 @@ class L1SVC(OneByOneMixin, BaseEstimator):
             program.begin(self.C, int(self.max_iter))
         return self._solution(program, live, y, cost, self.C)
 
-    def along(self, view: View, y: Array, cost: Array, prices: Array) -> Iterator[Solution]:
+    def solve_path(self, view: View, y: Array, cost: Array, prices: Array) -> Iterator[Solution]:
         """The optima at rising values of C, each from the one before."""
         live = as_columns(view)
         program = self._program(live, y, cost)
@@ -88,7 +88,7 @@ class L1SVC(OneByOneMixin, BaseEstimator):
         value = objective(w, f, y, C * cost)
         return Solution(c, b, value, violation, slack, violation <= self.tol, weights=np.sqrt(live.weight) * w)
 
-    def refined(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
+    def refine(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
         tight: Solution = clone(self).set_params(tol=FINER * self.tol).solve(view, y, cost, solution)
         return replace(tight, converged=tight.residual <= self.tol)

@@ -41,7 +41,7 @@ class LinearProgramMixin(OneByOneMixin):
         pull = _hinge.least_pull(_hinge.HingeData(columns.X, y, cost))
         return 1.0 / pull if pull * HIGHEST > 1.0 else float("inf")
 
-    def along(self, view: View, y: Array, cost: Array, prices: Array) -> Iterator[Solution]:
+    def solve_path(self, view: View, y: Array, cost: Array, prices: Array) -> Iterator[Solution]:
         """The optima at rising values of C, each from the one before."""
         solution: Solution | None = None
         for C in prices:
@@ -140,7 +140,7 @@ class RampSVC(LinearProgramMixin, BaseEstimator):
         columns = as_columns(view)
         data = _hinge.HingeData(columns.X, y, self.C * cost)
         features = len(columns.features)
-        point = _ramp.everywhere(_ramp.Ramp(data, columns.owner, np.ones(features), float(features)))
+        point = _ramp.descend_everywhere(_ramp.Ramp(data, columns.owner, np.ones(features), float(features)))
         fit = _hinge.Fit(point.columns, point.w, point.b, point.alpha, point.F)
         return replace(_solution(data, columns, fit), objective=point.F, residual=0.0, converged=True, **GUESSED)
 

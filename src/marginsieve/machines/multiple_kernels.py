@@ -61,21 +61,23 @@ class MKL(OneByOneMixin, BaseEstimator):
             c, before = warm.coef, warm.scale[gram.features] ** 2
             mu = before / before.sum() if before.sum() > 0 else None
         base = _mkl.Base(
-            len(gram.features), lambda mu: mixed(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products
+            len(gram.features), lambda mu: mix_kernels(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products
         )
         answer = _mkl.solve(base, y, self.C * cost, mu, c, self.tol, int(self.max_iter))
-        at = answer.at
-        if at.violation >= _smo.HUGE:
+        point = answer.point
+        if point.violation >= _smo.HUGE:
             raise InputError("the table holds values that are not finite or too large: use standardize=True")
         scale = np.zeros(gram.table.shape[1])
-        scale[gram.features] = np.sqrt(at.mu)
+        scale[gram.features] = np.sqrt(point.mu)
         done = answer.gap <= self.tol
-        return Solution(at.c, at.b, at.J, answer.gap, at.slack, done, scale=scale, iterations=answer.machines)
+        return Solution(
+            point.c, point.b, point.J, answer.gap, point.slack, done, scale=scale, iterations=answer.machines
+        )
 
     def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
         """f at the rows of Z."""
         gram = as_gram(view)
-        live = mixed(gram, self.learned_weights(solution, gram))
+        live = mix_kernels(gram, self.learned_weights(solution, gram))
         return live.apply(solution.coef, Z) + solution.intercept
 
     def learned_weights(self, solution: Solution, gram: Gram) -> Array:
@@ -90,7 +92,7 @@ class MKL(OneByOneMixin, BaseEstimator):
         whole_number("machine", "max_iter", self.max_iter)
 
 
-def mixed(gram: Gram, mu: Array) -> Gram:
+def mix_kernels(gram: Gram, mu: Array) -> Gram:
     """The kernel sum_f mu_f K_f over the gram's features with a weight; mu (p,)."""
     live, kernel = np.flatnonzero(mu > 0), gram.kernel
     weight = np.zeros(gram.table.shape[1])

@@ -24,17 +24,17 @@ def fitness_of(metric: Any) -> tuple[Metric, str]:
     {-1, +1} and (rows,) for two classes, class numbers and (rows, classes) for more; larger is better.
     """
     if isinstance(metric, str) and metric in NAMES:
-        return _named(metric), NAMES[metric]
+        return _metric_by_name(metric), NAMES[metric]
     if callable(metric) and not isinstance(metric, type):
-        return _given(metric), getattr(metric, "__name__", "score")
+        return _metric_from_function(metric), getattr(metric, "__name__", "score")
     raise InputError(
         f"search: metric is {metric!r}; it must be one of {listing(list(NAMES))}, or a function(y, values)"
     )
 
 
-def _named(metric: str) -> Metric:
+def _metric_by_name(metric: str) -> Metric:
     def fitness(decision: Array, y: Array, weight: Array) -> tuple[float, ...]:
-        recall, auc, hinge = _measured(_rounded(decision), y, weight)
+        recall, auc, hinge = _measure(_round_values(decision), y, weight)
         g_mean = float(np.prod(recall) ** (1.0 / len(recall)))
         first = {"g_mean": g_mean, "auc": auc, "balanced_accuracy": float(recall.mean())}[metric]
         return first, g_mean if metric == "auc" else auc, -round(hinge, DIGITS)
@@ -42,9 +42,9 @@ def _named(metric: str) -> Metric:
     return fitness
 
 
-def _given(function: Callable[[Any, Any], float]) -> Metric:
+def _metric_from_function(function: Callable[[Any, Any], float]) -> Metric:
     def fitness(decision: Array, y: Array, weight: Array) -> tuple[float, ...]:
-        decision = _rounded(decision)
+        decision = _round_values(decision)
         pair = (y[0], decision[0]) if len(y) == 1 else (y.argmax(axis=0), decision.T)
         try:
             value = float(function(*pair))
@@ -56,20 +56,20 @@ def _given(function: Callable[[Any, Any], float]) -> Metric:
             ) from error
         if not np.isfinite(value):
             raise InputError(f"search: metric returned {value!r}; it must return a finite number")
-        _, auc, hinge = _measured(decision, y, weight)
+        _, auc, hinge = _measure(decision, y, weight)
         return value, auc, -round(hinge, DIGITS)
 
     return fitness
 
 
-def _rounded(decision: Array) -> Array:
+def _round_values(decision: Array) -> Array:
     """Decision values to a thousandth of their middle size: what a solver leaves open orders no samples."""
     unit = STEP * float(np.median(np.abs(decision)))
     return np.asarray(np.rint(decision / unit) * unit) if unit > 0 else decision
 
 
 @jit
-def _measured(decision: Array, y: Array, weight: Array) -> tuple[Array, float, float]:
+def _measure(decision: Array, y: Array, weight: Array) -> tuple[Array, float, float]:
     """The share of each class that is called right, the ranking AUC and the mean hinge loss.
 
     Two classes are called by sign, more by the largest value; of more the last two are means over the class problems.

@@ -110,8 +110,9 @@ class NearestNeighbors:
 
     def value(self, j: int) -> float:
         rows = self.rows
-        given = (*self._column(j), rows.fold, rows.codes, rows.weight, rows.classes, self.n_neighbors)
-        return rows.balanced_accuracy(_votes(self.total, *given))
+        column = self._column(j)
+        votes = _votes(self.total, *column, rows.fold, rows.codes, rows.weight, rows.classes, self.n_neighbors)
+        return rows.balanced_accuracy(votes)
 
     def add(self, j: int) -> None:
         _add(self.total, *self._column(j), self.rows.fold)

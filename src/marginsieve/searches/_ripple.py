@@ -36,20 +36,20 @@ class Ripple:
         rank = np.unique(self.weight, return_inverse=True)[1].astype(np.float64)
         return np.where(self.kept, rank + len(rank), rank)
 
-    def tuned(self, bits: BoolArray, size: int) -> BoolArray:
+    def tune(self, bits: BoolArray, size: int) -> BoolArray:
         """So many features; where only some of equal weight are wanted, the fittest of a few random choices."""
         bits = bits | self.kept
-        best_bits, loose = self._once(bits, size)
+        best_bits, loose = self._tune_once(bits, size)
         if not loose:
             return best_bits
         best = self.fitness(best_bits)
         for _ in range(self.batches - 1):
-            other, _ = self._once(bits, size)
+            other, _ = self._tune_once(bits, size)
             if (value := self.fitness(other)) > best:
                 best_bits, best = other, value
         return best_bits
 
-    def _once(self, bits: BoolArray, size: int) -> tuple[BoolArray, bool]:
+    def _tune_once(self, bits: BoolArray, size: int) -> tuple[BoolArray, bool]:
         """The subset with equal weights in a random order, and whether that order mattered."""
         key = self.level + self.rng.random(len(bits))
         r, missing = self.factor, size - int(bits.sum())
@@ -85,19 +85,19 @@ def one_by_one(ripple: Ripple, bits: BoolArray, size: int) -> BoolArray:
     """The same one feature at a time: those that share their weight first, the one by which the metric does best."""
     bits = bits | ripple.kept
     if bits.sum() == size:
-        return _rippled(ripple, _rippled(ripple, bits, on=True), on=False) if size < len(bits) else bits
+        return _ripple(ripple, _ripple(ripple, bits, on=True), on=False) if size < len(bits) else bits
     while bits.sum() != size:
-        bits = _rippled(ripple, bits, on=bool(bits.sum() < size))
+        bits = _ripple(ripple, bits, on=bool(bits.sum() < size))
     return bits
 
 
-def _rippled(ripple: Ripple, bits: BoolArray, on: bool) -> BoolArray:
+def _ripple(ripple: Ripple, bits: BoolArray, on: bool) -> BoolArray:
     """ripple-add or ripple-remove: the factor one way (or as many as there are), one less the other way."""
-    there = _turned(ripple, bits, on, ripple.factor)
-    return _turned(ripple, there, not on, abs(int(there.sum()) - int(bits.sum())) - 1)
+    there = _turn_bits(ripple, bits, on, ripple.factor)
+    return _turn_bits(ripple, there, not on, abs(int(there.sum()) - int(bits.sum())) - 1)
 
 
-def _turned(ripple: Ripple, bits: BoolArray, on: bool, count: int) -> BoolArray:
+def _turn_bits(ripple: Ripple, bits: BoolArray, on: bool, count: int) -> BoolArray:
     """So many bits turned on or off: of equal weight the fittest change, then the heaviest or the lightest."""
     for _ in range(count):
         free = np.flatnonzero(~bits if on else bits & ~ripple.kept)
@@ -107,13 +107,13 @@ def _turned(ripple: Ripple, bits: BoolArray, on: bool, count: int) -> BoolArray:
         _, group, sizes = np.unique(level, return_inverse=True, return_counts=True)
         shared = free[sizes[group] > 1]
         if len(shared):
-            bits = max([_flipped(bits, j) for j in shared], key=ripple.fitness)
+            bits = max([_flip(bits, j) for j in shared], key=ripple.fitness)
         else:
-            bits = _flipped(bits, int(free[level.argmax() if on else level.argmin()]))
+            bits = _flip(bits, int(free[level.argmax() if on else level.argmin()]))
     return bits
 
 
-def _flipped(bits: BoolArray, j: int) -> BoolArray:
+def _flip(bits: BoolArray, j: int) -> BoolArray:
     out = bits.copy()
     out[j] = not out[j]
     return out

@@ -27,7 +27,7 @@ class Subsets:
         self._warm: tuple[Solution, ...] | None = None
         self._base: tuple[BoolArray, Array, Array] | None = None
         self._all: tuple[Array, Array] | None = None
-        self._sums = problem.gram(pool).subset_sums(problem.judged.Z) if problem.machine.needs == "gram" else None
+        self._sums = problem.gram(pool).subset_sums(problem.judging_rows.Z) if problem.machine.needs == "gram" else None
 
     def fitness(self, bits: BoolArray) -> tuple[float, ...]:
         """Of the features of the pool whose bits are set."""
@@ -48,11 +48,11 @@ class Subsets:
         gram = self._sums.gram(A[:m], places)
         solutions = problem.solve(gram, self._warm)
         self._keep(solutions)
-        if not all(one.is_expansion for one in solutions):
+        if not all(solution.is_expansion for solution in solutions):
             return problem.judge(gram, solutions, self.metric)
         K, diagonal = self._sums.kernel(gram, A[m:], squares)
-        decision = np.array([K @ one.coef + one.diagonal * diagonal + one.intercept for one in solutions])
-        return self.metric(decision, problem.judged.y, problem.judged.weight)
+        decision = np.array([K @ s.coef + s.diagonal * diagonal + s.intercept for s in solutions])
+        return self.metric(decision, problem.judging_rows.y, problem.judging_rows.weight)
 
     def _total(self, bits: BoolArray) -> tuple[Array, Array]:
         assert self._sums is not None
@@ -77,7 +77,7 @@ class Subsets:
 
     def _keep(self, solutions: tuple[Solution, ...]) -> None:
         """Coefficients of samples may start another subset; weights of features may not."""
-        if all(one.is_expansion for one in solutions):
+        if all(solution.is_expansion for solution in solutions):
             self._warm = solutions
 
 

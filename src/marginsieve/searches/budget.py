@@ -102,14 +102,14 @@ class Budget(BaseEstimator):
             costs = {str(name): cost for name, cost in costs.items()}
         else:
             ordered = np.ndim(costs) == 1 and not isinstance(costs, (str, set, frozenset))
-            given = list(costs) if ordered else None
-            if given is None or len(given) != len(names):
-                what = repr(costs) if given is None else f"{len(given)} numbers"
+            values = list(costs) if ordered else None
+            if values is None or len(values) != len(names):
+                what = repr(costs) if values is None else f"{len(values)} numbers"
                 raise InputError(
                     f"search: feature_costs is {what}; it must name columns (x0, x1, ... where they have no names) or "
                     f"have {len(names)} numbers, one a column"
                 )
-            costs = dict(zip(names, given, strict=True))
+            costs = dict(zip(names, values, strict=True))
         known = set(names)
         if unknown := [name for name in costs if name not in known]:
             raise InputError(f"search: feature_costs names {listing(unknown)}, which the table does not have")
@@ -160,7 +160,7 @@ class Budget(BaseEstimator):
         machine = problem.machine
         assert isinstance(machine, FitsBudget)
         cost, budget = self._costs(problem)
-        rows = MergedRows.of(_dense(view.X), problem.y[0], machine.C * problem.cost[0])
+        rows = MergedRows.from_arrays(_dense(view.X), problem.y[0], machine.C * problem.cost[0])
         return _ramp.Ramp(rows.data, view.owner, cost, budget, machine.truncated), rows, view
 
     def prices(self, names: Sequence[str]) -> Array:
@@ -197,13 +197,13 @@ class Budget(BaseEstimator):
             best, _ = _ramp.fast(ramp, rng, self.shakes, swaps, seen, weight)
         else:
             best = _ramp.with_room(ramp, free, SAMPLE_SHAKES * self.shakes, rng, swaps)
-        if ramp.proved(best.F):
+        if ramp.is_optimal(best.F):
             return best, min(ramp.floor, best.F), "optimal", 0
         if self.solver == "exact":
             by_sample = len(ramp.data.y) <= BY_SAMPLE
             proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=NODES), by_sample, clock)
             return proved.point, proved.bound, proved.status, proved.nodes
-        if ramp.data.X.size <= TINY and len(ramp.data.y) <= TINY_ROWS and not clock.out():
+        if ramp.data.X.size <= TINY and len(ramp.data.y) <= TINY_ROWS and not clock.is_up():
             try:
                 proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=TINY_NODES, gap=TINY_GAP), clock=clock)
             except SolverError:
@@ -214,7 +214,7 @@ class Budget(BaseEstimator):
                     return best, proved.bound, proved.status, proved.nodes
         if self.solver == "daks" and free is None and ramp.floor * (1.0 + CLOSE) < best.F:
             best = daks(ramp, best, seen, rng, clock)
-        status = "optimal" if ramp.proved(best.F) else "limit" if clock.cut else "heuristic"
+        status = "optimal" if ramp.is_optimal(best.F) else "limit" if clock.cut else "heuristic"
         known = status == "optimal" or ramp.floor * (1.0 + CLOSE) >= best.F
         return best, min(ramp.floor, best.F) if known else float("nan"), status, 0
 
@@ -236,7 +236,7 @@ class MergedRows:
     unit: float
 
     @classmethod
-    def of(cls, X: Array, y: Array, top: Array) -> MergedRows:
+    def from_arrays(cls, X: Array, y: Array, top: Array) -> MergedRows:
         both = np.ascontiguousarray(np.column_stack([y, X]))
         _, first, place = np.unique(
             both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel(),

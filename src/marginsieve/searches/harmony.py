@@ -19,7 +19,7 @@ from ._fitness import fitness_of
 from ._ripple import Ripple, one_by_one
 from ._subsets import Subsets, fitness_plainly
 from .backward import with_ties
-from .top_k import scored
+from .top_k import score_features
 
 HMCR_READINGS = ("usual", "printed")
 PAR_READINGS = ("falling", "usual", "printed")
@@ -117,7 +117,7 @@ class Harmony(BaseEstimator):
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         pair = self._pair()
-        if len(pair) != 2 or not all(_is_size(one) for one in pair):
+        if len(pair) != 2 or not all(_is_size(size) for size in pair):
             raise InputError(
                 f"search: d is {self.d!r}; it must be a whole number of 1 or more, a share in (0, 1], or the smallest "
                 "and the largest of either"
@@ -130,10 +130,10 @@ class Harmony(BaseEstimator):
         whole_number("search", "batches", self.batches)
         for name in ("hmcr", "pool", "size_penalty"):
             value = getattr(self, name)
-            if not (_within(value, 0.0, 1.0) or (value is None and name == "pool")):
+            if not (_is_between(value, 0.0, 1.0) or (value is None and name == "pool")):
                 raise InputError(f"search: {name} is {value!r}; it must be a number from 0 to 1")
         par = self.par
-        two = isinstance(par, (tuple, list)) and len(par) == 2 and all(_within(one, 0.0, 1.0) for one in par)
+        two = isinstance(par, (tuple, list)) and len(par) == 2 and all(_is_between(rate, 0.0, 1.0) for rate in par)
         if not two or par[0] > par[1]:
             raise InputError(f"search: par is {par!r}; it must be two numbers from 0 to 1, the smaller one first")
         for name, known in (("hmcr_reading", HMCR_READINGS), ("par_reading", PAR_READINGS), ("tuning", TUNINGS)):
@@ -164,7 +164,7 @@ class Harmony(BaseEstimator):
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
         """The best subset by weight first, then the others by weight; features to keep are in every subset."""
         since = time.perf_counter()
-        weight, ties, _ = scored(problem)
+        weight, ties, _ = score_features(problem)
         n = len(weight)
         low, high = self._sizes(n)
         low, high = max(low, len(problem.keep)), max(high, len(problem.keep))
@@ -187,12 +187,12 @@ class Harmony(BaseEstimator):
         stop = _stop(len(best), float(trials.fitness[trials.best[-1], 0]), name, len(trials.size), fixed=low == high)
         steps = (step_of(len(best), fitness_plainly(problem, best, metric)[1], since),)
         text = with_ties(f"{stop}; {reason}", problem)
-        return Path(order, weight, steps, text, stop=stop, trials=trials.among(pool, n))
+        return Path(order, weight, steps, text, stop=stop, trials=trials.embed(pool, n))
 
     def _improvise(self, sizes: tuple[int, int], ripple: Ripple, name: str) -> tuple[Trials, str]:
         """All harmonies, and why it ended."""
         n, members, rng = len(ripple.level), int(self.memory), ripple.rng
-        tune = ripple.tuned if self.tuning == "batches" else partial(one_by_one, ripple)
+        tune = ripple.tune if self.tuning == "batches" else partial(one_by_one, ripple)
         vectors = np.zeros((members + int(self.improvisations), n), dtype=bool)
         fitness: list[tuple[float, ...]] = []
         best: list[int] = []
@@ -247,8 +247,8 @@ class Harmony(BaseEstimator):
     def _sizes(self, n: int) -> tuple[int, int]:
         """(smallest, largest) number of features among n columns."""
         low, high = (
-            int(one) if float(one) > 1.0 or isinstance(one, numbers.Integral) else round(one * n)
-            for one in self._pair()
+            int(size) if float(size) > 1.0 or isinstance(size, numbers.Integral) else round(size * n)
+            for size in self._pair()
         )
         if low > high:
             raise InputError(f"search: d is {self.d!r}; the smaller size must come first")
@@ -261,7 +261,7 @@ def _stop(size: int, fitness: float, metric: str, count: int, fixed: bool) -> St
     return StopInfo(size, text, {"metric": metric, "validation": fitness, "harmonies": count}, fixed=fixed)
 
 
-def _within(value: Any, low: float, high: float) -> bool:
+def _is_between(value: Any, low: float, high: float) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and low <= float(value) <= high
 
 

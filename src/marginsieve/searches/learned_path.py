@@ -70,10 +70,10 @@ class LearnedPath(BaseEstimator):
         steps: dict[int, Step] = {}
         solutions: tuple[Solution, ...] = ()
         since = time.perf_counter()
-        paths = [machine.along(view, y, cost, prices) for y, cost in zip(problem.y, problem.cost, strict=True)]
+        paths = [machine.solve_path(view, y, cost, prices) for y, cost in zip(problem.y, problem.cost, strict=True)]
         for k, solutions in enumerate(zip(*paths, strict=True)):
             problem.count(WorkDone.of(solutions))
-            weight = np.sum([np.abs(one.weights) for one in solutions if one.weights is not None], axis=0)
+            weight = np.sum([np.abs(each.weights) for each in solutions if each.weights is not None], axis=0)
             new = (weight > 0) & (entered == 0)
             entered[new], size[new] = len(prices) - k, weight[new]
             live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left

@@ -14,7 +14,7 @@ from ..errors import InputError, listing, many, positive_number, whole_number
 from ..problem import step_of
 from .backward import check_step, drop_count, worst_first
 from .scaling_objective import Objective, ScaledPoint
-from .scaling_updates import Gradient, Multiplicative, QuasiNewton, Update, rescaled
+from .scaling_updates import Gradient, Multiplicative, QuasiNewton, Update, rescale_to
 
 LONGER = 1.2  # the next move after one that lowered the objective
 HALVINGS = 6  # of a move whose objective rose, before it is given up
@@ -240,7 +240,7 @@ class _Walk:
         """One move along the rule's curve, halved until the re-solved objective does not rise; False if it did not."""
         curve = rule.curve(self.objective, self.point, self.total)
         for _ in range(HALVINGS):
-            there = self.objective.at(self.point, curve(rule.length))
+            there = self.objective.solve_at(self.point, curve(rule.length))
             if there.value <= self.point.value:
                 self.point = there
                 self.accepted += 1
@@ -255,7 +255,7 @@ class _Walk:
         start = self.objective.start[self.point.live]
         e = np.where(self.point.e < self.eps * start, start, self.point.e)
         if not np.array_equal(e, self.point.e):
-            self.point = self.objective.at(self.point, e)
+            self.point = self.objective.solve_at(self.point, e)
 
     def fallen(self) -> BoolArray:
         """(p,) which live features have a factor of almost nothing; those to keep never have."""
@@ -277,8 +277,8 @@ class _Walk:
         self.scores[live] = e / self.objective.start[live]
         self.gone.append(live[worst])
         stay = np.setdiff1d(np.arange(left), worst)
-        e = e[stay] if self.total is None else rescaled(np.sqrt(e[stay]), self.total)
-        self.point = self.objective.at(self.point, e, stay)
+        e = e[stay] if self.total is None else rescale_to(np.sqrt(e[stay]), self.total)
+        self.point = self.objective.solve_at(self.point, e, stay)
 
     def without_fallen(self) -> str:
         """What was dropped although no factor had fallen below eps; empty where there was no such round."""

@@ -86,7 +86,7 @@ class Objective:
             self.penalty = replace(self.penalty, strength=self.C2 * self.unit / n)
         return ScaledPoint(gram, self.start.copy(), solutions, J, self._value(J, self.start, gram.features))
 
-    def at(self, before: ScaledPoint, e: Array, stay: IntArray | None = None) -> ScaledPoint:
+    def solve_at(self, before: ScaledPoint, e: Array, stay: IntArray | None = None) -> ScaledPoint:
         """The machine solved at other factors of the same features, or of some of them (places in `before.live`)."""
         features = before.live if stay is None else before.live[stay]
         weight = self.problem.feature_weight.copy()
@@ -96,7 +96,7 @@ class Objective:
         J = _total(solutions)
         return ScaledPoint(gram, e, solutions, J, self._value(J, e, gram.features))
 
-    def supported(self, point: ScaledPoint) -> ScaledPoint:
+    def restrict_to_support(self, point: ScaledPoint) -> ScaledPoint:
         """The same point over the rows that carry its coefficients: enough while they are kept."""
         used = np.any([solution.coef != 0 for solution in point.solutions], axis=0)
         if used.mean() > MOST_ON:
@@ -105,7 +105,9 @@ class Objective:
         solutions = tuple(replace(solution, coef=solution.coef[rows]) for solution in point.solutions)
         return replace(point, gram=point.gram.only(rows), solutions=solutions)
 
-    def along(self, point: ScaledPoint, d: Array) -> tuple[Callable[[float], float], Callable[[float], ScaledPoint]]:
+    def along_line(
+        self, point: ScaledPoint, d: Array
+    ) -> tuple[Callable[[float], float], Callable[[float], ScaledPoint]]:
         """l -> Phi, and l -> the point, at e + l d with the machine's coefficients kept."""
         line = point.gram.along(d)
 

@@ -57,7 +57,7 @@ class Multiplicative:
             pull = _pull(g, point.e >= self.cap * start)
             return lambda length: np.minimum(point.e * np.exp(-0.5 * self.rate * length * pull), self.cap * start)
         pull = _pull(g - float(mu @ g) / float(mu.sum()))
-        return lambda length: rescaled(np.sqrt(mu * np.exp(-self.rate * length * pull)), total)
+        return lambda length: rescale_to(np.sqrt(mu * np.exp(-self.rate * length * pull)), total)
 
 
 class Gradient:
@@ -85,7 +85,7 @@ class QuasiNewton:
 
     def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:  # noqa: ARG002
         start, B = objective.start[point.live], DampedBFGS()
-        here = objective.supported(point)
+        here = objective.restrict_to_support(point)
         h = self._slope(objective, here)
         for _ in range(self.inner):
             here, h, B, moved = self.iterate(objective, here, h, B)
@@ -108,7 +108,7 @@ class QuasiNewton:
         if not slope < 0.0:
             return here, h, B, False
         factor = self._factor(objective)
-        (value, there), length = objective.along(here, d * start), 1.0
+        (value, there), length = objective.along_line(here, d * start), 1.0
         while value(length) * factor > here.value * factor + ARMIJO * length * slope:
             length *= 0.5
             if length < SMALLEST:
@@ -125,6 +125,6 @@ class QuasiNewton:
         return len(objective.start) / objective.unit
 
 
-def rescaled(e: Array, total: float) -> Array:
+def rescale_to(e: Array, total: float) -> Array:
     """The factors times what makes the sum of their squares `total`."""
     return np.asarray(e * np.sqrt(total / max(float(e @ e), 1e-300)))

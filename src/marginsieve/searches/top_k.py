@@ -36,7 +36,7 @@ class TopK(BaseEstimator):
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Equal scores rank from left to right; features to keep come first."""
         since = time.perf_counter()
-        value, ties, solutions = scored(problem)
+        value, ties, solutions = score_features(problem)
         kept = np.isin(np.arange(len(value)), problem.keep)
         order = worst_first(value, len(value), kept, ties)[::-1]
         reason = with_ties(self.ended, problem)
@@ -49,7 +49,7 @@ class TopK(BaseEstimator):
         return batch.arrays.take_along(batch.usable, order), batch.arrays.take_along(value, order)
 
 
-def scored(problem: ProblemView) -> tuple[Array, Array | None, tuple[Solution, ...]]:
+def score_features(problem: ProblemView) -> tuple[Array, Array | None, tuple[Solution, ...]]:
     """(n,) the score of every feature, what orders equal ones, and the machine on all where it was needed."""
     gram = None if is_filter(problem.criterion) else problem.gram()
     solutions = problem.solve(gram) if gram is not None else ()

@@ -22,8 +22,8 @@ from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
 from .clock import Clock, TimeUp
 from .highs import Answer, Limits, Program
-from .hinge_program import HingeData, answers, balanced, begin
-from .ramp_descent import GRACE, Ramp, RampPoint, better, on
+from .hinge_program import HingeData, answers, balanced_duals, begin
+from .ramp_descent import GRACE, Ramp, RampPoint, best_of, descend_on
 
 SAFETY = 1e-6  # added to the value of a linear program before it is used as a bound
 GONE = 1e-6  # a feature whose weights cannot be larger is dropped; the bound allows for it
@@ -46,13 +46,13 @@ class Bounds:
     high: float
     fixed: BoolArray  # (m,)
 
-    def settled(self) -> Bounds:
+    def fix_safe_samples(self) -> Bounds:
         """A sample that misses its margin by 2 at most is not worth leaving out."""
         return replace(self, fixed=self.fixed | (self.M <= 2.0))
 
 
 @dataclass(frozen=True)
-class Proved:
+class ExactAnswer:
     """The best point, a bound that no point is below, their relative gap, and whether it was closed."""
 
     point: RampPoint
@@ -78,10 +78,10 @@ def first_bounds(ramp: Ramp, UB: float) -> Bounds:
     """M_i = UB D_i, D_i the distance of `distances`; U_j = norm = UB."""
     reach = 1.0 + UB * float(np.abs(ramp.data.X).max(initial=0.0))  # some sample of each class has |f| at least 1
     M, fixed = UB * distances(ramp), np.full(len(ramp.data.y), not ramp.ramp)
-    return Bounds(M, np.full(len(ramp.cost), UB), UB, -reach, reach, fixed).settled()
+    return Bounds(M, np.full(len(ramp.cost), UB), UB, -reach, reach, fixed).fix_safe_samples()
 
 
-class _Relaxed:
+class _RelaxedProgram:
     """The linear program over all points that are no worse than UB, as the bounds have it now.
 
     Columns: p (d), q (d), b, t (m). t_i in [0, 2] stands for xi_i + 2 z_i: y_i f + (M_i / 2) t_i >= 1 where z_i is free
@@ -115,10 +115,10 @@ class _Relaxed:
 
     def largest(self, cost: Array) -> tuple[str, float]:
         """(status, the largest cost'x a little enlarged); infinite where the program did not end."""
-        if self.clock.out():
+        if self.clock.is_up():
             return "limit", np.inf
         self.program.costs(np.arange(len(cost)), -cost)
-        answer = self.program.solve(Limits(iterations=ITERATIONS, seconds=self.clock.left()), reduced_costs=False)
+        answer = self.program.solve(Limits(iterations=ITERATIONS, seconds=self.clock.remaining()), reduced_costs=False)
         self.clock.cut = self.clock.cut or answer.clock
         if answer.status != "optimal":
             return answer.status, np.inf
@@ -138,7 +138,7 @@ class _Relaxed:
         return 0.0 if status == "infeasible" else 1.0 + value
 
 
-def tightened(
+def tighten_bounds(
     ramp: Ramp, bounds: Bounds, UB: float, rounds: int, by_sample: bool = True, clock: Clock | None = None
 ) -> Bounds:
     """Rounds of linear programs: the norm, the intercept, each feature's weights where they are few, each sample's M.
@@ -150,7 +150,7 @@ def tightened(
     for _ in range(rounds):
         before = _size(bounds)
         fixed = int(bounds.fixed.sum())
-        if clock.out():
+        if clock.is_up():
             break
         bounds = _intercept_and_norm(ramp, bounds, UB, clock)
         if bounds.norm <= GONE:
@@ -159,7 +159,7 @@ def tightened(
             bounds = _features(ramp, bounds, UB, clock)
         bounds = _free(ramp, bounds)
         bounds = _samples(ramp, bounds, UB, clock) if by_sample else _classes(ramp, bounds, UB, clock)
-        if clock.out() or (bounds.fixed.sum() == fixed and before - _size(bounds) <= PROGRESS * len(bounds.M)):
+        if clock.is_up() or (bounds.fixed.sum() == fixed and before - _size(bounds) <= PROGRESS * len(bounds.M)):
             break
     return bounds
 
@@ -169,18 +169,18 @@ def _size(bounds: Bounds) -> float:
 
 
 def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
-    relaxed = _Relaxed(ramp, bounds, UB, clock)
+    relaxed = _RelaxedProgram(ramp, bounds, UB, clock)
     norm = min(bounds.norm, relaxed.largest(relaxed.vector(1.0, 1.0))[1])
     high = min(bounds.high, relaxed.largest(relaxed.vector(b=1.0))[1])
     low = max(bounds.low, -relaxed.largest(relaxed.vector(b=-1.0))[1])
     M, U = np.minimum(bounds.M, norm * distances(ramp)), np.minimum(bounds.U, norm)
-    return replace(bounds, norm=norm, low=low, high=high, M=M, U=U).settled()
+    return replace(bounds, norm=norm, low=low, high=high, M=M, U=U).fix_safe_samples()
 
 
 def _features(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
-    relaxed, U = _Relaxed(ramp, bounds, UB, clock), bounds.U.copy()
+    relaxed, U = _RelaxedProgram(ramp, bounds, UB, clock), bounds.U.copy()
     for j in np.flatnonzero(U > GONE):
-        if clock.out():
+        if clock.is_up():
             break
         columns = (ramp.owner == j).astype(float)
         sides = ((columns, columns),) if columns.sum() > 1 else ((columns, 0.0), (0.0, columns))
@@ -197,30 +197,30 @@ def _free(ramp: Ramp, bounds: Bounds) -> Bounds:
         room = np.minimum(np.cumsum(U[order]), bounds.norm)
         out[i] = float(np.diff(room, prepend=0.0) @ X[i][order])
     M = 1.0 + np.maximum(-y * bounds.low, -y * bounds.high) + out
-    return replace(bounds, M=np.minimum(bounds.M, M)).settled()
+    return replace(bounds, M=np.minimum(bounds.M, M)).fix_safe_samples()
 
 
 def _samples(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
-    if clock.out():
+    if clock.is_up():
         return bounds
-    relaxed, M = _Relaxed(ramp, bounds, UB, clock), bounds.M.copy()
+    relaxed, M = _RelaxedProgram(ramp, bounds, UB, clock), bounds.M.copy()
     for i in np.flatnonzero(~bounds.fixed):
-        if clock.out():
+        if clock.is_up():
             break
         M[i] = min(M[i], relaxed.slack(int(i)))
-    return replace(bounds, M=M).settled()
+    return replace(bounds, M=M).fix_safe_samples()
 
 
 def _classes(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
-    if clock.out():
+    if clock.is_up():
         return bounds
-    relaxed, M, y = _Relaxed(ramp, bounds, UB, clock), bounds.M.copy(), ramp.data.y
+    relaxed, M, y = _RelaxedProgram(ramp, bounds, UB, clock), bounds.M.copy(), ramp.data.y
     for side in (1.0, -1.0):
         rows = ramp.data.X[y == side]
         low, high = rows.min(axis=0), rows.max(axis=0)
         cost = relaxed.vector(-low, high, -1.0) if side > 0 else relaxed.vector(high, -low, 1.0)
         M[y == side] = np.minimum(M[y == side], 1.0 + relaxed.largest(cost)[1])
-    return replace(bounds, M=M).settled()
+    return replace(bounds, M=M).fix_safe_samples()
 
 
 def solve(
@@ -230,7 +230,7 @@ def solve(
     limits: Limits | None = None,
     by_sample: bool = True,
     clock: Clock | None = None,
-) -> Proved:
+) -> ExactAnswer:
     """From a good point: a bound by relaxation, tighten (half of the time, if that is bounded), then branch and bound.
 
     The answer is recomputed from its weights. Where the clock cuts the work, the bound is the best that is known.
@@ -238,17 +238,17 @@ def solve(
     limits, clock = limits or Limits(), clock or Clock()
     first = first_bounds(ramp, start.F)
     known = relaxation(ramp, first, clock)
-    bounds = tightened(ramp, first, start.F, rounds, by_sample, clock.part(0.5))
+    bounds = tighten_bounds(ramp, first, start.F, rounds, by_sample, clock.part(0.5))
     if bounds.norm <= GONE or not (bounds.U > GONE).any():
-        best, small = better([ramp.flat(), start]), min(bounds.norm, GONE * len(bounds.U))
-        return _proved(ramp, best, known, ramp.flat().F - _moved(ramp, small), limits.gap)
-    moved = _moved(ramp, GONE * int((bounds.U <= GONE).sum()))
+        best, small = best_of([ramp.flat(), start]), min(bounds.norm, GONE * len(bounds.U))
+        return _answer_with_gap(ramp, best, known, ramp.flat().F - _largest_loss_change(ramp, small), limits.gap)
+    moved = _largest_loss_change(ramp, GONE * int((bounds.U <= GONE).sum()))
     below = relaxation(ramp, bounds, clock) - moved
-    left = clock.left()
+    left = clock.remaining()
     if left is not None and left <= SETUP * ramp.data.X.size:  # the time would be over before the first node
-        return _proved(ramp, start, known, below, limits.gap, clock=True)
-    whole = Whole(ramp, bounds)
-    answer = whole.solve(start, replace(limits, seconds=clock.left()))
+        return _answer_with_gap(ramp, start, known, below, limits.gap, clock=True)
+    whole = MixedIntegerProgram(ramp, bounds)
+    answer = whole.solve(start, replace(limits, seconds=clock.remaining()))
     if answer.status in ("infeasible", "unbounded"):
         raise SolverError(
             f"HiGHS called a program {answer.status!r} that has a point of value {start.F:.6g}: standardise the table, "
@@ -256,11 +256,11 @@ def solve(
         )
     best = start
     if answer.x is not None:
-        features, marked = whole.chosen(answer.x)
+        features, marked = whole.decode(answer.x)
         if ramp.fits(features):
             brief = replace(ramp, clock=clock.at_least(GRACE))
-            best = better([start, on(brief, features, marked), on(brief, features)])
-    proved = _proved(ramp, best, known, max(below, answer.bound - moved), limits.gap, answer.clock)
+            best = best_of([start, descend_on(brief, features, marked), descend_on(brief, features)])
+    proved = _answer_with_gap(ramp, best, known, max(below, answer.bound - moved), limits.gap, answer.clock)
     return replace(proved, nodes=answer.nodes)
 
 
@@ -277,7 +277,7 @@ def relaxation(ramp: Ramp, bounds: Bounds, clock: Clock) -> float:
     def worth(alpha: Array) -> float:
         return float(alpha.sum()) / max(1.0, float(np.abs((alpha * data.y) @ data.X).max(initial=0.0)))
 
-    best = worth(np.abs(balanced(data.y, data.top)))
+    best = worth(np.abs(balanced_duals(data.y, data.top)))
     try:
         for fit in answers(begin(data, np.ones(len(ramp.owner)), clock=clock)):
             best = max(best, worth(np.clip(fit.alpha, 0.0, data.top)))
@@ -286,12 +286,14 @@ def relaxation(ramp: Ramp, bounds: Bounds, clock: Clock) -> float:
     return best * (1.0 - SAFETY)
 
 
-def _moved(ramp: Ramp, small: float) -> float:
+def _largest_loss_change(ramp: Ramp, small: float) -> float:
     """How far weights of features that are gone, `small` in all, could change the loss."""
     return small * float(ramp.data.top @ np.abs(ramp.data.X).max(axis=1, initial=0.0))
 
 
-def _proved(ramp: Ramp, best: RampPoint, known: float, below: float, least_gap: float, clock: bool = False) -> Proved:
+def _answer_with_gap(
+    ramp: Ramp, best: RampPoint, known: float, below: float, least_gap: float, clock: bool = False
+) -> ExactAnswer:
     """No point is below `known` or `below`; a bound that is above the best point is an error of the solver."""
     bound = max(0.0, known, below)
     if bound > best.F + WRONG * max(best.F, float(ramp.data.top.max(initial=0.0))):
@@ -301,10 +303,10 @@ def _proved(ramp: Ramp, best: RampPoint, known: float, below: float, least_gap: 
         )
     bound = min(bound, best.F)  # what is left is rounding
     gap = (best.F - bound) / max(best.F, 1e-300)
-    return Proved(best, bound, gap, "optimal" if gap <= least_gap else "limit", clock)
+    return ExactAnswer(best, bound, gap, "optimal" if gap <= least_gap else "limit", clock)
 
 
-class Whole:
+class MixedIntegerProgram:
     """The mixed-integer program: columns p (d), q (d), b, xi (m), z (free samples), v (n), whole by default."""
 
     def __init__(self, ramp: Ramp, bounds: Bounds, whole_features: bool = True) -> None:
@@ -341,10 +343,10 @@ class Whole:
     def solve(self, start: RampPoint | None, limits: Limits) -> Answer:
         """From a point, where it has one."""
         if start is not None:
-            self.program.start(self.at(start))
+            self.program.start(self.encode(start))
         return self.program.solve(limits)
 
-    def at(self, start: RampPoint) -> Array:
+    def encode(self, start: RampPoint) -> Array:
         """A point as the program's variables."""
         data, x = self.ramp.data, np.zeros(self.sizes[-1])
         d = data.X.shape[1]
@@ -360,12 +362,12 @@ class Whole:
 
     def better_with(self, features: IntArray, value: float) -> None:
         """Only points below a value that have one of these features."""
-        one = np.zeros(self.sizes[-1])
-        one[self.sizes[4] + features] = 1.0
-        rows = sparse.csr_array(np.vstack([self.cost, one]))
+        any_of = np.zeros(self.sizes[-1])
+        any_of[self.sizes[4] + features] = 1.0
+        rows = sparse.csr_array(np.vstack([self.cost, any_of]))
         self.program.add_rows(rows, np.array([-np.inf, 1.0]), np.array([value, np.inf]))
 
-    def chosen(self, x: Array) -> tuple[IntArray, BoolArray]:
+    def decode(self, x: Array) -> tuple[IntArray, BoolArray]:
         """The features and the samples left out of an answer."""
         marked = np.zeros(len(self.ramp.data.y), dtype=bool)
         marked[self.free] = x[self.sizes[3] : self.sizes[4]] > 0.5

@@ -16,20 +16,20 @@ class Clock:
         self.end = None if seconds is None else time.perf_counter() + seconds
         self.cut = False  # whether it ran out and was asked
 
-    def left(self) -> float | None:
+    def remaining(self) -> float | None:
         return None if self.end is None else max(self.end - time.perf_counter(), 0.0)
 
-    def out(self) -> bool:
+    def is_up(self) -> bool:
         """Whether the time is up; once it was, `cut` says so."""
         self.cut = self.cut or (self.end is not None and time.perf_counter() >= self.end)
         return self.cut
 
     def part(self, share: float) -> Clock:
         """A share of what is left."""
-        left = self.left()
+        left = self.remaining()
         return Clock(None if left is None else share * left)
 
     def at_least(self, seconds: float) -> Clock:
         """What is left, but not less than so many seconds: for the least that a result is made of."""
-        left = self.left()
+        left = self.remaining()
         return Clock(None if left is None else max(left, seconds))

@@ -20,11 +20,21 @@ import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
-from .branch_and_bound import GONE, Bounds, Whole, first_bounds, tightened
+from .branch_and_bound import GONE, Bounds, MixedIntegerProgram, first_bounds, tighten_bounds
 from .clock import Clock, TimeUp
 from .highs import Limits
 from .hinge_program import HingeData, begin, finish
-from .ramp_descent import FALL, Ramp, RampPoint, better, by_feature, on, pulls_at, shaken, swapped
+from .ramp_descent import (
+    FALL,
+    Ramp,
+    RampPoint,
+    best_of,
+    by_feature,
+    descend_on,
+    iterated_swaps,
+    pulls_at,
+    swap_until_stable,
+)
 
 IN, OUT, DOUBTFUL = 0, 1, 2
 PASSES = 5  # of phases 2 and 3
@@ -47,21 +57,21 @@ def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Gen
     programs, ramp = WORK / (1.0 + len(ramp.data.y) / SAMPLES), replace(ramp, clock=clock)
     search, idle = _Kernels(ramp, start, list(seen), clock), 0
     for k in range(PASSES):
-        if clock.out() or idle == IDLE or ramp.proved(search.best.F):
+        if clock.is_up() or idle == IDLE or ramp.is_optimal(search.best.F):
             break
         before = search.best
-        search.best = shaken(ramp, search.best, SHAKES, rng, clock, search.seen, programs)
+        search.best = iterated_swaps(ramp, search.best, SHAKES, rng, clock, search.seen, programs)
         try:
             search.one_pass(k < GROWING)
         except TimeUp:
             break
         if search.best is not before:
-            search.best = swapped(ramp, search.best, clock)
+            search.best = swap_until_stable(ramp, search.best, clock)
         idle = idle + 1 if search.best is before else 0
     return search.best
 
 
-def restricted(
+def restrict_program(
     ramp: Ramp, features: IntArray, rows: IntArray, inside: BoolArray, worth: float, clock: Clock
 ) -> tuple[Ramp, Bounds] | None:
     """The program on some features and rows and its bounds; None: nothing is left of it.
@@ -75,7 +85,7 @@ def restricted(
     kept = HingeData(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
     part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features], tried={})
     first = first_bounds(part, worth)
-    bounds = tightened(part, replace(first, fixed=first.fixed | inside), worth, 1, clock=clock)
+    bounds = tighten_bounds(part, replace(first, fixed=first.fixed | inside), worth, 1, clock=clock)
     return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds)
 
 
@@ -96,14 +106,14 @@ class _Kernels:
     def one_pass(self, growing: bool) -> None:
         """Phase 2, whose kernel the ranking fills where it is `growing`, and phase 3, which goes on with it."""
         self.state = np.where(self.state == DOUBTFUL, DOUBTFUL, self._states(self.best))
-        order = self._ranked() if growing else np.empty(0, dtype=np.intp)
-        kernel = np.union1d(self._proposed(), order[:RANKED]).astype(np.intp)
+        order = self._rank_features() if growing else np.empty(0, dtype=np.intp)
+        kernel = np.union1d(self._proposed_features(), order[:RANKED]).astype(np.intp)
         self._solve(kernel, None)
         bucket = order[~np.isin(order, kernel)][: max(len(kernel), 1)]
-        if len(bucket) and not self.clock.out():
+        if len(bucket) and not self.clock.is_up():
             self._solve(kernel, np.sort(bucket))
 
-    def _proposed(self) -> IntArray:
+    def _proposed_features(self) -> IntArray:
         """The features of the points seen, the best points' first, the best one's in any case."""
         chosen: dict[int, None] = dict.fromkeys(self.best.features.tolist())
         for point in sorted(self.seen, key=lambda point: point.F):
@@ -112,11 +122,11 @@ class _Kernels:
             chosen |= dict.fromkeys(point.features.tolist())
         return np.array(sorted(chosen), dtype=np.intp)
 
-    def _ranked(self) -> IntArray:
+    def _rank_features(self) -> IntArray:
         """The features that could enter: those with a weight in the program without a budget first, then by pull."""
         ramp, marked = self.ramp, self.best.marked
         if (self.state == DOUBTFUL).any():
-            marked = self._relaxed()
+            marked = self._marks_without_whole_budget()
         program = begin(ramp.data, np.ones(len(ramp.owner)), clock=self.clock)
         program.leave_out(marked)
         fit = finish(program)
@@ -126,24 +136,24 @@ class _Kernels:
         order = np.lexsort((-pull, -weight)).astype(np.intp)
         return order[pull[order] > 0]
 
-    def _relaxed(self) -> BoolArray:
+    def _marks_without_whole_budget(self) -> BoolArray:
         """The samples left out where the budget need not be whole, on the features that pull hardest."""
         pull = pulls_at(self.ramp, self.best.alpha)
         pull[self.best.features] = np.inf
-        small = self._restricted(np.sort(np.argsort(-pull, kind="stable")[:RELAXED]).astype(np.intp))
+        small = self._restrict(np.sort(np.argsort(-pull, kind="stable")[:RELAXED]).astype(np.intp))
         marked = self.best.marked.copy()
         if small is not None and (~small[1].fixed).any():
             part, bounds, rows = small
-            answer = self._run(Whole(part, bounds, whole_features=False), None, part)
+            answer = self._run(MixedIntegerProgram(part, bounds, whole_features=False), None, part)
             if answer is not None:
                 marked[rows] = answer[1]
         both = len(np.unique(self.ramp.data.y[~marked])) == 2
         return marked if both else self.best.marked
 
-    def _restricted(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
+    def _restrict(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
         """The program on some features without the samples that are out, its bounds, its rows; None: nothing left."""
         rows = np.flatnonzero(self.state != OUT)
-        small = restricted(self.ramp, features, rows, self.state[rows] == IN, self._worth(), self.clock)
+        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, self._worth(), self.clock)
         return None if small is None else (*small, rows)
 
     def _worth(self) -> float:
@@ -153,11 +163,11 @@ class _Kernels:
     def _solve(self, kernel: IntArray, bucket: IntArray | None) -> None:
         """Look for a better point on the kernel, with a feature of the bucket where there is one."""
         features = kernel if bucket is None else np.union1d(kernel, bucket).astype(np.intp)
-        small = self._restricted(features)
+        small = self._restrict(features)
         if small is None:
             return
         part, bounds, rows = small
-        program = Whole(part, bounds)
+        program = MixedIntegerProgram(part, bounds)
         if bucket is not None:
             worth = self._worth() - STRICT * max(1.0, self.best.F)
             program.better_with(np.searchsorted(features, bucket).astype(np.intp), worth)
@@ -167,15 +177,17 @@ class _Kernels:
             marked[rows] = answer[1]
             self._take(features[answer[0]], marked)
 
-    def _run(self, program: Whole, start: RampPoint | None, part: Ramp) -> tuple[IntArray, BoolArray] | None:
+    def _run(
+        self, program: MixedIntegerProgram, start: RampPoint | None, part: Ramp
+    ) -> tuple[IntArray, BoolArray] | None:
         nodes = int(np.clip(CELLS / (part.data.X.size + 1), 20, 1000))
-        limits = Limits(nodes=nodes, stall_nodes=max(nodes // 4, 20), seconds=self.clock.left())
+        limits = Limits(nodes=nodes, stall_nodes=max(nodes // 4, 20), seconds=self.clock.remaining())
         try:
             answer = program.solve(start, limits)
         except SolverError:
             return None  # a program that cannot be solved proposes nothing
         self.clock.cut = self.clock.cut or answer.clock
-        return None if answer.x is None else program.chosen(answer.x)
+        return None if answer.x is None else program.decode(answer.x)
 
     def _inside(self, features: IntArray, rows: IntArray) -> RampPoint:
         """The best point as a point of the restricted program."""
@@ -192,15 +204,15 @@ class _Kernels:
         ramp = self.ramp
         if not ramp.fits(features):
             return
-        point = better([on(ramp, features, marked), on(ramp, features, self.best.marked)])
+        point = best_of([descend_on(ramp, features, marked), descend_on(ramp, features, self.best.marked)])
         self.answers = [*self.answers, point][-AGREEING:]
         if self.best.F - FALL * max(1.0, self.best.F) > point.F:
-            self.best = swapped(ramp, point, self.clock)
+            self.best = swap_until_stable(ramp, point, self.clock)
             self.seen.append(self.best)
         if ramp.ramp:
-            self.state = self._after(point)
+            self.state = self._states_after(point)
 
-    def _after(self, point: RampPoint) -> IntArray:
+    def _states_after(self, point: RampPoint) -> IntArray:
         """The samples' states after an answer."""
         outside = self.ramp.data.outside(point.w, point.b, point.columns)
         state = self.state.copy()

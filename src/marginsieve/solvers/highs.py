@@ -85,7 +85,7 @@ class Program:
         matrix.start_, matrix.index_, matrix.value_ = _by_row(A)
         if self.whole:
             kind = highspy.HighsVarType
-            lp.integrality_ = [kind.kInteger if one else kind.kContinuous for one in np.asarray(integer)]
+            lp.integrality_ = [kind.kInteger if whole else kind.kContinuous for whole in np.asarray(integer)]
         self._check(self._h.passModel(lp), "take the model")
 
     @property
@@ -167,7 +167,7 @@ class Program:
 
         def look(_kind: Any, _message: str, _out: Any, control: Any, _user: Any) -> None:
             try:  # a signal is delivered where Python runs, which is here
-                control.user_interrupt = int(bool(pressed) or self.interrupted())
+                control.user_interrupt = int(bool(pressed) or self.should_stop())
             except KeyboardInterrupt as stop:
                 pressed.append(stop)
                 control.user_interrupt = 1
@@ -181,7 +181,7 @@ class Program:
         if pressed:
             raise pressed[0]
 
-    def interrupted(self) -> bool:
+    def should_stop(self) -> bool:
         """Whether a search is to stop; for those who have their own reason."""
         return False
 

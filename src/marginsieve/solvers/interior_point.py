@@ -90,14 +90,14 @@ def _solve(V: Array, y: Array, top: Array, tol: float, limit: int) -> tuple[Arra
         size = max(1.0, float(point.a.sum()))
         small = abs(float(y @ point.a)) <= 1e-8 * size
         if gap <= target * size and small:
-            best = min(best, _face(V, y, top, point, tol), key=lambda one: one[0])
+            best = min(best, _face(V, y, top, point, tol), key=lambda candidate: candidate[0])
             if best[0] <= tol or gap <= LEAST_GAP * size:
                 break
             target *= 1e-2
         if not _step(V, y, top, point, room):
             break
     if best[0] > tol:
-        best = min(best, _face(V, y, top, point, tol), key=lambda one: one[0])
+        best = min(best, _face(V, y, top, point, tol), key=lambda candidate: candidate[0])
     return best[1], best[2]
 
 
@@ -190,11 +190,11 @@ def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[fl
     at_zero = (point.a < unit * point.z) & ~at_top
     inside = ~(at_top | at_zero)
     snapped = np.where(at_top, top, np.where(at_zero, 0.0, point.a))
-    best = _judged(V, y, top, balanced(snapped, y, top, inside))[:3]
+    best = _certify(V, y, top, balance(snapped, y, top, inside))[:3]
     for _ in range(ROUNDS):
         with np.errstate(all="ignore"):  # samples on the margin may be alike, or all at 0
             a = _equations(V, y, top, inside, at_top, point)
-        violation, clipped, level, f = _judged(V, y, top, balanced(np.clip(a, 0.0, top), y, top, inside))
+        violation, clipped, level, f = _certify(V, y, top, balance(np.clip(a, 0.0, top), y, top, inside))
         if violation < best[0]:
             best = (violation, clipped, level)
         if violation <= 0.1 * tol:
@@ -210,7 +210,7 @@ def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[fl
     return best
 
 
-def _judged(V: Array, y: Array, top: Array, a: Array) -> tuple[float, Array, float, Array]:
+def _certify(V: Array, y: Array, top: Array, a: Array) -> tuple[float, Array, float, Array]:
     """(violation, a, b, y f without the intercept)."""
     f = (V @ a) @ V
     violation, level = certificate(y * (1.0 - f), a * y, y, top)
@@ -232,7 +232,7 @@ def _equations(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolAr
     r = 1.0 - (V @ a) @ U - point.b * of_y
     short = float(y @ a)
     if len(on) <= len(V) + 1:
-        a[on] = start + _bordered(U, of_y, r, -short)
+        a[on] = start + _solve_bordered(U, of_y, r, -short)
         return a
     # more samples on the margin than dimensions: the step of least norm in a that gives w and b of least error
     A = np.vstack([U, of_y])  # w = U a + rest, y'a
@@ -250,7 +250,7 @@ def _equations(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolAr
     return a
 
 
-def _bordered(U: Array, y: Array, r: Array, total: float) -> Array:
+def _solve_bordered(U: Array, y: Array, r: Array, total: float) -> Array:
     """da with U'U da + y db = r and y'da = total."""
     Q = U.T @ U
     solve = _ridge_solver(Q)
@@ -278,7 +278,7 @@ def _ridge_solver(M: Array) -> Callable[[Array], Array] | None:
     return None if failed else lambda r: np.asarray(lapack.dpotrs(factor, r, lower=True)[0])
 
 
-def balanced(a: Array, y: Array, top: Array, inside: BoolArray) -> Array:
+def balance(a: Array, y: Array, top: Array, inside: BoolArray) -> Array:
     """The same with sum(a y) = 0: the samples inside give or take what is missing, in proportion to their room."""
     for _ in range(3):
         missing = float(y @ a)

@@ -16,7 +16,7 @@ class _Loop:
         self.function = function
         self.machine_code: Any = None
 
-    def compiled(self) -> Any:
+    def compile(self) -> Any:
         """numba's function; it takes this one's place in the module, and so do those that it calls."""
         if self.machine_code is None:
             import numba
@@ -24,14 +24,14 @@ class _Loop:
             known = self.function.__globals__
             for name in self.function.__code__.co_names:
                 if isinstance(known.get(name), _Loop):
-                    known[name] = known[name].compiled()
+                    known[name] = known[name].compile()
             self.machine_code = numba.njit(cache=True, nogil=True)(self.function)
             if known.get(self.function.__name__) is self:
                 known[self.function.__name__] = self.machine_code
         return self.machine_code
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.compiled()(*arguments)
+        return self.compile()(*arguments)
 
 
 def jit(function: F) -> F:

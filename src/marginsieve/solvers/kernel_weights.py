@@ -115,10 +115,10 @@ def golden(value: Callable[[float], float]) -> float:
 
 
 @dataclass(frozen=True)
-class Solved:
+class WeightsAnswer:
     """Where the search ended, its duality gap as a share of the primal objective, and the machines solved."""
 
-    at: WeightedPoint
+    point: WeightedPoint
     gap: float
     machines: int
 
@@ -131,30 +131,32 @@ class _WeightSearch:
         self.machines, self.soft, self.J = 0, 0.0, np.inf
         self.bound: Bound | None = None
 
-    def run(self, mu: Array | None, c: Array) -> Solved:
+    def run(self, mu: Array | None, c: Array) -> WeightsAnswer:
         """Stage by stage to smaller gaps, each with less softening; the last machine has none."""
-        here, stage = self.at(_first(self.base, self.y, self.top) if mu is None else mu, c), max(STAGE, self.tol)
+        here, stage = self.solve_at(_first(self.base, self.y, self.top) if mu is None else mu, c), max(STAGE, self.tol)
         while self.gap(here) > self.tol and self.machines < self.limit and stage > SMALLEST * self.tol:
             self.soft = SOFT * stage * here.J / max(float(self.top @ np.abs(here.c)), 1e-300)
-            here = self.stage(self.at(here.mu, here.c), max(stage, self.tol))
+            here = self.stage(self.solve_at(here.mu, here.c), max(stage, self.tol))
             if self.gap(here) <= max(stage, self.tol):
                 self.soft = 0.0
-                here = self.at(here.mu, here.c)
+                here = self.solve_at(here.mu, here.c)
             stage *= STAGE
-        return Solved(here, self.gap(here), self.machines)
+        return WeightsAnswer(here, self.gap(here), self.machines)
 
     def stage(self, here: WeightedPoint, tol: float) -> WeightedPoint:
         """Damped Newton steps until the gap is at most `tol` or no step helps."""
         damping = DAMPING
         while self.gap(here) > tol and self.machines < self.limit and damping < STIFFEST:
             some, d, promised = _step(self.base, self.top, here, damping)
-            there, length = self.along(here, some, d, promised)
+            there, length = self.search_line(here, some, d, promised)
             share = (here.J - there.J) / max(length * promised, 1e-300)
             damping = max(1e-9, damping * (10.0 if share < 0.1 else 1.0 if share < 0.5 else 0.1))
             here = there
         return here
 
-    def along(self, here: WeightedPoint, some: IntArray, d: Array, promised: float) -> tuple[WeightedPoint, float]:
+    def search_line(
+        self, here: WeightedPoint, some: IntArray, d: Array, promised: float
+    ) -> tuple[WeightedPoint, float]:
         """The best point met along d and its distance: a model that is too stiff is followed further than it says."""
         best, length, down = here, 1.0, d < 0
         longest = float(np.min(here.mu[some][down] / -d[down])) if down.any() else 1.0  # to the edge of the simplex
@@ -162,7 +164,7 @@ class _WeightSearch:
             mu = here.mu.copy()
             mu[some] += length * d
             mu[mu < ZERO] = 0.0
-            there = self.at(mu / mu.sum(), best.c)
+            there = self.solve_at(mu / mu.sum(), best.c)
             if there.J >= best.J:
                 break
             best = there
@@ -171,7 +173,7 @@ class _WeightSearch:
             length = min(4.0 * length, longest)
         return best, length
 
-    def at(self, mu: Array, start: Array) -> WeightedPoint:
+    def solve_at(self, mu: Array, start: Array) -> WeightedPoint:
         """The machine at mu; its coefficients go into the bound."""
         K, y, top = self.base.matrix(mu), self.y, self.top
         soft = K + self.soft * np.eye(len(y)) if self.soft else K
@@ -195,7 +197,7 @@ class _WeightSearch:
         return abs(point.primal - self.bound.value) / max(point.primal, 1e-300)  # below 0 is rounding, and as bad
 
 
-def solve(base: Base, y: Array, top: Array, mu: Array | None, c: Array, tol: float, limit: int) -> Solved:
+def solve(base: Base, y: Array, top: Array, mu: Array | None, c: Array, tol: float, limit: int) -> WeightsAnswer:
     """Weights whose relative duality gap is at most `tol`, or the best after `limit` machines.
 
     `mu` (p,) is where to start, None at the features in which the class means are furthest apart.
@@ -236,8 +238,8 @@ def _step(base: Base, top: Array, here: WeightedPoint, damping: float) -> tuple[
     mu, g = here.mu[some], -0.5 * here.q[some]
     H = _hessian(base, top, here, some)
     H[np.diag_indices_from(H)] += damping * mean / np.maximum(mu, LEAST / len(some)) + 1e-12 * mean
-    zero, one = np.zeros(len(some)), np.ones(len(some))
-    answer = _smo.quadratic(H, H @ mu - g, zero, one, mu, 1e-7 * float(here.q.max()), MODEL_STEPS)[0]
+    zeros, ones = np.zeros(len(some)), np.ones(len(some))
+    answer = _smo.quadratic(H, H @ mu - g, zeros, ones, mu, 1e-7 * float(here.q.max()), MODEL_STEPS)[0]
     d = answer - mu
     return some, d, float(-g @ d - 0.5 * d @ H @ d)
 
@@ -252,6 +254,6 @@ def _hessian(base: Base, top: Array, here: WeightedPoint, some: IntArray) -> Arr
     K = here.K[np.ix_(free, free)]
     L = np.linalg.cholesky(K + 1e-10 * np.trace(K) / len(free) * np.eye(len(free)))
     W = np.linalg.solve(L, np.column_stack([V.T, np.ones(len(free))]))
-    W, one = W[:, :-1], W[:, -1]
-    W = W - np.outer(one, one @ W) / (one @ one)
+    W, level = W[:, :-1], W[:, -1]  # the intercept's direction is projected out
+    W = W - np.outer(level, level @ W) / (level @ level)
     return np.asarray(W.T @ W)

@@ -27,11 +27,11 @@ class _Workers(Parallel):  # type: ignore[misc,unused-ignore]
     """joblib's processes, deaf from their start to the signals that a terminal sends to all: their parent acts."""
 
     def _initialize_backend(self) -> Any:
-        with _held():
+        with _block_signals():
             resource_tracker.ensure_running()
             if os.name == "posix":
                 multiprocessing.resource_tracker.ensure_running()  # its start would let SIGINT through again
-        with _held():
+        with _block_signals():
             count = super()._initialize_backend()
             start = getattr(getattr(self._backend, "_workers", None), "_ensure_executor_running", None)
             if start is not None:
@@ -40,7 +40,7 @@ class _Workers(Parallel):  # type: ignore[misc,unused-ignore]
 
 
 @contextmanager
-def _held() -> Iterator[None]:
+def _block_signals() -> Iterator[None]:
     """Signals wait in this thread; a process that is started meanwhile never gets them."""
     if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover
         yield

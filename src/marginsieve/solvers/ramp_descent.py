@@ -20,7 +20,7 @@ import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
 from .clock import Clock, TimeUp
-from .hinge_program import Fit, HingeData, HingeProgram, balanced, begin, finish, solve
+from .hinge_program import Fit, HingeData, HingeProgram, balanced_duals, begin, finish, solve
 
 EXCHANGED = 40  # features that are tried in the place of one that goes
 CANDIDATES = 60  # features that a round of swaps tries to add
@@ -46,8 +46,8 @@ class Ramp:
     cost: Array  # (n,) of the features
     budget: float
     ramp: bool = True  # else the plain hinge: no sample is ever left out
-    solved: list[int] = field(default_factory=lambda: [0], compare=False)  # linear programs so far
-    tried: dict[Any, tuple[RampPoint | None, int]] = field(default_factory=dict, compare=False)  # see `_moved`
+    n_programs: list[int] = field(default_factory=lambda: [0], compare=False)  # linear programs so far
+    tried: dict[Any, tuple[RampPoint | None, int]] = field(default_factory=dict, compare=False)  # see `_try_move`
     clock: Clock = field(default_factory=Clock, compare=False)  # of every program
     floor: float = -np.inf  # no point is below
 
@@ -57,12 +57,12 @@ class Ramp:
         return 2.0 if self.ramp else np.inf
 
     @cached_property
-    def own(self) -> bool:
+    def column_is_feature(self) -> bool:
         """Whether every column is a feature of its own."""
         return len(self.owner) == len(self.cost) and bool((self.owner == np.arange(len(self.owner))).all())
 
     def columns(self, features: Sequence[int] | IntArray) -> IntArray:
-        if self.own:
+        if self.column_is_feature:
             return np.sort(np.asarray(features, dtype=np.intp))
         return np.flatnonzero(np.isin(self.owner, features))
 
@@ -85,7 +85,7 @@ class Ramp:
         counted = self.data.top[self.data.top > 0]
         return min(relaxed, 2.0 * float(counted.min(initial=np.inf))) if self.ramp else relaxed
 
-    def proved(self, F: float) -> bool:
+    def is_optimal(self, F: float) -> bool:
         """Whether no point can be lower than F."""
         return self.floor >= F - FALL * max(1.0, F)
 
@@ -96,7 +96,7 @@ class Ramp:
         outside = 1.0 - data.y * b
         none = np.empty(0, dtype=np.intp)
         marked = outside > 2.0 - 1e-12 if self.ramp else np.zeros(len(data.y), dtype=bool)
-        alpha = np.abs(balanced(data.y, data.top))
+        alpha = np.abs(balanced_duals(data.y, data.top))
         return RampPoint(none, none, np.empty(0), b, marked, self.loss(outside), alpha)
 
 
@@ -115,14 +115,14 @@ class RampPoint:
 
 def _point(ramp: Ramp, fit: Fit) -> RampPoint:
     """A program's answer as a point, the samples that lie beyond the ramp marked."""
-    ramp.solved[0] += 1
+    ramp.n_programs[0] += 1
     outside = ramp.data.outside(fit.w, fit.b, fit.columns)
     marked = outside > 2.0 if ramp.ramp else np.zeros(len(outside), dtype=bool)
     live = np.flatnonzero(fit.w)
     live = live[np.argsort(fit.columns[live])]
     columns = fit.columns[live]
     F = float(np.abs(fit.w).sum()) + ramp.loss(outside)
-    features = columns if ramp.own else np.unique(ramp.owner[columns])
+    features = columns if ramp.column_is_feature else np.unique(ramp.owner[columns])
     return RampPoint(features, columns, fit.w[live], fit.b, marked, F, fit.alpha)
 
 
@@ -151,7 +151,7 @@ def descend(
         best, marked = point, point.marked
 
 
-def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None = None) -> RampPoint:
+def descend_on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None = None) -> RampPoint:
     """A descent on some features, from no sample left out by default; never above the flat point.
 
     The flat point where the clock leaves no time for any other.
@@ -160,25 +160,25 @@ def on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None 
     if not len(columns := ramp.columns(features)):
         return ramp.flat()
     try:
-        return better([descend(ramp, ramp.program(columns), start), ramp.flat()])
+        return best_of([descend(ramp, ramp.program(columns), start), ramp.flat()])
     except TimeUp:
         return ramp.flat()
 
 
-def everywhere(ramp: Ramp) -> RampPoint:
+def descend_everywhere(ramp: Ramp) -> RampPoint:
     """A descent on all features, from no sample left out; never above the flat point."""
     program = begin(ramp.data, np.ones(len(ramp.owner)))
-    return better([descend(ramp, program, np.zeros(len(ramp.data.y), dtype=bool), whole=True), ramp.flat()])
+    return best_of([descend(ramp, program, np.zeros(len(ramp.data.y), dtype=bool), whole=True), ramp.flat()])
 
 
-def better(points: Sequence[RampPoint]) -> RampPoint:
+def best_of(points: Sequence[RampPoint]) -> RampPoint:
     return min(points, key=lambda point: point.F)
 
 
 def by_feature(ramp: Ramp, columns: IntArray, value: Array) -> Array:
     """(n,) the largest of a feature's columns' values."""
     out = np.zeros(len(ramp.cost))
-    if ramp.own:
+    if ramp.column_is_feature:
         out[columns] = np.maximum(value, 0.0)
         return out
     np.maximum.at(out, ramp.owner[columns], value)
@@ -197,7 +197,7 @@ def pulls(ramp: Ramp, here: RampPoint) -> Array:
     return pull
 
 
-def within(ramp: Ramp, score: Array) -> list[int]:
+def affordable_features(ramp: Ramp, score: Array) -> list[int]:
     """The features with the best scores, as many as the budget has room for."""
     chosen, left = [], ramp.budget
     for j in np.argsort(-score, kind="stable"):
@@ -230,7 +230,7 @@ def without_budget(ramp: Ramp) -> tuple[float, RampPoint | None, Array | None]:
 def printed_start(ramp: Ramp, weight: Array) -> RampPoint:
     """The paper's first solution: the l1 machine's largest weights within the budget, the machine on them, the samples
     beyond the ramp left out, the machine again."""
-    chosen = within(ramp, weight)
+    chosen = affordable_features(ramp, weight)
     if not chosen:
         return ramp.flat()
     program = ramp.program(ramp.columns(chosen))
@@ -238,10 +238,10 @@ def printed_start(ramp: Ramp, weight: Array) -> RampPoint:
     if not ramp.ramp:
         return first
     program.leave_out(first.marked)
-    return better([first, _point(ramp, program.solve()), ramp.flat()])
+    return best_of([first, _point(ramp, program.solve()), ramp.flat()])
 
 
-def eliminated(ramp: Ramp, weight: Array) -> list[int]:
+def eliminate_features(ramp: Ramp, weight: Array) -> list[int]:
     """Features left when a third of the surplus, those with the smallest weights, goes at a time."""
     left = np.flatnonzero(weight)
     while len(left) and not ramp.fits(left):
@@ -256,7 +256,7 @@ def eliminated(ramp: Ramp, weight: Array) -> list[int]:
     return [int(j) for j in left]
 
 
-def apart(ramp: Ramp) -> Array:
+def class_separation(ramp: Ramp) -> Array:
     """(n,) |mean difference| / (sum of the classes' standard deviations), the best of a feature's columns."""
     data = ramp.data
     sides = [data.X[data.y == side] for side in (1.0, -1.0)]
@@ -280,20 +280,20 @@ def fast(
     """
     clock, seen = clock or ramp.clock, [] if seen is None else seen
     ramp = replace(ramp, clock=clock)
-    sure = on(replace(ramp, clock=clock.at_least(GRACE)), within(ramp, apart(ramp)))
+    sure = descend_on(replace(ramp, clock=clock.at_least(GRACE)), affordable_features(ramp, class_separation(ramp)))
     try:
         weight = l1_weights(ramp) if weight is None else weight
         first = printed_start(ramp, weight)
-        sets = [within(ramp, weight), eliminated(ramp, weight)]
+        sets = [affordable_features(ramp, weight), eliminate_features(ramp, weight)]
     except TimeUp:
         seen.append(sure)
         return sure, sure
-    points = [on(ramp, first.features, first.marked), *(on(ramp, chosen) for chosen in sets), sure]
+    points = [descend_on(ramp, first.features, first.marked), *(descend_on(ramp, chosen) for chosen in sets), sure]
     seen += [_while_lower(ramp, point, clock, (_swap,)) for point in _distinct(points)]
     fewer = min(1.0, MANY / len(ramp.data.y))
-    left, times = WORK - ramp.solved[0], int(np.ceil(rounds * fewer))
-    best = shaken(ramp, better([first, *seen]), times, rng, clock, seen, left)
-    return swapped(ramp, best, clock), first
+    left, times = WORK - ramp.n_programs[0], int(np.ceil(rounds * fewer))
+    best = iterated_swaps(ramp, best_of([first, *seen]), times, rng, clock, seen, left)
+    return swap_until_stable(ramp, best, clock), first
 
 
 def _distinct(points: Sequence[RampPoint]) -> list[RampPoint]:
@@ -304,7 +304,7 @@ def _distinct(points: Sequence[RampPoint]) -> list[RampPoint]:
     return list(seen.values())
 
 
-def shaken(
+def iterated_swaps(
     ramp: Ramp,
     best: RampPoint,
     rounds: int,
@@ -318,9 +318,9 @@ def shaken(
     No further round begins after so many linear programs.
     """
     here, clock, seen = best, clock or ramp.clock, [] if seen is None else seen
-    last = ramp.solved[0] + programs
+    last = ramp.n_programs[0] + programs
     for k in range(rounds):
-        if clock.out() or ramp.solved[0] >= last or ramp.proved(best.F):
+        if clock.is_up() or ramp.n_programs[0] >= last or ramp.is_optimal(best.F):
             break
         there = _while_lower(ramp, _shake(ramp, here, rng), clock, (_swap,) if k % 2 else (_exchange,))
         seen.append(there)
@@ -338,10 +338,10 @@ def with_room(ramp: Ramp, free: RampPoint, rounds: int, rng: np.random.Generator
 
     Whatever samples are left out, the program on all features is solved; of its answers those within the budget count.
     """
-    ramp, best = replace(ramp, clock=clock), better([free, ramp.flat()])
+    ramp, best = replace(ramp, clock=clock), best_of([free, ramp.flat()])
     program, marked = begin(ramp.data, np.ones(len(ramp.owner)), clock=clock), free.marked
     for k in range(rounds + 1):
-        if clock.out() or ramp.proved(best.F):
+        if clock.is_up() or ramp.is_optimal(best.F):
             break
         if len(np.unique(ramp.data.y[~marked])) == 2:
             try:
@@ -350,11 +350,11 @@ def with_room(ramp: Ramp, free: RampPoint, rounds: int, rng: np.random.Generator
                 break
             if ramp.fits(there.features) and best.F - FALL * max(1.0, best.F) > there.F:
                 best = there
-        marked = _shaken_marks(ramp, best if k % 2 else free, rng)
+        marked = _random_marks(ramp, best if k % 2 else free, rng)
     return best
 
 
-def _shaken_marks(ramp: Ramp, here: RampPoint, rng: np.random.Generator) -> BoolArray:
+def _random_marks(ramp: Ramp, here: RampPoint, rng: np.random.Generator) -> BoolArray:
     """The samples left out at a point, half of them at random, and a few that are near the edge of the ramp."""
     outside = ramp.data.outside(here.w, here.b, here.columns)
     near = (outside >= 1.0) & (outside <= 2.0)
@@ -376,10 +376,10 @@ def _shake(ramp: Ramp, here: RampPoint, rng: np.random.Generator) -> RampPoint:
             stay.append(new)
         elif ramp.cost[here.features].min(initial=np.inf) >= ramp.cost.max():
             break  # all cost the same, and there is no room for any
-    return on(ramp, stay, _shaken_marks(ramp, here, rng) if ramp.ramp else here.marked)
+    return descend_on(ramp, stay, _random_marks(ramp, here, rng) if ramp.ramp else here.marked)
 
 
-def swapped(ramp: Ramp, here: RampPoint, clock: Clock | None = None) -> RampPoint:
+def swap_until_stable(ramp: Ramp, here: RampPoint, clock: Clock | None = None) -> RampPoint:
     """Exchanges, and then swaps that add first, until none of those tried lowers F."""
     return _while_lower(ramp, here, clock or ramp.clock, (_exchange, _swap))
 
@@ -387,11 +387,11 @@ def swapped(ramp: Ramp, here: RampPoint, clock: Clock | None = None) -> RampPoin
 def _while_lower(ramp: Ramp, here: RampPoint, clock: Clock, moves: Sequence[Any]) -> RampPoint:
     for _ in range(ROUNDS):
         target = here.F - FALL * max(1.0, here.F)
-        if ramp.proved(here.F):
+        if ramp.is_optimal(here.F):
             return here
         for move in moves:
             try:
-                there = _moved(ramp, here, target, clock, move)
+                there = _try_move(ramp, here, target, clock, move)
             except TimeUp:
                 return here
             if there is not None:
@@ -402,17 +402,17 @@ def _while_lower(ramp: Ramp, here: RampPoint, clock: Clock, moves: Sequence[Any]
     return here
 
 
-def _moved(ramp: Ramp, here: RampPoint, target: float, clock: Clock, move: Any) -> RampPoint | None:
+def _try_move(ramp: Ramp, here: RampPoint, target: float, clock: Clock, move: Any) -> RampPoint | None:
     """Where a move leads; searches that meet at a point do not repeat it, and the programs it took count again."""
     key = (move, here.features.tobytes(), here.marked.tobytes(), f"{here.F:.{DIGITS}e}")
-    if key in ramp.tried and not clock.out():
+    if key in ramp.tried and not clock.is_up():
         known, programs = ramp.tried[key]
-        ramp.solved[0] += programs
+        ramp.n_programs[0] += programs
         return known
-    before = ramp.solved[0]
+    before = ramp.n_programs[0]
     there: RampPoint | None = move(ramp, here, target, clock)
     if not clock.cut:
-        ramp.tried[key] = there, ramp.solved[0] - before
+        ramp.tried[key] = there, ramp.n_programs[0] - before
     return there
 
 
@@ -427,12 +427,12 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampP
         silent, rest = ramp.columns([k]), here.features[here.features != k]
         program.silence(silent)
         less = descend(ramp, program, here.marked)
-        pull = _pressing(ramp, less)
+        pull = _affordable_pulls(ramp, less)
         pull[here.features] = 0.0
         order = np.argsort(-pull, kind="stable")[:EXCHANGED]
         order = order[pull[order] > 1.0]
         for j in order[_exchange_bounds(ramp, here, less, order) < _limit(ramp, here, target)]:
-            if clock.out():
+            if clock.is_up():
                 return None
             if not ramp.fits([*rest, int(j)]):
                 continue
@@ -480,11 +480,11 @@ def _exchange_bounds(ramp: Ramp, here: RampPoint, less: RampPoint, features: Int
 
 def _swap(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
     """The first lower point by adding a feature and, where the budget asks for it, dropping others."""
-    pull = _pressing(ramp, here)
+    pull = _affordable_pulls(ramp, here)
     order = np.argsort(-pull, kind="stable")[:CANDIDATES]
     program = ramp.program(ramp.columns(here.features))
     for j in order[pull[order] > 1.0]:
-        if clock.out():
+        if clock.is_up():
             return None
         new = ramp.columns([j])
         program.join(new)
@@ -498,7 +498,7 @@ def _swap(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint
     return None
 
 
-def _pressing(ramp: Ramp, here: RampPoint) -> Array:
+def _affordable_pulls(ramp: Ramp, here: RampPoint) -> Array:
     """The pulls of the features that the budget could pay for."""
     pull = pulls(ramp, here)
     pull[ramp.cost > ramp.budget * (1 + 1e-12)] = 0.0

@@ -50,7 +50,9 @@ class HeldOutRidge:
     groups: IntArray | None = None
 
     @classmethod
-    def of(cls, X: Array, weight: Array, rng: np.random.Generator, groups: IntArray | None = None) -> HeldOutRidge:
+    def from_rows(
+        cls, X: Array, weight: Array, rng: np.random.Generator, groups: IntArray | None = None
+    ) -> HeldOutRidge:
         """Of rows X (m, d); no matrix of m x m is made where there are fewer columns than rows."""
         m, d = X.shape
         rows = (X - weight @ X / weight.sum()) * np.sqrt(weight)[:, None]
@@ -100,7 +102,7 @@ class HeldOutRidge:
     def best_penalty(self, y: Array) -> float:
         """The penalty whose held-out values have the smallest squared error on labels y (m,)."""
         unit = float(self.energy.mean()) if len(self.energy) else 1.0
-        errors = [self.weight @ (self.values(y[:, None], unit * one)[:, 0] - y) ** 2 for one in RELATIVE]
+        errors = [self.weight @ (self.values(y[:, None], unit * share)[:, 0] - y) ** 2 for share in RELATIVE]
         return unit * RELATIVE[int(np.argmin(errors))]
 
     def scores(self, y: Array) -> Array:
@@ -132,7 +134,7 @@ def screened_scores(
         order = np.argsort(-covariance, kind="stable")
         for place, count in enumerate(counts):
             chosen = order[:count]
-            fit = HeldOutRidge.of(rows[:, chosen], w, np.random.default_rng(0))
+            fit = HeldOutRidge.from_rows(rows[:, chosen], w, np.random.default_rng(0))
             penalty = fit.best_penalty(labels)
             A = rows[:, chosen]
             slope = np.linalg.solve((A.T * w) @ A + penalty * np.eye(len(chosen)), (A.T * w) @ (labels - mean))

@@ -332,10 +332,10 @@ def svc(
         if gap <= tol or steps < 0 or steps >= max_iter:
             return c, b, objective, slack, gap
         max_iter -= steps
-        max_iter -= _shrunk(K, room[3], room[4], c, room[5], gap, tol, max_iter)
+        max_iter -= _solve_active(K, room[3], room[4], c, room[5], gap, tol, max_iter)
 
 
-def _shrunk(K: Array, lo: Array, hi: Array, c: Array, E: Array, gap: float, tol: float, limit: int) -> int:
+def _solve_active(K: Array, lo: Array, hi: Array, c: Array, E: Array, gap: float, tol: float, limit: int) -> int:
     """Solve, in place, for the variables that may still move, the others as they are; returns the pair steps.
 
     A variable at a bound stays there as long as its E is on the far side of all that it could be paired with. The small
@@ -347,7 +347,7 @@ def _shrunk(K: Array, lo: Array, hi: Array, c: Array, E: Array, gap: float, tol:
         return 0
     small, some = K[np.ix_(active, active)], c[active]
     p = E[active] + small @ some
-    some, _, _, _, _, steps = _climbed(small, p, lo[active], hi[active], some, max(tol, 0.1 * gap), limit)
+    some, _, _, _, _, steps = _climb(small, p, lo[active], hi[active], some, max(tol, 0.1 * gap), limit)
     c[active] = some
     return steps
 
@@ -386,7 +386,7 @@ def svc_by_parts(
         small, some = among(rows), c[rows]
         largest = max(largest, float(small.diagonal().max()))
         p, enough = E[rows] + small @ some, max(0.5 * tol, FINER * gap)
-        c[rows], _, _, _, _, steps = _climbed(small, p, lo[rows], hi[rows], some, enough, max_iter)
+        c[rows], _, _, _, _, steps = _climb(small, p, lo[rows], hi[rows], some, enough, max_iter)
         max_iter -= max(steps, 1)
         E -= product(c - before)
     b = float(_intercept(lo, hi, c, E))
@@ -428,10 +428,10 @@ def quadratic(
     K: Array, p: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int
 ) -> tuple[Array, float, float, Array, float]:
     """max p'c - 1/2 c'Kc from a feasible `start`, its sum kept: (c, multiplier, objective, E = p - Kc, violation)."""
-    return _climbed(K, p, lo, hi, start.copy(), tol, max_iter)[:5]
+    return _climb(K, p, lo, hi, start.copy(), tol, max_iter)[:5]
 
 
-def _climbed(
+def _climb(
     K: Array, p: Array, lo: Array, hi: Array, c: Array, tol: float, max_iter: int
 ) -> tuple[Array, float, float, Array, float, int]:
     """What `quadratic` gives, and the pair steps that it took; c is changed in place."""
@@ -441,7 +441,7 @@ def _climbed(
         if gap <= tol or steps < 0 or steps >= left:
             return c, multiplier, objective, room[5].copy(), gap, max_iter - left + max(steps, 0)
         left -= steps
-        left -= _shrunk(K, lo, hi, c, room[5], gap, tol, left)
+        left -= _solve_active(K, lo, hi, c, room[5], gap, tol, left)
 
 
 def svdd(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array, IntArray
-from .interior_point import balanced, certificate
+from .interior_point import balance, certificate
 from .jit import jit
 
 ROUNDS = 400  # of sweeps and conjugate gradients
@@ -32,7 +32,7 @@ def svc(
     m = len(y)
     a = np.zeros(m) if start is None else np.clip(start * y, 0.0, top)
     both = (y[top > 0] > 0).any() and (y[top > 0] < 0).any()
-    a = _balanced(a if both else np.zeros(m), y, top)
+    a = _balance(a if both else np.zeros(m), y, top)
     squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
     rho = float(squares.mean()) or 1.0
     cells = X.indptr.astype(np.intp), X.indices.astype(np.intp), X.data
@@ -42,7 +42,7 @@ def svc(
         w = np.asarray((a * y) @ X)
         E = y - X @ w
         violation, level = certificate(E, a * y, y, top)
-        feasible = _balanced(a, y, top)
+        feasible = _balance(a, y, top)
         apart = float(np.abs(feasible - a).sum())
         if violation <= 2.0 * tol and apart > 0.0:
             violation, level = certificate(y - X @ np.asarray((feasible * y) @ X), feasible * y, y, top)
@@ -135,6 +135,6 @@ def _conjugate(X: Any, y: Array, top: Array, a: Array, b: float, rho: float, tol
     return out
 
 
-def _balanced(a: Array, y: Array, top: Array) -> Array:
+def _balance(a: Array, y: Array, top: Array) -> Array:
     """The same with y'a = 0."""
-    return balanced(a, y, top, (a > 0.0) & (a < top))
+    return balance(a, y, top, (a > 0.0) & (a < top))

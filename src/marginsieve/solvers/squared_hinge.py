@@ -86,7 +86,7 @@ class _Working:
         self.x, self.short = x, short
         self.hessian = np.zeros((len(x), len(x)))
 
-    def replaced(self, kept: IntArray, new: Array, C: Array) -> _Working:
+    def replace_rows(self, kept: IntArray, new: Array, C: Array) -> _Working:
         """The working set of some of the columns and of new ones (r, m) behind them, the intercept last."""
         count = len(kept)
         kept = np.append(kept, len(self.x) - 1)
@@ -234,7 +234,7 @@ def _model_step(
             row = x[j]
             for i in range(m):
                 along[i] += d[j] * row[i]
-    length = _along(w, d, zero, f, along, y, C, room[2])
+    length = _line_minimum(w, d, zero, f, along, y, C, room[2])
     for j in range(k):
         w[j] = 0.0 if zero[j] == length else w[j] + length * d[j]
     return length > 0.0
@@ -311,7 +311,7 @@ def _newton(
         for other in range(a, count):
             curve[a, other] = hessian[on[other], on[a]]
         curve[a, a] = (1.0 + 1e-12) * curve[a, a] + 1e-300
-    if not _solved(curve, d, count):
+    if not _solve_in_place(curve, d, count):
         return -1.0, 0.0
     along[:] = 0.0
     for a in range(count):
@@ -319,7 +319,7 @@ def _newton(
         row = x[on[a]]
         for i in range(m):
             along[i] += d[a] * row[i]
-    length = _along(weight, d, zero, f, along, y, C, room[2])
+    length = _line_minimum(weight, d, zero, f, along, y, C, room[2])
     moved, size = 0.0, 0.0
     for a in range(count):
         new = 0.0 if zero[a] == length else weight[a] + length * d[a]
@@ -329,7 +329,7 @@ def _newton(
 
 
 @jit
-def _factored(curve: Array, count: int) -> bool:
+def _factorize(curve: Array, count: int) -> bool:
     """curve <- U with curve = U'U, upper triangles, in place; False where it is not definite."""
     for start in range(0, count, PANEL):
         end = min(start + PANEL, count)
@@ -355,9 +355,9 @@ def _factored(curve: Array, count: int) -> bool:
 
 
 @jit
-def _solved(curve: Array, d: Array, count: int) -> bool:
+def _solve_in_place(curve: Array, d: Array, count: int) -> bool:
     """d <- curve^-1 d, its upper triangle given, in place; False where it is not definite."""
-    if not _factored(curve, count):
+    if not _factorize(curve, count):
         return False
     for a in range(count):
         d[a] /= curve[a, a]
@@ -386,7 +386,7 @@ def _derivative(
 
 
 @jit
-def _along(w: Array, d: Array, zero: Array, f: Array, a: Array, y: Array, C: Array, places: Array) -> float:
+def _line_minimum(w: Array, d: Array, zero: Array, f: Array, a: Array, y: Array, C: Array, places: Array) -> float:
     """The t >= 0 that minimises |w + td|_1 + sum_i C_i max(0, 1 - y_i (f_i + t a_i))^2; zero_j: where w_j passes 0.
 
     The last of w is not penalised. The derivative grows with t; it jumps where a w_j passes 0 and bends where a sample
@@ -486,7 +486,7 @@ class SquaredHinge:
         both = np.concatenate([on, new])
         inside = self.place[both] >= 0
         kept, fresh = both[inside], both[~inside]
-        self.working = self.working.replaced(self.place[kept], self._rows(fresh), C)
+        self.working = self.working.replace_rows(self.place[kept], self._rows(fresh), C)
         self.place[self.work] = -1
         self.work = np.concatenate([kept, fresh])
         self.place[self.work] = np.arange(len(self.work))
