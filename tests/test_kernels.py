@@ -116,7 +116,7 @@ def test_weight_gradient_is_the_difference_quotient(kernel, setting):
     gram = gram_of(kernel, table, s**2)
 
     def value(weight, diagonal):
-        K = gram.rescaled(weight).matrix()
+        K = gram.rescale(weight).matrix()
         return c @ K @ c + (d @ np.diag(K) if diagonal else 0.0)
 
     for diagonal in (False, True):
@@ -203,6 +203,6 @@ def test_a_rescaled_gram_is_downdated_with_care(rng, table_of):
     table = table_of(rng.normal(size=(8, 6)))
     weight = np.ones(6)
     weight[2] = 1e14
-    gram = gram_of(Linear(), table).rescaled(weight).without(np.array([2]))
+    gram = gram_of(Linear(), table).rescale(weight).without(np.array([2]))
     fresh = gram_of(Linear(), table, weight, gram.features)
     np.testing.assert_allclose(gram.matrix(), fresh.matrix(), rtol=1e-9, atol=1e-9)

@@ -90,7 +90,7 @@ class Loss(BaseEstimator):
 
     def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:
         """(p,) the loss without each live feature, summed over the class problems."""
-        Z, y, weight = problem.judged
+        Z, y, weight = problem.judging_rows
         total = np.zeros(len(gram.features))
         for solution, label in zip(solutions, y, strict=True):
             for part, values in gram.drop_one_parts(solution.coef, Z):

@@ -123,7 +123,7 @@ def _no_score(plan: Plan, fitted: FittedModel) -> list[str]:
 def unconverged(searched: Searched, names: Sequence[str]) -> str | None:
     """How many machines stopped short of their tolerance, and what may help."""
     problem = searched.problem
-    if not problem.unconverged:
+    if not problem.n_unconverged:
         return None
     Z = problem.table.Z
     if is_sparse(Z):
@@ -132,7 +132,7 @@ def unconverged(searched: Searched, names: Sequence[str]) -> str | None:
         size = np.fmax.reduce(np.abs(problem.table.bounds), axis=0)
     worst = names[searched.ready.usable[int(np.argmax(size))]]
     return (
-        f"{problem.unconverged} of {problem.solves} machine solves stopped with a residual of up to "
+        f"{problem.n_unconverged} of {problem.solves} machine solves stopped with a residual of up to "
         f"{problem.worst_residual:.2g}, above the tolerance; raise machine__max_iter, lower C, or use "
         f"standardize=True (the largest column is {worst!r}, up to {size.max():.3g})"
     )

@@ -248,7 +248,7 @@ def _decided(
             searched.problem.count(work)
     if held is not None:
         score, error = held.scores(part.y, part.weight, plan)
-        path = path.scored(sizes, score, error, plan.outcome.scored_by)
+        path = path.with_scores(sizes, score, error, plan.outcome.scored_by)
         size = choose_size(sizes, score, part.table.shape[1], choice.rule) if choice.rule else size
         size = within(sizes, size, path.order, allowed) if choice.rule and allowed is not None else size
     model = fit_model(plan, searched, size)

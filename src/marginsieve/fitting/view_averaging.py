@@ -326,7 +326,7 @@ def _path(plan: BlendPlan, part: Part, views: list[_ViewSearch], encoded: Encode
     reason = "; ".join(dict.fromkeys(one.searched.path.stop_reason for one in views))
     path = Path(order, scores, (), f"{len(views)} views: {reason}" if len(views) > 1 else reason)
     sizes, score, error = _curve(plan, part, views)
-    return path.scored(sizes, score, error, plan.outcome.scored_by)
+    return path.with_scores(sizes, score, error, plan.outcome.scored_by)
 
 
 def _curve(plan: BlendPlan, part: Part, views: list[_ViewSearch]) -> tuple[list[int], Array, Array]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import recipes
-from ..data.paths import shown, unwritten
+from ..data.paths import format_path, write_error
 from ..data.scratch import scratch_folder
 from ..errors import InputError
 from ..report.figures import check_drawing
@@ -70,7 +70,7 @@ def reproduce(
     try:
         publish(out, "reproduction", {**files, REPORT: report.encode()})
     except OSError as error:
-        raise unwritten(error, f"the folder {shown(out)} cannot be written to") from error
+        raise write_error(error, f"the folder {format_path(out)} cannot be written to") from error
     return out / REPORT
 
 

@@ -27,7 +27,7 @@ class Subsets:
         self._warm: tuple[Solution, ...] | None = None
         self._base: tuple[BoolArray, Array, Array] | None = None
         self._all: tuple[Array, Array] | None = None
-        self._sums = problem.gram(pool).subset_sums(problem.judged.Z) if problem.machine.needs == "gram" else None
+        self._sums = problem.gram(pool).subset_sums(problem.judging_rows.Z) if problem.machine.needs == "gram" else None
 
     def fitness(self, bits: BoolArray) -> tuple[float, ...]:
         """Of the features of the pool whose bits are set."""
@@ -52,7 +52,7 @@ class Subsets:
             return problem.judge(gram, solutions, self.metric)
         K, diagonal = self._sums.kernel(gram, A[m:], squares)
         decision = np.array([K @ one.coef + one.diagonal * diagonal + one.intercept for one in solutions])
-        return self.metric(decision, problem.judged.y, problem.judged.weight)
+        return self.metric(decision, problem.judging_rows.y, problem.judging_rows.weight)
 
     def _total(self, bits: BoolArray) -> tuple[Array, Array]:
         assert self._sums is not None
@@ -61,9 +61,9 @@ class Subsets:
             before, A, squares = self._base
             gone, new = np.flatnonzero(before & ~bits), np.flatnonzero(bits & ~before)
             if len(gone) + len(new) < NEAR * min(len(inside), len(outside)):
-                less, more = self._sums.added(gone), self._sums.added(new)
+                less, more = self._sums.sums_over(gone), self._sums.sums_over(new)
                 return A - less[0] + more[0], squares - less[1] + more[1]
-        A, squares = self._sums.added(inside) if len(inside) <= len(outside) else self._without(outside)
+        A, squares = self._sums.sums_over(inside) if len(inside) <= len(outside) else self._without(outside)
         self._base = bits.copy(), A, squares
         return A, squares
 
@@ -71,8 +71,8 @@ class Subsets:
         """What all features of the pool but some add."""
         assert self._sums is not None
         if self._all is None:
-            self._all = self._sums.added(np.arange(len(self.pool)))
-        less = self._sums.added(places)
+            self._all = self._sums.sums_over(np.arange(len(self.pool)))
+        less = self._sums.sums_over(places)
         return self._all[0] - less[0], self._all[1] - less[1]
 
     def _keep(self, solutions: tuple[Solution, ...]) -> None:

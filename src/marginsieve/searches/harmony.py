@@ -187,7 +187,7 @@ class Harmony(BaseEstimator):
         stop = _stop(len(best), float(trials.fitness[trials.best[-1], 0]), name, len(trials.size), fixed=low == high)
         steps = (step_of(len(best), fitness_plainly(problem, best, metric)[1], since),)
         text = with_ties(f"{stop}; {reason}", problem)
-        return Path(order, weight, steps, text, stop=stop, trials=trials.among(pool, n))
+        return Path(order, weight, steps, text, stop=stop, trials=trials.embed(pool, n))
 
     def _improvise(self, sizes: tuple[int, int], ripple: Ripple, name: str) -> tuple[Trials, str]:
         """All harmonies, and why it ended."""
