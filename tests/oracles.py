@@ -13,6 +13,11 @@ def gram_of(kernel, table, weight=None, features=None):
     return kernel.bind(*_bound(kernel, table, weight, features))
 
 
+def drop_one(gram, c, Z=None):
+    """(p, rows): K(without j) @ c for each live feature j."""
+    return np.concatenate([values for _, values in gram.drop_one_parts(c, Z)])
+
+
 def columns_of(table, kernel=None, weight=None, features=None):
     """The same for machines that read columns; the linear kernel by default."""
     kernel = Linear() if kernel is None else kernel

@@ -290,14 +290,10 @@ class Gram(ABC):
 
     @abstractmethod
     def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
-        """K(without j) @ c, a few features at a time: places in `features`, and (features, rows).
+        """K(without j) @ c for each live j, a few at a time: places in `features`, and (features, rows).
 
         The divisor stays that of all live features.
         """
-
-    def drop_one(self, c: Array, Z: Matrix | None = None) -> Array:
-        """(p, rows): K(without j) @ c for each live feature j."""
-        return np.concatenate([values for _, values in self.drop_one_parts(c, Z)])
 
     @abstractmethod
     def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:

@@ -154,7 +154,7 @@ class SmoothGram(BlockGram):
         return np.array(changes)
 
     def _decisions_without(self, places: IntArray, A: Array, c: Array, on: IntArray, Z: Matrix | None) -> Array:
-        """drop_one of some live features, one kernel matrix each."""
+        """K(without j) @ c for some live features j, one kernel matrix each."""
         w, rows, out = self.weight, self.table.Z if Z is None else Z, []
         for k in places:
             j = self.features[k]

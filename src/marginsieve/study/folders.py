@@ -111,15 +111,6 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
-def is_published(path: Path) -> bool:
-    """Whether a file of a folder of ours is as it was written there."""
-    mark = read_mark(path.parent)
-    try:
-        return mark is not None and _digests(mark).get(path.name) == digest_of(path)
-    except OSError:
-        return False
-
-
 def changed_files(folder: Path) -> list[str]:
     """Files of a result that are not as they were written, or whose writing was cut short, in words."""
     out = []
