@@ -69,7 +69,7 @@ def loo_decision(
     if isinstance(kernel, str) and kernel == "precomputed":
         K = np.ascontiguousarray(X, dtype=np.float64)
     else:
-        table, bound = Schema.of(X).table(X).weighted(target.weight), kernel_of(kernel)
+        table, bound = Schema.from_table(X).table(X).with_row_weights(target.weight), kernel_of(kernel)
         refuse_bad_cells(table.Z, table.names)
         K = bound.bind(table, bound.start(table), np.arange(table.shape[1])).matrix()
     codes, weight = target.codes, target.weight
