@@ -746,6 +746,82 @@ class OfTheMargin(Protocol):
     of_the_margin: ClassVar[bool]
 
 
+# -- outcomes ---------------------------------------------------------------------------------------------------------
+
+
+SIGNS, VALUES = "signs", "values"  # what machines solve for: -1 or +1, or numbers
+
+
+class MachineTarget(NamedTuple):
+    """What machines solve for: k problems that share one scale."""
+
+    kind: str  # SIGNS or VALUES; a machine declares in `targets` which it takes
+    y: Array  # (k, m)
+    cost: Array  # (k, m)
+
+
+class Score(NamedTuple):
+    """A score of predictions and, linearised, what each row adds to it: its variance is a sum of squares of these."""
+
+    value: float
+    influence: Array  # (m,) of mean 0 in each stratum
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a score is called and how its interval is made.
+
+    `factors` are, below and above the value, how many roots of a pass's variance its standard error is, and what is
+    added where training rows matter most (`Target.rooms`); `difference` the same for differences of two methods.
+    """
+
+    title: str
+    chance: float | None = None  # what a guess scores; None where that is no one number
+    scale: str = "logit"  # on which the interval is symmetric: "logit", "log" or "plain"
+    factors: tuple[float, float, float, float] = (1.35, 1.35, 0.0, 0.0)
+    difference: tuple[float, float, float, float] = (1.35, 1.35, 0.0, 0.0)
+    share: bool = True  # a share of rows, which still varies where no error was seen
+    higher_is_better: bool = True
+
+
+class Predictions(Protocol):
+    """One pass over some rows: every row predicted once, by a model that did not see it (`marginsieve.engine.Pass`)."""
+
+    @property
+    def predicted(self) -> Any: ...  # (m,) in the terms of the outcome
+    @property
+    def decision(self) -> Array | None: ...  # (m,) decision values, where there is one for a row
+    @property
+    def probability(self) -> Array | None: ...
+    @property
+    def fold(self) -> IntArray | None: ...  # (m,) values of models of different folds have no common scale
+    @property
+    def unit(self) -> Array | None: ...  # (m,) the deviation of the decision values of the row's model
+
+
+class Decision(Protocol):
+    """What the values of a fitted model mean; made from values of rows that it did not see."""
+
+    def values(self, raw: Array) -> Array:
+        """What `decision_function` returns, from the machines' values (rows, k)."""
+
+    def predict(self, values: Array) -> Any:
+        """What `predict` returns, from these values."""
+
+    def attributes(self) -> Mapping[str, Any]:
+        """Attributes of the fitted selector, by name."""
+
+
+class Outcome(Protocol):
+    """What y is, with its settings; `read` makes a `marginsieve.outcomes.Target` of it. Nothing else knows what y is."""
+
+    @property
+    def name(self) -> str: ...
+    def read(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any: ...  # the rows' Target
+    def check(self) -> None: ...  # refuses settings that make no sense
+    def tag(self, tags: Any) -> None: ...  # scikit-learn's tags of an estimator of this outcome
+
+
 # -- parts as a user gives them: by name or as they are -------------------------------------------------------------
 
 KernelLike = str | Kernel

@@ -1,8 +1,10 @@
-"""What y is: encoding, costs, folds, scores, and what a decision value means. Classes today."""
+"""What y is: reading, folds, draws, targets for machines, scores, decisions. Nobody else knows."""
 
-from .classes import Classes
-from .encoding import Target, check_classes, positive_code, read_target, read_weight
-from .folds import left_out, rarest, stratified_folds, unit_name, units_per_class
+from .classes import ClassDecision, Classes, ClassTarget
+from .encoding import read_weight
+from .target import FoldLimit, Target
 
-__all__ = ["Classes", "Target", "check_classes", "positive_code", "read_target", "read_weight"]
-__all__ += ["left_out", "rarest", "stratified_folds", "unit_name", "units_per_class"]
+#: outcomes by name, made from the settings of an estimator
+OUTCOMES = {"classes": Classes.from_settings}
+
+__all__ = ["OUTCOMES", "ClassDecision", "ClassTarget", "Classes", "FoldLimit", "Target", "read_weight"]

@@ -1,104 +1,514 @@
-"""Classes as an outcome: the binary problems that they make, what samples cost, what a decision value means."""
+"""Classes as an outcome: labels become codes, two classes one problem, several one problem each against the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import clone
 
-from ..contracts import Array, IntArray
+from ..contracts import SIGNS, Array, IntArray, MachineTarget, Matrix, Metric, Predictions, Score, Search, is_sparse
+from ..errors import InputError, cost_number, listing, shown_value, truth_value
+from .class_scores import CLASS_METRICS, linearise_scores, rooms_of
+from .encoding import read_groups, read_labels, read_weight
+from .folds import Splits, unit_name, units_per_stratum
 from .scores import balanced_accuracy, ranking_aucs
+from .target import FoldLimit, Target
+from .thresholds import balanced_threshold, cost_threshold, fit_sigmoid
+
+Threshold = float | str | tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Classes as an outcome, with codes 0, 1, ...: the binary problems, the costs of samples and the score.
-
-    With two classes there is one problem, in which one class is positive; with more, each class has a problem against
-    the rest.
+    """Classes as an outcome, and what a selector is set to about them.
 
     Parameters
     ----------
-    count : int
-        Number of classes.
-    positive : int, default=1
-        Code of the positive class of two.
-    class_weight : mapping of code to weight, "balanced" or None, default=None
+    positive : label or None, default=None
+        The class of interest of two; None is the rarer one.
+    class_weight : None, "balanced" or dict of label to weight, default=None
         Weight of each class; "balanced" gives both sides of each binary problem the same total weight.
     negative_weight : float, default=1.0
         Factor on the cost of every sample on the negative side.
-
-    Attributes
-    ----------
-    binary : bool
-        Whether there are two classes.
-    scored_by : str
-        Name of the score.
+    threshold : "auto", "balanced", "margin", float or (float, float), default="auto"
+        Threshold of the decision value, as in `SVMSelector`.
+    probability : bool, default=False
+        Fit a sigmoid to the decision values of held-out rows.
 
     Examples
     --------
     >>> import numpy as np
     >>> from marginsieve.outcomes import Classes
-    >>> outcome = Classes(2, positive=1, class_weight="balanced")
-    >>> codes = np.array([0, 0, 0, 1])
-    >>> outcome.labels(codes)
+    >>> target = Classes(class_weight="balanced").read(np.zeros((4, 1)), ["a", "a", "a", "b"]).settle()
+    >>> target.machine_target.y
     array([[-1., -1., -1.,  1.]])
-    >>> outcome.costs(codes, np.ones(4)).round(2)
+    >>> target.machine_target.cost.round(2)
     array([[0.67, 0.67, 0.67, 2.  ]])
     """
 
-    count: int
-    positive: int = 1
-    class_weight: Mapping[int, float] | str | None = None
+    positive: Any = None
+    class_weight: Mapping[Any, float] | str | None = None
     negative_weight: float = 1.0
+    threshold: Threshold = "auto"
+    probability: bool = False
+
+    name: ClassVar[str] = "classes"
+
+    @classmethod
+    def from_settings(cls, settings: Any) -> Classes:
+        """What a selector's parameters say of classes."""
+        names = ("positive", "class_weight", "negative_weight", "threshold", "probability")
+        return cls(**{name: getattr(settings, name) for name in names})
+
+    def read(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> ClassTarget:
+        """Encode the labels of the rows of X; missing, infinite and continuous labels are refused.
+
+        Parameters
+        ----------
+        X : table of shape (m, n)
+            The rows; only their number is used.
+        y : array-like of shape (m,)
+            The classes.
+        sample_weight : array-like of shape (m,) or None, default=None
+            Weight of each row; None is 1.
+        groups : array-like of shape (m,) or None, default=None
+            Group of each row.
+
+        Returns
+        -------
+        ClassTarget
+            Classes, codes, weights and groups.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from marginsieve.outcomes import Classes
+        >>> target = Classes().read(np.zeros((3, 2)), ["case", "control", "case"])
+        >>> target.classes.tolist(), target.codes.tolist()
+        (['case', 'control'], [0, 1, 0])
+        """
+        classes, codes = read_labels(X, y)
+        return ClassTarget(read_weight(sample_weight, len(codes)), read_groups(groups, codes), classes, codes, self)
+
+    def check(self) -> None:
+        """Refuse settings that make no sense whatever the rows."""
+        weight = self.class_weight
+        if not (weight is None or (isinstance(weight, str) and weight == "balanced") or isinstance(weight, Mapping)):
+            raise InputError(
+                f'class_weight is {shown_value(weight)}; it must be None, "balanced" or a dict of class to weight'
+            )
+        for label, value in weight.items() if isinstance(weight, Mapping) else ():
+            cost_number("selector", f"class_weight of {shown_value(label)}", value)
+        cost_number("selector", "negative_weight", self.negative_weight)
+        truth_value("selector", "probability", self.probability)
+        self.cut_rule(2)
+
+    def cut_rule(self, classes: int) -> Threshold:
+        """Where the decision value is cut: a word, a number, or a pair of costs; "auto" is resolved."""
+        rule = self.threshold
+        if isinstance(rule, str) and rule == "auto":
+            costs = isinstance(self.class_weight, Mapping) or self.negative_weight != 1.0
+            return "margin" if costs or classes > 2 else "balanced"
+        if isinstance(rule, (tuple, list)) and len(rule) == 2:
+            for cost in rule:
+                cost_number("selector", "a cost of threshold", cost)
+            return rule[0], rule[1]
+        number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and abs(rule) < 1e12
+        if not (number or (isinstance(rule, str) and rule in ("balanced", "margin"))):
+            raise InputError(
+                f"threshold is {shown_value(rule)}; it must be 'auto', 'balanced', 'margin', a number, or the pair of "
+                "costs (of a false positive, of a false negative)"
+            )
+        return rule
+
+    def tag(self, tags: Any) -> None:
+        """Classifiers are what scikit-learn's mixin makes of a selector already."""
+
+
+@dataclass(frozen=True)
+class ClassTarget(Target):
+    """Rows of classes: labels as codes, with weights and groups.
+
+    Parameters
+    ----------
+    weight : array of shape (m,)
+        Weight of each row.
+    groups : array of int of shape (m,) or None
+        Group of each row, as a code.
+    classes : array of shape (k,)
+        The class labels, sorted.
+    codes : array of int of shape (m,)
+        Code of each row's class: its position in `classes`.
+    outcome : Classes, default=Classes()
+        What is set about classes.
+    positive : int or None, default=None
+        Code of the class of interest; `settle` decides it by the rows where the settings leave it open.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import ClassTarget
+    >>> target = ClassTarget(np.ones(3), None, np.array(["case", "control"]), np.array([0, 1, 1]))
+    >>> target.take(np.array([0, 2])).codes
+    array([0, 1])
+    """
+
+    classes: Any
+    codes: IntArray
+    outcome: Classes = field(default_factory=Classes)
+    positive: int | None = None
+
+    @classmethod
+    def from_codes(
+        cls, codes: IntArray, positive: int | None = 1, groups: IntArray | None = None, classes: Any = None
+    ) -> ClassTarget:
+        """Rows with these codes, which are the labels where there are no others; each weighs 1."""
+        codes = np.asarray(codes, dtype=np.intp)
+        labels = np.arange(max(int(codes.max(initial=0)) + 1, 2)) if classes is None else np.asarray(classes)
+        return cls(np.ones(len(codes)), groups, labels, codes, Classes(), positive)
+
+    # -- rows -----------------------------------------------------------------------------------------------------
+
+    def take(self, rows: IntArray) -> Self:
+        """Some of the rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, weight=self.weight[rows], groups=groups, codes=self.codes[rows])
+
+    def settle(self) -> Self:
+        """With the class of interest: the one that is named, else the rarer one of these rows.
+
+        That is the second where both are equally frequent, and the second of more than two.
+        """
+        return replace(self, positive=self._positive_code())
+
+    def _positive_code(self) -> int:
+        label = self.outcome.positive
+        if label is None:
+            counts = np.bincount(self.codes, weights=self.weight, minlength=len(self.classes))
+            return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
+        try:
+            where = np.flatnonzero(self.classes == label)
+        except OverflowError:  # a number beyond those of numpy is none of the classes
+            where = np.empty(0, dtype=np.intp)
+        if not len(where):
+            raise InputError(f"positive is {label!r}; the classes are {listing(self.classes.tolist())}")
+        return int(where[0])
+
+    def refuse(self, search: Search | None = None) -> None:
+        """Refuse one class alone, a class without weight, and settings that cannot serve so many classes."""
+        outcome, count = self.outcome, len(self.classes)
+        if search is None:
+            return self._refuse_lost()
+        if isinstance(outcome.class_weight, Mapping):
+            if unknown := [label for label in outcome.class_weight if label not in self.classes]:
+                raise InputError(
+                    f"class_weight names {listing(unknown)}; the classes are {listing(self.classes.tolist())}"
+                )
+        if count <= 2:
+            return None
+        if not search.multiclass:
+            raise InputError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"{type(search).__name__} takes two classes and y has {count} classes; use two, or svm_l1"
+            )
+        if outcome.negative_weight != 1.0:
+            raise InputError(
+                f"negative_weight is {outcome.negative_weight!r} and y has {count} classes: use class_weight instead"
+            )
+        if not isinstance(outcome.threshold, str) or outcome.threshold not in ("auto", "margin"):
+            raise InputError(
+                f"threshold is {outcome.threshold!r} and y has {count} classes: a cut exists only between two; use "
+                "'margin'"
+            )
+        return None
+
+    def _refuse_lost(self) -> None:
+        counts = np.bincount(self.codes[self.weight > 0], minlength=len(self.classes))
+        if (counts > 0).sum() < 2:
+            known = listing(self.classes[counts > 0].tolist())
+            raise InputError(f"y holds one class only ({known}): a classifier needs at least two classes")
+        if (counts == 0).any():
+            raise InputError(f"every sample of class {listing(self.classes[counts == 0].tolist())} has sample_weight 0")
 
     @property
     def binary(self) -> bool:
-        """Whether there are two."""
-        return self.count == 2
+        """Whether there are two classes."""
+        return len(self.classes) == 2
 
     @property
-    def scored_by(self) -> str:
-        """What `score` is called."""
-        return "AUC" if self.binary else "balanced accuracy"
+    def strata(self) -> IntArray:
+        """(m,) the classes."""
+        return self.codes
 
-    def labels(self, codes: IntArray) -> Array:
+    @property
+    def complete(self) -> bool:
+        """Whether every class is among the rows."""
+        return len(np.unique(self.codes)) == len(self.classes)
+
+    # -- splits ---------------------------------------------------------------------------------------------------
+
+    def fold_limit(self) -> FoldLimit:
+        """One fold for each sample, or group, of the rarest class."""
+        counts = units_per_stratum(self.codes, self.groups, len(self.classes))
+        code = int(np.argmin(counts))
+        name = self.classes.tolist()[code]
+        return FoldLimit(counts[code], f"class {name!r} has {counts[code]} {unit_name(self.groups)}")
+
+    def check_folds(self, folds: Splits) -> None:
+        """Each training side must hold every class, and so must the test sides together."""
+        names, every = self.classes.tolist(), np.arange(len(self.classes))
+        for k, (train, _) in enumerate(folds):
+            if len(lost := np.setdiff1d(every, self.codes[train])):
+                raise InputError(
+                    f"fold {k} of cv trains without class {names[int(lost[0])]!r}: use a stratified splitter"
+                )
+        tested = np.concatenate([np.empty(0, dtype=np.intp), *(test for _, test in folds)])
+        if len(lost := np.setdiff1d(every, self.codes[tested])):
+            raise InputError(f"no fold of cv tests class {names[int(lost[0])]!r}: use a stratified splitter")
+
+    # -- machines -------------------------------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> Array:
         """(k, m) in {-1, +1}: one row for two classes (+1 is the positive one), else one row per class."""
-        classes = [self.positive] if self.binary else range(self.count)
-        return np.array([np.where(codes == code, 1.0, -1.0) for code in classes])
+        sides = [1 if self.positive is None else self.positive] if self.binary else range(len(self.classes))
+        return np.array([np.where(self.codes == code, 1.0, -1.0) for code in sides])
 
-    def costs(self, codes: IntArray, weight: Array) -> Array:
-        """(k, m): weight times class weight; "balanced" gives both sides of each binary problem the same total."""
-        labels = self.labels(codes)
-        if self.class_weight == "balanced":
+    @property
+    def machine_target(self) -> MachineTarget:
+        """Labels, and costs: weight times class weight; "balanced" gives both sides of a problem the same total."""
+        labels, weight, known = self.labels, self.weight, self.outcome.class_weight
+        if isinstance(known, str):
             total = weight.sum()
             share = np.array([[weight[row > 0].sum(), weight[row < 0].sum()] for row in labels])
             factor = np.where(labels > 0, total / (2 * share[:, :1]), total / (2 * share[:, 1:]))
-        elif isinstance(self.class_weight, Mapping):
-            by_class = np.array([self.class_weight.get(code, 1.0) for code in range(self.count)])
-            factor = np.broadcast_to(by_class[codes], labels.shape)
+        elif known is not None:
+            by_class = np.array([float(known.get(label, 1.0)) for label in self.classes.tolist()])
+            factor = np.broadcast_to(by_class[self.codes], labels.shape)
         else:
             factor = np.ones(labels.shape)
-        return np.asarray(weight * factor * np.where(labels < 0, self.negative_weight, 1.0))
+        cost = np.asarray(weight * factor * np.where(labels < 0, self.outcome.negative_weight, 1.0))
+        return MachineTarget(SIGNS, labels, cost)
 
-    def own_problem(self, codes: IntArray) -> IntArray:
-        """(m,) the binary problem that is about each sample's class: that of its class, or the only one."""
-        return np.zeros(len(codes), dtype=np.intp) if self.binary else codes
+    @property
+    def own_problem(self) -> IntArray:
+        """(m,) the binary problem that is about each row's class: that of its class, or the only one."""
+        return np.zeros(len(self), dtype=np.intp) if self.binary else self.codes
 
-    def called(self, value: Array) -> IntArray:
-        """(rows,) codes by decision value (rows, k): the largest, or the positive class above 0."""
+    def resample(self, sampler: Any, rows: Matrix, rng: np.random.Generator) -> tuple[Matrix, Self]:
+        """The rows that a sampler makes; a synthetic one weighs what the rows of its class weigh on average."""
+        made: Any = clone(sampler)
+        if getattr(made, "random_state", 0) is None:
+            made.set_params(random_state=int(rng.integers(2**31)))
+        given = sparse.csr_array(rows) if is_sparse(rows) else np.ascontiguousarray(rows)
+        y, weight = self.codes, self.weight
+        try:
+            Z, codes = made.fit_resample(given, y)
+        except InputError:
+            raise
+        except ValueError as error:
+            raise InputError(
+                f"{type(sampler).__name__} failed on a training part whose rarest class has {min(np.bincount(y))} "
+                f"rows: {error}"
+            ) from error
+        codes = np.asarray(codes, dtype=np.intp)
+        weights = (np.bincount(y, weight) / np.maximum(np.bincount(y), 1))[codes]
+        if hasattr(made, "sample_indices_"):
+            weights = weight[made.sample_indices_]
+        elif len(codes) >= len(y) and np.array_equal(codes[: len(y)], y):
+            weights[: len(y)] = weight
+        Z = sparse.csc_array(Z) if is_sparse(Z) else np.asfortranarray(Z)
+        return Z, replace(self, codes=codes, weight=weights, groups=None)
+
+    # -- inner scores and decisions ---------------------------------------------------------------------------------
+
+    @property
+    def scored_by(self) -> str:  # type: ignore[override]
+        """Name of the score by which inner folds choose."""
+        return "AUC" if self.binary else "balanced accuracy"
+
+    def score_values(self, values: Array) -> Array:
+        """(S,): AUC of values (S, m, k), nan where a class is missing; of more classes balanced accuracy."""
+        if self.binary:
+            return ranking_aucs(values[:, :, 0], self.codes == self.positive, self.weight)
+        return np.array([self.accuracy_of(value) for value in values])
+
+    def accuracy_of(self, values: Array, cut: Array | float = 0.0) -> float:
+        """Balanced accuracy of values (m, k), of two classes with this cut."""
+        return balanced_accuracy(self.call(values - cut) == self.codes, self.codes, self.weight)
+
+    def call(self, values: Array) -> IntArray:
+        """(m,) codes by machine values (m, k): the largest, or the positive class above 0."""
         if not self.binary:
-            return np.asarray(value.argmax(axis=1))
-        return np.where(value[:, 0] > 0, self.positive, 1 - self.positive)
+            return np.asarray(values.argmax(axis=1))
+        assert self.positive is not None
+        return np.where(values[:, 0] > 0, self.positive, 1 - self.positive)
 
-    def pairs(self, codes: IntArray, weight: Array) -> float:
-        """What a fold counts for in a mean of scores: its pairs of a positive and a negative row, or its rows."""
-        positive = codes == self.positive
+    @property
+    def fold_mass(self) -> float:
+        """A fold counts by its pairs of a positive and a negative row, or by its rows."""
+        positive = self.codes == self.positive
+        weight = self.weight
         return float(weight[positive].sum() * weight[~positive].sum() if self.binary else weight.sum())
 
-    def scores(self, values: Array, codes: IntArray, weight: Array) -> Array:
-        """(S,): AUC of values (S, rows, k), nan where a class is missing; of more classes balanced accuracy."""
+    @property
+    def needs_held_out(self) -> bool:
+        """Whether a threshold or a probability is made from values of held-out rows."""
+        rule = self.outcome.cut_rule(len(self.classes))
+        return self.outcome.probability or rule == "balanced" or isinstance(rule, tuple)
+
+    def threshold_of(self, value: Array, rows: IntArray, weight: Array) -> float:
+        """Where values (rows,) of held-out rows are cut by the rule that is set."""
+        rule, label = self.outcome.cut_rule(len(self.classes)), self.labels[0, rows]
+        if rule == "balanced":
+            return balanced_threshold(value, label, weight)
+        if isinstance(rule, tuple):
+            return cost_threshold(value, label, weight, *rule)
+        return 0.0 if isinstance(rule, str) else float(rule)
+
+    def decide(self, held: Array | None, rows: IntArray, weight: Array) -> ClassDecision:
+        """The threshold and, where that is asked for, a sigmoid, by values (rows, k) of held-out rows."""
+        rule = self.outcome.cut_rule(len(self.classes))
+        plain = ClassDecision(self.classes, self._code, 0.0 if isinstance(rule, (str, tuple)) else float(rule))
+        if held is None:
+            return plain
+        cut, labels = self.threshold_of(held[:, 0], rows, weight), self.labels[:, rows]
+        decision = replace(plain, threshold=cut)
+        if not self.outcome.probability:
+            return decision
+        sign = decision.sign if self.binary else 1.0
+        shifted = sign * (held - cut)
+        sigmoid = [fit_sigmoid(shifted[:, k], sign * labels[k], weight) for k in range(held.shape[1])]
+        return replace(decision, sigmoid=np.array(sigmoid))
+
+    @property
+    def _code(self) -> int:
+        return 1 if self.positive is None else self.positive
+
+    def scale(self, values: Array, rows: IntArray, weight: Array) -> tuple[Array, Array]:
+        """Two classes are cut halfway between their medians before views are averaged."""
+        middle, unit = super().scale(values, rows, weight)
         if self.binary:
-            return ranking_aucs(values[:, :, 0], codes == self.positive, weight)
-        return np.array([balanced_accuracy(self.called(value) == codes, codes, weight) for value in values])
+            middle[0] = balanced_threshold(values[:, 0], self.labels[0, rows], weight)
+        return middle, unit
+
+    # -- predictions and their scores -------------------------------------------------------------------------------
+
+    def entry(self, decision: ClassDecision, raw: Array) -> dict[str, Any]:  # type: ignore[override]
+        """Codes, and with two classes decision values and probabilities of the class of interest of these rows."""
+        value = decision.values(raw)
+        out: dict[str, Any] = {"predicted": decision.codes_of(value).tolist(), "decision": None}
+        if self.binary:
+            out["decision"] = (self._sign * value).tolist()
+            if not np.isfinite(out["decision"]).all():
+                raise ValueError("the decision values are not all finite")
+            if decision.sigmoid is not None:
+                out["probability"] = decision.probability(value)[:, self._code].tolist()
+        return out
+
+    def entry_of(self, estimator: Any, rows: Any) -> dict[str, Any]:
+        """The same of a classifier of any kind."""
+        out: dict[str, Any] = {"predicted": np.searchsorted(self.classes, estimator.predict(rows))}
+        if self.binary:
+            out["decision"] = self._sign * _decision_of(estimator, rows)
+            if hasattr(estimator, "predict_proba"):
+                out["probability"] = np.asarray(estimator.predict_proba(rows), dtype=float)[:, self._code]
+        return out
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self._code == 1 else -1.0
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Balanced accuracy first; what needs decision values or probabilities is there with two classes."""
+        chance = 1.0 / len(self.classes)
+        first = replace(CLASS_METRICS["balanced_accuracy"], chance=chance)
+        return {**CLASS_METRICS, "balanced_accuracy": first}
+
+    def scores(self, predictions: Predictions) -> dict[str, Score]:
+        """Each score of a pass over these rows; none where a class is not among them."""
+        return linearise_scores(self.codes, predictions, self._code) if self.complete else {}
+
+    def rooms(self, values: Mapping[str, float]) -> dict[str, float]:
+        """For each score 4 u (1 - u), u from 0 at chance to 1 at no error."""
+        return rooms_of(values, self.codes, self._code)
+
+    # -- words --------------------------------------------------------------------------------------------------------
+
+    def describe(self) -> dict[str, Any]:
+        """Rows of each class, and the class of interest."""
+        counts = np.bincount(self.codes, minlength=len(self.classes))
+        labels = [str(label) for label in self.classes]
+        return {"classes": dict(zip(labels, map(int, counts), strict=True)), "positive": labels[self._code]}
+
+    def model_notes(self, values: Array, machines: Sequence[Any]) -> list[str]:
+        """A machine that calls every training row the same has learned nothing to cut."""
+        costs = self.outcome.class_weight is not None or self.outcome.negative_weight != 1.0
+        if not self.binary or costs or not hasattr(machines[0], "C"):
+            return []
+        side = np.sign(values[:, 0])
+        if (side != side[0]).any():
+            return []
+        label = self.classes[self._code if side[0] > 0 else 1 - self._code]
+        return [f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"]
+
+
+def _decision_of(estimator: Any, rows: Any) -> Array:
+    """Higher for the second class, 0 at the cut."""
+    if hasattr(estimator, "decision_function"):
+        return np.asarray(estimator.decision_function(rows), dtype=float)
+    if hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict_proba(rows), dtype=float)[:, 1] - 0.5
+    raise InputError(f"{type(estimator).__name__} has neither decision_function nor predict_proba")
+
+
+@dataclass(frozen=True)
+class ClassDecision:
+    """Where the machines' value is cut, which class lies above, and what probability a value means."""
+
+    classes: Any
+    positive: int
+    threshold: float = 0.0  # on the machine's own scale, the positive class above
+    sigmoid: Array | None = None  # (k, 2) slope and offset of the probability in the decision value
+
+    @property
+    def sign(self) -> float:
+        """+1 where the positive class is the second one, else -1."""
+        return 1.0 if self.positive == 1 else -1.0
+
+    def values(self, raw: Array) -> Array:
+        """(rows,), above 0 for the second of two classes; (rows, classes) where there are more."""
+        with np.errstate(over="ignore"):
+            return raw if raw.shape[1] > 1 else np.asarray(self.sign * (raw[:, 0] - self.threshold))
+
+    def codes_of(self, values: Array) -> IntArray:
+        """(rows,) codes of the classes by such values."""
+        return np.asarray(values.argmax(axis=1) if values.ndim == 2 else values > 0, dtype=np.intp)
+
+    def predict(self, values: Array) -> Any:
+        """(rows,) the classes by such values."""
+        return self.classes[self.codes_of(values)]
+
+    def probability(self, values: Array) -> Array:
+        """(rows, classes): a sigmoid of each column of the decision values, summing to 1."""
+        assert self.sigmoid is not None
+        with np.errstate(over="ignore"):
+            t = values.reshape(len(values), -1) * self.sigmoid[:, 0] + self.sigmoid[:, 1]
+        p = 1.0 / (1.0 + np.exp(-np.clip(t, -500, 500)))
+        return np.hstack([1.0 - p, p]) if p.shape[1] == 1 else np.asarray(p / p.sum(axis=1, keepdims=True))
+
+    def attributes(self) -> dict[str, Any]:
+        """Attributes of the fitted selector."""
+        known = {"classes_": self.classes, "positive_": self.classes[self.positive], "threshold_": self.threshold}
+        return {**known, "_sign": self.sign, "_sigmoid": self.sigmoid}
+
+    @classmethod
+    def from_attributes(cls, selector: Any) -> ClassDecision:
+        """The decision of a selector that has these attributes."""
+        positive = 1 if selector._sign > 0 else 0
+        return cls(selector.classes_, positive, selector.threshold_, getattr(selector, "_sigmoid", None))

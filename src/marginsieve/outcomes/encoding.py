@@ -1,8 +1,7 @@
-"""The target as it is given: labels of classes become codes, with an error that says what is wrong."""
+"""The target as it is given: labels, weights and groups as arrays, with an error that says what is wrong."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,73 +10,13 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from ..contracts import Array, IntArray
 from ..data.table import is_missing
-from ..errors import InputError, listing, reading
+from ..errors import InputError, reading
 
 MOST_WEIGHT = 1e12
 
 
-@dataclass(frozen=True)
-class Target:
-    """Class labels as codes, with the weights and groups of the rows.
-
-    Parameters
-    ----------
-    classes : array of shape (k,)
-        The class labels, sorted.
-    codes : array of int of shape (m,)
-        Code of each row's class: its position in `classes`.
-    weight : array of shape (m,)
-        Weight of each row.
-    groups : array of int of shape (m,) or None, default=None
-        Group of each row, as a code.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from marginsieve.outcomes import Target
-    >>> target = Target(np.array(["case", "control"]), np.array([0, 1, 1]), np.ones(3))
-    >>> target.take(np.array([0, 2])).codes
-    array([0, 1])
-    """
-
-    classes: Any
-    codes: IntArray
-    weight: Array
-    groups: IntArray | None = None
-
-    def take(self, rows: IntArray) -> Target:
-        """Some of the rows."""
-        groups = None if self.groups is None else self.groups[rows]
-        return replace(self, codes=self.codes[rows], weight=self.weight[rows], groups=groups)
-
-
-def read_target(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Target:
-    """Encode the labels of the rows of X; missing, infinite and continuous labels are refused.
-
-    Parameters
-    ----------
-    X : table of shape (m, n)
-        The rows; only their number is used.
-    y : array-like of shape (m,)
-        The classes.
-    sample_weight : array-like of shape (m,) or None, default=None
-        Weight of each row; None is 1.
-    groups : array-like of shape (m,) or None, default=None
-        Group of each row.
-
-    Returns
-    -------
-    Target
-        Classes, codes, weights and groups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from marginsieve.outcomes import read_target
-    >>> target = read_target(np.zeros((3, 2)), ["case", "control", "case"])
-    >>> target.classes.tolist(), target.codes.tolist()
-    (['case', 'control'], [0, 1, 0])
-    """
+def read_labels(X: Any, y: Any) -> tuple[Any, IntArray]:
+    """The classes, sorted, and the code of each row of X; missing, infinite and continuous labels are refused."""
     if isinstance(y, np.ma.MaskedArray):
         raise InputError("y is a masked array and its mask would be ignored: drop the masked rows")
     with reading("y"):
@@ -101,15 +40,19 @@ def read_target(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -
     with reading("y"):
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
-    weight = read_weight(sample_weight, len(y))
-    if groups is not None:
-        with reading("groups"):
-            groups = column_or_1d(_plain_labels(groups))
-            check_consistent_length(y, groups)
-            if missing := int(sum(map(is_missing, groups.tolist()))):
-                raise InputError(f"{missing} of {len(y)} rows have no group: give each a group, or drop these rows")
-            groups = np.unique(groups, return_inverse=True)[1]
-    return Target(classes, codes.astype(np.intp), weight, groups)
+    return classes, codes.astype(np.intp)
+
+
+def read_groups(groups: Any, rows: Any) -> IntArray | None:
+    """The group of each row as a code; None where there are no groups."""
+    if groups is None:
+        return None
+    with reading("groups"):
+        groups = column_or_1d(_plain_labels(groups))
+        check_consistent_length(rows, groups)
+        if missing := int(sum(map(is_missing, groups.tolist()))):
+            raise InputError(f"{missing} of {len(rows)} rows have no group: give each a group, or drop these rows")
+        return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
 
 def read_weight(sample_weight: Any, m: int) -> Array:
@@ -157,67 +100,3 @@ def _plain_labels(y: Any) -> Any:
     if values is None:
         return y
     return np.array(values, dtype=object if any(map(is_missing, values)) else None)
-
-
-def check_classes(target: Target) -> None:
-    """Refuse a target in which fewer than two classes, or not all classes, have rows.
-
-    Parameters
-    ----------
-    target : Target
-        Target of the rows that count.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from marginsieve.outcomes import check_classes, read_target
-    >>> check_classes(read_target(np.zeros((2, 1)), ["a", "b"]))
-    >>> check_classes(read_target(np.zeros((2, 1)), ["a", "a"]))
-    Traceback (most recent call last):
-        ...
-    marginsieve.errors.InputError: y holds one class only ('a'): a classifier needs at least two classes
-    """
-    classes, counts = target.classes, np.bincount(target.codes, minlength=len(target.classes))
-    if (counts > 0).sum() < 2:
-        raise InputError(
-            f"y holds one class only ({listing(classes[counts > 0].tolist())}): a classifier needs at least two classes"
-        )
-    if (counts == 0).any():
-        raise InputError(f"every sample of class {listing(classes[counts == 0].tolist())} has sample_weight 0")
-
-
-def positive_code(target: Target, positive: Any = None) -> int:
-    """The code of the class of interest.
-
-    Parameters
-    ----------
-    target : Target
-        Classes, codes and weights.
-    positive : label or None, default=None
-        Label of the class; None is the rarer of two classes (the second where they are equally
-        frequent), and the second of more than two.
-
-    Returns
-    -------
-    int
-        Its position in `target.classes`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from marginsieve.outcomes import positive_code, read_target
-    >>> target = read_target(np.zeros((3, 1)), ["case", "control", "control"])
-    >>> positive_code(target), positive_code(target, "control")
-    (0, 1)
-    """
-    if positive is None:
-        counts = np.bincount(target.codes, weights=target.weight, minlength=len(target.classes))
-        return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
-    labels: list[Any] = target.classes.tolist()
-    try:
-        where = np.flatnonzero(target.classes == positive)
-    except OverflowError:  # a number beyond those of numpy is none of the classes
-        where = np.empty(0, dtype=np.intp)
-    if not len(where):
-        raise InputError(f"positive is {positive!r}; the classes are {listing(labels)}")
-    return int(where[0])

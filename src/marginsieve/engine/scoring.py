@@ -1,0 +1,324 @@
+"""Scores of out-of-fold predictions, with intervals for what the finished model scores on new rows.
+
+Every score of a pass over the table is linearised by its target: `influence` (m,) is what each row adds to it, so that
+its variance is a sum of squares. The variance of one pass is that of one test of the model, and it is never that of
+averaged passes: these share their rows, and their mean varies between tables nearly as much as one of them. What it
+lacks (the training rows vary too, and folds share them) are factors that were measured on simulated tables
+(benchmarks/coverage.md); they are in each `Metric`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special, stats
+
+from ..contracts import Array, IntArray, Score
+from ..outcomes import Target
+from ..outcomes.class_scores import METRICS
+
+__all__ = ["METRICS", "Pass", "Scores", "point_scores", "score_difference", "score_predictions"]
+
+Factors = tuple[float, float, float, float]
+SWAPS: Mapping[str, Factors] = {"auc": (1.0, 1.0, 0.0, 0.0)}  # differences of models that differ in one column
+SWAP_LEAST = 0.25  # of the variance of half an error in each stratum, where no pair of rows changed its order
+FEWEST = 10  # rows (or groups) of a stratum below which there is no interval
+OTHERS: Factors = (1.35, 1.35, 0.0, 0.0)  # scores whose intervals were not measured
+NO_ENDS = (float("nan"), float("nan"))
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass over the table: every row predicted once, by the model that did not see its fold.
+
+    Parameters
+    ----------
+    predicted : array of shape (m,)
+        What is predicted, in the terms of the outcome: codes of classes, or numbers.
+    decision : array of shape (m,) or None, default=None
+        Decision values, of two classes: higher for the one of interest, 0 at the cut.
+    probability : array of shape (m,) or None, default=None
+        Probabilities of the class of interest.
+    fold : array of int of shape (m,) or None, default=None
+        Fold in which each row was tested; None is one fold.
+    unit : array of shape (m,) or None, default=None
+        Standard deviation of the decision values of the row's model on rows that it did not see; None is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.engine import Pass
+    >>> Pass(np.array([0, 1]), np.array([-1.0, 2.0])).decision
+    array([-1.,  2.])
+    """
+
+    predicted: Any
+    decision: Array | None = None
+    probability: Array | None = None
+    fold: IntArray | None = None
+    unit: Array | None = None
+
+    def take(self, rows: IntArray) -> Pass:
+        """Some of the rows, in this order."""
+        columns: dict[str, Any] = {name: None if value is None else value[rows] for name, value in vars(self).items()}
+        return Pass(**columns)
+
+    @classmethod
+    def from_entries(cls, entries: Sequence[Mapping[str, Any]]) -> Pass:
+        """Predictions of some splits as units left them, one after the other."""
+        columns: dict[str, Any] = {}
+        for key in ("predicted", "decision", "probability"):
+            known = [entry.get(key) for entry in entries]
+            columns[key] = None if any(value is None for value in known) else np.concatenate(known)  # type: ignore[arg-type]
+        sizes = [len(entry["predicted"]) for entry in entries]
+        unit = np.repeat([max(entry.get("unit") or 1.0, 1e-300) for entry in entries], sizes)
+        return cls(**columns, fold=np.repeat(np.arange(len(sizes)), sizes), unit=unit)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A value, a standard error and an interval for each metric.
+
+    The interval is for what the model that was fitted on all rows scores on new rows with the table's mix of classes.
+    The values are those of models on a part of the rows, which score a little lower.
+
+    Attributes
+    ----------
+    value : dict of str to float
+        Value of each metric, the mean over the passes.
+    low, high : dict of str to float
+        Ends of the interval of each metric; nan where a stratum has fewer than 10 samples (or groups).
+    error : dict of str to float
+        Standard error of each metric, for that model: the larger of those below and above the value.
+    level : float
+        Level of the intervals.
+    by_stratum : dict of str to tuple of float
+        For each metric and stratum (class), the variance of one pass times the number of its samples.
+    counts : tuple of int
+        Samples (or groups) of each stratum (class).
+    scale : dict of str to str
+        The scale on which the interval of each metric is symmetric.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.engine import nested_cv
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> nested = nested_cv(recipes.fisher(n_features_to_select=2), cohort.X, cohort.y, cv=3, n_repeats=2)
+    >>> scores = nested.scores()
+    >>> scores.low["auc"] <= scores.value["auc"] <= scores.high["auc"]
+    True
+    """
+
+    value: dict[str, float]
+    low: dict[str, float]
+    high: dict[str, float]
+    error: dict[str, float]
+    level: float
+    by_stratum: dict[str, tuple[float, ...]]
+    counts: tuple[int, ...]
+    scale: dict[str, str]
+
+    def forecast(self, counts: Sequence[int], level: float = 0.9) -> dict[str, tuple[float, float]]:
+        """Between which values each metric will be on a new cohort.
+
+        Parameters
+        ----------
+        counts : sequence of int
+            Samples of each stratum (class) in that cohort, in their order.
+        level : float, default=0.9
+            Level of the forecast.
+
+        Returns
+        -------
+        dict of str to (float, float)
+            Lowest and highest value of each metric.
+
+        Examples
+        --------
+        >>> from marginsieve import recipes
+        >>> from marginsieve.data import make_cohort
+        >>> from marginsieve.engine import nested_cv
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+        >>> scores = nested_cv(recipes.fisher(n_features_to_select=2), cohort.X, cohort.y, cv=3).scores()
+        >>> low, high = scores.forecast([100, 20])["auc"]
+        >>> low < scores.value["auc"] < high
+        True
+        """
+        out = {}
+        for name, value in self.value.items():
+            new = sum(part / max(count, 1) for part, count in zip(self.by_stratum[name], counts, strict=True))
+            spread = np.sqrt(self.error[name] ** 2 + new)
+            out[name] = interval_ends(self.scale[name], value, (spread, spread), min(self.counts), level)
+        return out
+
+
+def score_predictions(
+    target: Target, passes: Sequence[Pass], level: float = 0.95, errors: Mapping[str, float] | None = None
+) -> Scores:
+    """Scores averaged over passes, with intervals for the model that is fitted on all rows.
+
+    Parameters
+    ----------
+    target : Target
+        The rows' outcomes; `marginsieve.outcomes.ClassTarget.from_codes` makes one of class codes.
+    passes : sequence of Pass
+        Predictions of every row, one pass for each time that the folds were drawn.
+    level : float, default=0.95
+        Level of the intervals.
+    errors : mapping of metric to float, or None, default=None
+        Standard errors that were estimated otherwise, as by `nested_errors`; the larger of them and of those from the
+        passes count on each side.
+
+    Returns
+    -------
+    Scores
+        Value, standard error and interval of each metric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.engine import Pass, score_predictions
+    >>> from marginsieve.outcomes import ClassTarget
+    >>> target, decision = ClassTarget.from_codes([0, 0, 1, 1]), np.array([-1.0, 0.5, 0.4, 2.0])
+    >>> scores = score_predictions(target, [Pass((decision > 0).astype(int), decision)])
+    >>> scores.value["auc"], scores.value["sensitivity"]
+    (0.75, 1.0)
+    """
+    known = [target.scores(one_pass) for one_pass in passes]
+    rooms, metrics = target.rooms(_means(known)), target.metrics
+    value, error, by_stratum = _means(known), {}, {}
+    ends: dict[str, tuple[float, float]] = {}
+    counts = target.unit_counts
+    for name in value:
+        metric = metrics[name]
+        parts = _mean_variance(known, name, target)
+        by_stratum[name] = _per_row(parts, target)
+        spread = standard_errors(float(parts.sum()), rooms[name], counts, metric.factors, float(metric.share))
+        if errors is not None and name in errors:
+            spread = (max(spread[0], errors[name]), max(spread[1], errors[name]))
+        error[name] = max(spread)
+        few = min(counts) < FEWEST
+        ends[name] = NO_ENDS if few else interval_ends(metric.scale, value[name], spread, min(counts), level)
+    return Scores(value, *_split(ends), error, level, by_stratum, counts, {name: metrics[name].scale for name in value})
+
+
+def score_difference(
+    target: Target,
+    ours: Sequence[Pass],
+    theirs: Sequence[Pass],
+    level: float = 0.95,
+    factors: Mapping[str, Factors] | None = None,
+) -> Scores:
+    """Each score of one method less that of another on the same rows, folds by folds.
+
+    `factors` of the standard errors are those of each metric where none are given.
+    """
+    first, second = ([target.scores(one_pass) for one_pass in passes] for passes in (ours, theirs))
+    known = [
+        {name: Score(a[name].value - b[name].value, a[name].influence - b[name].influence) for name in a if name in b}
+        for a, b in zip(first, second, strict=True)
+    ]
+    rooms = [target.rooms(_means(each)) for each in (first, second)]
+    metrics, counts, value = target.metrics, target.unit_counts, _means(known)
+    error, by_stratum = dict[str, float](), dict[str, tuple[float, ...]]()
+    ends: dict[str, tuple[float, float]] = {}
+    reach = float(stats.t.ppf(0.5 + level / 2, max(min(counts) - 1, 1)))
+    for name in value:
+        parts, ours_parts, theirs_parts = (_mean_variance(each, name, target) for each in (known, first, second))
+        likeness = distance_of_methods(float(parts.sum()), float(ours_parts.sum()), float(theirs_parts.sum()))
+        room = max(each[name] for each in rooms) * likeness
+        by_factor = metrics[name].difference if factors is None else factors.get(name, OTHERS)
+        least = float(metrics[name].share) * (1.0 if factors is None else SWAP_LEAST)
+        spread = standard_errors(float(parts.sum()), room, counts, by_factor, least)
+        error[name], by_stratum[name] = max(spread), _per_row(parts, target)
+        few = min(counts) < FEWEST
+        ends[name] = NO_ENDS if few else (value[name] - reach * spread[0], value[name] + reach * spread[1])
+    return Scores(value, *_split(ends), error, level, by_stratum, counts, dict.fromkeys(value, "plain"))
+
+
+def point_scores(target: Target, predictions: Pass) -> dict[str, float]:
+    """The scores of one pass over some rows; none where these rows cannot tell."""
+    return {name: score.value for name, score in target.scores(predictions).items()}
+
+
+def distance_of_methods(difference: float, first: float, second: float) -> float:
+    """How far two methods differ in their predictions, from variances: 0 where they are alike, at most 1.
+
+    Two methods that predict alike have the same training rows in common, which then do not widen their difference.
+    """
+    return float(min(1.0, np.sqrt(2.0 * difference / max(first + second, 1e-300))))
+
+
+def standard_errors(
+    variance: float, room: float, counts: Sequence[int], factors: Factors, least: float = 1.0
+) -> tuple[float, float]:
+    """Standard errors below and above a value from the variance of a pass.
+
+    A share without an error still varies, as if half an error had been made in each stratum; `least` is a factor on the
+    variance of that.
+    """
+    half_error = float(np.mean([0.5 / (count + 1) ** 2 for count in counts]) / len(counts))
+    variance, (below, above, more_below, more_above) = max(variance, least * half_error), factors
+    return (
+        float(np.sqrt(below**2 * variance + (more_below * room) ** 2)),
+        float(np.sqrt(above**2 * variance + (more_above * room) ** 2)),
+    )
+
+
+def interval_ends(
+    scale: str, value: float, errors: tuple[float, float], count: int, level: float
+) -> tuple[float, float]:
+    """The interval: symmetric on its scale: plain, in the logarithm, or in the logit from half a pseudo-count.
+
+    Where a value is above 1/2 its upper end is that without the pseudo-count if it is higher, and the other way round.
+    """
+    t = float(stats.t.ppf(0.5 + level / 2, max(count - 1, 1)))
+    if scale == "plain":
+        return value - t * errors[0], value + t * errors[1]
+    if scale == "log":
+        unit = max(value, 1e-9)
+        return float(unit * np.exp(-t * errors[0] / unit)), float(min(unit * np.exp(t * errors[1] / unit), 1.0))
+    ends = []
+    for middle in ((value * count + 0.5) / (count + 1), min(max(value, 1e-9), 1 - 1e-9)):
+        reach = t / (middle * (1 - middle))
+        ends.append(special.expit(special.logit(middle) + np.array([-reach * errors[0], reach * errors[1]])))
+    (low, high), plain = ends
+    low, high = min(low, plain[0]) if value < 0.5 else low, max(high, plain[1]) if value > 0.5 else high
+    return float(min(low, value)), float(max(high, value))
+
+
+def _means(passes: Sequence[Mapping[str, Score]]) -> dict[str, float]:
+    return {name: float(np.mean([known[name].value for known in passes])) for name in passes[0]}
+
+
+def _mean_variance(passes: Sequence[Mapping[str, Score]], name: str, target: Target) -> Array:
+    """(strata,) what each stratum adds to the variance of a pass, the mean over passes."""
+    return np.asarray(np.mean([_variance(known[name].influence, target) for known in passes], axis=0))
+
+
+def _variance(influence: Array, target: Target) -> Array:
+    """(strata,) what each stratum adds to the variance of a pass; rows of a group vary together."""
+    strata, groups = target.strata, target.groups
+    known = np.unique(strata)
+    if groups is not None:
+        total = np.bincount(groups, weights=influence)
+        count = len(np.unique(groups))
+        return np.full(len(known), float(total @ total) * count / max(count - 1, 1) / len(known))
+    sides = [influence[strata == code] for code in known]
+    return np.array([float(side @ side) * len(side) / max(len(side) - 1, 1) for side in sides])
+
+
+def _per_row(parts: Array, target: Target) -> tuple[float, ...]:
+    """For each stratum the variance that it adds times its rows."""
+    rows = np.unique(target.strata, return_counts=True)[1]
+    return tuple(float(part * count) for part, count in zip(parts, rows, strict=True))
+
+
+def _split(ends: Mapping[str, tuple[float, float]]) -> tuple[dict[str, float], dict[str, float]]:
+    """Lower and upper ends by name."""
+    return {name: low for name, (low, _) in ends.items()}, {name: high for name, (_, high) in ends.items()}

@@ -1,0 +1,220 @@
+"""Rows of an outcome: what folds, permutations, machines, scores and decisions need to know of y.
+
+Each kind of outcome is a module with a subclass of `Target`. What all of them share is here once: weights, groups, and
+everything that is drawn without strata. An outcome whose rows fall into classes, or in which events are few, says in
+`strata` what has to be on both sides of every split.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.model_selection import GroupKFold, KFold
+
+from ..contracts import Array, BoolArray, Decision, IntArray, MachineTarget, Metric, Predictions, Score, Search
+from .folds import Splits, draw_share, stratified_folds, unit_name, units_per_stratum
+
+
+class FoldLimit(NamedTuple):
+    """How many folds can be made at most, and what limits them, as in "class 'a' has 3 samples"."""
+
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Target(ABC):
+    """Rows of an outcome, with their weights and groups.
+
+    Parameters
+    ----------
+    weight : array of shape (m,)
+        Weight of each row.
+    groups : array of int of shape (m,) or None
+        Group of each row, as a code; rows of one group are never on both sides of a split.
+
+    Attributes
+    ----------
+    strata : array of int of shape (m,)
+        What has to be on both sides of every split, as a code: classes, or events. Variances are summed over them.
+    metrics : mapping of str to Metric
+        The scores, the one that the answer is about first.
+    scored_by : str
+        Name of the score by which inner folds choose.
+    """
+
+    weight: Array
+    groups: IntArray | None
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    # -- rows -----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def take(self, rows: IntArray) -> Self:
+        """Some of the rows."""
+
+    def with_weight(self, weight: Array) -> Self:
+        """The same rows with other weights."""
+        return replace(self, weight=weight)
+
+    def settle(self) -> Self:
+        """The target of a fit on these rows: with what its settings leave to the rows decided by them."""
+        return self
+
+    def refuse(self, search: Search | None = None) -> None:
+        """Refuse settings that make no sense for these rows, or this search."""
+
+    @property
+    def strata(self) -> IntArray:
+        """(m,) one stratum by default."""
+        return np.zeros(len(self), dtype=np.intp)
+
+    @property
+    def unit_counts(self) -> tuple[int, ...]:
+        """The number of rows, or of groups where there are any, in each stratum."""
+        return tuple(units_per_stratum(self.strata, self.groups))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the rows hold all that a fit needs, such as every class."""
+        return len(self) > 1
+
+    # -- splits and draws ---------------------------------------------------------------------------------------------
+
+    def folds(self, k: int, random_state: int) -> Splits:
+        """k folds, stratified where there are strata, with the rows of a group in the same fold."""
+        if self.strata.any():
+            return stratified_folds(self.strata, self.groups, k, random_state)
+        if self.groups is None:
+            return list(KFold(k, shuffle=True, random_state=random_state).split(np.zeros(len(self))))
+        splitter = GroupKFold(k, shuffle=True, random_state=random_state)
+        return list(splitter.split(np.zeros(len(self)), groups=self.groups))
+
+    def fold_limit(self) -> FoldLimit:
+        """How many folds can be made: one for each row, or group, of the rarest stratum."""
+        count = min(self.unit_counts)
+        return FoldLimit(count, f"the table has {count} {unit_name(self.groups)}")
+
+    def check_folds(self, folds: Splits) -> None:
+        """Refuse folds that do not train on, or together do not test, what has to be there."""
+
+    def shuffle(self, rng: np.random.Generator) -> Self:
+        """Outcomes (with their weights) dealt anew to the rows; those of a group move together, to another group."""
+        order = self._shuffled_rows(rng)
+        return replace(self.take(order), groups=self.groups)
+
+    def _shuffled_rows(self, rng: np.random.Generator) -> IntArray:
+        """Which row each row's outcome comes from."""
+        m = len(self)
+        if self.groups is None:
+            return np.asarray(rng.permutation(m), dtype=np.intp)
+        _, place = np.unique(self.groups, return_inverse=True)
+        members = [np.flatnonzero(place == k) for k in range(place.max() + 1)]
+        order = np.empty(m, dtype=np.intp)
+        for rows, source in zip(members, rng.permutation(len(members)), strict=True):
+            order[rows] = np.resize(rng.permutation(members[source]), len(rows))
+        return order
+
+    def draw(self, share: float, rng: np.random.Generator, at_least: int, leave: int) -> BoolArray:
+        """(m,) a share of the rows of each stratum, all rows of a group together."""
+        return draw_share(self.strata, self.groups, share, rng, at_least, leave)
+
+    def sample(self, count: int, rng: np.random.Generator) -> tuple[IntArray, Array]:
+        """So many rows to train on, sorted, and the weights of all rows.
+
+        Every stratum gets an equal share; what a small one cannot fill goes to the others, so that a rare class is
+        taken whole. Weights of a stratum that is sampled are raised so that their sum stays what it was.
+        """
+        strata, weight, chosen, left = self.strata, self.weight.copy(), [], count
+        counts = np.bincount(strata)
+        for place, code in enumerate(np.argsort(counts, kind="stable")):
+            members = np.flatnonzero(strata == code)
+            taken = rng.choice(members, size=min(len(members), left // (len(counts) - place)), replace=False)
+            weight[taken] *= self.weight[members].sum() / self.weight[taken].sum()
+            left -= len(taken)
+            chosen.append(taken)
+        return np.sort(np.concatenate(chosen)), weight
+
+    # -- machines -----------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def machine_target(self) -> MachineTarget:
+        """What machines solve for: problems y (k, m) with costs (k, m), which have the weights in them."""
+
+    @property
+    def own_problem(self) -> IntArray:
+        """(m,) the problem that is about each row, where there are several."""
+        return np.zeros(len(self), dtype=np.intp)
+
+    def resample(self, sampler: Any, rows: Any) -> tuple[Any, Self]:
+        """Rows that a sampler made of these, and their target; only classes can be resampled."""
+        raise TypeError(f"{type(self).__name__} has no classes to resample")
+
+    # -- inner scores and decisions -----------------------------------------------------------------------------------
+
+    scored_by = "score"
+
+    @abstractmethod
+    def score_values(self, values: Array) -> Array:
+        """(S,) scores of the machines' values (S, m, k), higher is better; nan where these rows cannot tell."""
+
+    @property
+    def fold_mass(self) -> float:
+        """What a fold of these rows counts for in a mean of scores."""
+        return float(self.weight.sum())
+
+    @property
+    def needs_held_out(self) -> bool:
+        """Whether a decision is made from values of held-out rows."""
+        return False
+
+    @abstractmethod
+    def decide(self, held: Array | None, rows: IntArray, weight: Array) -> Decision:
+        """The decision, from values (rows, k) of held-out rows (their numbers, their weights); None: there are none."""
+
+    def scale(self, values: Array, rows: IntArray, weight: Array) -> tuple[Array, Array]:
+        """(k,), (k,): where a view's held-out values are cut and what they are divided by before views are averaged."""
+        share = weight / weight.sum()
+        spread = np.sqrt(share @ (values - share @ values) ** 2)
+        return np.zeros(values.shape[1]), np.where(spread > 0, spread, 1.0)
+
+    # -- predictions and their scores -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def entry(self, decision: Decision, raw: Array) -> dict[str, Any]:
+        """What a unit leaves of a model's values (rows, k): "predicted" and, where there are any, "decision" and
+        "probability", as plain lists."""
+
+    @abstractmethod
+    def entry_of(self, estimator: Any, rows: Any) -> dict[str, Any]:
+        """The same from a fitted estimator of any kind."""
+
+    @property
+    @abstractmethod
+    def metrics(self) -> Mapping[str, Metric]:
+        """The scores by name."""
+
+    @abstractmethod
+    def scores(self, predictions: Predictions) -> dict[str, Score]:
+        """Each score of a pass over these rows."""
+
+    def rooms(self, values: Mapping[str, float]) -> dict[str, float]:
+        """For each score 4 u (1 - u), u from 0 at chance to 1 at no error: where training rows matter most."""
+        return dict.fromkeys(values, 0.0)
+
+    # -- words ------------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Plain values for the table of a result."""
+
+    def model_notes(self, values: Array, machines: Sequence[Any]) -> list[str]:  # noqa: ARG002
+        """What is remarkable about a model's values (m, k) of its training rows."""
+        return []
