@@ -209,7 +209,7 @@ def test_the_classifier_takes_mixed_tables(cohort):
     K = sum(named[name] * clinical_kernel(X[[name]]) for name in heavy)
     cost = np.where(y == "case", 70 / 50, 70 / 90)
     assert made.objective_ == pytest.approx(
-        CSVC(C=0.5, tol=1e-9).on(K, np.where(y == "case", -1.0, 1.0), cost, np.zeros(70)).objective, rel=1e-4
+        CSVC(C=0.5, tol=1e-9).solve_matrix(K, np.where(y == "case", -1.0, 1.0), cost, np.zeros(70)).objective, rel=1e-4
     )
 
 
