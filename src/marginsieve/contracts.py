@@ -445,13 +445,6 @@ class Scalable(Protocol):
 
 
 @runtime_checkable
-class LeavesOneOut(Protocol):
-    """Gives each sample's decision value under the machine trained without it."""
-
-    def loo(self, solution: Solution, view: View, y: Array, cost: Array) -> Array: ...
-
-
-@runtime_checkable
 class Refines(Protocol):
     """Solves a problem again from its solution, far more tightly than its tolerance asks for."""
 

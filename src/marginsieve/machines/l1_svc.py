@@ -13,12 +13,11 @@ from ..algebra import ColumnView, as_columns
 from ..contracts import Array, Matrix, Solution, View
 from ..errors import InputError, cost_number, positive_number, whole_number
 from ..solvers.squared_hinge import SquaredHinge, first, objective
-from ._leave_one_out import OneByOneMixin
 
 FINER = 1e-3  # of the tolerance: how tightly the machine of a model is solved, so that equal data predict equally
 
 
-class L1SVC(OneByOneMixin, BaseEstimator):
+class L1SVC(BaseEstimator):
     """A sparse linear machine with a separate cost for each sample; the intercept is not penalized.
 
     ::

@@ -69,21 +69,6 @@ class Sphere(BaseEstimator):
         gram = as_gram(view)
         return gram.apply(solution.coef, Z) + solution.diagonal * gram.diagonal(Z) + solution.intercept
 
-    def loo(self, solution: Solution, view: View, y: Array, cost: Array) -> Array:
-        """Each sample's decision value under the sphere fitted without it, by warm starts.
-
-        The only target leaves nothing to describe: its value is +1, outside.
-        """
-        gram = as_gram(view)
-        K, out = gram.matrix(), np.ones(len(y))
-        for i in range(len(y)):
-            rest = cost.copy()
-            rest[i] = 0.0
-            if rest[y < 0].any():
-                fold = self._solve(K, y, rest, solution.coef / -2.0)
-                out[i] = K[i] @ fold.coef + K[i, i] + fold.intercept
-        return out
-
     def on_sphere(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
         """(m,) weights with sum 1 such that R2 = sum_k weight_k d2(x_k).
 
