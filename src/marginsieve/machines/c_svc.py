@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from ..contracts import Array, Gram, Matrix, MultipliesFast, ProblemView, Solution, View, as_gram, is_sparse
+from ..contracts import Array, Gram, Matrix, MultipliesFast, ProblemView, Resources, Solution, View, as_gram, is_sparse
 from ..errors import InputError, cost_number, positive_number
 from ..solvers import interior_point, lockstep, sparse_rows
 from ..solvers import smo as _smo
@@ -51,7 +51,7 @@ class CSVC(BaseEstimator):
     needs = "gram"
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __init__(self, C: float = 1.0, tol: float = 1e-6, max_iter: int | None = None) -> None:
         self.C = C

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ..algebra import ColumnView, as_columns
-from ..contracts import Array, Matrix, Solution, View
+from ..contracts import Array, Matrix, Resources, Solution, View
 from ..errors import InputError, cost_number, positive_number, whole_number
 from ..solvers.squared_hinge import SquaredHinge, first, objective
 
@@ -50,7 +50,7 @@ class L1SVC(BaseEstimator):
     needs = "columns"
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __init__(self, C: float = 1.0, tol: float = 1e-6, max_iter: int = 1000) -> None:
         self.C = C

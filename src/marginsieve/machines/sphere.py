@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Gram, Matrix, ProblemView, Solution, View, as_gram, is_sparse
+from ..contracts import Array, Gram, Matrix, ProblemView, Resources, Solution, View, as_gram, is_sparse
 from ..errors import InputError, positive_number
 from ..solvers import smo as _smo
 
@@ -48,7 +48,7 @@ class Sphere(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    peak: ClassVar[tuple[float, float]] = (4.5, 6.0)
+    resources = Resources(peak=(4.5, 6.0))
     needs = "gram"
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
