@@ -22,7 +22,7 @@ SOME = 300  # features of a plain loop, which is extrapolated
 def run():
     X, y = table(181, 12533, 31)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    codes = Schema.of(Z).table(Z)
+    codes = Schema.from_table(Z).table(Z)
     gram = bound(Gaussian(), codes)
     c = CSVC().solve(gram, y.astype(float), np.ones(181)).coef
     G, columns = np.random.default_rng(0).normal(size=(181, 181)), np.ascontiguousarray(Z.T)
@@ -40,7 +40,7 @@ def run():
     loop = seconds(lambda: [roc_auc_score(y, Z[:, j]) for j in range(SOME)]) * Z.shape[1] / SOME
     yield Result("FAST, 181 x 12,533", f"roc_auc_score, {SOME} columns extrapolated", a, loop, 50)
 
-    plain = ColumnView.of(kernel, codes, kernel.start(codes), np.arange(codes.shape[1]))
+    plain = ColumnView(kernel, codes, kernel.start(codes), np.arange(codes.shape[1]))
     for C in (1.0, 100.0):
         theirs = LinearSVC(penalty="l1", dual=False, C=C, max_iter=100000, random_state=0)
         ours = L1SVC(C=C)

@@ -17,7 +17,7 @@ import marginsieve
 from marginsieve import recipes
 from marginsieve.criteria import Fisher, MarginChange, ReliefF, SymmetricalUncertainty
 from marginsieve.data.table import Table
-from marginsieve.fitting.batches import TrainingPart, ranked
+from marginsieve.fitting.batches import TrainingPart, rank_parts
 from marginsieve.fitting.ensemble import Member
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once
@@ -66,8 +66,8 @@ def paths(arrays, name, plan, m, n, count, sizes, few=3):
     """Paths on halves of a table: seconds on the device, seconds on one core, and whether both say the same."""
     rows, y = table(m, n)
     parts = halves(y, count)
-    ranked(arrays, plan, rows, parts[:2], sizes)  # compiled and loaded before the clock starts
-    on_device, in_step = seconds(arrays, lambda: ranked(arrays, plan, rows, parts, sizes))
+    rank_parts(arrays, plan, rows, parts[:2], sizes)  # compiled and loaded before the clock starts
+    on_device, in_step = seconds(arrays, lambda: rank_parts(arrays, plan, rows, parts, sizes))
     start, same, apart = time.perf_counter(), 0, 0.0
     for one, part in list(zip(in_step, parts, strict=True))[:few]:
         whole = Part(rows, part.y, part.weight)
@@ -92,10 +92,10 @@ def machines(arrays):
         for count in (10, 100, 1000, 4000):
             if count * m * m > 2e8:
                 continue
-            X = arrays.put(rng.standard_normal((count, m, 30)))
+            X = arrays.to_device(rng.standard_normal((count, m, 30)))
             K = X @ X.transpose(1, 2) if arrays.library == "torch" else X @ X.transpose(0, 2, 1)
-            y = arrays.put(np.where(rng.random((count, m)) < 0.5, 1.0, -1.0))
-            top = arrays.put(np.ones((count, m)))
+            y = arrays.to_device(np.where(rng.random((count, m)) < 0.5, 1.0, -1.0))
+            top = arrays.to_device(np.ones((count, m)))
             lockstep.svc(arrays, K, y, top, 1e-6)
             took, solved = seconds(arrays, lambda K=K, y=y, top=top: lockstep.svc(arrays, K, y, top, 1e-6))
             worst = float(solved.violation.max())
@@ -109,9 +109,9 @@ def machines(arrays):
 def large(arrays):
     """One Gaussian machine on 10,000 rows."""
     rng = np.random.default_rng(0)
-    X = arrays.put(rng.standard_normal((10_000, 20)))
+    X = arrays.to_device(rng.standard_normal((10_000, 20)))
     K = arrays.xp.exp(-0.5 * arrays.xp.cdist(X, X) ** 2 / 20)[None]
-    y = arrays.xp.sign(X[:, 0] + 0.5 * arrays.put(rng.standard_normal(10_000)))[None]
+    y = arrays.xp.sign(X[:, 0] + 0.5 * arrays.to_device(rng.standard_normal(10_000)))[None]
     for C in (1.0, 100.0):
         top = arrays.zeros(1, 10_000) + C
         lockstep.svc(arrays, K, y, top, 1e-6)
@@ -150,8 +150,8 @@ def relieff(arrays):
     plan = Plan(Gaussian(), CSVC(), ReliefF(), TopK(), OUTCOME, standardize=True)
     rows, y = table(1000, 230_000)
     whole = TrainingPart(np.arange(1000), np.empty(0, dtype=np.intp), y, np.ones(1000))
-    ranked(arrays, plan, table(1000, 50)[0], [whole], ())
-    on_device, (one,) = seconds(arrays, lambda: ranked(arrays, plan, rows, [whole], ()))
+    rank_parts(arrays, plan, table(1000, 50)[0], [whole], ())
+    on_device, (one,) = seconds(arrays, lambda: rank_parts(arrays, plan, rows, [whole], ()))
     some, _ = table(1000, 2300)
     start = time.perf_counter()
     search_once(plan, Part(some, y, np.ones(1000)), np.random.default_rng(0))
@@ -214,7 +214,7 @@ def agreement(arrays):
             ("symmetrical uncertainty", Linear(), SymmetricalUncertainty(), TopK()),
         ):
             plan = Plan(kernel, CSVC(tol=1e-10), criterion, search, OUTCOME, standardize=True)
-            took, in_step = seconds(arrays, partial(ranked, arrays, plan, rows, parts, (10, 50)))
+            took, in_step = seconds(arrays, partial(rank_parts, arrays, plan, rows, parts, (10, 50)))
             start = time.perf_counter()
             one_by_one = Parallel(-1)(delayed(_one)(plan, rows, part) for part in parts)
             cpu = time.perf_counter() - start

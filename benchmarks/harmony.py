@@ -14,7 +14,7 @@ from .timing import Result, seconds, side_by_side
 
 
 def problem_of(X, y, criterion):
-    codes, weight, kernel = Schema.of(X).table(X), np.ones(len(y)), Linear()
+    codes, weight, kernel = Schema.from_table(X).table(X), np.ones(len(y)), Linear()
     labels = np.where(y > 0, 1.0, -1.0)
     return Problem(codes, labels[None], weight[None], weight, kernel.start(codes), kernel, CSVC(), criterion)
 

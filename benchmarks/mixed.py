@@ -55,10 +55,10 @@ def multiple_kernels():
     cohort = make_cohort(
         70, 4348, n_relevant=30, n_categorical=7, n_categorical_relevant=3, prevalence=0.43, effect=0.6
     )
-    table = Schema.of(cohort.X).table(cohort.X)
+    table = Schema.from_table(cohort.X).table(cohort.X)
     y, gram = np.where(cohort.y == "case", 1.0, -1.0), bound(table)
     K = gram.matrix()
-    table.derived(Tents.of_table).sorted  # noqa: B018 - sorted once per fit
+    table.compute_once(Tents.from_table).sorting  # noqa: B018 - sorted once per fit
     for C in (1.0, 10.0):
         machine, cost = MKL(C=C), np.ones(70)
         assert machine.solve(gram, y, cost).residual <= 1e-3

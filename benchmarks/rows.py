@@ -64,7 +64,7 @@ def linear(m, n, C):
 
 def gaussian(m, C, tol, cache=1000.0):
     X, y = table(m, 20)
-    rows = Schema.of(X).table(np.asfortranarray(X))
+    rows = Schema.from_table(X).table(np.asfortranarray(X))
     kernel = Gaussian(width=1 / np.sqrt(20), average=False, cache=cache)
     weight, live = kernel.start(rows), np.arange(20)
     ours = cpu(lambda: CSVC(C=C, tol=tol).solve(kernel.bind(rows, weight, live), y, np.ones(m)), 2)

@@ -20,7 +20,7 @@ def problem(m, n, positives):
     y = np.where(np.arange(m) < positives, 1.0, -1.0)
     X = rng.normal(size=(m, n))
     X[y > 0, :50] += 1.0
-    table = Schema.of(X).table(X)
+    table = Schema.from_table(X).table(X)
     kernel = Gaussian()
     cost = np.where(y > 0, (m - positives) / positives, 1.0)
     return X, y, lambda: Problem(table, y[None], cost[None], np.ones(m), kernel.start(table), kernel, CSVC(), None)

@@ -192,7 +192,7 @@ def tightened_program(ramp: Ramp, clock: Clock) -> tuple[exact.MixedIntegerProgr
 def with_means(problem: NamedTable) -> tuple[pd.DataFrame, Any]:
     """A data set with the means of its columns where numbers are missing; a missing category is one of its own."""
     X = problem.X.copy()
-    schema = Schema.of(X)
+    schema = Schema.from_table(X)
     for j, kind in enumerate(schema.kind):
         column = X.columns[j]
         if kind == "nominal":

@@ -102,7 +102,7 @@ class FinalClassifiers:
 
 def _others(train: pd.DataFrame, y: IntArray, test: pd.DataFrame) -> dict[str, IntArray]:
     """The guesses of the classifiers that are no support vector machine."""
-    schema = Schema.of(train)
+    schema = Schema.from_table(train)
     Z, new = schema.encode(train), schema.encode(test)
     filled, rows = (filled_with_means(part, Z, schema.kind) for part in (Z, new))
     forest = RandomForestClassifier(TREES, class_weight="balanced", random_state=0, n_jobs=1)

@@ -12,7 +12,7 @@ from marginsieve.bench.difficulty import describe
 from marginsieve.bench.results import OWN, SuiteResult
 from marginsieve.bench.statistics import Comparison, compare
 from marginsieve.bench.suite import Suite
-from marginsieve.data.paths import shown, unwritten
+from marginsieve.data.paths import format_path, write_error
 from marginsieve.data.scratch import scratch_folder
 from marginsieve.engine.folders import claim, publish
 from marginsieve.engine.store import FILE
@@ -71,7 +71,7 @@ def reproduce(
     try:
         publish(out, "reproduction", {**files, REPORT: report.encode()})
     except OSError as error:
-        raise unwritten(error, f"the folder {shown(out)} cannot be written to") from error
+        raise write_error(error, f"the folder {format_path(out)} cannot be written to") from error
     return out / REPORT
 
 

@@ -49,7 +49,7 @@ def blobs(rng):
 @pytest.fixture
 def table_of():
     def build(X):
-        return Schema.of(X).table(X)
+        return Schema.from_table(X).table(X)
 
     return build
 

@@ -13,14 +13,19 @@ def gram_of(kernel, table, weight=None, features=None):
     return kernel.bind(*_bound(kernel, table, weight, features))
 
 
+def drop_one(gram, c, Z=None):
+    """(p, rows): K(without j) @ c for each live feature j."""
+    return np.concatenate([values for _, values in gram.drop_one_parts(c, Z)])
+
+
 def columns_of(table, kernel=None, weight=None, features=None):
     """The same for machines that read columns; the linear kernel by default."""
     kernel = Linear() if kernel is None else kernel
-    return ColumnView.of(kernel, *_bound(kernel, table, weight, features))
+    return ColumnView(kernel, *_bound(kernel, table, weight, features))
 
 
 def _bound(kernel, table, weight, features):
-    table = table if hasattr(table, "kind") else Schema.of(table).table(table)
+    table = table if hasattr(table, "kind") else Schema.from_table(table).table(table)
     live = np.arange(table.shape[1]) if features is None else np.asarray(features, dtype=np.intp)
     return table, kernel.start(table) if weight is None else weight, live
 

@@ -20,7 +20,7 @@ from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.estimators import inputs
 from marginsieve.fitting import batches, preparation
-from marginsieve.fitting.batches import TrainingPart, fits_in_step, ranked
+from marginsieve.fitting.batches import TrainingPart, fits_in_step, rank_parts
 from marginsieve.fitting.ensemble import Member
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once
@@ -68,9 +68,9 @@ def test_machines_in_step_are_those_one_by_one(arrays, C, columns):
         y[f] = np.where(X[:, 0] + rng.normal(size=m) > 0.3, 1.0, -1.0)
         K[f] = X @ X.T if f % 2 else np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / (2 * columns))
         top[f, rng.choice(m, f, replace=False)] = 0.0
-    found = lockstep.svc(arrays, arrays.put(K), arrays.put(y), arrays.put(top), 1e-8)
+    found = lockstep.svc(arrays, arrays.to_device(K), arrays.to_device(y), arrays.to_device(top), 1e-8)
     coef, intercept, objective, residual = (
-        arrays.get(part) for part in (found.coef, found.intercept, found.objective, found.violation)
+        arrays.to_host(part) for part in (found.coef, found.intercept, found.objective, found.violation)
     )
     for f in range(F):
         one = smo.svc(K[f], y[f], top[f], np.zeros(m), 1e-10, 10**6)
@@ -89,14 +89,15 @@ def test_a_machine_near_a_known_one_is_the_machine(arrays, C):
     y, top = np.where(X[:, 0] + rng.normal(size=150) > 0, 1.0, -1.0), C * rng.uniform(0.5, 1.5, size=150)
     K, near = (np.exp(-((X[:, None] - X[None]) ** 2 * w).sum(axis=2) / 12) for w in (np.ones(6), np.full(6, 1.05)))
     start = smo.svc(near, y, top, np.zeros(150), 1e-8, 10**6)[0]
-    given = [arrays.put(part) for part in (K, y, top, start)]
+    given = [arrays.to_device(part) for part in (K, y, top, start)]
     found = lockstep.svc_near(arrays, *given, 1e-7)
     assert found is not None
-    coef = arrays.get(found.coef)[0]
+    coef = arrays.to_host(found.coef)[0]
     assert violation_of(K, y, top, coef) <= 1e-7
     assert abs(coef.sum()) <= 1e-8 * np.abs(coef).sum()
-    assert arrays.get(found.objective)[0] == pytest.approx(smo.svc(K, y, top, np.zeros(150), 1e-10, 10**6)[2], rel=1e-9)
-    assert lockstep.svc_near(arrays, *given[:3], arrays.put(np.zeros(150)), 1e-7) is None
+    best = smo.svc(K, y, top, np.zeros(150), 1e-10, 10**6)[2]
+    assert arrays.to_host(found.objective)[0] == pytest.approx(best, rel=1e-9)
+    assert lockstep.svc_near(arrays, *given[:3], arrays.to_device(np.zeros(150)), 1e-7) is None
 
 
 def test_a_part_with_one_class_is_no_obstacle_to_the_others(arrays):
@@ -104,9 +105,9 @@ def test_a_part_with_one_class_is_no_obstacle_to_the_others(arrays):
     X = rng.normal(size=(2, 10, 4))
     K, y = X @ X.transpose(0, 2, 1), np.ones((2, 10))
     y[1, ::2] = -1.0
-    found = lockstep.svc(arrays, arrays.put(K), arrays.put(y), arrays.put(np.ones((2, 10))), 1e-8)
-    assert np.all(arrays.get(found.coef)[0] == 0.0)
-    assert arrays.get(found.violation)[1] <= 1e-8
+    found = lockstep.svc(arrays, arrays.to_device(K), arrays.to_device(y), arrays.to_device(np.ones((2, 10))), 1e-8)
+    assert np.all(arrays.to_host(found.coef)[0] == 0.0)
+    assert arrays.to_host(found.violation)[1] <= 1e-8
 
 
 def table_and_jobs(seed=0, classes=2):
@@ -115,7 +116,7 @@ def table_and_jobs(seed=0, classes=2):
     y = rng.permutation(np.arange(40) % classes)
     X[:, :4] += y[:, None] * 1.5 * X[:, :4].std(axis=0)
     X[:30, 7] = 1.0  # constant in some training parts
-    table, weight = Schema.of(X).table(X), rng.uniform(0.5, 2.0, size=40)
+    table, weight = Schema.from_table(X).table(X), rng.uniform(0.5, 2.0, size=40)
     jobs = []
     for f in range(6):
         rows = rng.permutation(40)
@@ -151,7 +152,7 @@ def one_by_one(plan, table, job):
 
 def agree(plan, arrays, classes=2):
     table, jobs = table_and_jobs(classes=classes)
-    for job, found in zip(jobs, ranked(arrays, plan, table, jobs, SIZES), strict=True):
+    for job, found in zip(jobs, rank_parts(arrays, plan, table, jobs, SIZES), strict=True):
         searched, member = one_by_one(plan, table, job)
         assert found.usable == len(searched.ready.usable)
         np.testing.assert_array_equal(found.order, searched.path.order)
@@ -178,22 +179,22 @@ def test_a_gaussian_without_a_feature_is_what_it_stands_for(arrays, far):
     X[7, 3] = far
     unit = 10.0 ** rng.uniform(-7, 7, size=(90, 1))
     coef -= coef.mean(axis=1, keepdims=True)
-    ones = arrays.put(np.ones((2, 90)))
+    ones = arrays.to_device(np.ones((2, 90)))
     scales = Scales(
-        arrays.put(np.tile(unit.T**-2.0, (2, 1))),
-        arrays.put(np.tile(unit.T**2.0, (2, 1))),
+        arrays.to_device(np.tile(unit.T**-2.0, (2, 1))),
+        arrays.to_device(np.tile(unit.T**2.0, (2, 1))),
         ones,
         ones,
-        arrays.put(np.full((2, 2), 90.0)),
+        arrays.to_device(np.full((2, 2), 90.0)),
     )
-    sums = Gaussian().pair_sums(arrays, arrays.put(X * unit), scales)
+    sums = Gaussian().pair_sums(arrays, arrays.to_device(X * unit), scales)
     W = sums.weights(ones)
     K = sums.matrices(W)
-    change = arrays.get(sums.changes(W, K, arrays.put(coef)))
+    change = arrays.to_host(sums.changes(W, K, arrays.to_device(coef)))
     for f in range(2):
         for j in (0, 7, 50, 89):
-            without = arrays.get(K)[f] * np.exp(0.5 * (X[j][:, None] - X[j][None]) ** 2 / 90)
-            assert change[f, j] == pytest.approx(abs(coef[f] @ (arrays.get(K)[f] - without) @ coef[f]), rel=1e-8)
+            without = arrays.to_host(K)[f] * np.exp(0.5 * (X[j][:, None] - X[j][None]) ** 2 / 90)
+            assert change[f, j] == pytest.approx(abs(coef[f] @ (arrays.to_host(K)[f] - without) @ coef[f]), rel=1e-8)
 
 
 @pytest.mark.parametrize("values", [2, 4, 9, 10**6])
@@ -201,17 +202,17 @@ def test_levels_of_equal_weight_are_those_one_by_one(arrays, values):
     """With equal values, fewer of them than levels or more, and weights that are counts."""
     rng = np.random.default_rng(values)
     z, weight = rng.integers(values, size=(40, 23)) / 7.0, rng.integers(1, 4, size=23).astype(float)
-    order, level = by_rank_together(arrays, arrays.put(z), arrays.put(weight), 5)
-    expected = np.take_along_axis(equal_frequency(z, weight, 5), arrays.get(order), axis=1)
-    np.testing.assert_array_equal(arrays.get(level), expected)
+    order, level = by_rank_together(arrays, arrays.to_device(z), arrays.to_device(weight), 5)
+    expected = np.take_along_axis(equal_frequency(z, weight, 5), arrays.to_host(order), axis=1)
+    np.testing.assert_array_equal(arrays.to_host(level), expected)
 
 
 def test_many_jobs_are_run_a_few_at_a_time(arrays, monkeypatch):
     table, jobs = table_and_jobs()
     plan = PLANS["linear elimination"]
-    whole = ranked(arrays, plan, table, jobs, SIZES)
+    whole = rank_parts(arrays, plan, table, jobs, SIZES)
     monkeypatch.setattr(type(arrays), "free_bytes", lambda _: 2.0**20)
-    for few, many in zip(ranked(arrays, plan, table, jobs, SIZES), whole, strict=True):
+    for few, many in zip(rank_parts(arrays, plan, table, jobs, SIZES), whole, strict=True):
         np.testing.assert_array_equal(few.order, many.order)
         np.testing.assert_allclose(few.values, many.values, atol=1e-9)
 
@@ -220,19 +221,19 @@ def test_many_jobs_are_run_a_few_at_a_time(arrays, monkeypatch):
 def test_a_gram_on_a_device_is_the_one_on_the_host(arrays, kernel):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(30, 12))
-    table = Schema.of(X).table(X)
+    table = Schema.from_table(X).table(X)
     weight, live = rng.uniform(0.5, 2.0, size=12) * kernel.start(table), np.arange(12)
-    host, device = kernel.bind(table, weight, live), kernel.bind(table.on(arrays), weight, live)
+    host, device = kernel.bind(table, weight, live), kernel.bind(table.with_backend(arrays), weight, live)
     c = rng.normal(size=30)
     c -= c.mean()
     y, d = np.where(rng.random(30) < 0.5, 1.0, -1.0), rng.normal(size=12) * 0.1
     some = np.array([0, 3, 4, 9])
     for one, other in (
         (host, device),
-        (host.rescaled(2.0 * weight, some), device.rescaled(2.0 * weight, some)),
+        (host.rescale(2.0 * weight, some), device.rescale(2.0 * weight, some)),
         (host.without(some), device.without(some)),
         (host.only(np.arange(5, 25)), device.only(np.arange(5, 25))),
-        (host.along(d).at(0.5), device.along(d).at(0.5)),
+        (host.line(d).gram_at(0.5), device.line(d).gram_at(0.5)),
     ):
         v = c[: one.matrix().shape[0]] - c[: one.matrix().shape[0]].mean()
         ours = other.matrix() - other.matrix().mean(axis=0) if kernel.linear else other.matrix()
@@ -241,7 +242,7 @@ def test_a_gram_on_a_device_is_the_one_on_the_host(arrays, kernel):
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
         np.testing.assert_allclose(other.weight_gradient(v), one.weight_gradient(v), rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(other.drop_one_change(v), one.drop_one_change(v), rtol=1e-8)
-    np.testing.assert_allclose(host.along(d).matrix(0.3), host.along(d).at(0.3).matrix(), atol=1e-10)
+    np.testing.assert_allclose(host.line(d).matrix(0.3), host.line(d).gram_at(0.3).matrix(), atol=1e-10)
     theirs, ours = (CSVC(tol=1e-9).solve(gram, y, np.ones(30)) for gram in (host, device))
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
     np.testing.assert_allclose(ours.slack, theirs.slack, atol=1e-6)
@@ -288,9 +289,9 @@ def test_selectors_choose_the_same_on_a_device(on_arrays, make):
 
 def test_fits_in_step_are_those_one_by_one(on_arrays):
     fixed = {"device": "cuda", "random_state": 0, "standardize": True}
-    table = Schema.of(COHORT.X).table(np.asarray(COHORT.X)).tracked()
+    table = Schema.from_table(COHORT.X).table(np.asarray(COHORT.X)).track()
     codes = np.unique(COHORT.y, return_inverse=True)[1]
-    whole = Encoded(Schema.of(COHORT.X), table, Target(np.array([0, 1]), codes, np.ones(len(codes))))
+    whole = Encoded(Schema.from_table(COHORT.X), table, Target(np.array([0, 1]), codes, np.ones(len(codes))))
     parts = [whole.take(np.setdiff1d(np.arange(50), np.arange(k, 50, 5))) for k in range(5)]
     for make in (recipes.svm_rfe, recipes.two_views, recipes.fisher):
         selector = make(n_features_to_select="auto", **fixed)
@@ -362,25 +363,26 @@ def test_arrays_on_a_device_are_tables(arrays, dispatch, monkeypatch):
     X, y, weight = COHORT.X.to_numpy(), (np.asarray(COHORT.y) == "case").astype(int), np.linspace(0.5, 2.0, 50)
     make = partial(recipes.svm_rfe, n_features_to_select=5, probability=True, random_state=0)
     plain = make().fit(X, y, weight)
-    given = arrays.put(X)
-    selector = make().fit(given, arrays.put(y, np.int64), arrays.put(weight))
+    given = arrays.to_device(X)
+    selector = make().fit(given, arrays.to_device(y, np.int64), arrays.to_device(weight))
     np.testing.assert_array_equal(selector.support_, plain.support_)
     for name in ("decision_function", "predict_proba", "predict"):
         values = getattr(selector, name)(given)
         if dispatch:
             assert type(values) is type(given)
             assert getattr(values, "device", None) == getattr(given, "device", None)
-            values = arrays.get(values)
+            values = arrays.to_host(values)
         assert isinstance(values, np.ndarray)
         np.testing.assert_array_equal(values, getattr(plain, name)(X))
     chosen = selector.transform(given)
     assert type(chosen) is type(given)
-    np.testing.assert_array_equal(arrays.get(chosen), X[:, plain.support_])
+    np.testing.assert_array_equal(arrays.to_host(chosen), X[:, plain.support_])
 
 
 def test_a_study_takes_an_array_on_a_device(arrays):
     fixed = {"methods": "fisher", "cv": 3, "n_repeats": 1, "suspects": False, "references": False, "alternatives": 0}
     fixed |= {"n_permutations": 24, "substitutes": False, "n_jobs": 1}
     X, y = COHORT.X.to_numpy(), (np.asarray(COHORT.y) == "case").astype(int)
-    plain, other = (marginsieve.study(*given, **fixed) for given in ((X, y), (arrays.put(X), arrays.put(y, np.int64))))
+    on_device = arrays.to_device(X), arrays.to_device(y, np.int64)
+    plain, other = (marginsieve.study(*data, **fixed) for data in ((X, y), on_device))
     assert plain.features["rank"].tolist() == other.features["rank"].tolist()

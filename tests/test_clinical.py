@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import drop_one
 from sklearn.svm import SVC
 
 from marginsieve import recipes
@@ -154,12 +155,12 @@ def test_running_sums_are_the_double_sum(seed, m):
     Z, nominal = Z[:, seen], nominal[seen]
     if not Z.shape[1]:
         return
-    training = tent_sums.Tents.of(Z, np.where(nominal, "nominal", "real"))
+    training = tent_sums.Tents.from_codes(Z, np.where(nominal, "nominal", "real"))
     c, d = rng.normal(size=(2, m))
-    plain = [tent_sums.weighted(row[None], np.ones(1), row[None]) for row in training.U]
+    plain = [tent_sums.sum_tents(row[None], np.ones(1), row[None]) for row in training.U]
     features = np.arange(Z.shape[1])
     np.testing.assert_allclose(training.quadratics(features, c, d), [c @ K @ d for K in plain], atol=1e-10)
-    np.testing.assert_allclose(training.observed(features, c), [c @ np.diag(K) for K in plain], atol=1e-12)
+    np.testing.assert_allclose(training.sum_observed(features, c), [c @ np.diag(K) for K in plain], atol=1e-12)
     np.testing.assert_allclose(training.products(features, c), [K @ c for K in plain], atol=1e-12)
     other = training.U[:, ::-1].copy()
     np.testing.assert_allclose(training.products(features, c, other), [(K @ c)[::-1] for K in plain], atol=1e-12)
@@ -286,9 +287,9 @@ def test_nested_scores_of_mixed_tables(cohort):
 def both_grams(monkeypatch, rows=120):
     monkeypatch.setattr("marginsieve.algebra.tent_gram.FEW", 10)
     data = table(3, rows)
-    rows_of, weight, live = Schema.of(data).table(data), np.linspace(0.5, 2.0, 5), np.array([0, 1, 2, 4])
+    rows_of, weight, live = Schema.from_table(data).table(data), np.linspace(0.5, 2.0, 5), np.array([0, 1, 2, 4])
     tall, plain = (gram.build(Clinical(), rows_of, weight, live) for gram in (TallTentGram, TentGram))
-    return tall, plain, Schema.of(data).encode(table(4, 9))
+    return tall, plain, Schema.from_table(data).encode(table(4, 9))
 
 
 def test_a_tall_gram_is_the_plain_one(monkeypatch):
@@ -300,7 +301,7 @@ def test_a_tall_gram_is_the_plain_one(monkeypatch):
 
     pairs = [(tall, plain), (tall.without(np.array([1])), plain.without(np.array([1])))]
     pairs += [(tall.without(np.array([1])).without(np.array([0])), plain.without(np.array([0, 1])))]
-    pairs += [(tall.rescaled(np.arange(1.0, 6.0)), plain.rescaled(np.arange(1.0, 6.0)))]
+    pairs += [(tall.rescale(np.arange(1.0, 6.0)), plain.rescale(np.arange(1.0, 6.0)))]
     pairs += [(tall.only(some), plain.only(some))]
     for ours, theirs in pairs:
         K, v = theirs.matrix(), c[: ours.table.shape[0]]
@@ -311,9 +312,9 @@ def test_a_tall_gram_is_the_plain_one(monkeypatch):
         same(ours.diagonal(), K.diagonal())
         same(ours.diagonal(Z), theirs.diagonal(Z))
         rows = np.arange(len(v))[::2]
-        same(ours.among(rows), K[np.ix_(rows, rows)])
+        same(ours.submatrix(rows), K[np.ix_(rows, rows)])
         same(ours.drop_one_change(v), theirs.drop_one_change(v))
-        same(ours.drop_one(v, Z), theirs.drop_one(v, Z))
+        same(drop_one(ours, v, Z), drop_one(theirs, v, Z))
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
@@ -346,7 +347,7 @@ def test_no_clinical_matrix_is_made_of_many_rows(monkeypatch):
 
     data = table(5, 700)
     y = (data["gene"] + np.random.default_rng(0).normal(size=700) > 1).astype(int)
-    monkeypatch.setattr(TallTentGram, "summed", refuse)
+    monkeypatch.setattr(TallTentGram, "weighted_sum", refuse)
     tall = recipes.clinical_rfe(random_state=0).fit(data, y)
     monkeypatch.undo()
     monkeypatch.setattr("marginsieve.kernels.clinical.FEW_COLUMNS", 0)

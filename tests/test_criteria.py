@@ -369,7 +369,7 @@ SLOW = {
 @given(seed=st.integers(0, 10**6))
 def test_filters_are_the_reference_column_by_column(name, seed):
     X, y = columns_of(seed)
-    fast = scores(problem_of(Schema.of(X).table(X), y, criterion=name))
+    fast = scores(problem_of(Schema.from_table(X).table(X), y, criterion=name))
     for x, value in zip(X.T, fast, strict=True):
         sides = x[y > 0], x[y < 0]
         if name == "t_test" and not any(map(np.ptp, sides)):  # nothing to divide by
@@ -382,7 +382,7 @@ def test_filters_are_the_reference_column_by_column(name, seed):
 @given(seed=st.integers(0, 10**6))
 def test_tests_of_tables_are_scipys(seed):
     X, y = columns_of(seed)
-    table = Schema.of(X).table(X)
+    table = Schema.from_table(X).table(X)
     chi, exact = (scores(problem_of(table, y, criterion=name)) for name in ("chi_square", "fisher_exact"))
     for j in (2, 3):  # their own levels
         counts = np.array([[np.sum((X[:, j] == v) & (y == side)) for side in (1, -1)] for v in np.unique(X[:, j])])
@@ -595,7 +595,7 @@ def test_relieff_of_plain_columns_is_that_of_the_general_loop(weights, classes, 
     codes = rng.integers(classes, size=40)
     y = np.where(codes == 0, 1.0, -1.0)[None] if classes == 2 else np.where(codes == np.arange(3)[:, None], 1.0, -1.0)
     weight = {"one": np.ones(40), "counts": rng.integers(1, 4, 40) * 1.0, "shares": rng.uniform(0.1, 2, 40)}[weights]
-    table = Schema.of(X).table(X)
+    table = Schema.from_table(X).table(X)
     fast = ReliefF(n_neighbors=4)(table, y, weight)
     general = [*relief._blocks(table, weight)]
     monkeypatch.setattr(relief, "_blocks", lambda *_: [(a, z, b, np.full(len(z), 1e9)) for a, z, b, _ in general])

@@ -159,7 +159,7 @@ def mixed(seed=0, m=80):
 
 def test_a_category_has_a_column_for_each_level():
     frame, _ = mixed()
-    table = Schema.of(frame).table(frame)
+    table = Schema.from_table(frame).table(frame)
     columns = columns_of(table)
     X = columns.rows(table.Z)
     assert X.shape == (80, 6 + 4 + 2)

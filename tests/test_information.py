@@ -32,7 +32,7 @@ def told(X, y, weight=None):
     """Table, labels (k, m) and weights: of y in {-1, +1} one row of labels, of class codes a row for each class."""
     y = np.asarray(y)
     labels = np.atleast_2d(y) if y.min() < 0 else np.array([np.where(y == c, 1.0, -1.0) for c in np.unique(y)])
-    return Schema.of(X).table(X), labels, np.ones(len(y)) if weight is None else weight
+    return Schema.from_table(X).table(X), labels, np.ones(len(y)) if weight is None else weight
 
 
 def score(X, y, criterion, weight=None):

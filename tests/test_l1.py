@@ -130,7 +130,7 @@ def test_warm_starts_arrive_where_cold_ones_do():
 def test_sparse_and_averaged_tables():
     X, y, cost = wide(6)
     X = np.where(np.abs(X) > 0.8, X, 0.0)
-    table = Schema.of(X).table(X)
+    table = Schema.from_table(X).table(X)
     thin = Table(sparse.csc_array(X), table.kind, table.names)
     machine = L1SVC(tol=1e-9)
     dense, other = (machine.solve(columns_of(part), y, cost) for part in (table, thin))

@@ -58,7 +58,7 @@ def test_masks_predefined_splits_and_numbers_are_the_same(table):
 
 
 def encoded_of(X, y, weight=None):
-    schema = Schema.of(X)
+    schema = Schema.from_table(X)
     return Encoded(schema, schema.table(X), read_target(X, y, weight, None))
 
 

@@ -103,7 +103,7 @@ def test_equal_scores_count_in_part():
 
 
 def problem_of(frame, y, keep=()):
-    columns = Schema.of(frame)
+    columns = Schema.from_table(frame)
     plan = Plan(Clinical(), CSVC(), MixedTest(), Merge(), Classes(len(set(y))), keep=keep)
     codes = np.unique(y, return_inverse=True)[1]
     return prepare(plan, Part(columns.table(frame), codes, np.ones(len(y))), np.random.default_rng(0)).problem

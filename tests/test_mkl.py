@@ -33,7 +33,7 @@ def problem(seed, m, n, shift=1.0, kernel=None):
     X[:, n // 2 :] = np.round(X[:, n // 2 :])
     X[rng.random(X.shape) < 0.05] = np.nan
     kinds = {f"x{j}": "nominal" for j in range(n // 2, n)}
-    return gram_of(Clinical(), Schema.of(X, kinds).table(X)), y, rng
+    return gram_of(Clinical(), Schema.from_table(X, kinds).table(X)), y, rng
 
 
 def J(gram, mu, y, cost, C):
@@ -125,7 +125,8 @@ def test_a_cost_of_two_is_a_row_twice():
     gram, y, rng = problem(5, 24, 6)
     twice = np.r_[np.arange(24), [0, 20]]
     X = gram.table.Z
-    other = gram_of(Clinical(), Schema.of(X, dict(zip(gram.table.names, gram.table.kind, strict=True))).table(X[twice]))
+    schema = Schema.from_table(X, dict(zip(gram.table.names, gram.table.kind, strict=True)))
+    other = gram_of(Clinical(), schema.table(X[twice]))
     cost = np.ones(24)
     cost[[0, 20]] = 2.0
     one = MKL(tol=1e-7).solve(gram, y, cost)

@@ -25,7 +25,7 @@ KERNELS = [
 
 def table_of(rows, columns=7, seed=0):
     X = np.random.default_rng(seed).normal(size=(rows, columns))
-    return Schema.of(X).table(X), X
+    return Schema.from_table(X).table(X), X
 
 
 def both(kernel, settings, rows=150):
@@ -46,7 +46,7 @@ def test_the_numbers_are_those_of_the_whole_matrix(kernel, settings, partial):
     c, d = rng.normal(size=150), np.where(rng.random(150) < 0.5, rng.normal(size=150), 0.0)
     Z = rng.normal(size=(20, 7))
     K = whole.matrix()
-    np.testing.assert_allclose(some.among(rows), K[np.ix_(rows, rows)], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(some.submatrix(rows), K[np.ix_(rows, rows)], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(some.apply(c), K @ c, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(some.apply(c, Z), whole.matrix(Z) @ c, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(some.diagonal(), K.diagonal(), rtol=1e-12)

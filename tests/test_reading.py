@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from marginsieve import recipes
 from marginsieve import studies as study
 from marginsieve.data import make_cohort
-from marginsieve.data.numerals import as_trained, read_numerals, separated
+from marginsieve.data.numerals import as_trained, find_separated, read_numerals
 from marginsieve.data.reading import dialect_of, read_table
 from marginsieve.errors import InputError
 from marginsieve.kernels import clinical_kernel
@@ -158,7 +158,7 @@ def test_numbers_in_text(cells, values):
 @given(st.lists(st.one_of(st.text(max_size=8), st.floats(allow_nan=False).map(str), st.none()), min_size=1, max_size=8))
 def test_no_text_stops_the_reading_of_numbers(cells):
     column = pd.Series(cells, dtype=object)
-    read, mark = read_numerals(column), separated(column)
+    read, mark = read_numerals(column), find_separated(column)
     if read is not None:
         assert mark is None
         assert np.isfinite(read.values.dropna()).all()

@@ -290,7 +290,7 @@ def test_missing_numbers_become_the_means_of_the_training_part():
     np.testing.assert_array_equal(filled_with_means(rows, training), [[2.0, 4.0]])
     np.testing.assert_array_equal(filled_with_means(training, training), [[1.0, 4.0], [3.0, 4.0]])
     mixed = pd.DataFrame({"number": [1.0, np.nan, 3.0], "word": ["x", None, "y"]})
-    schema = Schema.of(mixed)
+    schema = Schema.from_table(mixed)
     Z = schema.encode(mixed)
     np.testing.assert_array_equal(filled_with_means(Z[[1]], Z, schema.kind), [[2.0, np.nan]])
 
@@ -394,7 +394,7 @@ def test_every_scope_is_a_study_and_the_full_one_is_the_largest(name):
 def test_categories_become_columns_of_the_training_parts_levels():
     training = pd.DataFrame({"a": ["x", "y", "z", None], "b": [1.0, 2.0, 3.0, 4.0], "c": [True, False, True, True]})
     training["d"] = pd.Categorical(["no", "yes", "no", "no"])
-    schema = Schema.of(training)
+    schema = Schema.from_table(training)
     Z = schema.encode(training)
     table, owner = one_hot(Z, Z, schema.kind)
     assert owner.tolist() == [0, 0, 0, 1, 2, 3]

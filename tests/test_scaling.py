@@ -28,7 +28,7 @@ machines = pytest.mark.parametrize("machine", list(MACHINES.values()), ids=list(
 
 
 def problem_of(X, y, kernel, machine, keep=()):
-    table = Schema.of(X).table(X)
+    table = Schema.from_table(X).table(X)
     cost = np.where(y > 0, (y < 0).sum() / (y > 0).sum(), 1.0)
     keep = np.array(keep, dtype=np.intp)
     weight = kernel.start(table)
@@ -76,9 +76,9 @@ def test_the_gradient_of_the_optimum_is_the_difference_quotient(kernel, machine)
     s = np.sqrt(gram.feature_weight) * rng.uniform(0.7, 1.3, 5)
 
     def optimum(scale):
-        return machine.solve(gram.rescaled(scale**2), y, np.ones(len(y))).objective
+        return machine.solve(gram.rescale(scale**2), y, np.ones(len(y))).objective
 
-    here = gram.rescaled(s**2)
+    here = gram.rescale(s**2)
     fast = slope_in_scale(machine.weight_gradient(machine.solve(here, y, np.ones(len(y))), here), here)
     slow = difference_quotient(optimum, s, 1e-4 * s[0])
     assert np.abs(fast - slow).max() < 1e-5 * np.abs(slow).max()
@@ -90,10 +90,10 @@ def test_the_gradient_with_coefficients_kept_is_the_difference_quotient(kernel, 
     X, y, rng = small(1)
     gram = gram_of(kernel, X)
     s = np.sqrt(gram.feature_weight) * rng.uniform(0.7, 1.3, 5)
-    here = gram.rescaled(s**2)
+    here = gram.rescale(s**2)
     solution = machine.solve(here, y, np.ones(len(y)))
     fast = slope_in_scale(machine.weight_gradient(solution, here), here)
-    slow = difference_quotient(lambda t: machine.dual(solution, gram.rescaled(t**2).matrix()), s, 1e-5 * s[0])
+    slow = difference_quotient(lambda t: machine.dual(solution, gram.rescale(t**2).matrix()), s, 1e-5 * s[0])
     assert np.abs(fast - slow).max() < 1e-5 * np.abs(slow).max()
     assert machine.dual(solution, here.matrix()) == pytest.approx(solution.objective, rel=1e-8)
 
@@ -106,14 +106,15 @@ def test_a_line_search_is_rebuilding(kernel, plain, average):
     kernel = clone(kernel).set_params(average=average)
     gram = gram_of(Plain(kernel) if plain else kernel, X).without(np.array([3]))
     d = np.sqrt(gram.feature_weight) * rng.uniform(-1, 1, 5)  # in the kernel's own units, before the divisor
-    along = gram.along(d[gram.features] / np.sqrt(gram.divisor))
+    line = gram.line(d[gram.features] / np.sqrt(gram.divisor))
     for length in (0.0, 0.3, 1.0):
-        slow = gram.rescaled((np.sqrt(gram.feature_weight) + length * d) ** 2)
-        np.testing.assert_allclose(along.matrix(length), slow.matrix(), rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(along.at(length).matrix(), slow.matrix(), rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(along.at(length).weight, slow.weight)
+        slow = gram.rescale((np.sqrt(gram.feature_weight) + length * d) ** 2)
+        np.testing.assert_allclose(line.matrix(length), slow.matrix(), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(line.gram_at(length).matrix(), slow.matrix(), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(line.gram_at(length).weight, slow.weight)
         c = rng.normal(size=len(X))
-        np.testing.assert_allclose(along.at(length).weight_gradient(c), slow.weight_gradient(c), rtol=1e-8, atol=1e-11)
+        gradient = line.gram_at(length).weight_gradient(c)
+        np.testing.assert_allclose(gradient, slow.weight_gradient(c), rtol=1e-8, atol=1e-11)
 
 
 @kernels

@@ -287,7 +287,7 @@ def test_costs_by_class():
     def costs(**settings):
         return Classes(2, **settings).costs(y, weight)[0]
 
-    assert Part(Schema.of(X).table(X), y, weight).y is y
+    assert Part(Schema.from_table(X).table(X), y, weight).y is y
     np.testing.assert_allclose(costs(), weight)
     np.testing.assert_allclose(costs(negative_weight=0.1), [0.1, 0.1, 0.2, 1.0, 1.0])
     np.testing.assert_allclose(costs(class_weight={0: 3.0, 1: 1.0}), [3, 3, 6, 1, 1])
@@ -595,7 +595,7 @@ def test_many_rows_need_max_samples(rng):
 
 def test_rows_left_out_are_scored_and_weights_make_up_for_them(rng):
     y = np.where(np.arange(1000) < 50, 1, 0)
-    part = Part(Schema.of(np.zeros((1000, 1))).table(np.zeros((1000, 1))), y, np.ones(1000))
+    part = Part(Schema.from_table(np.zeros((1000, 1))).table(np.zeros((1000, 1))), y, np.ones(1000))
     sample, weight = choose_rows(part, 200, rng)
     assert len(sample) == 200
     assert weight[sample][y[sample] == 0].sum() == pytest.approx(950)
@@ -704,7 +704,7 @@ def test_rows_and_groups_never_share_a_group_across_a_fold(rng):
 
 def test_rows_keep_every_member_of_a_rare_class_among_many(rng):
     y = np.repeat([0, 1, 2], [975, 1018, 7])
-    part = Part(Schema.of(np.zeros((2000, 1))).table(np.zeros((2000, 1))), y, np.ones(2000))
+    part = Part(Schema.from_table(np.zeros((2000, 1))).table(np.zeros((2000, 1))), y, np.ones(2000))
     sample, weight = choose_rows(part, 100, rng)
     assert len(sample) == 100
     assert (y[sample] == 2).sum() == 7

@@ -55,7 +55,7 @@ def test_a_sparse_thin_gram_is_the_linear_one(monkeypatch):
     monkeypatch.setattr("marginsieve.algebra.thin_gram.FEW", 1)
     monkeypatch.setattr("marginsieve.algebra.thin_gram.CELLS", 1)
     X, _ = counts(40, 25)
-    table, live, weight = Schema.of(X).table(X), np.arange(0, 25, 2), np.linspace(0.5, 2.0, 25)
+    table, live, weight = Schema.from_table(X).table(X), np.arange(0, 25, 2), np.linspace(0.5, 2.0, 25)
     thin, plain = (gram.build(Linear(average=True), table, weight, live) for gram in (ThinGram, LinearGram))
     c, Z = np.random.default_rng(0).normal(size=40), table.Z[:7]
     for one, two in ((thin, plain), (thin.only(np.arange(9)), plain.only(np.arange(9)))):

@@ -66,7 +66,7 @@ def test_workers_read_the_file_themselves(in_file):
 def test_grams_are_those_of_the_array(in_file, kernel):
     X, kept, _ = in_file
     Z = X.astype(np.float64)
-    tables = [Schema.of(cells).table(cells) for cells in (Z, StoredCells(kept))]
+    tables = [Schema.from_table(cells).table(cells) for cells in (Z, StoredCells(kept))]
     live = np.arange(0, 2500, 2)
     plain, ours = (kernel.bind(table, kernel.start(table), live) for table in tables)
     assert is_stored(ours.block.columns)
@@ -87,14 +87,14 @@ def test_grams_are_those_of_the_array(in_file, kernel):
     some = np.arange(20)
     same(ours.only(some).matrix(), plain.only(some).matrix())
     weight = rng.uniform(0.5, 1.5, 2500)
-    same(ours.rescaled(weight).matrix(), plain.rescaled(weight).matrix())
+    same(ours.rescale(weight).matrix(), plain.rescale(weight).matrix())
 
 
 def test_what_is_taken_is_what_numpy_takes(in_file):
     X, kept, _ = in_file
     rng = np.random.default_rng(2)
     shift, factor = rng.normal(size=2500), rng.uniform(0.5, 2.0, 2500)
-    cells = StoredCells(kept).scaled(shift, factor).scaled(factor, shift)
+    cells = StoredCells(kept).scale(shift, factor).scale(factor, shift)
     Z = ((X - shift) * factor - factor) * shift
     rows, columns = rng.permutation(50)[:20], rng.permutation(2500)[:300]
     np.testing.assert_allclose(cells[rows][:, columns], Z[rows][:, columns], rtol=1e-9, atol=1e-9)
@@ -152,7 +152,7 @@ def test_a_small_memory_map_is_read_whole(tmp_path):
     X = np.random.default_rng(0).normal(size=(30, 20))
     np.save(tmp_path / "x.npy", X)
     kept = np.load(tmp_path / "x.npy", mmap_mode="r")
-    assert stored.stored(kept) is None
+    assert stored.as_stored(kept) is None
     y = np.arange(30) % 2
     fixed = {"n_features_to_select": 3, "random_state": 0}
     np.testing.assert_array_equal(
@@ -180,8 +180,8 @@ class TestAnnData:
         np.testing.assert_array_equal(ours.ranking_, theirs.ranking_)
         assert ours.feature_names_in_[0] == "gene0"
         assert set(ours.get_feature_names_out()) <= set(ours.feature_names_in_)
-        assert is_stored(stored.stored(backed)[0])
-        assert pickle.loads(pickle.dumps(stored.stored(backed)[0]))[:, 3].shape == (50,)
+        assert is_stored(stored.as_stored(backed)[0])
+        assert pickle.loads(pickle.dumps(stored.as_stored(backed)[0]))[:, 3].shape == (50,)
 
     def test_in_memory_it_is_its_table(self, written):
         import anndata

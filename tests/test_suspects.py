@@ -66,7 +66,7 @@ def test_a_weight_of_two_is_the_row_twice(shape):
     rows = np.repeat(np.arange(shape[0]), weight)
     scores = []
     for table, count, groups in ((X, weight.astype(float), None), (X[rows], np.ones(len(rows)), rows)):
-        columns = label_columns(Schema.of(table).table(table), count, rng)
+        columns = label_columns(Schema.from_table(table).table(table), count, rng)
         for features in (columns, gaussian_columns(columns, count, rng)):
             scores.append(HeldOutRidge.from_rows(features, count, rng, groups).scores(y if groups is None else y[rows]))
     for once, again in zip(scores[:2], scores[2:], strict=True):
@@ -124,11 +124,11 @@ def test_long_tails_become_ranks_and_gaps_have_a_column():
     frame = pd.DataFrame({"a": np.exp(2.0 * rng.normal(size=50)), "k": rng.choice(list("uvw"), 50)})  # long tails
     frame.loc[:4, "a"], frame.loc[45:, "k"] = np.nan, None
     first, second = (
-        label_columns(Schema.of(one).table(one), np.ones(50), rng)
+        label_columns(Schema.from_table(one).table(one), np.ones(50), rng)
         for one in (frame, frame.assign(a=5.0 * frame["a"] ** 1.5))
     )
     np.testing.assert_allclose(first, second)
-    short = label_columns(Schema.of(X := rng.normal(size=(50, 2))).table(X), np.ones(50), rng)
+    short = label_columns(Schema.from_table(X := rng.normal(size=(50, 2))).table(X), np.ones(50), rng)
     np.testing.assert_allclose(short, (X - X.mean(axis=0)) / X.std(axis=0))
     assert first.shape == (50, 6)  # a, where it is missing; u, v, w, where it is missing
     np.testing.assert_allclose(first.mean(axis=0), 0.0, atol=1e-12)

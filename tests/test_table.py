@@ -43,7 +43,7 @@ CODES = np.array(
 )
 def test_frames_become_codes(convert):
     frame = convert(mixed())
-    columns = Schema.of(frame)
+    columns = Schema.from_table(frame)
     assert columns.names == tuple(mixed().columns)
     ordinal = "nominal" if isinstance(frame, pl.DataFrame) else "ordinal"  # polars categories have no order
     assert columns.kind == ("real", "real", "nominal", ordinal, "boolean", "nominal", "real")
@@ -52,14 +52,14 @@ def test_frames_become_codes(convert):
 
 def test_polars_enums_are_ordinal_when_told():
     frame = pl.DataFrame({"a": pl.Series(["x", "y"], dtype=pl.Enum(["y", "x"]))})
-    assert Schema.of(frame).kind == ("nominal",)
-    columns = Schema.of(frame, {"a": "ordinal"})
+    assert Schema.from_table(frame).kind == ("nominal",)
+    columns = Schema.from_table(frame, {"a": "ordinal"})
     assert columns.kind == ("ordinal",)
     assert columns.encode(frame).ravel().tolist() == [1.0, 0.0]
 
 
 def test_unseen_levels_get_codes_of_their_own():
-    columns = Schema.of(pd.DataFrame({"a": ["x", "y"]}))
+    columns = Schema.from_table(pd.DataFrame({"a": ["x", "y"]}))
     codes = columns.encode(pd.DataFrame({"a": ["new", "y", "other", "new", None]})).ravel()
     assert codes[1] == 1.0
     assert codes[0] == codes[3] not in (0.0, 1.0)
@@ -69,13 +69,13 @@ def test_unseen_levels_get_codes_of_their_own():
 
 def test_kinds_can_be_given():
     frame = pd.DataFrame({"a": [3, 1, 2, 1], "b": [1.0, 2.0, 3.0, 4.0]})
-    columns = Schema.of(frame, {"a": "nominal"})
+    columns = Schema.from_table(frame, {"a": "nominal"})
     assert columns.kind == ("nominal", "real")
     assert columns.encode(frame)[:, 0].tolist() == [2.0, 0.0, 1.0, 0.0]
     with pytest.raises(InputError, match=r"kinds\['a'\] is 'odd'; it must be one of 'real', 'ordinal', 'nominal'"):
-        Schema.of(frame, {"a": "odd"})
+        Schema.from_table(frame, {"a": "odd"})
     with pytest.raises(InputError, match="kinds names the column 'z'"):
-        Schema.of(frame, {"z": "real"})
+        Schema.from_table(frame, {"z": "real"})
 
 
 def test_spread_is_the_range_of_observed_cells():
@@ -88,9 +88,9 @@ def test_spread_is_the_range_of_observed_cells():
 
 def test_expanding_folds_levels_back_to_their_owner():
     """Machines with weights have a column for each level, numbers first; a level's column is in units of its spread."""
-    columns = Schema.of(mixed()[["sex", "gene", "site"]])
+    columns = Schema.from_table(mixed()[["sex", "gene", "site"]])
     table = columns.table(mixed()[["sex", "gene", "site"]])
-    view = ColumnView.of(Linear(), table, np.ones(3), np.arange(3))
+    view = ColumnView(Linear(), table, np.ones(3), np.arange(3))
     assert view.owner.tolist() == [1, 0, 0, 2, 2]
     np.testing.assert_array_equal(view.X[:, 2] > 0, [1, 0, 0, 1])
     np.testing.assert_allclose(view.X[:, 2], np.array([1, 0, 0, 1]) / np.std([1, 0, 0, 1]))
@@ -99,14 +99,14 @@ def test_expanding_folds_levels_back_to_their_owner():
 
 def test_one_hot_has_a_column_for_each_level_and_one_for_two():
     frame = mixed()[["sex", "gene", "site"]].assign(site=["u", "v", "w", None])
-    columns = Schema.of(frame)
+    columns = Schema.from_table(frame)
     Z = columns.encode(frame)
     wide, owner = one_hot(Z, Z, columns.kind)
     assert owner.tolist() == [0, 1, 2, 2, 2]
     np.testing.assert_array_equal(wide[:, 0], [1, 0, 0, 1])
     np.testing.assert_array_equal(wide[:, 1], [1, 2, 3, 4])
     np.testing.assert_array_equal(wide[:, 2:], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])
-    assert columns.expanded(owner).names == ("sex", "gene", "site.2", "site.3", "site.4")
+    assert columns.expand(owner).names == ("sex", "gene", "site.2", "site.3", "site.4")
     new = columns.encode(frame.assign(site=["z", "v", None, "u"]))  # a level that was not trained on, and a gap
     np.testing.assert_array_equal(one_hot(new, Z, columns.kind)[0][:, 2:], [[0, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]])
 
@@ -190,17 +190,17 @@ def test_lazy_frames_coo_matrices_and_arrow_with_set_output(frame):
 
 def test_booleans_with_gaps_are_booleans():
     frame = pd.DataFrame({"d": [True, None, False, True], "n": [1, None, 0, 1]})
-    columns = Schema.of(frame.astype({"d": object}))
+    columns = Schema.from_table(frame.astype({"d": object}))
     assert columns.kind == ("boolean", "real")
     np.testing.assert_array_equal(columns.encode(frame)[:, 0], [1.0, np.nan, 0.0, 1.0])
     yes = pd.DataFrame({"d": pd.Categorical(["y", "n", "y"], categories=["n", "x", "y"])})
-    assert Schema.of(yes, {"d": "boolean"}).levels[0] == ("n", "y")
+    assert Schema.from_table(yes, {"d": "boolean"}).levels[0] == ("n", "y")
     with pytest.raises(InputError, match="kinds calls 'd' boolean and it has 3 values"):
-        Schema.of(pd.DataFrame({"d": ["a", "b", "c"]}), {"d": "boolean"})
+        Schema.from_table(pd.DataFrame({"d": ["a", "b", "c"]}), {"d": "boolean"})
 
 
 def test_the_same_categories_in_another_type_are_told():
-    columns = Schema.of(pd.DataFrame({"c": pd.Categorical([1, 2, 3])}))
+    columns = Schema.from_table(pd.DataFrame({"c": pd.Categorical([1, 2, 3])}))
     with pytest.raises(InputError, match="column 'c' holds '1', '2' and was trained on 1, 2, 3: the same categories"):
         columns.encode(pd.DataFrame({"c": ["1", "2"]}))
     np.testing.assert_array_equal(columns.encode(pd.DataFrame({"c": [7, 9]}))[:, 0], [3.0, 4.0])
@@ -210,4 +210,4 @@ def test_kinds_of_sparse_tables_are_refused():
     from scipy import sparse
 
     with pytest.raises(InputError, match="kinds names 'x1': columns of a sparse table are numbers"):
-        Schema.of(sparse.eye_array(3).tocsr(), {"x1": "nominal"})
+        Schema.from_table(sparse.eye_array(3).tocsr(), {"x1": "nominal"})

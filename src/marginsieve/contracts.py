@@ -61,12 +61,12 @@ class TableView(Protocol):
     def variance(self) -> Array: ...  # (n,) of each column over the rows, which count by their weights
     @property
     def arrays(self) -> Any: ...  # marginsieve.solvers.arrays.Backend where kernels are made on a device, else None
-    def on(self, arrays: Any) -> TableView: ...  # the same with its kernels made there
+    def with_backend(self, arrays: Any) -> TableView: ...  # the same with its kernels made there
     def rows(self, index: IntArray | BoolArray) -> TableView: ...
     def sample(self, index: IntArray) -> TableView: ...  # some rows, the variances still those of all
     def columns(self, index: IntArray) -> TableView: ...
-    def frozen(self) -> TableView: ...  # the same with what was computed from it
-    def derived(self, make: Callable[[TableView], T]) -> T: ...  # made of the table once, then remembered
+    def freeze(self) -> TableView: ...  # the same with what was computed from it
+    def compute_once(self, make: Callable[[TableView], T]) -> T: ...  # made of the table once, then remembered
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ class Gram(ABC):
         """The Gram with these features dropped."""
 
     @abstractmethod
-    def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Gram:
+    def rescale(self, feature_weight: Array, features: IntArray | None = None) -> Gram:
         """The same features, or some of them (sorted), at other weights (n,)."""
 
     @abstractmethod
@@ -317,14 +317,10 @@ class Gram(ABC):
 
     @abstractmethod
     def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
-        """K(without j) @ c, a few features at a time: places in `features`, and (features, rows).
+        """K(without j) @ c for each live j, a few at a time: places in `features`, and (features, rows).
 
         The divisor stays that of all live features.
         """
-
-    def drop_one(self, c: Array, Z: Matrix | None = None) -> Array:
-        """(p, rows): K(without j) @ c for each live feature j."""
-        return np.concatenate([values for _, values in self.drop_one_parts(c, Z)])
 
     @abstractmethod
     def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
@@ -342,7 +338,7 @@ class Gram(ABC):
         """(p,): derivative of c'Kc (and of d'diag K) in w_j, j live."""
 
     @abstractmethod
-    def along(self, direction: Array) -> GramLine:
+    def line(self, direction: Array) -> GramLine:
         """Grams at weights (sqrt(w) + l * direction)^2, direction (p,): a trial length l costs m^2, not m^2 n."""
 
     def feature_quadratic(self, c: Array) -> Array:  # noqa: ARG002
@@ -378,22 +374,22 @@ class MultipliesFast(Protocol):
     """A Gram whose `apply` is far cheaper than its matrix: machines ask it for the matrix of a few rows at a time."""
 
     @property
-    def at_once(self) -> int: ...  # how many rows `among` may be asked for
+    def at_once(self) -> int: ...  # how many rows `submatrix` may be asked for
     def apply(self, c: Array, Z: Matrix | None = None) -> Array: ...
-    def among(self, rows: IntArray) -> Array: ...  # (q, q) K of some training rows
+    def submatrix(self, rows: IntArray) -> Array: ...  # (q, q) K of some training rows
 
 
 class GramLine(Protocol):
     """Grams along a line of scales."""
 
     def matrix(self, length: float) -> Array: ...
-    def at(self, length: float) -> Gram: ...
+    def gram_at(self, length: float) -> Gram: ...
 
 
 class SubsetSums(Protocol):
     """Kernel matrices of many subsets of a Gram's features, each from what the features add."""
 
-    def added(self, places: IntArray) -> tuple[Array, Array]:
+    def sums_over(self, places: IntArray) -> tuple[Array, Array]:
         """What some features add to A (rows, m), and to the sums of the rows with themselves (rows,)."""
 
     def gram(self, A: Array, places: IntArray) -> Gram:

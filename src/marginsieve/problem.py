@@ -38,9 +38,9 @@ class WorkDone(NamedTuple):
     worst_residual: float = 0.0
 
     @classmethod
-    def of(cls, solutions: Sequence[Solution]) -> WorkDone:
+    def from_solutions(cls, solutions: Sequence[Solution]) -> WorkDone:
         """One solve each."""
-        short = [one.residual for one in solutions if not one.converged]
+        short = [solution.residual for solution in solutions if not solution.converged]
         return cls(len(solutions), len(short), max(short, default=0.0))
 
 
@@ -53,7 +53,7 @@ def view_of(machine: Machine, kernel: Kernel, table: TableView, feature_weight: 
     """What a machine reads of some features of a table: a Gram, or columns without any kernel matrix."""
     if machine.needs == "gram":
         return kernel.bind(table, feature_weight, live)
-    return ColumnView.of(kernel, table, feature_weight, live)
+    return ColumnView(kernel, table, feature_weight, live)
 
 
 @dataclass
@@ -93,22 +93,22 @@ class Problem:
             self.machine.solve(view, y, cost, warm=start)
             for y, cost, start in zip(self.y, self.cost, starts, strict=True)
         )
-        self.count(WorkDone.of(solutions))
+        self.count(WorkDone.from_solutions(solutions))
         return solutions
 
     def judge(self, view: View, solutions: Sequence[Solution], metric: Metric) -> tuple[float, ...]:
         """What solutions are worth on the rows that the machine is judged by."""
         Z, y, weight = self.judging_rows
         rows = self.table.Z if Z is None else Z
-        return metric(np.array([self.machine.decision(one, view, rows) for one in solutions]), y, weight)
+        return metric(np.array([self.machine.decision(solution, view, rows) for solution in solutions]), y, weight)
 
-    def afresh(self, **fields: Any) -> Self:
+    def fresh_copy(self, **fields: Any) -> Self:
         """The problem with other fields and counts of its own."""
         return replace(self, solves=0, n_unconverged=0, worst_residual=0.0, **fields)
 
     def with_machine(self, machine: Machine) -> Self:
         """The problem with another machine and counts of its own."""
-        return self.afresh(machine=machine)
+        return self.fresh_copy(machine=machine)
 
     def part(self, features: IntArray, **fields: Any) -> Self:
         """The problem on some features, with counts of its own."""
@@ -117,7 +117,7 @@ class Problem:
         if validation is not None and validation.Z is not None:
             validation = validation._replace(Z=validation.Z[:, features])
         fields = {"feature_weight": self.feature_weight[features], **fields}
-        return self.afresh(table=self.table.columns(features), keep=keep, validation=validation, **fields)
+        return self.fresh_copy(table=self.table.columns(features), keep=keep, validation=validation, **fields)
 
     @property
     def work(self) -> WorkDone:

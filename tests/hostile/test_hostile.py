@@ -24,7 +24,7 @@ from marginsieve.bench import Suite, run_suite
 from marginsieve.cli import options
 from marginsieve.data import available, make_cohort
 from marginsieve.data.atomic import write_atomic, write_together
-from marginsieve.data.inert_text import inert, is_formula, restored
+from marginsieve.data.inert_text import inert, is_formula, restore_text
 from marginsieve.data.reading import read_table
 from marginsieve.engine.folders import changed_files, claim, read_mark
 from marginsieve.engine.store import FILE, RESCUED, Store
@@ -124,7 +124,7 @@ def test_the_limit_of_a_control_group_is_read_where_the_process_is(tmp_path, mon
     (tmp_path / "membership").write_text("0::/a/b\n")
     monkeypatch.setattr(available, "GROUPS", tmp_path)
     monkeypatch.setattr(available, "MEMBERSHIP", tmp_path / "membership")
-    assert available.of_container() == 1000 - 300 + 40
+    assert available.free_in_container() == 1000 - 300 + 40
 
 
 def test_a_limit_of_the_process_is_seen():
@@ -353,12 +353,12 @@ def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
                     )
     again = pd.read_csv(tmp_path / "t.csv")
     assert again["value"].tolist() == frame["value"].tolist()
-    assert [restored(cell) for cell in again["'=name"]] == FORMULAS
+    assert [restore_text(cell) for cell in again["'=name"]] == FORMULAS
 
 
 @given(st.text(max_size=30) | cells.texts())
 def test_what_was_made_inert_comes_back(text):
-    assert restored(inert(text)) == text
+    assert restore_text(inert(text)) == text
     assert not is_formula(inert(text))
 
 

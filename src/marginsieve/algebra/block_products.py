@@ -18,12 +18,12 @@ CELLS_AT_ONCE = 2**23  # of a table whose columns are unpacked
 ROWS_AT_ONCE = 1024  # of the block: large enough for BLAS, small enough for the cache
 
 
-def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+def weighted_product(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
     """left' diag(weights) right: (b, r), (b,), (b, m) -> (r, m); right is left by default."""
     symmetric = right is None or right is left
     right = left if right is None else right
     if is_stored(left) or is_stored(right):
-        return _weighted_stored(left, weights, right)
+        return _stored_product(left, weights, right)
     if is_sparse(left):
         return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
     if len(weights) and np.all(weights == weights[0]):
@@ -31,24 +31,24 @@ def weighted(left: Matrix, weights: Array, right: Matrix | None = None) -> Array
             return square(left if weights[0] == 1.0 else left * np.sqrt(weights[0]))
         return np.asarray((left.T @ right) * weights[0])
     if symmetric and np.all(weights >= 0):
-        return _weighted_square(left, np.sqrt(weights)[:, None])
+        return _square_product(left, np.sqrt(weights)[:, None])
     total = np.zeros((left.shape[1], right.shape[1]))
     for part in parts(len(weights)):
         total += (left[part] * weights[part, None]).T @ right[part]
     return total
 
 
-def _weighted_stored(left: Matrix, weights: Array, right: Matrix) -> Array:
+def _stored_product(left: Matrix, weights: Array, right: Matrix) -> Array:
     """The same where one side stays in a file, or both: a block of columns at a time."""
     total = np.zeros((left.shape[1], right.shape[1]))
     stays = right if is_stored(right) else left
     assert is_stored(stays)
     for part, rows in stays.T.blocks():
         if left is right:
-            total += weighted(rows, weights[part])
+            total += weighted_product(rows, weights[part])
         else:
             ours, theirs = (rows if side is stays else side[part] for side in (left, right))
-            total += weighted(ours, weights[part], theirs)
+            total += weighted_product(ours, weights[part], theirs)
     return total
 
 
@@ -70,7 +70,7 @@ def row_squares(columns: Matrix, weights: Array) -> Array:
     return total
 
 
-def _weighted_square(left: Array, root: Array) -> Array:
+def _square_product(left: Array, root: Array) -> Array:
     """R'R for R = root * left; BLAS computes one triangle, so it is symmetric to the last bit, at half the cost."""
     m = left.shape[1]
     if m > max(SYMMETRIC, len(left)):
@@ -158,13 +158,13 @@ def as_distance(product: Array, left: Array, right: Array) -> Array:
     return np.asarray(np.minimum(product - 0.5 * (left[:, None] + right[None, :]), 0.0))
 
 
-def used(c: Array) -> IntArray:
+def nonzero_rows(c: Array) -> IntArray:
     """The samples with a coefficient; the first where none has one."""
     on = np.flatnonzero(c)
     return on if len(on) else np.zeros(1, dtype=np.intp)
 
 
-def removed(values: IntArray, gone: IntArray) -> IntArray:
+def delete_places(values: IntArray, gone: IntArray) -> IntArray:
     """The values without those at some places."""
     if len(gone) == 1:  # much faster than numpy.delete, thousands of times
         return np.concatenate((values[: gone[0]], values[gone[0] + 1 :]))

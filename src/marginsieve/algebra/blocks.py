@@ -16,7 +16,7 @@ from scipy import sparse
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
 from ..data.stored import is_stored
 from . import buffers
-from .block_products import removed, row_blocks
+from .block_products import delete_places, row_blocks
 from .line import Line
 
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
@@ -59,7 +59,7 @@ class BlockGram(Gram):
 
     @staticmethod
     @abstractmethod
-    def summed(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+    def weighted_sum(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
         """What A is made of: (p, r), (p,), (p, m) -> (r, m); right is left by default."""
 
     @abstractmethod
@@ -68,11 +68,11 @@ class BlockGram(Gram):
 
     def inner_of(self, product: Array) -> Array:
         """A from a product of the training rows."""
-        return self.divided(product)
+        return self.divide(product)
 
     def inner(self, Z: Matrix) -> Array:
         """(rows, m): A between new rows Z (rows, n) and the training rows."""
-        return self.summed(self.rows_of(Z), self.weight, self.columns)
+        return self.weighted_sum(self.rows_of(Z), self.weight, self.columns)
 
     @abstractmethod
     def outer(self, A: Array) -> Array:
@@ -90,7 +90,7 @@ class BlockGram(Gram):
         columns, centre = cls.columns_of(table, live)
         weight = feature_weight[live]
         if is_sparse(columns):
-            product = cls.summed(columns, weight)
+            product = cls.weighted_sum(columns, weight)
             trace = float(np.trace(product))
         else:
             product, trace = NO_PRODUCT, cls.trace_of(columns, weight)
@@ -111,9 +111,9 @@ class BlockGram(Gram):
     def without(self, features: IntArray) -> Gram:
         """The Gram with these features dropped: downdated where that is exact enough and cheaper, else rebuilt."""
         gone = np.searchsorted(self.features, features)
-        live, place = removed(self.features, gone), removed(self.place, gone)
+        live, place = delete_places(self.features, gone), delete_places(self.place, gone)
         if 2 * len(live) > len(self.block.features):
-            product, trace = self.downdated(self.place[gone])
+            product, trace = self.downdate(self.place[gone])
             if trace > CANCELLATION * self.block.trace:
                 return replace(self, features=live, place=place, product=product)
         return self.rebuilt(live)
@@ -121,7 +121,7 @@ class BlockGram(Gram):
     def without_product(self, features: IntArray) -> Gram:
         """`without` of a Gram that keeps no product."""
         gone = np.searchsorted(self.features, features)
-        live, place = removed(self.features, gone), removed(self.place, gone)
+        live, place = delete_places(self.features, gone), delete_places(self.place, gone)
         if 2 * len(live) > len(self.block.features):
             return replace(self, features=live, place=place, product=NO_PRODUCT)
         return self.rebuilt(live)
@@ -130,13 +130,13 @@ class BlockGram(Gram):
         """The kernel on some features, made anew as it suits their number."""
         return self.kernel.bind(self.table, self.feature_weight, live)
 
-    def downdated(self, rows: IntArray) -> tuple[Array, float]:
+    def downdate(self, rows: IntArray) -> tuple[Array, float]:
         """The product less that of some rows of the block, and its trace."""
         product = buffers.matrix(*self.total.shape)
-        np.subtract(self.total, self.summed(self.block.columns[rows], self.block.weight[rows]), out=product)
+        np.subtract(self.total, self.weighted_sum(self.block.columns[rows], self.block.weight[rows]), out=product)
         return product, float(product.trace())
 
-    def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Self:
+    def rescale(self, feature_weight: Array, features: IntArray | None = None) -> Self:
         """The same features, or some of them (sorted), at other weights (n,)."""
         live = self.features if features is None else features
         place = self.place if features is None else self.place[np.searchsorted(self.features, features)]
@@ -149,7 +149,7 @@ class BlockGram(Gram):
         if features is None and (ratio := _common(weight, self.block.weight[self.place])):
             product = ratio * self.total
         else:
-            product = self.summed(block.columns, weight)
+            product = self.weighted_sum(block.columns, weight)
         block = replace(block, weight=weight, trace=float(product.trace()))
         return replace(self, feature_weight=feature_weight, features=live, block=block, place=place, product=product)
 
@@ -163,14 +163,14 @@ class BlockGram(Gram):
         """What the sum over the live features is divided by."""
         return self.kernel.divisor(self.table, self.features)
 
-    def divided(self, values: Array) -> Array:
+    def divide(self, values: Array) -> Array:
         """Divided by the divisor, where that is not 1."""
         return values if self.divisor == 1.0 else values / self.divisor
 
     @property
     def weight(self) -> Array:
         """(p,) w_j of the live features, the divisor included."""
-        return self.divided(self.block.weight[self.place])
+        return self.divide(self.block.weight[self.place])
 
     @property
     def columns(self) -> Matrix:
@@ -186,7 +186,7 @@ class BlockGram(Gram):
     @cached_property
     def total(self) -> Array:
         """(m, m): the weighted sum over the live columns, before the divisor."""
-        return self.product if self.product.size else self.summed(self.columns, self.block.weight[self.place])
+        return self.product if self.product.size else self.weighted_sum(self.columns, self.block.weight[self.place])
 
     # -- matrices ---------------------------------------------------------------------------------------------
 
@@ -216,19 +216,19 @@ class BlockGram(Gram):
         pieces = [self.matrix(Z[start : start + step]) @ c for start in range(0, Z.shape[0], step)]
         return np.concatenate(pieces) if pieces else np.empty(0)
 
-    def along(self, direction: Array) -> Line:
+    def line(self, direction: Array) -> Line:
         """Grams at weights (sqrt(w) + l * direction)^2: three matrices (m, m) are made once, a trial costs m^2."""
         s = np.sqrt(self.feature_weight[self.features])
         d = direction if self.divisor == 1.0 else direction * np.sqrt(self.divisor)
-        second = self.summed(self.columns, d * d)  # no weight is negative: each product at half the cost
-        first = self.summed(self.columns, (s + d) ** 2) - self.total - second
+        second = self.weighted_sum(self.columns, d * d)  # no weight is negative: each product at half the cost
+        first = self.weighted_sum(self.columns, (s + d) ** 2) - self.total - second
         return Line(self, d, self.total, first, second)
 
     def matrix_of(self, total: Array) -> Array:
         """K from such a sum."""
         return np.asarray(self.outer(self.inner_of(total)))
 
-    def moved(self, feature_weight: Array, total: Array) -> Self:
+    def with_total(self, feature_weight: Array, total: Array) -> Self:
         """The same features at other weights, whose sum is known."""
         block = replace(self.block, weight=feature_weight[self.block.features], trace=float(total.trace()))
         return replace(self, feature_weight=feature_weight, block=block, product=total)
@@ -256,11 +256,11 @@ class BlockSums:
     whole: BlockGram
     columns: Array
 
-    def added(self, places: IntArray) -> tuple[Array, Array]:
+    def sums_over(self, places: IntArray) -> tuple[Array, Array]:
         """What some features add to A (rows, m) and to the rows' sums with themselves (rows,)."""
         block, weight = np.ascontiguousarray(self.columns[places]), self.whole.block.weight[places]
         training = np.ascontiguousarray(block[:, : self.whole.table.shape[0]])
-        return self.whole.summed(block, weight, training), self.whole.squares_of(block, weight)
+        return self.whole.weighted_sum(block, weight, training), self.whole.squares_of(block, weight)
 
     def gram(self, A: Array, places: IntArray) -> BlockGram:
         """The Gram over the training rows of the features at some places, from their sum A (m, m)."""
@@ -271,7 +271,7 @@ class BlockSums:
     def kernel(self, gram: Gram, A: Array, squares: Array) -> tuple[Array, Array]:
         """K between the further and the training rows, and of each further row with itself."""
         assert isinstance(gram, BlockGram)
-        return gram.further(gram.divided(A), gram.divided(squares))
+        return gram.further(gram.divide(A), gram.divide(squares))
 
 
 def new_rows(Z: Matrix, features: IntArray) -> Matrix:

@@ -27,7 +27,7 @@ class _Lease:
         self.__array_interface__ = interface | {"shape": shape, "strides": None}
 
     def __del__(self) -> None:
-        if sum(one.size for one in _free) + self.memory.size <= KEPT:
+        if sum(memory.size for memory in _free) + self.memory.size <= KEPT:
             _free.append(self.memory)
 
 
@@ -37,8 +37,8 @@ def matrix(rows: int, columns: int) -> Array:
     if size < SMALL:
         return np.empty((rows, columns))
     memory = None
-    for place, one in enumerate(_free):
-        if size <= one.size <= 2 * size:
+    for place, unused in enumerate(_free):
+        if size <= unused.size <= 2 * size:
             try:
                 memory = _free.pop(place)
             except IndexError:  # another thread was faster

@@ -43,7 +43,7 @@ class ColumnView:
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Linear
     >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
-    >>> view = ColumnView(Linear(), Schema.of(X).table(X), np.array([1.0, 4.0]), np.arange(2))
+    >>> view = ColumnView(Linear(), Schema.from_table(X).table(X), np.array([1.0, 4.0]), np.arange(2))
     >>> view.X
     array([[1., 4.],
            [3., 2.]])
@@ -53,11 +53,6 @@ class ColumnView:
     table: TableView
     feature_weight: Array  # (n,) before the divisor
     features: IntArray  # (p,)
-
-    @classmethod
-    def of(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
-        """Some features at weights (n,)."""
-        return cls(kernel, table, feature_weight, live)
 
     def without(self, features: IntArray) -> Self:
         """The view with these features dropped."""
@@ -147,7 +142,7 @@ def as_columns(view: View) -> ColumnView:
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Linear
     >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
-    >>> view = ColumnView(Linear(), Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> view = ColumnView(Linear(), Schema.from_table(X).table(X), np.ones(2), np.arange(2))
     >>> as_columns(view) is view
     True
     """

@@ -35,13 +35,13 @@ class DeviceGram(Gram):
         cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray, arrays: Backend, distance: bool
     ) -> Self:
         """The kernel on some features at weights (n,)."""
-        columns = arrays.put(table.Z.T if len(live) == table.shape[1] else table.Z.T[live])
+        columns = arrays.to_device(table.Z.T if len(live) == table.shape[1] else table.Z.T[live])
         return cls(kernel, table, feature_weight, live, arrays, columns - columns.mean(1)[:, None], distance)
 
     @cached_property
     def host(self) -> Gram:
         """The same Gram in the memory of the host."""
-        return self.kernel.bind(self.table.on(None), self.feature_weight, self.features)
+        return self.kernel.bind(self.table.with_backend(None), self.feature_weight, self.features)
 
     @cached_property
     def divisor(self) -> float:  # type: ignore[override]
@@ -56,7 +56,7 @@ class DeviceGram(Gram):
     @cached_property
     def on_device(self) -> DeviceArray:
         """(m, m): K of the training rows."""
-        xp, root = self.arrays.xp, self.arrays.put(np.sqrt(self.weight))
+        xp, root = self.arrays.xp, self.arrays.to_device(np.sqrt(self.weight))
         m = self.columns.shape[1]
         A = self.arrays.zeros(m, m)
         step = max(1, CELLS // m)
@@ -71,7 +71,7 @@ class DeviceGram(Gram):
 
     def matrix(self, Z: Matrix | None = None) -> Array:
         """(m, m), or (rows, m) against new rows Z (rows, n)."""
-        return np.asarray(self.arrays.get(self.on_device)) if Z is None else self.host.matrix(Z)
+        return np.asarray(self.arrays.to_host(self.on_device)) if Z is None else self.host.matrix(Z)
 
     def diagonal(self, Z: Matrix | None = None) -> Array:
         """(rows,): K(x, x)."""
@@ -79,33 +79,33 @@ class DeviceGram(Gram):
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
         """(rows,): K(rows, training) @ c."""
-        return (
-            self.host.apply(c, Z) if Z is not None else np.asarray(self.arrays.get(self.on_device @ self.arrays.put(c)))
-        )
+        if Z is not None:
+            return self.host.apply(c, Z)
+        return np.asarray(self.arrays.to_host(self.on_device @ self.arrays.to_device(c)))
 
     def without(self, features: IntArray) -> Gram:
         """The Gram with these features dropped."""
-        return self.rescaled(self.feature_weight, np.setdiff1d(self.features, features))
+        return self.rescale(self.feature_weight, np.setdiff1d(self.features, features))
 
-    def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Self:
+    def rescale(self, feature_weight: Array, features: IntArray | None = None) -> Self:
         """The same features, or some of them (sorted), at other weights (n,)."""
         if features is None:
             return replace(self, feature_weight=feature_weight)
-        place = self.arrays.put(np.searchsorted(self.features, features), np.int64)
+        place = self.arrays.to_device(np.searchsorted(self.features, features), np.int64)
         return replace(self, feature_weight=feature_weight, features=features, columns=self.columns[place])
 
     def only(self, rows: IntArray) -> Self:
         """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
-        some = self.columns[:, self.arrays.put(rows, np.int64)]
+        some = self.columns[:, self.arrays.to_device(rows, np.int64)]
         return replace(self, table=self.table.sample(rows), columns=some)
 
     def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in w_j."""
         if d is not None:
             return self.host.weight_gradient(c, d)
-        xp, v = self.arrays.xp, self.arrays.put(c)
+        xp, v = self.arrays.xp, self.arrays.to_device(c)
         if not self.distance:
-            return np.asarray(self.arrays.get((self.columns @ v) ** 2))
+            return np.asarray(self.arrays.to_host((self.columns @ v) ** 2))
         G = self.on_device * v[:, None] * v[None, :]
         rows = G.sum(1)
         pieces = []
@@ -113,9 +113,9 @@ class DeviceGram(Gram):
         for start in range(0, self.columns.shape[0], step):
             z = self.columns[start : start + step]
             pieces.append(((z @ G) * z).sum(1) - (z * z) @ rows)
-        return np.asarray(self.arrays.get(xp.concatenate(pieces)))
+        return np.asarray(self.arrays.to_host(xp.concatenate(pieces)))
 
-    def along(self, direction: Array) -> GramLine:
+    def line(self, direction: Array) -> GramLine:
         """Grams at weights (sqrt(w) + l * direction)^2."""
         return _DeviceLine(self, direction)
 
@@ -144,12 +144,12 @@ class _DeviceLine:
         """-1/2 squared distances, or products, at the scale, and the terms in l and l^2."""
         gram = self.gram
         s, d = np.sqrt(gram.weight), self.direction
-        total, second, both = (self._sum(one) for one in (s * s, d * d, (s + d) ** 2))
+        total, second, both = (self._sum(weight) for weight in (s * s, d * d, (s + d) ** 2))
         return total, both - total - second, second
 
     def _sum(self, weight: Array) -> DeviceArray:
         gram = self.gram
-        R = gram.columns * gram.arrays.put(np.sqrt(weight))[:, None]
+        R = gram.columns * gram.arrays.to_device(np.sqrt(weight))[:, None]
         A = R.T @ R
         if not gram.distance:
             return A
@@ -161,11 +161,11 @@ class _DeviceLine:
         total, first, second = self._sums
         A = total + length * first + length**2 * second
         xp = self.gram.arrays.xp
-        return np.asarray(self.gram.arrays.get(xp.exp(xp.where(A < 0, A, 0.0)) if self.gram.distance else A))
+        return np.asarray(self.gram.arrays.to_host(xp.exp(xp.where(A < 0, A, 0.0)) if self.gram.distance else A))
 
-    def at(self, length: float) -> Gram:
+    def gram_at(self, length: float) -> Gram:
         """The Gram there."""
         gram = self.gram
         scale = np.sqrt(gram.feature_weight)
         scale[gram.features] += length * self.direction * np.sqrt(gram.divisor)
-        return gram.rescaled(scale**2)
+        return gram.rescale(scale**2)

@@ -43,7 +43,7 @@ class DistanceGram(SmoothGram):
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Gaussian
     >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])
-    >>> gram = Gaussian(average=False).bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> gram = Gaussian(average=False).bind(Schema.from_table(X).table(X), np.ones(2), np.arange(2))
     >>> gram.matrix().round(3)
     array([[1.   , 0.607],
            [0.607, 1.   ]])
@@ -57,7 +57,7 @@ class DistanceGram(SmoothGram):
         columns = table_columns(table, live)
         centre = columns.mean(axis=1)
         if is_stored(columns):
-            return columns.centred(centre), centre
+            return columns.centre(centre), centre
         return np.subtract(columns, centre[:, None], out=None if len(live) == table.shape[1] else columns), centre
 
     def base(self, u: Array, v: Array) -> Array:
@@ -68,22 +68,22 @@ class DistanceGram(SmoothGram):
         """New rows (rows, n) as a block (p, rows) of the live features, centred as the training rows are."""
         assert self.block.centre is not None
         rows, centre = new_rows(Z, self.features), self.block.centre[self.place]
-        return rows.centred(centre) if is_stored(rows) else rows - centre[:, None]
+        return rows.centre(centre) if is_stored(rows) else rows - centre[:, None]
 
     def inner_of(self, product: Array) -> Array:
         """A from a product of the training rows."""
-        A = self.divided(product)
+        A = self.divide(product)
         return as_distance(A, A.diagonal(), A.diagonal())
 
     def inner_from(self, product: Array, left: Array, right: Array) -> Array:
         """A from products of rows (before the divisor) whose products with themselves are given."""
-        return as_distance(self.divided(product), self.divided(left), self.divided(right))
+        return as_distance(self.divide(product), self.divide(left), self.divide(right))
 
     def inner(self, Z: Matrix) -> Array:
         """(rows, m): -1/2 sum_j w_j (x_j - z_j)^2 between new rows and the training rows."""
         rows, columns, weight = self.rows_of(Z), self.columns, self.weight
-        squares = self.divided(self.total.diagonal()) if self.total_is_known else row_squares(columns, weight)
-        return as_distance(self.summed(rows, weight, columns), row_squares(rows, weight), squares)
+        squares = self.divide(self.total.diagonal()) if self.total_is_known else row_squares(columns, weight)
+        return as_distance(self.weighted_sum(rows, weight, columns), row_squares(rows, weight), squares)
 
     def diagonal_at(self, Z: Matrix) -> Array:
         """(rows,): K(x, x) of new rows Z (rows, n)."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
 from ..data.table import column_of
-from .block_products import parts, used
+from .block_products import nonzero_rows, parts
 from .line import Line
 
 
@@ -54,7 +54,7 @@ class GenericGram(Gram):
     ...     def outer_derivative(self, A, order=1):
     ...         return np.exp(A)
     >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])
-    >>> GenericGram(Laplacian(), Schema.of(X).table(X), np.ones(2), np.arange(2)).matrix().round(3)
+    >>> GenericGram(Laplacian(), Schema.from_table(X).table(X), np.ones(2), np.arange(2)).matrix().round(3)
     array([[1.   , 0.368],
            [0.368, 1.   ]])
     """
@@ -84,7 +84,7 @@ class GenericGram(Gram):
         """The Gram with these features dropped."""
         return replace(self, features=np.delete(self.features, np.searchsorted(self.features, features)))
 
-    def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Self:
+    def rescale(self, feature_weight: Array, features: IntArray | None = None) -> Self:
         """The same features, or some of them, at other weights (n,)."""
         return replace(self, feature_weight=feature_weight, features=self.features if features is None else features)
 
@@ -142,7 +142,7 @@ class GenericGram(Gram):
 
     def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
         """K(without j) @ c, one kernel matrix for each feature."""
-        on, rows, w = used(c), self.table.Z if Z is None else Z, self.weight
+        on, rows, w = nonzero_rows(c), self.table.Z if Z is None else Z, self.weight
         A = (self.own_inner if Z is None else self.inner(w, Z))[:, on]
         outer = self.elementwise.outer
         for part in parts(len(self.features)):
@@ -153,7 +153,7 @@ class GenericGram(Gram):
     def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:  # noqa: ARG002
         """(p,): c'Kd - c'K(without j)d, one kernel matrix for each feature."""
         d, w, outer = c if d is None else d, self.weight, self.elementwise.outer
-        on = used(np.abs(c) + np.abs(d))
+        on = nonzero_rows(np.abs(c) + np.abs(d))
         A = self.own_inner[np.ix_(on, on)]
         K = outer(A)
         return np.array([c[on] @ (K - outer(A - w[k] * B)) @ d[on] for k, B in self.base_matrices(rows=on)])
@@ -172,7 +172,7 @@ class GenericGram(Gram):
             G[np.diag_indices_from(G)] += d * slope.diagonal()
         return np.array([float(np.sum(G * B)) for _, B in self.base_matrices()])
 
-    def along(self, direction: Array) -> Line:
+    def line(self, direction: Array) -> Line:
         """Grams at weights (sqrt(w) + l * direction)^2."""
         d = direction * np.sqrt(self.divisor)
         s = np.sqrt(self.feature_weight[self.features])
@@ -198,6 +198,6 @@ class GenericGram(Gram):
         """K from A."""
         return np.asarray(self.elementwise.outer(total))
 
-    def moved(self, feature_weight: Array, total: Array) -> Self:  # noqa: ARG002
+    def with_total(self, feature_weight: Array, total: Array) -> Self:  # noqa: ARG002
         """The same features at other weights; A is made anew."""
-        return self.rescaled(feature_weight)
+        return self.rescale(feature_weight)

@@ -18,7 +18,7 @@ class OnLine(Protocol):
     @property
     def feature_weight(self) -> Array: ...
     def matrix_of(self, total: Array) -> Array: ...
-    def moved(self, feature_weight: Array, total: Array) -> Gram: ...
+    def with_total(self, feature_weight: Array, total: Array) -> Gram: ...
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Line:
 
     def matrix(self, length: float) -> Array:
         """K at s + length * direction."""
-        return self.gram.matrix_of(self._at(length))
+        return self.gram.matrix_of(self._total_at(length))
 
-    def at(self, length: float) -> Gram:
+    def gram_at(self, length: float) -> Gram:
         """The Gram there."""
         scale = np.sqrt(self.gram.feature_weight)
         scale[self.gram.features] += length * self.direction
-        return self.gram.moved(scale**2, self._at(length))
+        return self.gram.with_total(scale**2, self._total_at(length))
 
-    def _at(self, length: float) -> Array:
+    def _total_at(self, length: float) -> Array:
         return np.asarray(self.total + length * self.first + length**2 * self.second)

@@ -50,7 +50,7 @@ class Scales:
         )
         return Scales(factor, variance, spread, usable, self.whole)
 
-    def repeated(self, times: int, arrays: Backend) -> Scales:
+    def repeat(self, times: int, arrays: Backend) -> Scales:
         """The parts one after the other, so many times."""
         if times == 1:
             return self
@@ -66,7 +66,7 @@ class PairSums(ABC):
         self.average, self.width = average, width
         rows = X.shape[1]
         left, right = np.triu_indices(rows, 1)
-        self.left, self.right = arrays.put(left, np.int64), arrays.put(right, np.int64)
+        self.left, self.right = arrays.to_device(left, np.int64), arrays.to_device(right, np.int64)
         self.rows = rows
 
     @staticmethod
@@ -86,14 +86,14 @@ class PairSums(ABC):
     def changes(self, W: DeviceArray, K: DeviceArray, coef: DeviceArray) -> DeviceArray:
         """(F, n): |c'Kc - c'K(without j)c| for coefficients c (F, r) that sum to 0; 0 where W is 0."""
 
-    def among(self, features: DeviceArray) -> tuple[Self, DeviceArray]:
+    def restrict_to(self, features: DeviceArray) -> tuple[Self, DeviceArray]:
         """The same on the columns that occur among features (F, q), and where these lie there (F, q)."""
         n = self.X.shape[0]
-        present = self._present(self.arrays.marked(features, n))
+        present = self._present(self.arrays.indicator(features, n))
         if 2 * present.shape[0] > n:
             return self, features
-        place = self.arrays.put(np.zeros(n), np.int64)
-        place[present] = self.arrays.put(np.arange(present.shape[0]), np.int64)
+        place = self.arrays.to_device(np.zeros(n), np.int64)
+        place[present] = self.arrays.to_device(np.arange(present.shape[0]), np.int64)
         scales = self.scales.columns(present)
         return type(self)(self.arrays, self.X[present], scales, self.average, self.width), place[features]
 
@@ -234,7 +234,7 @@ class SquareSums(PairSums):
             u, v = self.X[:, self.left[part]][live], self.X[:, self.right[part]][live]
             total = total + xp.einsum("fkp,fp->fk", xp.expm1(0.5 * weight[:, :, None] * (u - v) ** 2), G[:, part])
         out = self.arrays.zeros(*W.shape)
-        return self.arrays.placed(out, live, xp.abs(2.0 * total) * xp.where(weight > 0, 1.0, 0.0))
+        return self.arrays.assign_at(out, live, xp.abs(2.0 * total) * xp.where(weight > 0, 1.0, 0.0))
 
 
 class DifferenceSums(PairSums):

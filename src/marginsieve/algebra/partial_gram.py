@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
-from .block_products import parts, row_squares, used, weighted
+from .block_products import nonzero_rows, parts, row_squares, weighted_product
 from .blocks import NO_PRODUCT, Block
 from .cache import rows_at_once
 from .distance import DistanceGram
@@ -22,7 +22,7 @@ from .smooth import SmoothGram
 
 @dataclass(frozen=True, eq=False)
 class PartialGram(SmoothGram):
-    """A kernel matrix that is never whole; `apply` and `among` take its place.
+    """A kernel matrix that is never whole; `apply` and `submatrix` take its place.
 
     Who asks for `matrix()`, moves along lines of weights or compares decision values without a feature still makes it.
     """
@@ -47,14 +47,14 @@ class PartialGram(SmoothGram):
         """(rows,): K(x, x)."""
         return self.diagonal_at(self.table.Z if Z is None else Z)
 
-    def among(self, rows: IntArray) -> Array:
+    def submatrix(self, rows: IntArray) -> Array:
         """(q, q): K of some training rows."""
         return self.outer(self.inner_among(rows))
 
     def inner_among(self, on: IntArray) -> Array:
         """(q, q): A among some training rows."""
         some = np.ascontiguousarray(self.block.columns[self.place][:, on])
-        product = weighted(some, self.block.weight[self.place])
+        product = weighted_product(some, self.block.weight[self.place])
         squares = product.diagonal().copy()
         A = self.inner_from(product, squares, squares)
         if self.distance:
@@ -63,7 +63,7 @@ class PartialGram(SmoothGram):
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
         """(rows,): K(rows, training) @ c, a few rows at a time and only those with a coefficient."""
-        on, weight = used(c), self.block.weight[self.place]
+        on, weight = nonzero_rows(c), self.block.weight[self.place]
         columns = self.block.columns[self.place]
         right = np.ascontiguousarray(columns[:, on])
         left = columns if Z is None else self.rows_of(Z)
@@ -85,10 +85,10 @@ class PartialGram(SmoothGram):
         for i, left in enumerate(groups):
             for j, right in enumerate(groups):
                 if d is not None:
-                    total += super().drop_one_change(_kept(c, left), _kept(d, right), exact)
+                    total += super().drop_one_change(_restrict(c, left), _restrict(d, right), exact)
                 elif j >= i:
                     times = 1.0 if i == j else 2.0
-                    total += times * super().drop_one_change(_kept(c, left), _kept(c, right), exact)
+                    total += times * super().drop_one_change(_restrict(c, left), _restrict(c, right), exact)
         return total
 
     def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
@@ -97,18 +97,18 @@ class PartialGram(SmoothGram):
         gradient: Callable[[Array, Array | None], Array] = super().weight_gradient
         if len(groups) == 1:
             return gradient(c, d)
-        alone = [gradient(_kept(c, some), None if d is None else _kept(d, some)) for some in groups]
-        plain = alone if d is None else [gradient(_kept(c, some), None) for some in groups]
+        alone = [gradient(_restrict(c, some), None if d is None else _restrict(d, some)) for some in groups]
+        plain = alone if d is None else [gradient(_restrict(c, some), None) for some in groups]
         total = np.sum(alone, axis=0)
         for i, left in enumerate(groups):
             for j in range(i):
                 both = np.concatenate([left, groups[j]])
-                total += gradient(_kept(c, both), None) - plain[i] - plain[j]
+                total += gradient(_restrict(c, both), None) - plain[i] - plain[j]
         return np.asarray(total)
 
     @property
     def at_once(self) -> int:
-        """How many rows `among` may be asked for."""
+        """How many rows `submatrix` may be asked for."""
         return rows_at_once(self.kernel.cache)  # type: ignore[attr-defined]
 
     def _group(self) -> int:
@@ -117,11 +117,11 @@ class PartialGram(SmoothGram):
 
     def _groups(self, c: Array) -> list[IntArray]:
         """The rows with a coefficient, in groups."""
-        on = used(c)
+        on = nonzero_rows(c)
         return [on[part] for part in parts(len(on), self._group())]
 
 
-def _kept(c: Array, rows: IntArray) -> Array:
+def _restrict(c: Array, rows: IntArray) -> Array:
     """The coefficients of some rows, 0 elsewhere."""
     out = np.zeros_like(c)
     out[rows] = c[rows]

@@ -43,7 +43,7 @@ class ProductGram(SmoothGram):
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Polynomial
     >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
-    >>> gram = Polynomial(degree=2, average=False).bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> gram = Polynomial(degree=2, average=False).bind(Schema.from_table(X).table(X), np.ones(2), np.arange(2))
     >>> gram.matrix()
     array([[ 36.,  36.],
            [ 36., 121.]])
@@ -111,7 +111,7 @@ class LinearGram(ProductGram):
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Linear
     >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
-    >>> gram = Linear().bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> gram = Linear().bind(Schema.from_table(X).table(X), np.ones(2), np.arange(2))
     >>> gram.matrix()
     array([[ 5.,  5.],
            [ 5., 10.]])
@@ -144,7 +144,7 @@ class LinearGram(ProductGram):
         """(p,): w_j (z_j'c) (z_j'd), exact as it is."""
         left = self.block.columns @ c
         right = left if d is None else self.block.columns @ d
-        return self.divided((self.block.weight * left * right)[self.place])
+        return self.divide((self.block.weight * left * right)[self.place])
 
     def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in w_j."""

@@ -46,7 +46,7 @@ class LiveColumns:
     distance: bool
     derivative: Callable[[int], Array | None]
 
-    def centred(self, part: slice | IntArray) -> tuple[Array, Array, Array]:
+    def centre_columns(self, part: slice | IntArray) -> tuple[Array, Array, Array]:
         """Weights (p,), columns (p, m), and what they are seen from (p, 1): the mid-range where distances count."""
         z = self.block[self.place[part]][:, self.samples]
         if not self.distance:
@@ -88,14 +88,14 @@ def products(columns: LiveColumns, others: Array | None, c: Array) -> Iterator[t
     `others` (p, rows) are the columns of the rows that are looked at, the training rows by default.
     """
     for part in parts(len(columns.weight), FEATURES_AT_ONCE):
-        w, z, middle = columns.centred(part)
+        w, z, middle = columns.centre_columns(part)
         y = (columns.block[columns.place[part]] if others is None else others[part]) - middle
         yield part, *_decisions(columns, w, z, y, c)
 
 
 def _finite(columns: LiveColumns, part: slice, c: Array, d: Array) -> Array:
     """The change where outer is a polynomial: all orders."""
-    w, z, _ = columns.centred(part)
+    w, z, _ = columns.centre_columns(part)
     total, term, left, q = np.zeros(len(w)), -np.ones(len(w)), np.ones_like(z), 0
     while (H := columns.derivative(q := q + 1)) is not None:
         left, term = left * z, term * (-w / q)
@@ -177,7 +177,7 @@ def _fill(
 
 def _further_orders(columns: LiveColumns, which: IntArray, c: Array, d: Array, allowed: float) -> tuple[Array, Array]:
     """What the rest of order 0 and orders 4, 5, ... of some features add, and at most how much is missing then."""
-    w, z, _ = columns.centred(which)
+    w, z, _ = columns.centre_columns(which)
     K = columns.derivative(0)
     assert K is not None
     x = 0.5 * w[:, None] * z * z

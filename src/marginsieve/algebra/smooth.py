@@ -17,7 +17,7 @@ from ..contracts import Array, IntArray, Matrix
 from ..data.stored import is_stored
 from ..data.table import column_of
 from . import buffers, series
-from .block_products import block_pairs, less, parts, quadratic_rows, used, weighted
+from .block_products import block_pairs, less, nonzero_rows, parts, quadratic_rows, weighted_product
 from .blocks import BlockGram
 
 FEW = 4  # columns up to which a downdate is a compiled loop instead of a matrix product
@@ -39,9 +39,9 @@ class SmoothGram(BlockGram):
     distance: ClassVar[bool] = False  # A is minus half a squared distance, and outer is exp
 
     @staticmethod
-    def summed(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+    def weighted_sum(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
         """sum_j weights_j left_j right_j'."""
-        return weighted(left, weights, right)
+        return weighted_product(left, weights, right)
 
     @abstractmethod
     def base(self, u: Array, v: Array) -> Array:
@@ -82,7 +82,7 @@ class SmoothGram(BlockGram):
 
     def inner_from(self, product: Array, left: Array, right: Array) -> Array:  # noqa: ARG002
         """A from products of rows (before the divisor) whose products with themselves are given."""
-        return self.divided(product)
+        return self.divide(product)
 
     def inner_among(self, on: IntArray) -> Array:
         """(q, q): A among some training rows."""
@@ -92,15 +92,15 @@ class SmoothGram(BlockGram):
             out[rows] = self.inner_from(total[on[rows]][:, on], squares[rows], squares)
         return out
 
-    def downdated(self, rows: IntArray) -> tuple[Array, float]:
+    def downdate(self, rows: IntArray) -> tuple[Array, float]:
         """The product less that of some rows of the block, and its trace."""
         if len(rows) <= FEW and not self.table.is_sparse:
             return less(self.total, self.block.columns, rows, self.block.weight[rows])
-        return super().downdated(rows)
+        return super().downdate(rows)
 
     def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
         """K(without j) @ c by the series; where it does not converge, by one kernel matrix for each feature."""
-        on = used(c)
+        on = nonzero_rows(c)
         A = self.own_inner[:, on] if Z is None else self.inner(Z)[:, on]
         others = None if Z is None else self.rows_of(Z)
         for part, values, sure in series.products(self._live_on(A, on), others, c[on]):
@@ -111,7 +111,7 @@ class SmoothGram(BlockGram):
 
     def drop_one_change(self, c: Array, d: Array | None = None, exact: bool = False) -> Array:
         """(p,): c'Kd - c'K(without j)d, by the series, or with `exact` by one kernel matrix for each feature."""
-        on = used(c if d is None else np.abs(c) + np.abs(d))
+        on = nonzero_rows(c if d is None else np.abs(c) + np.abs(d))
         left = c[on]
         right = left if d is None else d[on]
         A = self.inner_among(on)
@@ -123,7 +123,7 @@ class SmoothGram(BlockGram):
 
     def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in w_j."""
-        some = used(c if d is None else np.abs(c) + np.abs(d))
+        some = nonzero_rows(c if d is None else np.abs(c) + np.abs(d))
         on = None if len(some) > MOST_ON * len(c) else some
         A, v = (self.own_inner, c) if on is None else (self.inner_among(on), c[on])
         slope = np.asarray(self.smooth.outer_derivative(A))
@@ -154,7 +154,7 @@ class SmoothGram(BlockGram):
         return np.array(changes)
 
     def _decisions_without(self, places: IntArray, A: Array, c: Array, on: IntArray, Z: Matrix | None) -> Array:
-        """drop_one of some live features, one kernel matrix each."""
+        """K(without j) @ c for some live features j, one kernel matrix each."""
         w, rows, out = self.weight, self.table.Z if Z is None else Z, []
         for k in places:
             j = self.features[k]

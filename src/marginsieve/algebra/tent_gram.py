@@ -10,10 +10,10 @@ import numpy as np
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
 from . import buffers
-from .block_products import parts, removed
+from .block_products import delete_places, parts
 from .blocks import NO_PRODUCT, Block, BlockGram
 from .cache import rows_at_once
-from .tent_sums import MISSING, Tents, add_weighted, weighted
+from .tent_sums import MISSING, Tents, add_tents, sum_tents
 
 FEW = 100  # training rows up to which new rows are compared with each of them
 
@@ -50,7 +50,7 @@ class TentGram(BlockGram):
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Clinical
     >>> X = pd.DataFrame({"age": [20.0, 40.0, 60.0], "stage": ["a", "b", "b"]})
-    >>> gram = Clinical().bind(Schema.of(X).table(X), np.ones(2), np.arange(2))
+    >>> gram = Clinical().bind(Schema.from_table(X).table(X), np.ones(2), np.arange(2))
     >>> gram.matrix()
     array([[1.  , 0.25, 0.  ],
            [0.25, 1.  , 0.75],
@@ -62,18 +62,18 @@ class TentGram(BlockGram):
     @classmethod
     def extra(cls, table: TableView) -> dict[str, Any]:
         """The coordinates of the training rows, made once for a table."""
-        return {"tents": table.derived(Tents.of_table)}
+        return {"tents": table.compute_once(Tents.from_table)}
 
     @classmethod
     def columns_of(cls, table: TableView, live: IntArray) -> tuple[Matrix, Array | None]:
         """The live columns in the coordinates of their tents."""
-        U = table.derived(Tents.of_table).U
+        U = table.compute_once(Tents.from_table).U
         return U if len(live) == table.shape[1] else U[live], None
 
     @staticmethod
-    def summed(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+    def weighted_sum(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
         """sum_j weights_j k_j."""
-        return weighted(left, weights, left if right is None else right)
+        return sum_tents(left, weights, left if right is None else right)
 
     @staticmethod
     def trace_of(columns: Array, weight: Array) -> float:
@@ -82,11 +82,11 @@ class TentGram(BlockGram):
             return float(weight.sum() * columns.shape[1])
         return float(weight @ np.count_nonzero(columns < MISSING, axis=1))
 
-    def downdated(self, rows: IntArray) -> tuple[Array, float]:
+    def downdate(self, rows: IntArray) -> tuple[Array, float]:
         """The product less that of some rows of the block, and its trace."""
         product = buffers.matrix(*self.total.shape)
         np.copyto(product, self.total)
-        add_weighted(self.block.columns[rows], -self.block.weight[rows], product)
+        add_tents(self.block.columns[rows], -self.block.weight[rows], product)
         return product, float(product.trace())
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
@@ -101,7 +101,7 @@ class TentGram(BlockGram):
 
     def rows_of(self, Z: Matrix) -> Matrix:
         """New rows (rows, n) as a block (p, rows) in the coordinates of the live features."""
-        return self.tents.of_rows(Z, self.features)
+        return self.tents.coordinates_of(Z, self.features)
 
     def outer(self, A: Array) -> Array:
         """A itself."""
@@ -115,7 +115,7 @@ class TentGram(BlockGram):
         """K(without j) @ c: the whole less one column's part."""
         whole = self.apply(c, Z)
         for part in parts(len(self.features)):
-            left = None if Z is None else self.tents.of_rows(Z, self.features[part])
+            left = None if Z is None else self.tents.coordinates_of(Z, self.features[part])
             parts_of = self.tents.products(self.features[part], c, left)
             yield part, whole - self.weight[part, None] * parts_of
 
@@ -125,11 +125,11 @@ class TentGram(BlockGram):
 
     def drop_one_diagonal_change(self, d: Array) -> Array:
         """(p,): w_j times the sum of d over the rows in which feature j is observed."""
-        return self.weight * self.tents.observed(self.features, d)
+        return self.weight * self.tents.sum_observed(self.features, d)
 
     def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in w_j."""
-        observed = 0.0 if d is None else self.tents.observed(self.features, d)
+        observed = 0.0 if d is None else self.tents.sum_observed(self.features, d)
         return np.asarray(self.feature_quadratic(c) + observed)
 
     def feature_quadratic(self, c: Array) -> Array:
@@ -150,7 +150,7 @@ class TallTentGram(TentGram):
     """The clinical kernel with few columns and many rows: a product with K takes the time of reading the columns.
 
     The kernel's `bind` builds it. A kernel matrix is made only for those who ask for one; machines that can do without
-    it use `apply` and `among`.
+    it use `apply` and `submatrix`.
 
     Parameters
     ----------
@@ -178,10 +178,10 @@ class TallTentGram(TentGram):
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Clinical
     >>> X = np.array([[20.0], [40.0], [60.0]])
-    >>> gram = TallTentGram.build(Clinical(), Schema.of(X).table(X), np.ones(1), np.arange(1))
+    >>> gram = TallTentGram.build(Clinical(), Schema.from_table(X).table(X), np.ones(1), np.arange(1))
     >>> gram.apply(np.array([1.0, 1.0, 0.0]))
     array([1.5, 1.5, 0.5])
-    >>> gram.among(np.array([0, 2]))
+    >>> gram.submatrix(np.array([0, 2]))
     array([[1., 0.],
            [0., 1.]])
     """
@@ -197,7 +197,8 @@ class TallTentGram(TentGram):
     def without(self, features: IntArray) -> Gram:
         """The Gram with these features dropped."""
         gone = np.searchsorted(self.features, features)
-        return replace(self, features=removed(self.features, gone), place=removed(self.place, gone), product=NO_PRODUCT)
+        live, place = delete_places(self.features, gone), delete_places(self.place, gone)
+        return replace(self, features=live, place=place, product=NO_PRODUCT)
 
     def diagonal(self, Z: Matrix | None = None) -> Array:
         """(rows,): K(x, x)."""
@@ -205,13 +206,13 @@ class TallTentGram(TentGram):
 
     @property
     def at_once(self) -> int:
-        """How many rows `among` may be asked for."""
+        """How many rows `submatrix` may be asked for."""
         return rows_at_once(self.kernel.cache)  # type: ignore[attr-defined]
 
-    def among(self, rows: IntArray) -> Array:
+    def submatrix(self, rows: IntArray) -> Array:
         """(q, q): K of some training rows."""
         some = np.ascontiguousarray(self.block.columns[self.place][:, rows])
-        return weighted(some, self.weight, some)
+        return sum_tents(some, self.weight, some)
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
         """(rows,): K(rows, training) @ c, without the matrix."""

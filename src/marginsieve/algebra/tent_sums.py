@@ -32,22 +32,22 @@ class Tents:
     spread: Array  # (n,)
 
     @classmethod
-    def of_table(cls, table: TableView) -> Tents:
+    def from_table(cls, table: TableView) -> Tents:
         """The rows of a table."""
-        return cls._within(table.Z, table.kind, *table.bounds)
+        return cls._from_bounds(table.Z, table.kind, *table.bounds)
 
     @classmethod
-    def of(cls, Z: Array, kind: Sequence[str]) -> Tents:
+    def from_codes(cls, Z: Array, kind: Sequence[str]) -> Tents:
         """From codes (m, n); every column has an observed cell."""
-        return cls._within(Z, kind, np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0))
+        return cls._from_bounds(Z, kind, np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0))
 
     @classmethod
-    def _within(cls, Z: Array, kind: Sequence[str], low: Array, high: Array) -> Tents:
+    def _from_bounds(cls, Z: Array, kind: Sequence[str], low: Array, high: Array) -> Tents:
         nominal = np.array([name in CATEGORICAL for name in kind], dtype=bool)
         return cls(coordinates(Z, nominal, low, high - low), nominal, low, high - low)
 
     @cached_property
-    def sorted(self) -> tuple[IntArray, Array, IntArray]:
+    def sorting(self) -> tuple[IntArray, Array, IntArray]:
         """Order (n, m), missing cells last; the gap (n, m) to the next one in order; how many are observed (n,).
 
         Behind the last one observed the gap of a continuous column is what is left of 1, that of a nominal one is 1.
@@ -70,36 +70,36 @@ class Tents:
         """Some of the rows, in the same coordinates."""
         return replace(self, U=np.ascontiguousarray(self.U[:, rows]))
 
-    def of_rows(self, Z: Array, features: IntArray) -> Array:
+    def coordinates_of(self, Z: Array, features: IntArray) -> Array:
         """(p, rows): other rows Z (rows, n) in the coordinates of some features."""
         return coordinates(Z[:, features], self.nominal[features], self.low[features], self.spread[features])
 
     def quadratics(self, features: IntArray, c: Array, d: Array) -> Array:
         """(p,): c'K_j d for some features."""
         which = np.asarray(features, dtype=np.intp)
-        return _quadratics(*self.sorted, self.nominal, which, c, d, c is d)
+        return _quadratics(*self.sorting, self.nominal, which, c, d, c is d)
 
     def product(self, features: IntArray, weights: Array, c: Array) -> Array:
         """(m,): sum_j w_j K_j c over some features, at the rows themselves: no matrix of rows by rows."""
-        order, gap, seen = self.sorted
+        order, gap, seen = self.sorting
         which = np.asarray(features, dtype=np.intp)
         return _product(order, gap, seen, self.nominal, self.U, which, weights, c)
 
     def product_at(self, features: IntArray, weights: Array, c: Array, left: Array) -> Array:
         """(rows,): the same at other rows, left (p, rows) in coordinates."""
-        order, _, seen = self.sorted
+        order, _, seen = self.sorting
         which = np.asarray(features, dtype=np.intp)
         return _product_at(order, seen, self.nominal, self.U, which, weights, c, left)
 
     def products(self, features: IntArray, c: Array, left: Array | None = None) -> Array:
         """(p, rows): K_j c for some features, at the rows themselves or at others, left (p, rows) in coordinates."""
         which = np.asarray(features, dtype=np.intp)
-        order, gap, seen = self.sorted
+        order, gap, seen = self.sorting
         if left is None:
             return _products(order, gap, seen, self.nominal, self.U, which, c)
         return _products_at(order, seen, self.nominal, self.U, which, c, left)
 
-    def observed(self, features: IntArray, d: Array) -> Array:
+    def sum_observed(self, features: IntArray, d: Array) -> Array:
         """(p,): the sum of d over the rows in which a feature is observed, that is d'diag(K_j)."""
         return np.asarray((self.U[features] < MISSING) @ d)
 
@@ -112,16 +112,16 @@ def coordinates(Z: Array, nominal: BoolArray, low: Array, spread: Array) -> Arra
     return np.ascontiguousarray(np.where(np.isnan(Z), MISSING, U).T)
 
 
-def weighted(left: Array, weights: Array, right: Array) -> Array:
+def sum_tents(left: Array, weights: Array, right: Array) -> Array:
     """sum_j weights_j k(left_j, right_j): (n, r), (n,), (n, m) -> (r, m)."""
     out = np.zeros((left.shape[1], right.shape[1]))
-    _add_weighted(left, weights, right, left is right, out)
+    _add_tents(left, weights, right, left is right, out)
     return out
 
 
-def add_weighted(left: Array, weights: Array, out: Array) -> None:
+def add_tents(left: Array, weights: Array, out: Array) -> None:
     """The symmetric out (m, m) += sum_j weights_j k(left_j, left_j), left (n, m)."""
-    _add_weighted(left, weights, left, True, out)
+    _add_tents(left, weights, left, True, out)
 
 
 def squares(left: Array, right: Array) -> Array:
@@ -131,7 +131,7 @@ def squares(left: Array, right: Array) -> Array:
 
 @jit
 def _sorted_few(U: Array, nominal: BoolArray, order: IntArray, gap: Array, seen: IntArray) -> None:
-    """`Tents.sorted` of few rows, into order, gap and seen."""
+    """`Tents.sorting` of few rows, into order, gap and seen."""
     m = U.shape[1]
     for j in range(U.shape[0]):
         u, place, value, count = U[j], order[j], gap[j], 0
@@ -152,7 +152,7 @@ def _sorted_few(U: Array, nominal: BoolArray, order: IntArray, gap: Array, seen:
 
 
 @jit
-def _add_weighted(left: Array, weights: Array, right: Array, same: bool, out: Array) -> None:
+def _add_tents(left: Array, weights: Array, right: Array, same: bool, out: Array) -> None:
     """A few rows at a time, which stay in the cache; half of it where both sides are the same."""
     n, r = left.shape
     for first in range(0, r, ROWS):
@@ -304,15 +304,15 @@ def _add_product_at(
         x = left[row]
         if x >= MISSING:
             continue
-        k = _below(u, place, count, x + 0.5 if nominal else x)  # how many training values are below, or equal
+        k = _count_below(u, place, count, x + 0.5 if nominal else x)  # how many training values are below, or equal
         if nominal:
-            out[row] += weight * (P[k] - P[_below(u, place, count, x - 0.5)])
+            out[row] += weight * (P[k] - P[_count_below(u, place, count, x - 0.5)])
         else:
             out[row] += weight * (P[count] - x * (2.0 * P[k] - P[count]) + 2.0 * Q[k] - Q[count])
 
 
 @jit
-def _below(u: Array, place: IntArray, count: int, x: float) -> int:
+def _count_below(u: Array, place: IntArray, count: int, x: float) -> int:
     """How many of the first `count` values in order are at most x."""
     low, high = 0, count
     while low < high:

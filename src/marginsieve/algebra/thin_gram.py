@@ -48,7 +48,7 @@ class ThinGram(LinearGram):
     >>> from marginsieve.data.table import Schema
     >>> from marginsieve.kernels import Linear
     >>> X = np.array([[1.0], [3.0], [2.0]])
-    >>> gram = ThinGram.build(Linear(), Schema.of(X).table(X), np.full(1, 4.0), np.arange(1))
+    >>> gram = ThinGram.build(Linear(), Schema.from_table(X).table(X), np.full(1, 4.0), np.arange(1))
     >>> gram.factor
     array([[2., 6., 4.]])
     """
@@ -78,7 +78,7 @@ class ThinGram(LinearGram):
         """The Gram with these features dropped."""
         return self.without_product(features)
 
-    def rescaled(self, feature_weight: Array, features: IntArray | None = None) -> Self:
+    def rescale(self, feature_weight: Array, features: IntArray | None = None) -> Self:
         """The same features, or some of them (sorted), at other weights (n,)."""
         live = self.features if features is None else features
         place = self.place if features is None else self.place[np.searchsorted(self.features, features)]
@@ -120,9 +120,9 @@ class ThinGram(LinearGram):
             out[part] = (z.multiply(z) if is_sparse(z) else z * z) @ d
         return np.asarray(self.weight * out)
 
-    def along(self, direction: Array) -> Line:
+    def line(self, direction: Array) -> Line:
         """Grams at weights (sqrt(w) + l * direction)^2."""
         whole = LinearGram(
             self.kernel, self.table, self.feature_weight, self.features, self.block, self.place, self.total
         )
-        return whole.along(direction)
+        return whole.line(direction)

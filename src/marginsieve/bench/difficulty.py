@@ -44,7 +44,7 @@ def describe(X: Any, y: Any) -> pd.Series:
 
     target = read_target(X, y)
     check_classes(target)
-    codes, columns = target.codes, Schema.of(X)
+    codes, columns = target.codes, Schema.from_table(X)
     Z = columns.encode(X)
     Z = Z.toarray() if is_sparse(Z) else Z
     (_, fewest), m = rarest(codes), len(codes)

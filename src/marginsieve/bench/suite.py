@@ -274,7 +274,7 @@ def table_of(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> Un
     if positive is not None and str(positive) not in labels:
         raise InputError(f"positive is {positive!r}; data set {name!r} has {listing(list(labels))}")
     code = positive_code(target, None if positive is None else labels[str(positive)])
-    schema = Schema.of(X)
+    schema = Schema.from_table(X)
     return UnitTable(name, Encoded(schema, schema.table(X), target), code, fingerprint(X, target, code))
 
 

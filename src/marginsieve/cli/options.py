@@ -99,10 +99,10 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
     import json
 
     from ..data.atomic import write_together
-    from ..data.paths import check_file, shown, unwritten
+    from ..data.paths import check_file, format_path, write_error
 
     if path.suffix.lower() != ".csv":
-        raise InputError(f"the table is to be {shown(path)}; it must end in .csv")
+        raise InputError(f"the table is to be {format_path(path)}; it must end in .csv")
     content = frame.to_csv(index=False).encode()
     try:
         for file in (path, truth):
@@ -110,28 +110,29 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
                 check_file(file)
                 if not _as_generated(path, truth):
                     raise InputError(
-                        f"{shown(file)} is there already and was not made by this command: name another file"
+                        f"{format_path(file)} is there already and was not made by this command: name another file"
                     )
         mark = {**planted, "marginsieve": "cohort", "sha256": hashlib.sha256(content).hexdigest()}
         write_together(path.parent, {path.name: content, truth.name: (json.dumps(mark, indent=2) + "\n").encode()})
     except OSError as error:
-        raise unwritten(error, f"{shown(path)} cannot be written") from error
+        raise write_error(error, f"{format_path(path)} cannot be written") from error
 
 
 def costs_of(path: Path) -> dict[str, float]:
     """What columns cost, from a table whose first column names them and whose second has numbers."""
-    from ..data.paths import shown
+    from ..data.paths import format_path
     from ..data.reading import read_table
 
     frame = read_table(path, whole=True)
     if frame.shape[1] != 2:
         counted = many(frame.shape[1], "column")
-        raise InputError(f"{shown(path)} has {counted}; it must have two: the columns' names and their costs")
+        raise InputError(f"{format_path(path)} has {counted}; it must have two: the columns' names and their costs")
     names, costs = frame.iloc[:, 0], frame.iloc[:, 1]
     if costs.dtype.kind not in "iuf" or costs.isna().any():
-        raise InputError(f"the column {frame.columns[1]!r} of {shown(path)} must have a number in every row: the costs")
+        column = f"the column {frame.columns[1]!r} of {format_path(path)}"
+        raise InputError(f"{column} must have a number in every row: the costs")
     if len(again := names[names.duplicated()]):
-        raise InputError(f"{shown(path)} names {listing(again.astype(str).tolist())} more than once")
+        raise InputError(f"{format_path(path)} names {listing(again.astype(str).tolist())} more than once")
     return dict(zip(names.astype(str), costs.astype(float), strict=True))
 
 
@@ -140,10 +141,10 @@ def truth_of(path: Path) -> Truth:
     import json
 
     from ..data.cohort import Truth
-    from ..data.paths import check_file, shown
+    from ..data.paths import check_file, format_path
 
     check_file(path, "name the .truth.json that `marginsieve cohort` wrote")
-    wrong = InputError(f"{shown(path)} is not what `marginsieve cohort` writes beside its table")
+    wrong = InputError(f"{format_path(path)} is not what `marginsieve cohort` writes beside its table")
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
         if known.pop("marginsieve") != "cohort":

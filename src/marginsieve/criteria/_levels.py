@@ -32,9 +32,9 @@ def by_level(
 def by_level_together(batch: Batch, of: Callable[[DeviceArray], DeviceArray], bins: int) -> DeviceArray:
     """(k, F, n): `by_level` with levels of about equal weight, for many training parts."""
     arrays, (F, k, _), n = batch.arrays, batch.labels.shape, batch.X.shape[0]
-    out, weights = arrays.zeros(k, F, n), arrays.get(batch.weight)
+    out, weights = arrays.zeros(k, F, n), arrays.to_host(batch.weight)
     for f, rows in enumerate(batch.rows):
-        weight, places = arrays.put(as_counts(weights[f, rows])), arrays.put(rows, np.int64)
+        weight, places = arrays.to_device(as_counts(weights[f, rows])), arrays.to_device(rows, np.int64)
         positive = [arrays.xp.where(batch.labels[f, c][places] > 0, weight, 0.0) for c in range(k)]
         step = int(max(64, 0.25 * arrays.free_bytes() / (8.0 * ARRAYS * len(rows))))
         for start in range(0, n, step):
@@ -56,7 +56,7 @@ def by_rank_together(
     value = arrays.take_along(z, order)
     group = xp.zeros_like(order)  # equal values are one
     group[:, 1:] = xp.cumsum(xp.where(value[:, 1:] != value[:, :-1], 1, 0), axis=1)
-    here = arrays.added(arrays.zeros(*z.shape), group, weight[order])
+    here = arrays.add_at(arrays.zeros(*z.shape), group, weight[order])
     below = xp.cumsum(here, axis=1) - here
     level = xp.floor(bins * (below + 0.5 * here) / weight.sum())
     level = xp.where(level < bins - 1, level, bins - 1.0)

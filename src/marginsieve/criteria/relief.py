@@ -88,9 +88,9 @@ class ReliefF(BaseEstimator):
         arrays, of = batch.arrays, batch.scales
         sums = DifferenceSums(arrays, batch.X, of, average=False, width=None)
         W = of.usable / arrays.xp.where(of.spread > 0, of.spread, 1.0)
-        D = arrays.get(sums.square(sums.sums(W), 0.0))
+        D = arrays.to_host(sums.square(sums.sums(W), 0.0))
         places = np.zeros((len(D), D.shape[1], D.shape[1]))
-        weights = arrays.get(batch.weight)
+        weights = arrays.to_host(batch.weight)
 
         def compare(f: int) -> None:
             rows, codes = batch.rows[f], batch.codes[f]
@@ -102,7 +102,7 @@ class ReliefF(BaseEstimator):
 
         with ThreadPoolExecutor() as threads:  # the compiled loops of which run side by side
             list(threads.map(compare, range(len(D))))
-        return sums.forms(sums.at_pairs(arrays.put(places)), W) * W
+        return sums.forms(sums.at_pairs(arrays.to_device(places)), W) * W
 
 
 def _blocks(table: TableView, weight: Array) -> Iterator[tuple[slice, Array, BoolArray, Array]]:

@@ -29,10 +29,10 @@ def gigabytes(count: float) -> str:
 
 def free_bytes() -> float:
     """What this process may still allocate: of the machine, its container and its own limit; inf where unknown."""
-    return min(_of_machine(), of_container(), _of_process())
+    return min(_free_in_machine(), free_in_container(), _free_to_process())
 
 
-def _of_machine() -> float:
+def _free_in_machine() -> float:
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -42,13 +42,13 @@ def _of_machine() -> float:
     return math.inf  # pragma: no cover
 
 
-def of_container() -> float:
+def free_in_container() -> float:
     """What is left in the control group of this process and in those above it; inf where there is no limit."""
     free = math.inf
     for group, limit, used in _groups():
         with suppress(OSError, ValueError):
             left = int((group / limit).read_text()) - int((group / used).read_text())
-            free = min(free, float(left) + _cached(group))
+            free = min(free, float(left) + _file_cache(group))
     return max(free, 0.0)
 
 
@@ -69,7 +69,7 @@ def _groups() -> Iterator[tuple[Path, str, str]]:
             yield (top.joinpath(*parts[:count]), *names)
 
 
-def _cached(group: Path) -> float:
+def _file_cache(group: Path) -> float:
     """Files that a group keeps in memory and gives up when asked."""
     with suppress(OSError, ValueError):
         for line in (group / "memory.stat").read_text().splitlines():
@@ -78,7 +78,7 @@ def _cached(group: Path) -> float:
     return 0.0
 
 
-def _of_process() -> float:
+def _free_to_process() -> float:
     with suppress(ImportError, OSError, ValueError, IndexError):
         import resource
 

@@ -22,7 +22,7 @@ def inert(value: Any) -> Any:
     return TO_PREFIX.sub(r"\1'", value) if isinstance(value, str) else value
 
 
-def restored(value: Any) -> Any:
+def restore_text(value: Any) -> Any:
     """The text of which `inert` made this one; other values as they are."""
     return PREFIXED.sub(r"\1", value) if isinstance(value, str) else value
 

@@ -68,7 +68,7 @@ def as_trained(column: pd.Series) -> pd.Series:
     return column if any(_parts(text) is None for text in known) else _values(column)
 
 
-def separated(column: pd.Series) -> str | None:
+def find_separated(column: pd.Series) -> str | None:
     """The first cell with a separator in a column of numbers some of which have one; None where it is not that."""
     cells = column.dropna().astype(str).str.strip()
     cells = cells[~cells.str.lower().isin(UNKNOWN)].str.strip("€$£¥% ")

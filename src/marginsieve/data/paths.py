@@ -20,14 +20,14 @@ def check_file(path: Path, advice: str = "name a file") -> None:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        raise InputError(f"there is no file {shown(path)}") from None
+        raise InputError(f"there is no file {format_path(path)}") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{shown(path)} cannot be read: {reason(error)}") from None
+        raise InputError(f"{format_path(path)} cannot be read: {reason(error)}") from None
     if not stat.S_ISREG(mode):
         what = next((name for test, name in NOT_FILES if test(mode)), "a device")
-        raise InputError(f"{shown(path)} is {what}: {advice}")
+        raise InputError(f"{format_path(path)} is {what}: {advice}")
     if not os.access(path, os.R_OK):
-        raise InputError(f"{shown(path)} cannot be read: you may not")
+        raise InputError(f"{format_path(path)} cannot be read: you may not")
 
 
 def check_place(path: Path) -> None:
@@ -37,20 +37,20 @@ def check_place(path: Path) -> None:
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        raise InputError(f"{shown(path)} cannot be read: {reason(error)}") from None
+        raise InputError(f"{format_path(path)} cannot be read: {reason(error)}") from None
     if not stat.S_ISREG(mode):
         what = next((name for test, name in NOT_PLACES if test(mode)), "a device")
-        raise InputError(f"{shown(path)} is {what}, which marginsieve did not make: move it away")
+        raise InputError(f"{format_path(path)} is {what}, which marginsieve did not make: move it away")
 
 
-def unwritten(error: OSError | ValueError, text: str) -> Exception:
+def write_error(error: OSError | ValueError, text: str) -> Exception:
     """What to raise where a file cannot be written: a wrong name is the user's, a full disk the system's."""
     if isinstance(error, OSError) and error.errno in FULL:
         return OSError(error.errno, f"{text}: {reason(error)}")
     return InputError(f"{text}: {reason(error)}")
 
 
-def shown(path: Path) -> str:
+def format_path(path: Path) -> str:
     """A path for messages; very long ones are cut."""
     text = str(path)
     return repr(text if len(text) <= 200 else f"{text[:100]}...{text[-60:]}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, listing
-from .inert_text import is_formula, restored
+from .inert_text import is_formula, restore_text
 from .paths import check_file
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def read_table(
 
 
 @register_reader(".csv", ".tsv", ".txt")
-def _text(path: Path, options: ReadOptions) -> pd.DataFrame:
+def _read_text(path: Path, options: ReadOptions) -> pd.DataFrame:
     """Text in whatever dialect it is written, perhaps packed by gzip."""
     import pandas as pd
 
@@ -149,7 +149,7 @@ def _text(path: Path, options: ReadOptions) -> pd.DataFrame:
             raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
         frame = pd.read_csv(path, encoding="cp1252", encoding_errors="replace", **how)  # a stray byte far down
         dialect = replace(dialect, encoding="cp1252")
-    frame = _restored(_named(frame, options.whole))
+    frame = _restore_texts(_name_columns(frame, options.whole))
     if encoding is None and dialect.encoding == "cp1252":
         frame.attrs[ENCODING_NOTE] = (
             f"{path.name!r} is not UTF-8 and was read as Windows-1252: where letters look wrong, name the encoding "
@@ -158,21 +158,21 @@ def _text(path: Path, options: ReadOptions) -> pd.DataFrame:
     return frame
 
 
-def _restored(frame: pd.DataFrame) -> pd.DataFrame:
+def _restore_texts(frame: pd.DataFrame) -> pd.DataFrame:
     """Names and texts that we wrote with an apostrophe in front, so that no program runs them, without it.
 
     Names, or a column, in which any text could be run were not written by us and stay as they are.
     """
     if not any(is_formula(name) for name in frame.columns):
-        frame = frame.rename(columns=restored)
+        frame = frame.rename(columns=restore_text)
     for name in frame.columns[[dtype.kind not in "biufc" for dtype in frame.dtypes]]:
         texts = {value for value in frame[name].unique() if isinstance(value, str)}
         if any("'" in text for text in texts) and not any(is_formula(text) for text in texts):
-            frame[name] = frame[name].map(restored)
+            frame[name] = frame[name].map(restore_text)
     return frame
 
 
-def _named(frame: pd.DataFrame, whole: bool) -> pd.DataFrame:
+def _name_columns(frame: pd.DataFrame, whole: bool) -> pd.DataFrame:
     """A first column without a name that tells rows apart is left out; others without one are called by their place."""
     first = frame.columns[0]
     if not whole and NAMELESS.match(str(first)) and frame[first].is_unique:
@@ -272,21 +272,21 @@ def _check_header(path: Path, rows: Sequence[Sequence[str]], separator: str) -> 
 
 
 @register_reader(".parquet", ".pq")
-def _parquet(path: Path, _: ReadOptions) -> pd.DataFrame:
+def _read_parquet(path: Path, _: ReadOptions) -> pd.DataFrame:
     import pandas as pd
 
     return pd.read_parquet(path)
 
 
 @register_reader(".feather", ".arrow")
-def _feather(path: Path, _: ReadOptions) -> pd.DataFrame:
+def _read_feather(path: Path, _: ReadOptions) -> pd.DataFrame:
     import pandas as pd
 
     return pd.read_feather(path)
 
 
 @register_reader(".h5ad")
-def _annotated(path: Path, options: ReadOptions) -> pd.DataFrame:
+def _read_anndata(path: Path, options: ReadOptions) -> pd.DataFrame:
     """The matrix of an AnnData file with its variables' names, and the columns of `obs` that have a role."""
     try:
         import anndata  # type: ignore[import-not-found,import-untyped,unused-ignore]

@@ -57,7 +57,7 @@ class StoredCells:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def scaled(self, shift: Array, factor: Array) -> StoredCells:
+    def scale(self, shift: Array, factor: Array) -> StoredCells:
         """The same with (cell - shift) * factor on top."""
         if self.shift is None or self.factor is None:
             return replace(self, shift=shift, factor=factor)
@@ -168,9 +168,9 @@ class StoredColumns:
         assert axis == 1
         return np.concatenate([rows.mean(axis=1) for _, rows in self.cells.blocks()])
 
-    def centred(self, centre: Array) -> StoredColumns:
+    def centre(self, centre: Array) -> StoredColumns:
         """Less something for each column."""
-        return StoredColumns(self.cells.scaled(centre, np.ones(len(centre))))
+        return StoredColumns(self.cells.scale(centre, np.ones(len(centre))))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         return _matmul(self, ufunc, method, inputs)
@@ -231,7 +231,7 @@ class HDF5Cells:
         return {**vars(self), "_data": None}
 
 
-def stored(X: Any) -> tuple[StoredCells, list[str] | None] | None:
+def as_stored(X: Any) -> tuple[StoredCells, list[str] | None] | None:
     """The cells of a memory map that is too large to be read whole, or of AnnData that stays in its file, with names.
 
     None for any other table.

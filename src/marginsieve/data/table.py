@@ -74,14 +74,14 @@ class Table:
         return np.asarray(np.einsum("i,ij,ij->j", share, D, D))
 
     @cached_property
-    def _derived(self) -> dict[Any, Any]:
+    def _computed_results(self) -> dict[Any, Any]:
         return {}
 
-    def derived(self, make: Callable[[TableView], T]) -> T:
+    def compute_once(self, make: Callable[[TableView], T]) -> T:
         """What is made of the table: made once, then remembered."""
-        if make not in self._derived:
-            self._derived[make] = make(self)
-        derived: T = self._derived[make]
+        if make not in self._computed_results:
+            self._computed_results[make] = make(self)
+        derived: T = self._computed_results[make]
         return derived
 
     def rows(self, index: IntArray | BoolArray) -> Table:
@@ -93,7 +93,7 @@ class Table:
             origin = (of[0], of[1][index], Z)
         return replace(self, Z=Z, known_variance=None, origin=origin)
 
-    def tracked(self) -> Table:
+    def track(self) -> Table:
         """The same table; tables of some of its rows know that they are."""
         return replace(self, origin=(self, np.arange(self.shape[0]), self.Z))
 
@@ -110,7 +110,7 @@ class Table:
         """The table of some features."""
         if len(index) == self.shape[1] and np.array_equal(index, np.arange(len(index))):
             return self
-        variance = self.frozen().known_variance
+        variance = self.freeze().known_variance
         return Table(
             self.Z[:, index],
             tuple(self.kind[j] for j in index),
@@ -119,17 +119,17 @@ class Table:
             arrays=self.arrays,
         )
 
-    def on(self, arrays: Any) -> Table:
+    def with_backend(self, arrays: Any) -> Table:
         """The same table, with its kernels made on a device; None is here."""
-        return replace(self.frozen(), arrays=arrays)
+        return replace(self.freeze(), arrays=arrays)
 
-    def weighted(self, weight: Array) -> Table:
+    def with_row_weights(self, weight: Array) -> Table:
         """The same table, in which rows count by their weights (m,)."""
         if self.is_sparse or not np.ptp(weight) > 0:  # no kernel of sparse tables reads variances
             return self
         return replace(self, known_variance=self._variance(weight / weight.sum()))
 
-    def frozen(self) -> Table:
+    def freeze(self) -> Table:
         """The same table, which keeps its variances where they were computed: to the last bit in other layouts too."""
         return replace(self, known_variance=self.variance) if "variance" in vars(self) else self
 
@@ -143,7 +143,7 @@ class Schema:
     levels: Mapping[int, tuple[Any, ...]]  # of features that are not numbers, by position
 
     @classmethod
-    def of(cls, X: Any, kinds: Mapping[str, str] | None = None) -> Schema:
+    def from_table(cls, X: Any, kinds: Mapping[str, str] | None = None) -> Schema:
         """Read names, kinds and levels off a frame or an array."""
         frame = as_frame(X)
         inferred: dict[int, str] = {}
@@ -156,10 +156,10 @@ class Schema:
             names = tuple(map(str, column_names(X)))
             inferred, levels = _read_kinds(frame)
         kind = ["real"] * len(names)
-        for j, one in inferred.items():
-            kind[j] = one
+        for j, name in inferred.items():
+            kind[j] = name
         _override(kind, names, kinds)
-        if is_sparse(X) and (wrong := [name for name, one in zip(names, kind, strict=True) if one != "real"]):
+        if is_sparse(X) and (wrong := [name for name, read_as in zip(names, kind, strict=True) if read_as != "real"]):
             raise InputError(f"kinds names {listing(wrong)}: columns of a sparse table are numbers, nothing else")
         for j, name in enumerate(kind):
             if name == "real":
@@ -217,7 +217,7 @@ class Schema:
         levels = {k: self.levels[j] for k, j in enumerate(index) if j in self.levels}
         return Schema(tuple(self.names[j] for j in index), tuple(self.kind[j] for j in index), levels)
 
-    def expanded(self, owner: IntArray) -> Schema:
+    def expand(self, owner: IntArray) -> Schema:
         """The schema of `one_hot`: numbers alone, named by the column that they were made of."""
         names = [f"{self.names[j]}.{k}" if (owner == j).sum() > 1 else self.names[j] for k, j in enumerate(owner)]
         return Schema(tuple(names), ("real",) * len(owner), {})
@@ -260,9 +260,9 @@ def _check_places(X: Any) -> None:
             raise InputError("the sparse table is broken: it has more places than cells, or fewer")
         places = [(X.coords[0], 0, rows - 1), (X.coords[1], 0, columns - 1)]
     elif X.format == "lil":
-        if len(X.rows) != rows or [len(one) for one in X.rows] != [len(one) for one in X.data]:
+        if len(X.rows) != rows or [*map(len, X.rows)] != [*map(len, X.data)]:
             raise InputError("the sparse table is broken: it has more places than cells, or fewer")
-        places = [(np.array([j for one in X.rows for j in one]), 0, columns - 1)]
+        places = [(np.array([j for row in X.rows for j in row]), 0, columns - 1)]
     elif X.format == "dok":
         keys = np.array(list(X.keys())).reshape(-1, 2)
         places = [(keys[:, 0], 0, rows - 1), (keys[:, 1], 0, columns - 1)]
@@ -374,12 +374,12 @@ def _override(kind: list[str], names: tuple[str, ...], kinds: Mapping[str, str] 
             f"kinds is {shown_value(kinds)}; it must be a dict of column names to kinds ({listing(KINDS)})"
         )
     place = {name: j for j, name in enumerate(names)}
-    for name, given in (kinds or {}).items():
-        if given not in KINDS:
-            raise InputError(f"kinds[{name!r}] is {given!r}; it must be one of {listing(KINDS)}")
+    for name, stated in (kinds or {}).items():
+        if stated not in KINDS:
+            raise InputError(f"kinds[{name!r}] is {stated!r}; it must be one of {listing(KINDS)}")
         if name not in place:
             raise InputError(f"kinds names the column {name!r}, which the table does not have")
-        kind[place[name]] = given
+        kind[place[name]] = stated
 
 
 def _distinct(column: Array) -> tuple[list[Any], IntArray]:
@@ -491,7 +491,7 @@ def filled_with_means(Z: Array, training: Array, kind: Sequence[str] | None = No
     seen = ~np.isnan(training)
     mean = np.where(seen, training, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     if kind is not None:
-        mean = np.where([one in ("real", "boolean") for one in kind], mean, np.nan)
+        mean = np.where([name in ("real", "boolean") for name in kind], mean, np.nan)
     return np.asarray(np.where(np.isnan(Z), mean, Z))
 
 
@@ -508,8 +508,8 @@ def one_hot(Z: Array, training: Array, kind: Sequence[str]) -> tuple[Array, IntA
     """
     out: list[Array] = []
     owner: list[int] = []
-    for j, one in enumerate(kind):
-        if one in ("real", "boolean"):
+    for j, name in enumerate(kind):
+        if name in ("real", "boolean"):
             out.append(Z[:, j])
         else:
             known = levels_of(training[:, j])

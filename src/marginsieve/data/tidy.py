@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NO_VALUES = (list, dict, set, np.ndarray, bytes, bytearray, memoryview)
 
 
-def tidied(frame: pd.DataFrame) -> pd.DataFrame:
+def tidy_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Decimal numbers and durations as floats, levels of intervals as text; cells that are lists are refused."""
     import pandas as pd
 

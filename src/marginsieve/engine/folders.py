@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from ..data.atomic import put_in_place, remove_leftovers, write_atomic, write_together
-from ..data.paths import check_place, reason, shown, unwritten
+from ..data.paths import check_place, format_path, reason, write_error
 from ..data.scratch import try_lock
 from ..errors import InputError, listing
 
@@ -33,7 +33,7 @@ def claim(folder: Path, kind: str, names: Sequence[str], kept: Sequence[str] = (
     """
     try:
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"{shown(folder)} is a file; name a folder")
+            raise InputError(f"{format_path(folder)} is a file; name a folder")
         mark = check_kind(folder, kind)
         published = () if mark is None else _digests(mark)
         places = (*names, *kept, MARK, LOCK) if mark is None else names
@@ -41,7 +41,7 @@ def claim(folder: Path, kind: str, names: Sequence[str], kept: Sequence[str] = (
             name for name in dict.fromkeys(places) if name not in published and os.path.lexists(folder / name)
         ]:
             raise InputError(
-                f"the folder {shown(folder)} holds {listing(taken)}, which marginsieve did not write: name a new "
+                f"the folder {format_path(folder)} holds {listing(taken)}, which marginsieve did not write: name a new "
                 "folder, or move them away"
             )
         for name in (*names, *kept):
@@ -54,7 +54,7 @@ def claim(folder: Path, kind: str, names: Sequence[str], kept: Sequence[str] = (
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise unwritten(error, f"the folder {shown(folder)} cannot be written to") from error
+        raise write_error(error, f"the folder {format_path(folder)} cannot be written to") from error
 
 
 def check_kind(folder: Path, kind: str) -> dict[str, object] | None:
@@ -63,7 +63,7 @@ def check_kind(folder: Path, kind: str) -> dict[str, object] | None:
     if mark is not None and mark["marginsieve"] != kind:
         held = str(mark["marginsieve"])[:30]
         known = held if held in ("study", "suite", "reproduction") else repr(held)
-        raise InputError(f"the folder {shown(folder)} holds a {known}, not a {kind}: name another one")
+        raise InputError(f"the folder {format_path(folder)} holds a {known}, not a {kind}: name another one")
     return mark
 
 
@@ -109,15 +109,6 @@ def digest_of(path: Path) -> str:
     """SHA-256 of a file, read in blocks."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
-def is_published(path: Path) -> bool:
-    """Whether a file of a folder of ours is as it was written there."""
-    mark = read_mark(path.parent)
-    try:
-        return mark is not None and _digests(mark).get(path.name) == digest_of(path)
-    except OSError:
-        return False
 
 
 def changed_files(folder: Path) -> list[str]:
@@ -180,4 +171,4 @@ def _open_lock(path: Path) -> IO[str]:
     try:
         return os.fdopen(os.open(path, flags, 0o666), "r+", encoding="ascii", errors="backslashreplace")
     except OSError as error:
-        raise unwritten(error, f"{shown(path)} cannot be opened as a lock") from error
+        raise write_error(error, f"{format_path(path)} cannot be opened as a lock") from error

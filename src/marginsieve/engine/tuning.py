@@ -197,7 +197,7 @@ def _searched(plan: Plan, searched: Searched, part: Part, seed: np.random.SeedSe
     if seed is not None:
         return run_search(plan, part, np.random.default_rng(seed))
     problem = searched.problem
-    changed = problem.afresh(
+    changed = problem.fresh_copy(
         kernel=plan.kernel,
         machine=plan.machine,
         cost=plan.outcome.costs(searched.ready.y, problem.sample_weight),
@@ -329,7 +329,7 @@ def _gram(kernel: Kernel, ready: Prepared, known: list[Gram]) -> Gram:
     weight = kernel.start(table)
     for gram in known:
         if _but_width(gram.kernel) == _but_width(kernel):
-            return gram.rescaled(weight)
+            return gram.rescale(weight)
     return kernel.bind(table, weight, np.arange(table.shape[1]))
 
 

@@ -69,9 +69,9 @@ class UnitTable:
         """(m,) the classes' codes."""
         return self.encoded.target.codes
 
-    def tracked(self) -> UnitTable:
+    def track(self) -> UnitTable:
         """The same table; parts of it know that they are."""
-        return replace(self, encoded=replace(self.encoded, table=self.encoded.table.tracked()))
+        return replace(self, encoded=replace(self.encoded, table=self.encoded.table.track()))
 
     @property
     def groups(self) -> IntArray | None:
@@ -276,7 +276,7 @@ def _result(fitted: Fitted, test: IntArray, by_size: list[dict[str, Any]]) -> di
 
 def _with_cells(part: Encoded, Z: Array, owner: IntArray | None = None) -> Encoded:
     """The same rows with other cells; columns that were made of levels are numbers."""
-    schema = part.schema if owner is None else part.schema.expanded(owner)
+    schema = part.schema if owner is None else part.schema.expand(owner)
     return replace(part, schema=schema, table=replace(part.table, Z=Z, kind=schema.kind, names=schema.names))
 
 

@@ -40,7 +40,7 @@ def workers(
         with _dask(tables, cluster) as run:
             yield run
     elif in_step:
-        tracked = {table.name: table.tracked() if isinstance(table, UnitTable) else table for table in tables}
+        tracked = {table.name: table.track() if isinstance(table, UnitTable) else table for table in tables}
         yield lambda tasks: fits_in_step([partial(task.run, tracked[task.unit.table]) for task in tasks])
     elif n_jobs in (1, None):
         by_name = {table.name: table for table in tables}

@@ -11,14 +11,14 @@ from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
 from ..contracts import Matrix, is_sparse
-from ..data.stored import is_anndata, stored
+from ..data.stored import as_stored, is_anndata
 from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
 from ..errors import InputError, reading
 from ..fitting.memory import refuse_columns
 from ..fitting.parts import kernel_of
 from ..fitting.training_rows import Encoded
 from ..outcomes import read_target
-from ..solvers.arrays import back_from_host, on_host
+from ..solvers.arrays import on_host, to_library_of
 
 
 def encode(
@@ -39,7 +39,7 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
         )
     X, names = _checked(estimator, on_host(X), reset=True)
     refuse_columns(X.shape[1])
-    schema = Schema.of(X, kinds)
+    schema = Schema.from_table(X, kinds)
     schema = schema if names is None else replace(schema, names=tuple(names))
     table = schema.table(X)
     refuse_cells(table.Z, schema, takes_gaps(estimator))
@@ -57,7 +57,7 @@ def read_new(estimator: Any, X: Any) -> Matrix:
 
 def as_given(values: Any, X: Any) -> Any:
     """What is returned for a table X: with scikit-learn's array API dispatch an array of its library and device."""
-    return back_from_host(values, X) if get_config()["array_api_dispatch"] else values
+    return to_library_of(values, X) if get_config()["array_api_dispatch"] else values
 
 
 def takes_gaps(estimator: Any) -> bool:
@@ -77,7 +77,7 @@ def refuse_cells(Z: Matrix, schema: Schema, missing: bool) -> None:
 
 def _checked(estimator: Any, X: Any, reset: bool) -> tuple[Any, list[str] | None]:
     """The table, and the names of its columns where it cannot tell them itself."""
-    if (kept := stored(X)) is not None:
+    if (kept := as_stored(X)) is not None:
         X, names = kept
         _set_columns(estimator, X.shape[1], names, reset)
         return X, names

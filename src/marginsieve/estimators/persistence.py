@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..contracts import HasParameters, Path, Solution, Step, StopInfo, Trials, is_sparse
 from ..data.atomic import write_atomic
-from ..data.paths import check_file, shown
+from ..data.paths import check_file, format_path
 from ..data.table import Schema, Table
 from ..errors import InputError
 from ..fitting.memory import refuse_model
@@ -144,7 +144,7 @@ def _plain_model(model: Model) -> dict[str, Any]:
         "kernel": view.kernel,
         "features": model.features,
         "scaling": model.scaling,
-        "table": view.table.frozen(),
+        "table": view.table.freeze(),
         "feature_weight": view.feature_weight,
         "solutions": model.solutions,
     }
@@ -175,7 +175,7 @@ def load(path: str | File) -> FittedSelector:
     if os.path.isdir(path):
         path = path / NAME
     if not os.path.lexists(path):
-        raise InputError(f"there is no model {shown(path)}")
+        raise InputError(f"there is no model {format_path(path)}")
     check_file(path, "name a model.marginsieve, or a folder that holds one")
     if not zipfile.is_zipfile(path):
         with path.open("rb") as handle:

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 from ..contracts import Array, BoolArray, Gram
 from ..data.numerals import as_trained, is_text
 from ..data.table import as_frame, is_missing
-from ..data.tidy import tidied
+from ..data.tidy import tidy_frame
 from ..errors import InputError, listing
 from ..fitting.memory import refuse_distances
 from ..fitting.procedure import predicted_codes, signed_decision
@@ -93,7 +93,7 @@ def predict(model: FittedSelector, frame: Any) -> Prediction:
         )
     if len(frame) == 0:
         raise InputError("the table has no rows to predict")
-    given, fixed = frame, tidied(frame[needed])
+    given, fixed = frame, tidy_frame(frame[needed])
     if any(fixed[name].dtype != frame[name].dtype for name in needed):
         frame = frame.assign(**fixed)
     rows = _complete(model, frame)

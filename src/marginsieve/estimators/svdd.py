@@ -123,7 +123,7 @@ class SVDD(OutlierMixin, BaseEstimator):
         self._scaling = Scaling.fit(table, weight) if self.standardize else None
         if self._scaling is not None:
             table = replace(table, Z=self._scaling.apply(table.Z))
-        table = table.weighted(weight)
+        table = table.with_row_weights(weight)
         self._machine = machine
         self._gram = kernel.bind(table, kernel.start(table), np.arange(table.shape[1]))
         solution = machine.solve(self._gram, np.where(known, 1.0, -1.0), weight)

@@ -70,7 +70,7 @@ class Ranked:
     work: WorkDone
 
 
-def together(plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]) -> list[Ranked] | None:
+def rank_batched(plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]) -> list[Ranked] | None:
     """The ranking of every training part, and decision values at these sizes; None where that is for the CPU.
 
     Inside `fits_in_step` it is computed together with what other fits ask for.
@@ -81,7 +81,7 @@ def together(plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequ
     if gathering is not None and table.rows_of_origin is not None:
         return gathering.ask(plan, table, jobs, sizes)
     arrays = backend_for(plan.device, _gain(plan, table.shape, len(jobs), len(sizes)))
-    return None if arrays is None else ranked(arrays, plan, table, jobs, sizes)
+    return None if arrays is None else rank_parts(arrays, plan, table, jobs, sizes)
 
 
 class NotYet(BaseException):  # no error: it must pass those who handle errors
@@ -119,7 +119,7 @@ class Gathering:
             results = None
             if arrays is not None:
                 memory = memories.setdefault(id(first.whole.Z), {})
-                results = ranked(arrays, first.plan, first.whole, jobs, first.sizes, not first.sizes, memory)
+                results = rank_parts(arrays, first.plan, first.whole, jobs, first.sizes, not first.sizes, memory)
             start = 0
             for key, request in group.items():
                 end = start + len(request.jobs)
@@ -172,7 +172,9 @@ def _mark(part: Any) -> Any:
     """Equal for parts that are the same."""
     if not isinstance(part, HasParameters):
         return id(part)
-    return type(part).__qualname__, tuple((name, _mark_value(one)) for name, one in sorted(part.get_params().items()))
+    return type(part).__qualname__, tuple(
+        (name, _mark_value(value)) for name, value in sorted(part.get_params().items())
+    )
 
 
 def _mark_value(value: Any) -> Any:
@@ -240,7 +242,7 @@ def _gain(plan: Plan, shape: tuple[int, int], jobs: int, sizes: int) -> float:
     return cpu / (CALL * calls + jobs * pairs * DEVICE_PAIRS * (0.5 * steps + sizes))
 
 
-def ranked(
+def rank_parts(
     arrays: Backend,
     plan: Plan,
     table: Table,
@@ -254,17 +256,17 @@ def ranked(
     What a filter said is remembered in `memory`, and asked there.
     """
     m, n = table.shape
-    X = arrays.put(table.Z.T)
+    X = arrays.to_device(table.Z.T)
     centre = X.mean(1)
     X = X - centre[:, None]
     most = max(1, int(0.5 * arrays.free_bytes() / (8.0 * ARRAYS * (n + m * m))))
     out: list[Ranked] = []
     for start in range(0, len(jobs), most):
-        out += _ranked(arrays, plan, X, centre, jobs[start : start + most], sizes, scored, memory)
+        out += _rank_by_usable(arrays, plan, X, centre, jobs[start : start + most], sizes, scored, memory)
     return out
 
 
-def _ranked(
+def _rank_by_usable(
     arrays: Backend,
     plan: Plan,
     X: DeviceArray,
@@ -276,23 +278,23 @@ def _ranked(
 ) -> list[Ranked]:
     """Training parts with as many usable columns as each other go together."""
     spread = _spreads(arrays, X, centre, jobs)
-    count = arrays.get((spread > 0).sum(1))
+    count = arrays.to_host((spread > 0).sum(1))
     out: list[Ranked | None] = [None] * len(jobs)
     for usable in np.unique(count):
         places = np.flatnonzero(count == usable)
-        some = spread if len(places) == len(jobs) else spread[arrays.put(places, np.int64)]
-        batch = PartsInStep.of(arrays, plan, X, [jobs[int(k)] for k in places], some, int(usable))
+        some = spread if len(places) == len(jobs) else spread[arrays.to_device(places, np.int64)]
+        batch = PartsInStep.from_jobs(arrays, plan, X, [jobs[int(k)] for k in places], some, int(usable))
         batch.memory = {} if memory is None else memory
-        for k, one in zip(places, batch.results(sizes, scored), strict=True):
-            out[k] = one
-    return [one for one in out if one is not None]
+        for k, ranked in zip(places, batch.results(sizes, scored), strict=True):
+            out[k] = ranked
+    return [ranked for ranked in out if ranked is not None]
 
 
 def _spreads(arrays: Backend, X: DeviceArray, centre: DeviceArray, jobs: Sequence[TrainingPart]) -> DeviceArray:
     """(F, n): the range of each column over the rows of each part, 0 where it does not vary by more than rounding."""
     xp, out = arrays.xp, arrays.zeros(len(jobs), X.shape[0])
     for f, job in enumerate(jobs):
-        rows = X[:, arrays.put(job.train, np.int64)]
+        rows = X[:, arrays.to_device(job.train, np.int64)]
         low, high = xp.amin(rows, 1), xp.amax(rows, 1)
         ends = xp.abs(low + centre), xp.abs(high + centre)
         largest = xp.where(ends[0] > ends[1], *ends)
@@ -310,7 +312,7 @@ def _variances(arrays: Backend, X: DeviceArray, share: DeviceArray) -> DeviceArr
     variance = second - mean**2
     variance = xp.where(variance > 0, variance, 0.0)
     lost = variance < LOST * second
-    for f in np.flatnonzero(arrays.get(lost.any(1))):
+    for f in np.flatnonzero(arrays.to_host(lost.any(1))):
         columns = arrays.places(lost[int(f)])
         off = X[columns] - mean[int(f), columns][:, None]
         variance[int(f), columns] = (off**2) @ share[int(f)]
@@ -339,12 +341,12 @@ class PartsInStep:
     solved: list[tuple[int, Array, Array]]  # the number of features, objectives and residuals (F,)
 
     @classmethod
-    def of(
+    def from_jobs(
         cls, arrays: Backend, plan: Plan, X: DeviceArray, jobs: Sequence[TrainingPart], spread: DeviceArray, count: int
     ) -> PartsInStep:
         """The arrays of some jobs."""
         assert isinstance(plan.kernel, SumsPairs)
-        n, r = X.shape
+        r = X.shape[1]
         outcome, F = plan.outcome, len(jobs)
         k = 1 if outcome.binary else outcome.count
         weight, labels, cost = np.zeros((F, r)), np.zeros((F, k, r)), np.zeros((F, k, r))
@@ -356,7 +358,7 @@ class PartsInStep:
             labels[f][:, job.train] = outcome.labels(codes)
             cost[f][:, job.train] = outcome.costs(codes, part)
             train[f, : len(job.train)], filled[f, : len(job.train)] = job.train, 1.0
-        on_device = arrays.put(weight)
+        on_device = arrays.to_device(weight)
         xp = arrays.xp
         usable = xp.where(spread > 0, 1.0, 0.0)
         share = on_device / on_device.sum(1)[:, None]
@@ -368,19 +370,19 @@ class PartsInStep:
         whole = xp.stack([(variance * factor).sum(1), usable.sum(1)], -1)
         scales = Scales(factor, variance, spread, usable, whole)
         sums = plan.kernel.pair_sums(arrays, X, scales)
-        every = arrays.put(np.tile(np.arange(n), (F, 1)), np.int64) if count == n else arrays.order(-usable)[:, :count]
+        varying = arrays.order(-usable)[:, :count]
         return cls(
             arrays,
             plan,
             X,
             scales,
             sums,
-            every,
-            arrays.put(labels),
+            varying,
+            arrays.to_device(labels),
             on_device,
-            arrays.put(cost),
-            arrays.put(train, np.int64),
-            arrays.put(filled),
+            arrays.to_device(cost),
+            arrays.to_device(train, np.int64),
+            arrays.to_device(filled),
             [job.y[job.train] for job in jobs],
             [job.train for job in jobs],
             jobs,
@@ -398,20 +400,16 @@ class PartsInStep:
             if key not in self.memory:
                 self.memory[key] = criterion.score_together(self)
             return self.arrays.take_along(self.memory[key], live)
-        W = self.sums.weights(self._marked(live))
+        W = self.sums.weights(self.arrays.indicator(live, self.X.shape[0]))
         K = self.sums.matrices(W)
         total = self.arrays.zeros(*W.shape)
         objective, residual = np.zeros(len(W)), np.zeros(len(W))
         for k in range(self.labels.shape[1]):
-            coef, _, one, worst = self._solve(self.plan.machine, K, k, np.arange(len(W)))
+            coef, _, value, worst = self._solve(self.plan.machine, K, k, np.arange(len(W)))
             total = total + self.sums.changes(W, K, coef)
-            objective, residual = objective + one, np.maximum(residual, worst)
+            objective, residual = objective + value, np.maximum(residual, worst)
         self.solved.append((int(live.shape[1]), objective, residual))
         return self.arrays.take_along(total, live)
-
-    def _marked(self, live: DeviceArray) -> DeviceArray:
-        """(F, n): 1 at the live features (F, q)."""
-        return self.arrays.marked(live, self.X.shape[0])
 
     def _solve(
         self, machine: Machine, K: DeviceArray, k: int, which: IntArray
@@ -419,7 +417,7 @@ class PartsInStep:
         """Coefficients (F', r), intercepts, and objectives and violations (F',) of binary problem k of some jobs."""
         assert isinstance(machine, SolvesTogether)
         arrays, xp = self.arrays, self.arrays.xp
-        which = arrays.put(which, np.int64)
+        which = arrays.to_device(which, np.int64)
         train, filled = self.train[which], self.filled[which]
         F, r = K.shape[0], K.shape[1]
         flat = train[:, :, None] * r + train[:, None, :]
@@ -428,8 +426,8 @@ class PartsInStep:
         cost = arrays.take_along(self.cost[which, k], train) * filled
         y = xp.where(filled > 0, y, 1.0)
         machines = machine.solve_together(arrays, small, y, cost)
-        coef = arrays.added(arrays.zeros(F, r), train, machines.coef * filled)
-        return coef, machines.intercept, arrays.get(machines.objective), arrays.get(machines.violation)
+        coef = arrays.add_at(arrays.zeros(F, r), train, machines.coef * filled)
+        return coef, machines.intercept, arrays.to_host(machines.objective), arrays.to_host(machines.violation)
 
     def results(self, sizes: Sequence[int], scored: bool) -> list[Ranked]:
         """Every job's ranking, and decision values at these sizes."""
@@ -439,21 +437,23 @@ class PartsInStep:
         n, p = self.X.shape[0], order.shape[1]
         ascending = sorted(sizes)
         values, worst = self._values(order, ascending)
-        given = [ascending.index(size) for size in sizes]
+        places = [ascending.index(size) for size in sizes]
         tol: float = self.plan.machine.tol  # type: ignore[attr-defined]
-        orders, out = self.arrays.get(self.arrays.as_int32(order)), list[Ranked]()
-        by_place = self.arrays.get(scores) if scored else np.empty((len(self.jobs), 0))
+        orders, out = self.arrays.to_host(self.arrays.as_int32(order)), list[Ranked]()
+        by_place = self.arrays.to_host(scores) if scored else np.empty((len(self.jobs), 0))
         problems = self.labels.shape[1]
         solves = problems * (len(self.solved) + len(sizes))
         for f in range(len(self.jobs)):
-            steps = tuple(Step(size, float(one[f]), float(off[f]), 0.0) for size, one, off in self.solved)
+            steps = tuple(
+                Step(size, float(objective[f]), float(residual[f]), 0.0) for size, objective, residual in self.solved
+            )
             residuals = np.array([step.residual for step in steps] + list(worst[f]))
             short = residuals[residuals > tol]
             order = orders[f]
             if p < n:
                 order = np.concatenate([order, np.setdiff1d(np.arange(n), order)])
             work = WorkDone(solves, len(short), float(short.max(initial=0.0)))
-            out.append(Ranked(order, p, by_place[f], steps, values[f][given], work))
+            out.append(Ranked(order, p, by_place[f], steps, values[f][places], work))
         return out
 
     def _values(self, order: DeviceArray, sizes: Sequence[int]) -> tuple[list[Array], Array]:
@@ -463,11 +463,11 @@ class PartsInStep:
         counts = [max(1, min(size, order.shape[1])) for size in sizes]
         start = 0
         while start < len(sizes):
-            sums, heads = self.sums.among(order[:, : counts[start]])
+            sums, heads = self.sums.restrict_to(order[:, : counts[start]])
             room = 0.3 * self.arrays.free_bytes() / (8.0 * ARRAYS * (sums.X.shape[0] + r * r))
             end = min(start + max(1, int(room // F)), len(sizes))
             if end > start + 1:
-                sums, heads = self.sums.among(order[:, : counts[end - 1]])
+                sums, heads = self.sums.restrict_to(order[:, : counts[end - 1]])
             values[:, start:end], worst[:, start:end] = self._at_sizes(sums, heads, counts[start:end])
             start = end
         return [values[f][:, job.test] for f, job in enumerate(self.jobs)], worst
@@ -475,13 +475,13 @@ class PartsInStep:
     def _at_sizes(self, sums: PairSums, order: DeviceArray, counts: Sequence[int]) -> tuple[Array, Array]:
         """(F, S, r, k), (F, S): values of all rows and the worst violations, at some sizes of the ranking."""
         arrays, F, (_, problems, r) = self.arrays, len(self.jobs), self.labels.shape
-        live = arrays.xp.concatenate([arrays.marked(order[:, :count], sums.X.shape[0]) for count in counts], 0)
+        live = arrays.xp.concatenate([arrays.indicator(order[:, :count], sums.X.shape[0]) for count in counts], 0)
         every = np.tile(np.arange(F), len(counts))
-        K = sums.matrices(sums.weights(live, sums.scales.repeated(len(counts), arrays)))
+        K = sums.matrices(sums.weights(live, sums.scales.repeat(len(counts), arrays)))
         values, worst = np.empty((F, len(counts), r, problems)), np.zeros((F, len(counts)))
         for k in range(problems):
             coef, intercept, _, violation = self._solve(self.plan.final, K, k, every)
-            f = arrays.get(arrays.xp.einsum("fij,fj->fi", K, coef) + intercept[:, None])
+            f = arrays.to_host(arrays.xp.einsum("fij,fj->fi", K, coef) + intercept[:, None])
             values[..., k] = f.reshape(len(counts), F, r).transpose(1, 0, 2)
             worst = np.maximum(worst, violation.reshape(len(counts), F).T)
         return values, worst

@@ -18,7 +18,7 @@ from ..outcomes import left_out
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .batches import TrainingPart, together
+from .batches import TrainingPart, rank_batched
 from .settings import Plan
 from .training import Searched, decisions, search_once
 from .training_rows import Part
@@ -83,7 +83,7 @@ def members_together(
     plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]
 ) -> list[Member] | None:
     """Members on the training parts of some jobs, in batches on a device; None where that is for the CPU."""
-    rankings = together(plan, table, jobs, sizes)
+    rankings = rank_batched(plan, table, jobs, sizes)
     if rankings is None:
         return None
     out = []

@@ -22,7 +22,7 @@ from ..contracts import Array, BoolArray, IntArray, Path
 from ..outcomes import left_out
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .batches import TrainingPart, together
+from .batches import TrainingPart, rank_batched
 from .ensemble import run_searches
 from .preparation import varying
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
@@ -217,7 +217,7 @@ def _scores_together(
     rankings = []
     for one, columns in views:
         table = part.table if len(columns) == n else part.table.columns(columns)
-        in_step = together(replace(one, ensemble=None, keep=()), table, jobs, ())
+        in_step = rank_batched(replace(one, ensemble=None, keep=()), table, jobs, ())
         if in_step is None:
             return None
         rankings.append([(columns, of_job.order, np.sort(of_job.order[: of_job.usable])) for of_job in in_step])

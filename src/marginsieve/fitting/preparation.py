@@ -89,7 +89,7 @@ class Scaling:
         if is_sparse(Z):
             return sparse.csc_array((Z.data * _by_cell(Z, self.factor), Z.indices, Z.indptr), shape=Z.shape)
         if is_stored(Z):
-            return Z.scaled(self.shift, self.factor)
+            return Z.scale(self.shift, self.factor)
         out = np.empty(Z.shape, order="F")
         _scale(_columns_as_rows(Z), self.shift, self.factor, self.fills, out.T)
         return out
@@ -196,7 +196,7 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
     y, weight = part.y, part.weight
     if plan.sampler is not None:
         table, y, weight = _oversampled(plan.sampler, table, y, weight, rng)
-    table = table.weighted(weight)
+    table = table.with_row_weights(weight)
     problem = Problem(
         table=table,
         y=plan.outcome.labels(y),
@@ -222,7 +222,7 @@ def on_device(plan: Plan, problem: Problem) -> Problem:
         return problem
     m, n = table.shape
     arrays = backend_for(plan.device, float(m) * m * n / WORTH_MOVING)
-    return problem if arrays is None else problem.afresh(table=table.on(arrays))
+    return problem if arrays is None else problem.fresh_copy(table=table.with_backend(arrays))
 
 
 def _filled(Z: Array, weight: Array) -> Array:
@@ -246,7 +246,7 @@ def with_validation(plan: Plan, part: Part, share: float, name: str, rng: np.ran
     inner = prepare(plan, part.take(np.flatnonzero(~held)), rng)
     outside = part.take(np.flatnonzero(held))
     judging = JudgingRows(inner.rows(outside.table.Z), plan.outcome.labels(outside.y), outside.weight)
-    return replace(inner, problem=inner.problem.afresh(validation=judging))
+    return replace(inner, problem=inner.problem.fresh_copy(validation=judging))
 
 
 def _oversampled(

@@ -27,7 +27,7 @@ from ..contracts import (
 )
 from ..errors import InputError
 from ..problem import Problem
-from .batches import TrainingPart, gathers, together
+from .batches import TrainingPart, gathers, rank_batched
 from .preparation import Prepared, Scaling, on_device, prepare, with_validation
 from .settings import Plan
 from .training_rows import Part
@@ -192,7 +192,7 @@ def _by_growing(searched: Searched, last: Problem, sizes: Sequence[int], Z: Matr
     if path.weights or path.solutions or last.machine.needs != "gram" or m > GROWN_ROWS:
         return None
     whole = replace(last, feature_weight=weight).gram(largest)
-    sums = None if hasattr(whole, "factor") or hasattr(whole, "among") else whole.subset_sums(Z)
+    sums = None if hasattr(whole, "factor") or hasattr(whole, "submatrix") else whole.subset_sums(Z)
     if sums is None:
         return None
     order = np.searchsorted(largest, np.searchsorted(searched.ready.usable, path.order[: len(largest)]))
@@ -202,7 +202,7 @@ def _by_growing(searched: Searched, last: Problem, sizes: Sequence[int], Z: Matr
     for size in sizes:
         count = max(1, min(size, len(largest)))
         if count > before:
-            more = sums.added(order[before:count])
+            more = sums.sums_over(order[before:count])
             A += more[0]
             squares += more[1]
         before = count
@@ -296,7 +296,7 @@ def _from_batch(plan: Plan, part: Part, ready: Prepared) -> Searched | None:
     """The search on these rows, run in step with others; None where that is for the CPU."""
     m, n = part.table.shape
     whole = TrainingPart(np.arange(m), np.empty(0, dtype=np.intp), part.y, part.weight)
-    results = together(plan, part.table, [whole], ())
+    results = rank_batched(plan, part.table, [whole], ())
     if results is None:
         return None
     (one,), scores = results, np.full(n, np.nan)

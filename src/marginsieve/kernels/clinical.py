@@ -120,7 +120,7 @@ def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = Non
            [0.  , 0.75, 1.  ]])
     """
     left, right = _coordinates(A, B, kinds, "the clinical kernel")
-    return tent_sums.weighted(left, np.full(len(right), 1.0 / len(right)), right)
+    return tent_sums.sum_tents(left, np.full(len(right), 1.0 / len(right)), right)
 
 
 def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:
@@ -179,7 +179,7 @@ def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> 
         raise InputError(
             f"A has the column {wrong[0]!r} where B has {wrong[1]!r}: they must be the same columns in order"
         )
-    columns = Schema.of(train, kinds)
+    columns = Schema.from_table(train, kinds)
     Z = columns.encode(train)
     empty = np.isnan(Z).all(axis=0)
     if empty.all():
@@ -188,10 +188,10 @@ def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> 
         names = [name for name, gone in zip(columns.names, empty, strict=True) if gone]
         warnings.warn(f"no cell of {listing(names)} is observed: left out of {what}", UserWarning, stacklevel=3)
     kept = np.flatnonzero(~empty)
-    training = tent_sums.Tents.of(Z[:, kept], [columns.kind[j] for j in kept])
+    training = tent_sums.Tents.from_codes(Z[:, kept], [columns.kind[j] for j in kept])
     if B is None:
         return training.U, training.U
     rows = columns.encode(A)
     if rows.shape[1] != len(empty):
         raise InputError(f"A has {rows.shape[1]} columns and B has {len(empty)}: they must be the same columns")
-    return training.of_rows(rows[:, kept], np.arange(len(kept))), training.U
+    return training.coordinates_of(rows[:, kept], np.arange(len(kept))), training.U

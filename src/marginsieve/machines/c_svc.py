@@ -66,7 +66,7 @@ class CSVC(BaseEstimator):
         start = np.zeros(len(y)) if warm is None else warm.coef
         factor: Matrix | None = getattr(gram, "factor", None)  # as `Factored` has it; asked in every solve
         if factor is None:
-            if getattr(gram, "among", None) is not None:  # as `MultipliesFast` has it
+            if getattr(gram, "submatrix", None) is not None:  # as `MultipliesFast` has it
                 return self._by_parts(gram, y, cost, start)
             return self.solve_matrix(gram.matrix(), y, cost, start)
         if is_sparse(factor):
@@ -80,16 +80,16 @@ class CSVC(BaseEstimator):
     def solve_together(self, arrays: Backend, K: DeviceArray, y: DeviceArray, cost: DeviceArray) -> InStep:
         """Many problems in step: K (F, m, m), y and cost (F, m); what misses the tolerance is solved one by one."""
         machines = lockstep.svc(arrays, K, y, self.C * cost, self.tol)
-        short = np.flatnonzero(arrays.get(machines.violation) > self.tol)
+        short = np.flatnonzero(arrays.to_host(machines.violation) > self.tol)
         if not len(short):
             return machines
-        coef, intercept, objective, violation = (arrays.get(part).copy() for part in astuple(machines))
-        labels, costs = arrays.get(y), arrays.get(cost)
+        coef, intercept, objective, violation = (arrays.to_host(part).copy() for part in astuple(machines))
+        labels, costs = arrays.to_host(y), arrays.to_host(cost)
         for f in short:
-            solution = self.solve_matrix(np.ascontiguousarray(arrays.get(K[f])), labels[f], costs[f], coef[f])
+            solution = self.solve_matrix(np.ascontiguousarray(arrays.to_host(K[f])), labels[f], costs[f], coef[f])
             coef[f], intercept[f] = solution.coef, solution.intercept
             objective[f], violation[f] = solution.objective, solution.residual
-        return InStep(*(arrays.put(part) for part in (coef, intercept, objective, violation)))
+        return InStep(*(arrays.to_device(part) for part in (coef, intercept, objective, violation)))
 
     def refine(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
@@ -135,12 +135,14 @@ class CSVC(BaseEstimator):
 
     def _on_device(self, arrays: Backend, K: DeviceArray, y: Array, cost: Array, warm: Solution | None) -> Solution:
         """The optimum on a kernel matrix on a device."""
-        labels, top = arrays.put(y), arrays.put(self.C * cost)
-        machine = None if warm is None else lockstep.svc_near(arrays, K, labels, top, arrays.put(warm.coef), self.tol)
+        labels, top = arrays.to_device(y), arrays.to_device(self.C * cost)
+        machine = (
+            None if warm is None else lockstep.svc_near(arrays, K, labels, top, arrays.to_device(warm.coef), self.tol)
+        )
         if machine is None:
-            machine = self.solve_together(arrays, K[None], labels[None], arrays.put(cost[None]))
-        coef, intercept, objective, violation = (arrays.get(part)[0] for part in astuple(machine))
-        f = arrays.get(K @ machine.coef[0])
+            machine = self.solve_together(arrays, K[None], labels[None], arrays.to_device(cost[None]))
+        coef, intercept, objective, violation = (arrays.to_host(part)[0] for part in astuple(machine))
+        f = arrays.to_host(K @ machine.coef[0])
         if not np.isfinite(f).all():
             raise InputError(NOT_FINITE)
         slack = np.maximum(0.0, 1.0 - y * (f + intercept))
@@ -149,7 +151,7 @@ class CSVC(BaseEstimator):
     def _by_parts(self, gram: Gram, y: Array, cost: Array, start: Array) -> Solution:
         """The optimum from products with the kernel matrix and parts of it."""
         parts, top, limit = cast(MultipliesFast, gram), self.C * cost, self._limit(y)
-        optimum = _smo.svc_by_parts(gram.apply, parts.among, y, top, start, self.tol, limit, parts.at_once)
+        optimum = _smo.svc_by_parts(gram.apply, parts.submatrix, y, top, start, self.tol, limit, parts.at_once)
         return self._solution(*optimum)
 
     def _limit(self, y: Array) -> int:

@@ -61,9 +61,9 @@ class Subsets:
             before, A, squares = self._base
             gone, new = np.flatnonzero(before & ~bits), np.flatnonzero(bits & ~before)
             if len(gone) + len(new) < NEAR * min(len(inside), len(outside)):
-                less, more = self._sums.added(gone), self._sums.added(new)
+                less, more = self._sums.sums_over(gone), self._sums.sums_over(new)
                 return A - less[0] + more[0], squares - less[1] + more[1]
-        A, squares = self._sums.added(inside) if len(inside) <= len(outside) else self._without(outside)
+        A, squares = self._sums.sums_over(inside) if len(inside) <= len(outside) else self._without(outside)
         self._base = bits.copy(), A, squares
         return A, squares
 
@@ -71,8 +71,8 @@ class Subsets:
         """What all features of the pool but some add."""
         assert self._sums is not None
         if self._all is None:
-            self._all = self._sums.added(np.arange(len(self.pool)))
-        less = self._sums.added(places)
+            self._all = self._sums.sums_over(np.arange(len(self.pool)))
+        less = self._sums.sums_over(places)
         return self._all[0] - less[0], self._all[1] - less[1]
 
     def _keep(self, solutions: tuple[Solution, ...]) -> None:

@@ -72,7 +72,7 @@ class LearnedPath(BaseEstimator):
         since = time.perf_counter()
         paths = [machine.solve_path(view, y, cost, prices) for y, cost in zip(problem.y, problem.cost, strict=True)]
         for k, solutions in enumerate(zip(*paths, strict=True)):
-            problem.count(WorkDone.of(solutions))
+            problem.count(WorkDone.from_solutions(solutions))
             weight = np.sum([np.abs(each.weights) for each in solutions if each.weights is not None], axis=0)
             new = (weight > 0) & (entered == 0)
             entered[new], size[new] = len(prices) - k, weight[new]

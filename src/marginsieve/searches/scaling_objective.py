@@ -91,7 +91,7 @@ class Objective:
         features = before.live if stay is None else before.live[stay]
         weight = self.problem.feature_weight.copy()
         weight[features] = (e * self._root(features)) ** 2
-        gram = before.gram.rescaled(weight, None if stay is None else features)
+        gram = before.gram.rescale(weight, None if stay is None else features)
         solutions = self.problem.solve(gram, before.solutions)
         J = _total(solutions)
         return ScaledPoint(gram, e, solutions, J, self._value(J, e, gram.features))
@@ -109,13 +109,13 @@ class Objective:
         self, point: ScaledPoint, d: Array
     ) -> tuple[Callable[[float], float], Callable[[float], ScaledPoint]]:
         """l -> Phi, and l -> the point, at e + l d with the machine's coefficients kept."""
-        line = point.gram.along(d)
+        line = point.gram.line(d)
 
         def value(length: float) -> float:
             return self._value(self._dual(point, line.matrix(length)), point.e + length * d, point.live)
 
         def there(length: float) -> ScaledPoint:
-            gram, e = line.at(length), point.e + length * d
+            gram, e = line.gram_at(length), point.e + length * d
             J = self._dual(point, gram.matrix())
             return ScaledPoint(gram, e, point.solutions, J, self._value(J, e, point.live))
 

@@ -27,14 +27,14 @@ class Backend:
     library: str  # "numpy", "torch" or "cupy"
     device: Any = None
 
-    def put(self, values: Any, dtype: Any = None) -> DeviceArray:
+    def to_device(self, values: Any, dtype: Any = None) -> DeviceArray:
         """An array on the device, of doubles unless another type is given."""
         host = np.ascontiguousarray(values) if dtype is None else np.ascontiguousarray(values, dtype=dtype)
         if self.library == "torch":
             return self.xp.asarray(host, device=self.device)
         return self.xp.asarray(host)
 
-    def get(self, values: DeviceArray) -> Any:
+    def to_host(self, values: DeviceArray) -> Any:
         """The same array in the memory of the host."""
         if self.library == "torch":
             return values.detach().cpu().numpy()
@@ -61,7 +61,7 @@ class Backend:
         """Cholesky factors of positive definite matrices M (F, m, m), for `solve`."""
         if self.library == "torch":
             return self.xp.linalg.cholesky_ex(M)
-        return M if self.library == "cupy" else [_factor(one) for one in M]
+        return M if self.library == "cupy" else [_factor(matrix) for matrix in M]
 
     def solve(self, factors: Any, right: DeviceArray) -> DeviceArray:
         """X with M X = right (F, m, k); nan where M is not positive definite."""
@@ -82,18 +82,18 @@ class Backend:
             self.xp.gather(values, 1, index) if self.library == "torch" else self.xp.take_along_axis(values, index, 1)
         )
 
-    def marked(self, places: DeviceArray, n: int) -> DeviceArray:
+    def indicator(self, places: DeviceArray, n: int) -> DeviceArray:
         """(F, n): 1 at some places (F, k), else 0."""
-        return self.placed(self.zeros(places.shape[0], n), places, 1.0)
+        return self.assign_at(self.zeros(places.shape[0], n), places, 1.0)
 
-    def placed(self, out: DeviceArray, places: DeviceArray, values: DeviceArray | float) -> DeviceArray:
+    def assign_at(self, out: DeviceArray, places: DeviceArray, values: DeviceArray | float) -> DeviceArray:
         """out (F, n) with values (F, k), or one number, at some places (F, k)."""
         if self.library == "torch":
             return out.scatter(1, places, values)
         out[self.xp.arange(out.shape[0])[:, None], places] = values
         return out
 
-    def added(self, out: DeviceArray, places: DeviceArray, values: DeviceArray) -> DeviceArray:
+    def add_at(self, out: DeviceArray, places: DeviceArray, values: DeviceArray) -> DeviceArray:
         """out (F, n) with values (F, k) added at some places (F, k), which may occur more than once."""
         if self.library == "torch":
             return out.scatter_add(1, places, values)
@@ -103,7 +103,7 @@ class Backend:
 
     def without(self, values: DeviceArray, gone: DeviceArray) -> DeviceArray:
         """(F, n), places (F, k) -> (F, n - k): the values but for those at some places, in their order."""
-        stay = self.placed(self.xp.isfinite(values), gone, False)
+        stay = self.assign_at(self.xp.isfinite(values), gone, False)
         return values[stay].reshape(values.shape[0], -1)
 
     def as_int32(self, values: DeviceArray) -> DeviceArray:
@@ -196,23 +196,23 @@ def on_host(values: Any) -> Any:
     return np.from_dlpack(values) if foreign else values
 
 
-def back_from_host(values: Any, given: Any) -> Any:
+def to_library_of(values: Any, like: Any) -> Any:
     """Numbers of numpy as an array of the library and the device of another array; the same where that is numpy's."""
     if values.dtype.kind not in "biufc":
         return values
-    library = _library_of(given)
+    library = _library_of(like)
     if library == "torch":
         import torch
 
-        return torch.asarray(values, device=given.device)
+        return torch.asarray(values, device=like.device)
     if library == "cupy":
         import cupy
 
-        with given.device:
+        with like.device:
             return cupy.asarray(values)
-    if on_host(given) is given:
+    if on_host(like) is like:
         return values
-    return given.__array_namespace__().asarray(values, device=given.device)
+    return like.__array_namespace__().asarray(values, device=like.device)
 
 
 def _library_of(values: Any) -> str:

@@ -52,7 +52,7 @@ def svc(arrays: Backend, K: DeviceArray, y: DeviceArray, top: DeviceArray, tol: 
     Q = K * masked[:, :, None] * (masked / unit[:, None])[:, None, :]
     problem = _Boxes(arrays, Q, masked, top * unit[:, None], used)
     with np.errstate(all="ignore"):  # of problems that are done, or have one class, nothing is read
-        a = problem.solved(tol)
+        a = problem.solve(tol)
     coef = xp.where(a >= problem.top, top, a / unit[:, None]) * masked
     coef = xp.where(used > 0, coef, 0.0)
     f = xp.einsum("fij,fj->fi", K, coef)
@@ -139,7 +139,7 @@ class _Boxes:
     top: DeviceArray
     used: DeviceArray
 
-    def solved(self, tol: float) -> DeviceArray:
+    def solve(self, tol: float) -> DeviceArray:
         """(F, m): a at the optimum."""
         xp, top, used = self.arrays.xp, self.top, self.used
         positive = (top * (self.y > 0)).sum(1)
@@ -210,7 +210,7 @@ class _Boxes:
         length = xp.where(length < 1.0, length, 1.0)
         fine = open_ & xp.isfinite(da.sum(1) + dz.sum(1) + ds.sum(1) + db) & (length > 1e-10)
         length = xp.where(fine, length, 0.0)[:, None]
-        da, dz, ds = (xp.where(fine[:, None], one, 0.0) for one in (da, dz, ds))
+        da, dz, ds = (xp.where(fine[:, None], move, 0.0) for move in (da, dz, ds))
         a = a + length * da
         a = xp.where(a > 1e-300, a, 1e-300)
         highest = self.room * (1.0 - 1e-16)
@@ -241,13 +241,13 @@ class _Boxes:
         at_top = ((top - a) < unit * s) & used
         at_zero = ((a < unit * z) & ~at_top) | ~used
         inside = ~(at_top | at_zero)
-        best, best_a = self._judged(self._balanced(xp.where(at_top, top, xp.where(at_zero, 0.0, a)), inside))[:2]
+        best, best_a = self._certify(self._balance(xp.where(at_top, top, xp.where(at_zero, 0.0, a)), inside))[:2]
         for _ in range(ROUNDS):
             if a.shape[1] > LARGE and not bool(((best > tol) & goes_on).any()):
                 break
             exact = self._equations(a, b, inside, at_top)
             clipped = xp.where(exact > 0, xp.where(exact < top, exact, top), 0.0)
-            violation, clipped, level, f = self._judged(self._balanced(clipped, inside))
+            violation, clipped, level, f = self._certify(self._balance(clipped, inside))
             better = violation < best
             best, best_a = xp.where(better, violation, best), xp.where(better[:, None], clipped, best_a)
             open_ = (best > 0.1 * tol) & goes_on
@@ -262,7 +262,7 @@ class _Boxes:
             inside = ~(at_top | at_zero)
         return best, best_a
 
-    def _judged(self, a: DeviceArray) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+    def _certify(self, a: DeviceArray) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
         """(violation, a, b, y f without the intercept)."""
         f = self.arrays.xp.einsum("fij,fj->fi", self.Q, a)
         y = self.arrays.xp.where(self.used > 0, self.y, 1.0)
@@ -291,7 +291,7 @@ class _Boxes:
             level = level + xp.where(fine, change, 0.0)
         return start
 
-    def _balanced(self, a: DeviceArray, inside: DeviceArray) -> DeviceArray:
+    def _balance(self, a: DeviceArray, inside: DeviceArray) -> DeviceArray:
         """The same with y'a = 0: samples inside, then all, give or take what is missing, by their room."""
         xp = self.arrays.xp
         for _ in range(3):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.atomic import temporary_name, write_atomic
 from ..data.inert_text import inert
-from ..data.paths import check_file, shown, unwritten
+from ..data.paths import check_file, format_path, write_error
 from ..engine.folders import add_published, claim, publish, read_mark
 from ..engine.store import FILE
 from ..errors import InputError, shown_value
@@ -57,7 +57,7 @@ def write_study(
     try:
         publish(out, "study", files, [name for name in WRITTEN if name not in files])
     except OSError as error:
-        raise unwritten(error, f"the folder {shown(out)} cannot be written to") from error
+        raise write_error(error, f"the folder {format_path(out)} cannot be written to") from error
     names = ("result.json", *tables, NAME, "methods.txt", "report.html")
     return [out / name for name in names if name in files]
 
@@ -66,12 +66,14 @@ def read_result(folder: Path) -> dict[str, Any]:
     """The result.json of a folder."""
     path = folder / "result.json" if os.path.isdir(folder) else folder
     if not os.path.lexists(path):
-        raise InputError(f"there is no result.json in {shown(folder)}: name a folder that `marginsieve select` wrote")
+        raise InputError(
+            f"there is no result.json in {format_path(folder)}: name a folder that `marginsieve select` wrote"
+        )
     check_file(path, "name a folder that `marginsieve select` wrote")
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{shown(path)} is not valid JSON: {error}") from error
+        raise InputError(f"{format_path(path)} is not valid JSON: {error}") from error
     if not isinstance(result, dict):
         raise InputError(f"{str(path)!r} is not the result of a study")
     return result
@@ -82,8 +84,8 @@ def current_result(folder: Path) -> dict[str, Any]:
     result = read_result(folder)
     if result.get("schema") != SCHEMA:
         raise InputError(
-            f"the result in {shown(folder)} has schema {shown_value(result.get('schema'))} and this marginsieve reads "
-            f"{SCHEMA}: run `marginsieve select` again"
+            f"the result in {format_path(folder)} has schema {shown_value(result.get('schema'))} and this marginsieve "
+            f"reads {SCHEMA}: run `marginsieve select` again"
         )
     return result
 
@@ -109,7 +111,7 @@ def write_text(path: Path, text: str) -> None:
             check_file(path)  # a folder, a pipe or a device is not replaced
         write_atomic(path, _bytes(text))
     except OSError as error:
-        raise unwritten(error, f"{shown(path)} cannot be written") from error
+        raise write_error(error, f"{format_path(path)} cannot be written") from error
 
 
 def check_replaced(path: Path, force: bool, column: str | None = None) -> None:
@@ -128,8 +130,8 @@ def check_replaced(path: Path, force: bool, column: str | None = None) -> None:
         known = first.startswith(b'"row",') and f',"{column}"'.encode() in first if column else GENERATOR in start
     if not known:
         raise InputError(
-            f"{shown(path)} is there already and was not written by this command: name another file, or use --force to "
-            "replace it"
+            f"{format_path(path)} is there already and was not written by this command: name another file, or use "
+            "--force to replace it"
         )
 
 
@@ -141,7 +143,7 @@ def write_page(path: Path, page: str) -> None:
     try:
         publish(path.parent, "study", {path.name: page.encode()})
     except OSError as error:
-        raise unwritten(error, f"{shown(path)} cannot be written") from error
+        raise write_error(error, f"{format_path(path)} cannot be written") from error
 
 
 def _bytes(text: str) -> bytes:
@@ -170,7 +172,7 @@ def write_back(path: Path, folder: Path, features: pd.DataFrame, result: Mapping
         data.write_h5ad(temporary)
         add_published(folder, "study", copy_name(path, folder), temporary)
     except OSError as error:
-        raise unwritten(error, f"the copy of {shown(path)} cannot be written") from error
+        raise write_error(error, f"the copy of {format_path(path)} cannot be written") from error
     finally:
         temporary.unlink(missing_ok=True)
     return folder / copy_name(path, folder)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..contracts import is_sparse
-from ..data.numerals import is_text, read_numerals, separated
+from ..data.numerals import find_separated, is_text, read_numerals
 from ..data.reading import ENCODING_NOTE
 from ..data.stored import is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
-from ..data.tidy import tidied
+from ..data.tidy import tidy_frame
 from ..engine.keys import fingerprint
 from ..engine.units import UnitTable
 from ..errors import InputError, listing
@@ -67,7 +67,7 @@ class StudyData:
     def table(self, positive: Any = None) -> UnitTable:
         """The table as units see it: encoded once, the target read once."""
         target = read_target(self.X, self.y, None, self.groups)
-        schema, code = Schema.of(self.X), positive_code(target, positive)
+        schema, code = Schema.from_table(self.X), positive_code(target, positive)
         encoded = Encoded(schema, schema.table(self.X), target)
         return UnitTable("table", encoded, code, fingerprint(self.X, target, 0))
 
@@ -86,7 +86,7 @@ def from_frame(
 
     numbered = isinstance(frame.index, pd.RangeIndex)
     labels = None if numbered else frame.index.to_flat_index().to_series(index=range(len(frame)))
-    frame = tidied(frame.reset_index(drop=True))
+    frame = tidy_frame(frame.reset_index(drop=True))
     _check_names(frame, target, groups, drop, ids or (), keep)
     y = frame[target]
     if str(y.dtype) in ("category", "str", "string", "object"):
@@ -141,7 +141,7 @@ def _unusable(X: pd.DataFrame) -> list[Finding]:
             continue
         if declared and dtype.ordered:
             continue
-        if is_text(dtype) and (cell := separated(X[name])) is not None:
+        if is_text(dtype) and (cell := find_separated(X[name])) is not None:
             text = (
                 f"{name!r} holds numbers with thousands separators or another decimal mark, such as {cell!r}, and is "
                 "not used: write them plainly, or name the file's mark (--decimal)"
@@ -289,7 +289,7 @@ def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bo
 def _numeric(column: pd.Series) -> bool:
     """Whether text is mostly numbers."""
     known = bool(are_numbers(column.astype(str)).mean() >= MIXED)
-    return known or read_numerals(column) is not None or separated(column) is not None
+    return known or read_numerals(column) is not None or find_separated(column) is not None
 
 
 def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
