@@ -159,11 +159,11 @@ def test_the_hessian_is_a_difference_of_gradients():
     base = _mkl.Base(6, lambda mu: mix_kernels(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products)
     search = _mkl._WeightSearch(base, y, np.full(40, 5.0), 1e-12, 1)
     mu, step = np.full(6, 1 / 6), 1e-5
-    here = search.at(mu, np.zeros(40))
+    here = search.solve_at(mu, np.zeros(40))
     H = _mkl._hessian(base, np.full(40, 5.0), here, np.arange(6))
     for f in range(6):
         away = step * np.eye(6)[f]
-        slopes = [-0.5 * search.at(mu + sign * away, here.c).q for sign in (1, -1)]
+        slopes = [-0.5 * search.solve_at(mu + sign * away, here.c).q for sign in (1, -1)]
         np.testing.assert_allclose(H[f], (slopes[0] - slopes[1]) / (2 * step), rtol=1e-3, atol=1e-5 * np.abs(H).max())
 
 
