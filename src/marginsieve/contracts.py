@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 KINDS = ("real", "ordinal", "nominal", "boolean")
 NUMBERS = frozenset({"real", "ordinal", "boolean"})
+SIGNS, VALUES = "signs", "values"  # what machines solve for: -1 or +1, or numbers
 CATEGORICAL = ("nominal", "boolean")  # kinds whose values are equal or not, nothing between
 
 
@@ -660,6 +661,18 @@ class Checked(Protocol):
 
 
 @runtime_checkable
+class TakesTargets(Protocol):
+    """A part that says which kinds of targets it takes; without this it takes classes (SIGNS) alone."""
+
+    targets: ClassVar[frozenset[str]]
+
+
+def targets_of(part: object) -> frozenset[str]:
+    """The kinds of targets that a part takes."""
+    return part.targets if isinstance(part, TakesTargets) else frozenset({SIGNS})
+
+
+@runtime_checkable
 class Sampler(Protocol):
     """Resamples training rows, as imbalanced-learn does."""
 
@@ -697,7 +710,7 @@ class Batch(Protocol):
     usable: Any  # (F, p) sorted
     labels: Any  # (F, k, r) in {-1, +1}, 0 where a row is not in the part
     weight: Any  # (F, r) of the rows, 0 where a row is not in the part
-    codes: Sequence[IntArray]  # of each part, the classes of its rows
+    strata: Sequence[IntArray]  # of each part, the classes of its rows
     rows: Sequence[IntArray]  # of each part
 
     def score(self, live: Any) -> Any:
@@ -748,13 +761,10 @@ class OfTheMargin(Protocol):
 # -- outcomes ---------------------------------------------------------------------------------------------------------
 
 
-SIGNS, VALUES = "signs", "values"  # what machines solve for: -1 or +1, or numbers
-
-
 class MachineTarget(NamedTuple):
     """What machines solve for: k problems that share one scale."""
 
-    kind: str  # SIGNS or VALUES; a machine declares in `targets` which it takes
+    kind: str  # SIGNS or VALUES
     y: Array  # (k, m)
     cost: Array  # (k, m)
 
@@ -767,7 +777,7 @@ class Score(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Metric:
+class ScoreInfo:
     """How a score is called and how its interval is made.
 
     `factors` are, below and above the value, how many roots of a pass's variance its standard error is, and what is
@@ -807,12 +817,18 @@ class Decision(Protocol):
     def predict(self, values: Array) -> Any:
         """What `predict` returns, from these values."""
 
+    def columns(self, values: Array) -> Mapping[str, Any]:
+        """Columns of a table of predictions, by name: "predicted" first."""
+
+    def at_margin(self) -> Decision:
+        """The same without what was made from values of held-out rows."""
+
     def attributes(self) -> Mapping[str, Any]:
         """Attributes of the fitted selector, by name."""
 
 
 class Outcome(Protocol):
-    """What y is, with its settings; `read` makes a `marginsieve.outcomes.Target` of it. Nothing else knows what y is."""
+    """What y is, with its settings; `read` makes a `marginsieve.outcomes.Target` of it, and nobody else knows."""
 
     @property
     def name(self) -> str: ...

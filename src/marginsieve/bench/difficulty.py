@@ -8,7 +8,7 @@ import numpy as np
 
 from ..contracts import Array, IntArray, is_sparse
 from ..data.table import Schema
-from ..outcomes import check_classes, rarest, read_target
+from ..outcomes import Classes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,12 +42,12 @@ def describe(X: Any, y: Any) -> pd.Series:
     """
     import pandas as pd
 
-    target = read_target(X, y)
-    check_classes(target)
-    codes, columns = target.codes, Schema.from_table(X)
+    target = Classes().read(X, y)
+    target.refuse()
+    strata, columns = target.strata, Schema.from_table(X)
     Z = columns.encode(X)
     Z = Z.toarray() if is_sparse(Z) else Z
-    (_, fewest), m = rarest(codes), len(codes)
+    fewest, m = min(target.row_counts), len(target)
     return pd.Series(
         {
             "features": Z.shape[1],
@@ -55,18 +55,18 @@ def describe(X: Any, y: Any) -> pd.Series:
             "minority_percent": 100 * fewest / m,
             "majority_percent": 100 * (1 - fewest / m),
             "imbalance_ratio": (m - fewest) / fewest,
-            "gfr": generalised_fisher_ratio(Z[:, [kind != "nominal" for kind in columns.kind]], codes),
+            "gfr": generalised_fisher_ratio(Z[:, [kind != "nominal" for kind in columns.kind]], strata),
         }
     )
 
 
-def generalised_fisher_ratio(Z: Array, codes: IntArray) -> float:
+def generalised_fisher_ratio(Z: Array, strata: IntArray) -> float:
     """Between-class over within-class distance, both summed over samples."""
     if Z.shape[1] == 0:
         return float("nan")
     whole, between, within = np.nanmean(Z, axis=0), 0.0, 0.0
-    for code in np.unique(codes):
-        part = Z[codes == code]
+    for stratum in np.unique(strata):
+        part = Z[strata == stratum]
         centre = np.nanmean(part, axis=0)
         between += len(part) * float(np.sqrt(np.nansum((whole - centre) ** 2)))
         within += float(np.sqrt(np.nansum((part - centre) ** 2, axis=1)).sum())

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.metrics import METRICS, Pass, point_metrics
+from ..engine.scoring import METRICS, Pass, point_scores
 from ..engine.stability import jaccard, nogueira
 from ..engine.store import FILE, Store
 from ..errors import InputError
+from ..outcomes import ClassTarget
 from ..report.figures import COLOURS, finish, new_figure
 from .statistics import Comparison, compare
 
@@ -338,6 +339,5 @@ def _by_size(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int, 
 
 def _pooled(parts: list[tuple[Any, Any]], data: dict[str, Any], metric: str) -> float:
     test = np.concatenate([np.asarray(rows, dtype=np.intp) for rows, _ in parts])
-    truth = np.asarray(data["truth"], dtype=np.intp)[test]
-    metrics = point_metrics(truth, Pass.joined([entry for _, entry in parts]), data["positive"], len(data["classes"]))
-    return metrics.get(metric, float("nan"))
+    target = ClassTarget.from_store(data).take(test)
+    return point_scores(target, Pass.from_entries([entry for _, entry in parts])).get(metric, float("nan"))

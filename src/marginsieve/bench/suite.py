@@ -23,9 +23,9 @@ from ..engine.protocols import Protocol, checked_grid, protocol_of
 from ..engine.tuning import refuse_grid
 from ..engine.units import Method, Unit, UnitTable
 from ..errors import InputError, listing, one_line, positive_number, reading, shown_value, whole_number
+from ..fitting.rows import Rows
 from ..fitting.settings import check_seed
-from ..fitting.training_rows import Encoded
-from ..outcomes import positive_code, read_target
+from ..outcomes import Classes
 from ..solvers.arrays import check_device
 
 MOST_SECONDS = 1e8
@@ -154,9 +154,8 @@ class Suite:
                 out.append(base)
             for k in range(shuffles):
                 rng = np.random.default_rng([self.random_state, k, _number(name)])
-                target = replace(base.encoded.target, codes=rng.permutation(base.y))
-                encoded, mark = replace(base.encoded, target=target), fingerprint(frame, target, base.positive)
-                out.append(UnitTable(f"{name}~{k}", encoded, base.positive, mark))
+                target = base.target.deal(rng.permutation(len(base.target)))
+                out.append(UnitTable(f"{name}~{k}", replace(base.rows, target=target), fingerprint(frame, target)))
         names = [table.name for table in out]
         if len(set(names)) < len(names):
             raise InputError(f"two data sets of the suite have the same name: {listing(names)}")
@@ -168,7 +167,7 @@ class Suite:
         if not protocol["impute"]:  # a field that came later: studies from before it are still good
             del protocol["impute"]
         for table in tables:
-            splits = self.protocol.splits(table.y, table.groups, self.random_state)
+            splits = self.protocol.splits(table.target, self.random_state)
             for method in self.methods:
                 for split in splits:
                     what = (method.recipe, method.settings, method.grid)
@@ -269,13 +268,13 @@ def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:
 
 def table_of(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> UnitTable:
     """A pandas table and its target as units see them; the rarer class is positive where none is named."""
-    target = read_target(X, y, None, groups)
+    target = Classes().read(X, y, None, groups)
     labels = {str(label): label for label in target.classes}  # files of suites name classes by their text
     if positive is not None and str(positive) not in labels:
         raise InputError(f"positive is {positive!r}; data set {name!r} has {listing(list(labels))}")
-    code = positive_code(target, None if positive is None else labels[str(positive)])
+    target = target.settle(Classes(positive=None if positive is None else labels[str(positive)]))
     schema = Schema.from_table(X)
-    return UnitTable(name, Encoded(schema, schema.table(X), target), code, fingerprint(X, target, code))
+    return UnitTable(name, Rows(schema, schema.table(X), target), fingerprint(X, target))
 
 
 def _number(text: str) -> int:

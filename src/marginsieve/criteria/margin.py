@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Gram, HasMargin, ProblemView, Resources, Solution
+from ..contracts import SIGNS, VALUES, Array, Gram, HasMargin, ProblemView, Resources, Solution
 
 
 class MarginChange(BaseEstimator):
@@ -36,6 +36,7 @@ class MarginChange(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
     requires: ClassVar[tuple[type, ...]] = (HasMargin,)
     resources = Resources(linear_in_rows=True)
     of_the_margin: ClassVar[bool] = True

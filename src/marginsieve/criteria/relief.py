@@ -93,7 +93,7 @@ class ReliefF(BaseEstimator):
         weights = arrays.to_host(batch.weight)
 
         def compare(f: int) -> None:
-            rows, codes = batch.rows[f], batch.codes[f]
+            rows, codes = batch.rows[f], batch.strata[f]
             weight = as_counts(weights[f, rows])
             prior = np.bincount(codes, weight) / weight.sum()
             near = _neighbors(np.ascontiguousarray(D[f][np.ix_(rows, rows)]), codes, weight, int(self.n_neighbors))

@@ -1,7 +1,7 @@
 """One engine: units of work, store, workers, nested cross-validation and its scores."""
 
-from .metrics import METRICS, Pass, Scores, score_predictions
 from .nested import Nested, nested_cv
+from .scoring import METRICS, Pass, Scores, score_predictions
 from .stability import jaccard, kuncheva, nogueira
 from .tuning import Tuned, tune
 

@@ -11,18 +11,19 @@ import numpy as np
 from ..outcomes import Target
 
 
-def fingerprint(X: Any, target: Target, positive: int) -> str:
+def fingerprint(X: Any, target: Target) -> str:
     """A hash of a table's content: other values under the same name are other units."""
     import pandas as pd
 
     digest = hashlib.blake2b(digest_size=16)
     names = [str(name) for name in X.columns]
-    digest.update(json.dumps([names, [str(label) for label in target.classes], positive]).encode())
+    facts, values = target.identity
+    digest.update(json.dumps([names, *facts]).encode())
     if all(isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in X.dtypes.unique()):  # a plain matrix
         digest.update(np.ascontiguousarray(X.to_numpy()).tobytes())
     else:
         digest.update(pd.util.hash_pandas_object(X, index=False).to_numpy().tobytes())
-    digest.update(np.ascontiguousarray(target.codes).tobytes())
+    digest.update(np.ascontiguousarray(values).tobytes())
     digest.update(b"" if target.groups is None else np.ascontiguousarray(target.groups).tobytes())
     return digest.hexdigest()
 

@@ -6,35 +6,37 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from ..contracts import Array, BoolArray, IntArray
+from ..contracts import Array, BoolArray, IntArray, Outcome
 from ..errors import InputError, whole_number
 from ..estimators import SVMSelector
 from ..fitting.held_out import lists_rows
-from ..outcomes import Target, check_classes, positive_code, read_target, stratified_folds, unit_name, units_per_class
-from .metrics import Pass, Scores, point_metrics, score_predictions
+from ..fitting.settings import outcome_of
+from ..outcomes import Classes, Target
 from .protocols import MOST_DRAWS, Protocol, Split
-from .units import Method, PlainTable, Task, Unit, seeded
+from .scoring import Pass, Scores, point_scores, score_predictions
+from .units import Method, PlainTable, Task, Unit, seed_estimator
 from .workers import workers
 
 
 @dataclass(frozen=True)
 class Fold:
-    """What one outer fold gave: codes and decision values of its test rows, and what was selected without them."""
+    """What one outer fold gave: predictions of its test rows, and what was selected without them."""
 
     name: str  # "repeat.fold"
     test: IntArray
-    predicted: IntArray
-    decision: Array | None  # (test rows,), higher for the positive class; None for more than two classes
+    predicted: Any  # codes of classes, or numbers
+    decision: Array | None  # (test rows,), of two classes: higher for the one of interest
     support: IntArray | None  # None: the estimator does not tell
     seconds: float
     notes: tuple[str, ...]
-    probability: Array | None = None  # (test rows,) of the positive class, where the estimator tells
+    probability: Array | None = None  # (test rows,) of the class of interest, where the estimator tells
     unit: float | None = None  # standard deviation of the model's decision values on rows that it did not see
 
     @property
@@ -42,10 +44,10 @@ class Fold:
         return int(self.name.split(".")[0])
 
     @classmethod
-    def of_row(cls, row: dict[str, Any]) -> Fold:
+    def from_row(cls, row: dict[str, Any]) -> Fold:
         """The row that a unit left in the store."""
         result = row["result"]
-        kinds = {"predicted": np.intp, "decision": float, "support": np.intp, "probability": float}
+        kinds = {"predicted": None, "decision": float, "support": np.intp, "probability": float}
         entry: dict[str, Any] = dict.fromkeys(kinds) | result["by_size"][0]
         values: Any = {key: None if entry[key] is None else np.asarray(entry[key], kind) for key, kind in kinds.items()}
         test, notes = np.asarray(result["test"], dtype=np.intp), tuple(result["notes"])
@@ -59,14 +61,8 @@ class Nested:
 
     Attributes
     ----------
-    classes : array of shape (k,)
-        The class labels.
-    positive : int
-        Code of the positive class.
-    truth : array of int of shape (m,)
-        Class code of each sample.
-    groups : array of int of shape (m,) or None
-        Group of each sample.
+    target : Target
+        The rows' outcomes: `target.classes`, `target.codes` and `target.positive` where they are classes.
     folds : tuple of Fold
         Predictions and selected features of each outer fold.
     n_features : int
@@ -75,12 +71,12 @@ class Nested:
         Seed of the splits.
     repeats : int
         Number of repeats.
-    predicted : array of int of shape (repeats, m)
-        Predicted class codes.
+    predicted : array of shape (repeats, m)
+        Predictions: codes of classes, or numbers.
     decision : array of shape (repeats, m) or None
-        Decision values, higher for the positive class; None with more than two classes.
+        Decision values, of two classes: higher for the class of interest.
     probability : array of shape (repeats, m) or None
-        Probabilities of the positive class, where the estimator has them.
+        Probabilities of the class of interest, where the estimator has them.
     frequency : array of shape (n_features,)
         Share of outer folds in which each feature was selected; nan where the estimator does not report a selection.
     sizes : array of int of shape (folds,)
@@ -99,10 +95,7 @@ class Nested:
     ((2, 60), [2, 2, 2, 2, 2, 2])
     """
 
-    classes: Any
-    positive: int  # code of the positive class
-    truth: IntArray
-    groups: IntArray | None
+    target: Target
     folds: tuple[Fold, ...]
     n_features: int
     random_state: int
@@ -112,23 +105,23 @@ class Nested:
         return max(fold.repeat for fold in self.folds) + 1
 
     @cached_property
-    def predicted(self) -> IntArray:
-        """(repeats, m) class codes."""
-        return np.asarray(self._spread("predicted", np.intp), dtype=np.intp)
+    def predicted(self) -> Any:
+        """(repeats, m) predictions: codes of classes, or numbers."""
+        return self._spread("predicted", self.folds[0].predicted.dtype)
 
     @cached_property
     def decision(self) -> Array | None:
-        """(repeats, m) decision values, higher for the positive class."""
+        """(repeats, m) decision values."""
         return self._spread("decision")
 
     @cached_property
     def probability(self) -> Array | None:
-        """(repeats, m) probabilities of the positive class, where the estimator tells."""
+        """(repeats, m) probabilities, where the estimator tells."""
         return self._spread("probability")
 
     def _spread(self, name: str, dtype: Any = np.float64) -> Array | None:
         """(repeats, m) from what the folds say of their test rows; None where one says nothing."""
-        out: Array = np.empty((self.repeats, len(self.truth)), dtype=dtype)
+        out: Array = np.empty((self.repeats, len(self.target)), dtype=dtype)
         for fold in self.folds:
             if (value := getattr(fold, name)) is None:
                 return None
@@ -142,7 +135,7 @@ class Nested:
         for repeat in range(self.repeats):
             folds = [fold for fold in self.folds if fold.repeat == repeat]
             back = np.argsort(np.concatenate([fold.test for fold in folds]))
-            passes.append(Pass.joined([vars(fold) for fold in folds]).take(back))
+            passes.append(Pass.from_entries([vars(fold) for fold in folds]).take(back))
         return tuple(passes)
 
     @cached_property
@@ -191,7 +184,7 @@ class Nested:
         >>> nested.scores().value["auc"] > 0.8
         True
         """
-        return score_predictions(self.truth, self.passes, self.positive, self.groups, level, errors)
+        return score_predictions(self.target, self.passes, level, errors)
 
 
 def nested_splits(target: Target, cv: int, n_repeats: int, random_state: int) -> list[Split]:
@@ -200,7 +193,7 @@ def nested_splits(target: Target, cv: int, n_repeats: int, random_state: int) ->
     splits = []
     for repeat in range(n_repeats):
         first = repeat * (cv + 1)
-        folds = stratified_folds(target.codes, target.groups, cv, _integer(seeds[first]))
+        folds = target.folds(cv, _integer(seeds[first]))
         for k, (train, test) in enumerate(folds):
             state = _integer(seeds[first + 1 + k])
             splits.append(Split(f"{repeat}.{k}", repeat, train, test, random_state=state))
@@ -231,23 +224,23 @@ def nested_errors(nested: Nested, pairs: Sequence[Fold]) -> dict[str, float]:
     rows outside j, V the variance of a pass; SE is kept within sqrt(V) and sqrt(K V).
     """
     away: dict[str, list[float]] = {}
-    classes, K = len(nested.classes), len([fold for fold in nested.folds if fold.repeat == 0])
+    target, K = nested.target, len([fold for fold in nested.folds if fold.repeat == 0])
     for repeat in range(nested.repeats):
         folds = [fold for fold in nested.folds if fold.repeat == repeat]
-        for one in folds:
+        for fold in folds:
             entries, rows = [], []
-            for pair in (some for some in pairs if some.repeat == repeat and np.isin(one.test, some.test).all()):
-                inside = ~np.isin(pair.test, one.test)
+            for pair in (some for some in pairs if some.repeat == repeat and np.isin(fold.test, some.test).all()):
+                inside = ~np.isin(pair.test, fold.test)
                 entries.append(_part_of(pair, inside))
                 rows.append(pair.test[inside])
-            inner = point_metrics(nested.truth[np.concatenate(rows)], Pass.joined(entries), nested.positive, classes)
-            outer = point_metrics(nested.truth[one.test], Pass.joined([vars(one)]), nested.positive, classes)
+            inner = point_scores(target.take(np.concatenate(rows)), Pass.from_entries(entries))
+            outer = point_scores(target.take(fold.test), Pass.from_entries([vars(fold)]))
             for name in inner.keys() & outer.keys():
                 away.setdefault(name, []).append((inner[name] - outer[name]) ** 2)
-    scores, counts = nested.scores(), np.bincount(nested.truth)
+    scores, counts = nested.scores(), np.array(target.row_counts)
     errors = {}
     for name, squares in away.items():
-        variance = float(np.sum(np.array(scores.by_class[name]) / counts))
+        variance = float(np.sum(np.array(scores.by_stratum[name]) / counts))
         mse = float(np.mean(squares)) - K * variance
         wide = np.sqrt((K - 1) / K * max(mse, 0.0))
         errors[name] = float(np.clip(wide, np.sqrt(variance), np.sqrt(K * variance)))
@@ -257,13 +250,13 @@ def nested_errors(nested: Nested, pairs: Sequence[Fold]) -> dict[str, float]:
 def _part_of(fold: Fold, rows: BoolArray) -> dict[str, Any]:
     """What a fold predicts for some of its test rows."""
     values = {name: getattr(fold, name) for name in ("predicted", "decision", "probability")}
-    return {"unit": fold.unit} | {name: None if one is None else one[rows] for name, one in values.items()}
+    return {"unit": fold.unit} | {name: None if value is None else value[rows] for name, value in values.items()}
 
 
-def collected(target: Target, positive: int, folds: Sequence[Fold], n_features: int, random_state: int) -> Nested:
+def collect_folds(target: Target, folds: Sequence[Fold], n_features: int, random_state: int) -> Nested:
     """Folds in their order, whatever the order in which they finished."""
     ordered = tuple(sorted(folds, key=lambda fold: (fold.repeat, int(fold.test[0]))))
-    return Nested(target.classes, positive, target.codes, target.groups, ordered, n_features, random_state)
+    return Nested(target, ordered, n_features, random_state)
 
 
 def nested_cv(
@@ -279,6 +272,7 @@ def nested_cv(
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    outcome: str | Outcome | None = None,
 ) -> Nested:
     """Repeated stratified cross-validation (grouped where groups are given) around any estimator's whole fit.
 
@@ -306,6 +300,8 @@ def nested_cv(
         Number of worker processes.
     progress : callable or None, default=None
         Called as progress(done, total) as folds finish.
+    outcome : str, Outcome or None, default=None
+        What y is; None is what the estimator says in its parameter `outcome`, else classes.
 
     Returns
     -------
@@ -323,8 +319,9 @@ def nested_cv(
     True
     """
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
-    target = read_target(X, y, sample_weight, groups)
-    check_classes(target)
+    known = _outcome(estimator, outcome, positive)
+    target = known.read(X, y, sample_weight, groups)
+    target.refuse()
     if sample_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
         raise InputError(f"{type(estimator).__name__} does not take sample_weight: leave it out")
     if isinstance(estimator, SVMSelector) and lists_rows(estimator.cv):
@@ -332,16 +329,16 @@ def nested_cv(
             "cv of the estimator is a list of splits, whose rows are not those of an outer fold: give a number or a "
             "splitter"
         )
-    _enough(target, cv)
+    _refuse_few(target, cv)
     whole_number("nested_cv", "n_repeats", n_repeats, most=MOST_DRAWS)
-    code = positive_code(Target(target.classes, target.codes, np.ones(len(target.codes))), positive)
     weight = None if sample_weight is None else target.weight
+    target = target.with_weight(np.ones(len(target))).settle(known)
     splits = nested_splits(target, cv, n_repeats, random_state)
-    table = PlainTable("table", X, y, weight, target, code)
-    return nested_of(table, estimator, splits, random_state, n_jobs, progress)
+    table = PlainTable("table", X, y, weight, target)
+    return score_on_splits(table, estimator, splits, random_state, n_jobs, progress)
 
 
-def nested_of(
+def score_on_splits(
     table: PlainTable,
     estimator: Any,
     splits: Sequence[Split],
@@ -359,15 +356,15 @@ def nested_of(
     done: list[Fold] = []
     with workers([table], n_jobs) as run:
         for row in run(tasks):
-            done.append(Fold.of_row(row))
+            done.append(Fold.from_row(row))
             if progress is not None:
                 progress(len(done), len(splits))
-    return collected(table.target, table.positive, done, int(table.X.shape[1]), random_state)
+    return collect_folds(table.target, done, int(table.X.shape[1]), random_state)
 
 
 def _fit_and_predict(unit: Unit, table: PlainTable, estimator: Any) -> dict[str, Any]:
     """A unit on an estimator of any kind: it is given the user's own rows."""
-    estimator, classes, train = seeded(estimator, unit.random_state), table.target.classes, unit.split.train
+    estimator, train = seed_estimator(estimator, unit.random_state), unit.split.train
     extra = {
         key: values[train]
         for key, values in (("sample_weight", table.weight), ("groups", table.target.groups))
@@ -375,25 +372,12 @@ def _fit_and_predict(unit: Unit, table: PlainTable, estimator: Any) -> dict[str,
     }
     estimator.fit(_safe_indexing(table.X, train), _safe_indexing(table.y, train), **extra)
     rows = _safe_indexing(table.X, unit.split.test)
-    entry: dict[str, Any] = {"predicted": np.searchsorted(classes, estimator.predict(rows))}
-    if len(classes) == 2:
-        entry["decision"] = _decision(estimator, rows) * (1.0 if table.positive == 1 else -1.0)
-        if hasattr(estimator, "predict_proba"):
-            entry["probability"] = np.asarray(estimator.predict_proba(rows), dtype=float)[:, table.positive]
-    entry["support"] = _selected(estimator, int(table.X.shape[1]))
+    entry = table.target.entry_of(estimator, rows)
+    entry["support"] = _support_of(estimator, int(table.X.shape[1]))
     return {"result": {"test": unit.split.test, "by_size": [entry]}}
 
 
-def _decision(estimator: Any, rows: Any) -> Array:
-    """Higher for the second class, 0 at the cut."""
-    if hasattr(estimator, "decision_function"):
-        return np.asarray(estimator.decision_function(rows), dtype=float)
-    if hasattr(estimator, "predict_proba"):
-        return np.asarray(estimator.predict_proba(rows), dtype=float)[:, 1] - 0.5
-    raise InputError(f"{type(estimator).__name__} has neither decision_function nor predict_proba")
-
-
-def _selected(estimator: Any, n: int) -> IntArray | None:
+def _support_of(estimator: Any, n: int) -> IntArray | None:
     """The features an estimator selected, looked up inside a search or a pipeline; None where it cannot be told."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     steps = [step for _, step in estimator.steps] if hasattr(estimator, "steps") else [estimator]
@@ -404,16 +388,21 @@ def _selected(estimator: Any, n: int) -> IntArray | None:
     return np.arange(n)
 
 
-def _enough(target: Target, folds: int) -> None:
+def _outcome(estimator: Any, outcome: str | Outcome | None, positive: Any) -> Outcome:
+    """What y is: as it is given, as the estimator says, or classes."""
+    settings = Classes(positive=positive)
+    if outcome is None:
+        outcome = getattr(estimator, "outcome", "classes")
+    return settings if outcome == "classes" else outcome_of(SimpleNamespace(outcome=outcome))
+
+
+def _refuse_few(target: Target, folds: int) -> None:
     if folds < 2:
         raise InputError(f"cv is {folds!r}; it must be 2 or more")
-    counts = units_per_class(target.codes, target.groups, len(target.classes))
-    rarest = int(np.argmin(counts))
-    if counts[rarest] < folds:
-        few, what = counts[rarest], unit_name(target.groups)
-        advice = f"use {few} folds or fewer" if few >= 2 else "a score needs at least 2"
-        label = target.classes[rarest]
-        raise InputError(f"class {label!s} has {few} {what}, fewer than the {folds} outer folds: {advice}")
+    limit = target.fold_limit()
+    if limit.count < folds:
+        advice = f"use {limit.count} folds or fewer" if limit.count >= 2 else "a score needs at least 2"
+        raise InputError(f"{limit.reason}, fewer than the {folds} outer folds: {advice}")
 
 
 def _integer(seed: np.random.SeedSequence) -> int:

@@ -15,8 +15,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from ..contracts import IntArray
 from ..errors import InputError, listing, positive_number, shown_value, truth_value, whole_number
-from ..fitting.training_rows import Encoded
-from ..outcomes import rarest, stratified_folds, unit_name
+from ..fitting.rows import Rows
+from ..outcomes import Target
 
 MOST_DRAWS = 100_000  # and folds
 
@@ -51,27 +51,25 @@ class Protocol:
     settings: Mapping[str, Any] = field(default_factory=dict)  # forced on every method
     impute: bool = False  # missing numbers become means of the training part, categories columns where need be
 
-    def splits(self, y: IntArray, groups: IntArray | None, seed: int) -> list[Split]:
-        """All splits of a table with class codes y, in order; they depend on y, the groups and the seed alone."""
-        m = len(y)
+    def splits(self, target: Target, seed: int) -> list[Split]:
+        """All splits of a table, in order; they depend on its outcomes, the groups and the seed alone."""
+        m = len(target)
         if self.scheme == "loo":
             everything = np.arange(m)
             return [Split(f"{i}", 0, np.delete(everything, i), everything[[i]]) for i in range(m)]
         states = np.random.SeedSequence(seed).generate_state(self.repeats + 1)
         if self.scheme == "folds":
-            if (fewest := rarest(y, groups)[1]) < self.folds:
-                raise InputError(
-                    f"protocol {self.name!r} makes {self.folds} folds and the rarest class has {fewest} "
-                    f"{unit_name(groups)}: use fewer folds"
-                )
+            limit = target.fold_limit()
+            if limit.count < self.folds:
+                raise InputError(f"protocol {self.name!r} makes {self.folds} folds and {limit.reason}: use fewer folds")
             return [
                 Split(f"{r}.{k}", r, train, test)
                 for r in range(self.repeats)
-                for k, (train, test) in enumerate(stratified_folds(y, groups, self.folds, int(states[r] // 2)))
+                for k, (train, test) in enumerate(target.folds(self.folds, int(states[r] // 2)))
             ]
-        if groups is not None:
+        if target.groups is not None:
             raise InputError(f"protocol {self.name!r} draws rows, not groups: use 'nested' for grouped tables")
-        return self._shares(y, states)
+        return self._shares(target.strata, states)
 
     def _shares(self, y: IntArray, states: Any) -> list[Split]:
         rows = np.arange(len(y))
@@ -92,9 +90,9 @@ class Protocol:
         counts = (max(1, round(size * n)) if size < 1 else int(size) for size in self.sizes)
         return sorted({count for count in counts if count <= n})
 
-    def training_labels(self, part: Encoded, rng: np.random.Generator) -> IntArray:  # noqa: ARG002, others draw
-        """The class codes that methods are given for a training part."""
-        return part.target.codes
+    def training_target(self, part: Rows, rng: np.random.Generator) -> Target:  # noqa: ARG002, others draw
+        """The target that methods are given for a training part."""
+        return part.target
 
 
 def _draw(rows: IntArray, y: IntArray, count: int, state: int) -> tuple[IntArray, IntArray]:

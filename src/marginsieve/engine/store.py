@@ -182,10 +182,10 @@ class Store:
         self._insert("units", [_stored(row, COLUMNS) for row in rows])
 
     def add_table(self, table: UnitTable) -> None:
-        """Describe a table: class codes of its rows (truth) and names of its features."""
-        rows, features = table.encoded.table.shape
-        row = {"name": table.name, "rows": rows, "features": features, "classes": table.classes}
-        row |= {"positive": table.positive, "truth": table.y.tolist(), "names": table.encoded.schema.names}
+        """Describe a table: the outcomes of its rows and the names of its features."""
+        rows, features = table.rows.table.shape
+        row = {"name": table.name, "rows": rows, "features": features, "names": table.rows.schema.names}
+        row |= table.target.stored
         self._insert("data", [_stored(row, TABLE_COLUMNS)])
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:

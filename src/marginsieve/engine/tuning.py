@@ -20,12 +20,10 @@ from ..fitting.held_out import hold_out, inner_folds, listed_folds, lists_rows
 from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
 from ..fitting.preparation import Prepared, prepare
 from ..fitting.procedure import plan_of
-from ..fitting.settings import Plan, check_seed, feature_count, threshold_rule
-from ..fitting.threshold import balanced_threshold, cost_threshold
+from ..fitting.rows import Rows
+from ..fitting.settings import Plan, check_seed, feature_count
 from ..fitting.training import Searched, decisions
-from ..fitting.training_rows import Encoded, Part, sampled
 from ..outcomes.folds import Splits
-from ..outcomes.scores import balanced_accuracy, ranking_auc
 
 GRID: dict[str, tuple[Any, ...]] = {
     "machine__C": tuple(2.0**k for k in range(-7, 8, 2)),
@@ -130,16 +128,15 @@ def tune(
     drawn = isinstance(random_state, np.random.Generator)
     seed = random_state.integers(2**31) if drawn else check_random_state(random_state).randint(2**31)
     rng = np.random.default_rng(int(seed))
-    encoded = sampled(encode(copy, X, y, copy.kinds, sample_weight, groups), copy.max_samples, rng)
+    encoded = encode(copy, X, y, copy.kinds, sample_weight, groups).counted.with_sample(copy.max_samples, rng).sampled
     if grid is None:
         known = copy.get_params()
         grid = {name: values for name, values in GRID.items() if name in known}
     refuse_grid(copy, grid)
-    (part, used), names = encoded.part(), encoded.target.classes.tolist()
     if lists_rows(cv):
-        folds = listed_folds(cv, encoded, used, np.arange(len(used)), names)
+        folds = listed_folds(cv, encoded)
     else:
-        (folds,), _ = inner_folds(cv, part, names, rng)
+        (folds,), _ = inner_folds(cv, encoded, rng)
     params: dict[str, Any] = {}
     scores: dict[str, float] = {}
     second = {name: tuple(values) for name, values in grid.items() if name.startswith("search__")}
@@ -161,15 +158,16 @@ def _sizes(selector: SVMSelector, columns: int) -> tuple[int, ...]:
 
 
 def _tune_selected(
-    selector: SVMSelector, encoded: Encoded, grid: Mapping[str, Sequence[Any]], folds: Splits, seed: int
+    selector: SVMSelector, encoded: Rows, grid: Mapping[str, Sequence[Any]], folds: Splits, seed: int
 ) -> tuple[dict[str, Any], float]:
     """The point of the grid with the best balanced accuracy on the features that each fold selects.
 
     Of equally good points the one with the larger AUC wins (two classes), then the last of the grid.
     """
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    (part, _), plan = encoded.part(), plan_of(selector, encoded)
-    plans, sizes = [_at(selector, point, encoded) for point in points], _sizes(selector, part.table.shape[1])
+    plan = plan_of(selector, encoded)
+    part = _settled_rows(plan, encoded)
+    plans, sizes = [_plan_at(selector, point, encoded) for point in points], _sizes(selector, part.table.shape[1])
     values: list[Array] = []
     for (train, test), child in zip(folds, np.random.SeedSequence(seed).spawn(len(folds)), strict=True):
         rows, Z = part.take(train), part.table.Z[test]
@@ -177,22 +175,32 @@ def _tune_selected(
         learned = bool(searched.path.weights) or bool(searched.path.solutions)
         values.append(
             np.array(
-                [decisions(one, _searched(one, searched, rows, child if learned else None), sizes, Z) for one in plans]
+                [decisions(at, _search_at(at, searched, rows, child if learned else None), sizes, Z) for at in plans]
             )
         )
     tested = np.concatenate([test for _, test in folds])
     fold = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
-    decision, truth, weight = np.concatenate(values, axis=2), part.y[tested], part.weight[tested]
-    rule = threshold_rule(selector, plan.outcome.count)
-    score = np.array([_mean_accuracy(plan, rule, one, truth, weight, fold) for one in decision])
-    ties = np.flatnonzero(score >= score.max() - 1e-12)
-    if plan.outcome.binary and len(ties) > 1:
-        area = np.round([np.mean([_auc(plan, v, truth, weight, fold) for v in decision[k]]) for k in ties], 12)
-        ties = ties[area == area.max()]
-    return points[ties[-1]], float(score[ties[-1]])
+    target = part.target.take(tested)
+    scores = [[target.tuning_scores(value, fold) for value in at_point] for at_point in np.concatenate(values, axis=2)]
+    return _best_point(points, np.mean(scores, axis=1))
 
 
-def _searched(plan: Plan, searched: Searched, part: Part, seed: np.random.SeedSequence | None) -> Searched:
+def _settled_rows(plan: Plan, encoded: Rows) -> Rows:
+    """The rows that count, with the settings of a plan."""
+    part = encoded.counted
+    return replace(part, target=part.target.settle(plan.outcome))
+
+
+def _best_point(points: list[dict[str, Any]], scores: Array) -> tuple[dict[str, Any], float]:
+    """The point with the best first score; of equally good ones that with the best second, then the last."""
+    first, second = scores.T
+    ties = np.flatnonzero(first >= first.max() - 1e-12)
+    rounded = np.round(second[ties], 12)
+    ties = ties[rounded == rounded.max()]
+    return points[ties[-1]], float(first[ties[-1]])
+
+
+def _search_at(plan: Plan, searched: Searched, part: Rows, seed: np.random.SeedSequence | None) -> Searched:
     """The search at a point of the grid: run anew with a seed, else the same path with other machine and kernel."""
     if seed is not None:
         return run_search(plan, part, np.random.default_rng(seed))
@@ -200,42 +208,15 @@ def _searched(plan: Plan, searched: Searched, part: Part, seed: np.random.SeedSe
     changed = problem.fresh_copy(
         kernel=plan.kernel,
         machine=plan.machine,
-        cost=plan.outcome.costs(searched.ready.y, problem.sample_weight),
+        cost=searched.ready.target.with_settings(plan.outcome).machine_target.cost,
         feature_weight=plan.kernel.start(problem.table),
     )
     return replace(searched, ready=replace(searched.ready, problem=changed))
 
 
-def _mean_accuracy(plan: Plan, rule: Any, value: Array, truth: IntArray, weight: Array, fold: IntArray) -> float:
-    """Balanced accuracy of decision values (S, rows, k), a fold's threshold set on the other folds; the mean over S."""
-    total = []
-    for one in value:
-        cut = np.zeros(len(truth))
-        if rule == "balanced" or isinstance(rule, tuple):
-            label = plan.outcome.labels(truth)[0]
-            for k in np.unique(fold):
-                rest = fold != k
-                known = one[rest, 0], label[rest], weight[rest]
-                cut[~rest] = balanced_threshold(*known) if rule == "balanced" else cost_threshold(*known, *rule)
-        elif not isinstance(rule, str):
-            cut += float(rule)
-        right = plan.outcome.called(one - cut[:, None]) == truth
-        total.append(balanced_accuracy(right, truth, weight))
-    return float(np.mean(total))
-
-
-def _auc(plan: Plan, value: Array, truth: IntArray, weight: Array, fold: IntArray) -> float:
-    """AUC over the pairs within folds."""
-    folds = [fold == k for k in np.unique(fold)]
-    pairs = np.array([plan.outcome.pairs(truth[rows], weight[rows]) for rows in folds])
-    areas = np.concatenate([plan.outcome.scores(value[None, rows], truth[rows], weight[rows]) for rows in folds])
-    known = pairs > 0
-    return float(np.average(areas[known], weights=pairs[known])) if known.any() else 0.5
-
-
 def tune_machine(
     selector: SVMSelector,
-    encoded: Encoded,
+    encoded: Rows,
     grid: Mapping[str, Sequence[Any]],
     splits: Sequence[tuple[IntArray, IntArray]],
 ) -> tuple[dict[str, Any], float]:
@@ -247,22 +228,16 @@ def tune_machine(
     """
     refuse_grid(selector, grid)
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    (part, _), plan = encoded.part(), plan_of(selector, encoded)
-    plans = [_at(selector, point, encoded) for point in points]
+    plan = plan_of(selector, encoded)
+    part = _settled_rows(plan, encoded)
+    plans = [_plan_at(selector, point, encoded) for point in points]
     values: list[Array] = []
     rows = np.concatenate([test for _, test in splits])
     for train, test in splits:
         ready = prepare(plan, part.take(train), np.random.default_rng(0))
         values.append(np.array([*_along_grid(points, plans, ready, ready.rows(part.table.Z[test]))]))
-    decision, truth, weight = np.concatenate(values, axis=1), part.y[rows], part.weight[rows]
-    called = plan.outcome.called
-    score = np.array([balanced_accuracy(called(value) == truth, truth, weight) for value in decision])
-    ties = np.flatnonzero(score >= score.max() - 1e-12)
-    if plan.outcome.binary and len(ties) > 1:
-        positive = truth == plan.outcome.positive
-        area = np.round([ranking_auc(decision[k, :, 0], positive, weight[None, :])[0] for k in ties], 12)
-        ties = ties[area == area.max()]
-    return points[ties[-1]], float(score[ties[-1]])
+    target = part.target.take(rows)
+    return _best_point(points, np.array([target.machine_scores(value) for value in np.concatenate(values, axis=1)]))
 
 
 def refuse_grid(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
@@ -282,7 +257,7 @@ def refuse_grid(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> Non
         raise InputError(f"the grid has no value for {listing(empty)}")
 
 
-def _at(selector: SVMSelector, point: dict[str, Any], encoded: Encoded) -> Plan:
+def _plan_at(selector: SVMSelector, point: dict[str, Any], encoded: Rows) -> Plan:
     """The selector's plan at a point of the grid; it refuses values that make no sense."""
     return plan_of(clone(selector).set_params(**point), encoded)
 
@@ -305,7 +280,7 @@ def _along_grid(points: list[dict[str, Any]], plans: list[Plan], ready: Prepared
                 grams.append(_gram(plan.kernel, ready, grams))
                 views[kernel], against[kernel] = grams[-1], (grams[-1].matrix(rows), grams[-1].diagonal(rows))
         if weighting not in costs:
-            costs[weighting] = plan.outcome.costs(ready.y, problem.sample_weight)
+            costs[weighting] = ready.target.with_settings(plan.outcome).machine_target.cost
         view, last = views[kernel], warm.get(kernel, [None] * len(problem.y))
         solutions = [
             plan.machine.solve(view, y, cost, warm=start)
@@ -341,21 +316,21 @@ def _but_width(kernel: Kernel) -> dict[str, Any]:
 
 def _tune_search(
     selector: SVMSelector,
-    encoded: Encoded,
+    encoded: Rows,
     grid: Mapping[str, Sequence[Any]],
     folds: Sequence[tuple[IntArray, IntArray]],
     seed: int,
     n_jobs: int | None,
 ) -> tuple[dict[str, Any], float]:
     """The point whose searches rank held-out rows best, on average over sizes from all features down to a few."""
-    part, _ = encoded.part()
-    sizes = _sizes(selector, part.table.shape[1])
+    sizes = _sizes(selector, encoded.table.shape[1])
     best: tuple[dict[str, Any], float] = {}, -np.inf
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
-        plan = _at(selector, point, encoded)
+        plan = _plan_at(selector, point, encoded)
+        part = _settled_rows(plan, encoded)
         held = hold_out(plan, part, sizes, folds, np.random.SeedSequence(seed), n_jobs)
-        score = float(np.mean(held.scores(part.y, part.weight, plan)[0]))
+        score = float(np.mean(held.scores(part.target)[0]))
         if score > best[1]:
             best = point, score
     return best

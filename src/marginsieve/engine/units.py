@@ -34,13 +34,13 @@ from ..estimators.inputs import refuse_cells
 from ..fitting.compatibility import kinds_taken
 from ..fitting.held_out import inner_folds
 from ..fitting.parts import kernel_of, machine_of
-from ..fitting.procedure import Fitted, predicted_codes, refit_at_sizes, seed_sequence
+from ..fitting.procedure import Fitted, refit_at_sizes, seed_sequence
+from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan
-from ..fitting.training_rows import Encoded
 from ..outcomes import Target
 from ..solvers.threads import one_thread
-from .metrics import Pass, point_metrics
 from .protocols import Protocol, Split
+from .scoring import Pass, point_scores
 from .tuning import tune_machine
 
 ALL_FEATURES = "all features"
@@ -57,31 +57,20 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, eq=False)
 class UnitTable:
-    """A table as units see it: encoded once, which class is positive, and a hash of its content."""
+    """A table as units see it: encoded once, its target settled, and a hash of its content."""
 
     name: str
-    encoded: Encoded
-    positive: int
+    rows: Rows
     fingerprint: str
 
     @property
-    def y(self) -> IntArray:
-        """(m,) the classes' codes."""
-        return self.encoded.target.codes
+    def target(self) -> Target:
+        """The rows' outcomes, as they are scored."""
+        return self.rows.target
 
     def track(self) -> UnitTable:
         """The same table; parts of it know that they are."""
-        return replace(self, encoded=replace(self.encoded, table=self.encoded.table.track()))
-
-    @property
-    def groups(self) -> IntArray | None:
-        """(m,) the groups' codes, or None."""
-        return self.encoded.target.groups
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The classes' names."""
-        return tuple(str(label) for label in self.encoded.target.classes)
+        return replace(self, rows=replace(self.rows, table=self.rows.table.track()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +82,6 @@ class PlainTable:
     y: Any
     weight: Array | None
     target: Target
-    positive: int
 
 
 @dataclass(frozen=True)
@@ -208,25 +196,22 @@ class Task:
 
 def run_prepared(unit: Unit, table: UnitTable, prepared: PreparedMethod) -> dict[str, Any]:
     """A unit of a study: the method as it is, at the number of features that it chooses."""
-    part = table.encoded.take(unit.split.train)
-    selector = seeded(prepared.selector, unit.random_state)
-    plan = prepared.plan.for_rows(selector, part.part()[0])
-    fitted = selector.fit_rows(part, plan=plan)
-    test = unit.split.test
-    return {"result": _result(fitted, test, [_entry(fitted, table, table.encoded.table.Z[test])])}
+    selector, test = seed_estimator(prepared.selector, unit.random_state), unit.split.test
+    fitted = selector.fit_rows(table.rows.take(unit.split.train), plan=prepared.plan)
+    return {"result": _result(fitted, test, [_entry(fitted, table, table.rows.table.Z[test])])}
 
 
 def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mapping[str, Any]) -> dict[str, Any]:
     """A unit of a suite: with what its protocol asks for (labels, imputation, tuning, sizes)."""
     protocol, split = unit.protocol, unit.split
     train = split.train if split.validation is None else np.sort(np.concatenate([split.train, split.validation]))
-    part, rows = table.encoded.take(train), table.encoded.table.Z[split.test]
+    part, rows = table.rows.take(train), table.rows.table.Z[split.test]
     if protocol.impute:
         means = part.table.Z
         rows = filled_with_means(rows, means, part.schema.kind)
         part = _with_cells(part, filled_with_means(means, means, part.schema.kind))
-    codes = protocol.training_labels(part, np.random.default_rng([unit.seed, *split.name.encode()]))
-    part = replace(part, target=replace(part.target, codes=codes))
+    target = protocol.training_target(part, np.random.default_rng([unit.seed, *split.name.encode()]))
+    part = replace(part, target=target)
     selector, owner = _selector(unit, table, recipe, params), None
     by_number = isinstance(selector, SVMSelector) and "nominal" not in kinds_taken(
         kernel_of(selector.kernel), machine_of(selector.machine)
@@ -245,10 +230,9 @@ def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mappin
     seed = seed_sequence(selector.random_state)
     fitted = selector.fit_rows(part, seed)
     at_sizes = refit_at_sizes(_plain(selector), part, fitted, sizes, seed) if sizes else [fitted]
-    by_size = [_entry(one, table, rows, owner) for one in at_sizes]
-    truth, k, positive = table.y[split.test], len(table.classes), table.positive
+    by_size, tested = [_entry(each, table, rows, owner) for each in at_sizes], table.target.take(split.test)
     metrics = {  # of this split alone, where its test part has every class; pooled ones are made when reading
-        str(one["size"]): point_metrics(truth, Pass.joined([one]), positive, k) for one in by_size
+        str(entry["size"]): point_scores(tested, Pass.from_entries([entry])) for entry in by_size
     }
     return {
         "params": {**dict(unit.method.settings), **chosen},
@@ -269,12 +253,12 @@ def _plain(selector: FittedSelector) -> SVMSelector:
 
 def _result(fitted: Fitted, test: IntArray, by_size: list[dict[str, Any]]) -> dict[str, Any]:
     """What a unit leaves of a fit; `limited`: a limit of seconds or nodes ended the search for the model."""
-    limited = any(one.status == "limit" for one in fitted.model.solutions)
+    limited = any(solution.status == "limit" for solution in fitted.model.solutions)
     notes = [*([fitted.unconverged] if fitted.unconverged else []), *fitted.notes]
     return {"test": test.tolist(), "by_size": by_size, "limited": limited, "notes": notes}
 
 
-def _with_cells(part: Encoded, Z: Array, owner: IntArray | None = None) -> Encoded:
+def _with_cells(part: Rows, Z: Array, owner: IntArray | None = None) -> Rows:
     """The same rows with other cells; columns that were made of levels are numbers."""
     schema = part.schema if owner is None else part.schema.expand(owner)
     return replace(part, schema=schema, table=replace(part.table, Z=Z, kind=schema.kind, names=schema.names))
@@ -285,13 +269,12 @@ def _selector(unit: Unit, table: UnitTable, recipe: Recipe, params: Mapping[str,
     selector = recipe(**dict(unit.method.settings))
     known = selector.get_params()
     forced = {name: value for name, value in unit.protocol.settings.items() if name in known}
-    positive = table.encoded.target.classes[table.positive] if len(table.classes) == 2 else None
     unread = {name: value for name, value in UNREAD.items() if name in known}
-    selector.set_params(**{**forced, **params}, random_state=unit.random_state, positive=positive, **unread)
+    selector.set_params(**{**forced, **params}, random_state=unit.random_state, **table.target.fixed_settings, **unread)
     return selector
 
 
-def seeded(estimator: Any, random_state: int) -> Any:
+def seed_estimator(estimator: Any, random_state: int) -> Any:
     """A copy with a seed wherever it or a part of it takes one and has none; its own is set in any case."""
     copy = clone(estimator)
     seeds = {name: seed for name, seed in copy.get_params().items() if name.split("__")[-1] == "random_state"}
@@ -301,42 +284,30 @@ def seeded(estimator: Any, random_state: int) -> Any:
 
 def tune_reported(unit: Unit, table: UnitTable, recipe: Recipe) -> dict[str, Any]:
     """The parameters that do best on the very splits that are reported, on all features."""
-    selector, encoded = _plain(_selector(unit, table, recipe, {})), table.encoded
+    selector, encoded = _plain(_selector(unit, table, recipe, {})), table.rows
     if unit.protocol.impute:
         Z = encoded.table.Z
         encoded = _with_cells(encoded, filled_with_means(Z, Z, encoded.schema.kind))
-    splits = unit.protocol.splits(table.y, table.groups, unit.seed)
+    splits = unit.protocol.splits(table.target, unit.seed)
     pairs = [(split.train, split.test) for split in splits]
     chosen, score = tune_machine(selector, encoded, unit.grid, pairs)
     return {"metrics": {"chosen": chosen, "balanced_accuracy": score}}
 
 
-def _tune_nested(selector: SVMSelector, encoded: Encoded, unit: Unit) -> dict[str, Any]:
+def _tune_nested(selector: SVMSelector, encoded: Rows, unit: Unit) -> dict[str, Any]:
     """Hyper-parameters by inner folds of a training part; rows of one group never sit on both sides of one."""
-    part, _ = encoded.part()
-    names = encoded.target.classes.tolist()
-    (folds,), _ = inner_folds(unit.protocol.inner_folds, part, names, np.random.default_rng(unit.random_state))
+    (folds,), _ = inner_folds(unit.protocol.inner_folds, encoded.counted, np.random.default_rng(unit.random_state))
     return tune_machine(selector, encoded, unit.grid, folds)[0]
 
 
 def _entry(fitted: Fitted, table: UnitTable, rows: Any, owner: IntArray | None = None) -> dict[str, Any]:
     """What a fit predicts for test rows; `owner`: the table's column that each of the fit's columns was made of."""
-    value = fitted.decision(rows)
-    decision = probability = None
-    if len(table.classes) == 2:
-        decision = ((1.0 if table.positive == 1 else -1.0) * value).tolist()
-        if not np.isfinite(decision).all():
-            raise ValueError("the decision values are not all finite")
-        if fitted.sigmoid is not None:
-            probability = fitted.probability(value)[:, table.positive].tolist()
     support = np.flatnonzero(fitted.support)
     return {
         "size": len(support),
         "support": (support if owner is None else np.unique(owner[support])).tolist(),
-        "predicted": predicted_codes(value).tolist(),
-        "decision": decision,
+        **table.target.entry(fitted.decision, fitted.model.decision(rows)),
         "unit": fitted.unit,
-        **({} if probability is None else {"probability": probability}),
     }
 
 

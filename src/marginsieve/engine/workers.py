@@ -103,8 +103,8 @@ def _died(task: Task) -> dict[str, Any]:
 
 def share_table(table: UnitTable, path: Path) -> Path:
     """Write a table so that workers map it into memory instead of copying it."""
-    cells = replace(table.encoded.table, Z=np.asarray(table.encoded.table.Z, dtype=np.float64, order="F"))
-    joblib.dump(replace(table, encoded=replace(table.encoded, table=cells)), path)
+    cells = replace(table.rows.table, Z=np.asarray(table.rows.table.Z, dtype=np.float64, order="F"))
+    joblib.dump(replace(table, rows=replace(table.rows, table=cells)), path)
     return path
 
 

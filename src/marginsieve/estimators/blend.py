@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..contracts import BoolArray
+from ..contracts import BoolArray, Outcome
 from ..criteria import Fisher, MarginChange
-from ..errors import InputError, listing, positive_number, truth_value
+from ..errors import InputError, listing, positive_number
 from ..fitting.false_share import fit_list
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import Fitted
-from ..fitting.settings import AnyPlan, check_n_jobs, check_seed
-from ..fitting.training_rows import Encoded
+from ..fitting.rows import Rows
+from ..fitting.settings import AnyPlan, check_n_jobs, check_seed, outcome_of
 from ..fitting.view_averaging import COMBINE, BlendPlan, blend_plan, fit_blend
 from ..kernels import Clinical
 from ..machines import CSVC
@@ -67,6 +67,8 @@ class Blend(FittedSelector):
         Where many searches at once are run, as in `SVMSelector`.
     random_state : int, RandomState or None, default=None
         Seed of the inner folds, subsamples and searches.
+    outcome : str or Outcome, default="classes"
+        What y is.
 
     Attributes
     ----------
@@ -127,6 +129,7 @@ class Blend(FittedSelector):
         n_jobs: int | None = None,
         device: str = "cpu",
         random_state: Any = None,
+        outcome: str | Outcome = "classes",
     ) -> None:
         self.views = views
         self.combine = combine
@@ -142,6 +145,7 @@ class Blend(FittedSelector):
         self.n_jobs = n_jobs
         self.device = device
         self.random_state = random_state
+        self.outcome = outcome
 
     @property
     def takes_gaps(self) -> bool:
@@ -155,7 +159,17 @@ class Blend(FittedSelector):
             raise InputError(f"views is {views!r}; it must be a list of SVMSelector")
         shared = {
             name: getattr(self, name)
-            for name in ("positive", "threshold", "probability", "max_samples", "similar", "cv", "n_jobs", "device")
+            for name in (
+                "outcome",
+                "positive",
+                "threshold",
+                "probability",
+                "max_samples",
+                "similar",
+                "cv",
+                "n_jobs",
+                "device",
+            )
         }
         shared |= {"random_state": None, "kinds": None, "resamples": 0}
         if self.n_features_to_select is not None:
@@ -184,7 +198,7 @@ class Blend(FittedSelector):
         copy.set_params(views=views, false_share=None, n_features_to_select=1.0)
         return copy
 
-    def plan(self, encoded: Encoded) -> BlendPlan:
+    def plan(self, encoded: Rows) -> BlendPlan:
         """The plan of a fit on these rows; refuses what makes no sense."""
         self.check()
         return blend_plan(self, encoded)
@@ -195,7 +209,7 @@ class Blend(FittedSelector):
             raise InputError(f"combine is {self.combine!r}; it must be one of {listing(COMBINE)}")
         for view in self.view_settings():
             view.check()
-        truth_value("Blend", "probability", self.probability)
+        outcome_of(self).check()
         if self.false_share is not None:
             positive_number("Blend", "false_share", self.false_share, 1.0)
         if self.similar is not None:
@@ -205,7 +219,7 @@ class Blend(FittedSelector):
 
     def fit_rows(
         self,
-        encoded: Encoded,
+        encoded: Rows,
         seed: np.random.SeedSequence | None = None,
         plan: AnyPlan | None = None,
         allowed: BoolArray | None = None,

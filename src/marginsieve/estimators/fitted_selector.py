@@ -15,11 +15,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array, BoolArray, is_sparse
+from ..contracts import Array, BoolArray, Decision, Outcome, is_sparse
 from ..data.table import as_frame
-from ..fitting.procedure import Fitted, class_probability, predicted_codes, seed_sequence, signed_decision
-from ..fitting.settings import AnyPlan
-from ..fitting.training_rows import Encoded
+from ..fitting.procedure import Fitted, decision_values, seed_sequence
+from ..fitting.rows import Rows
+from ..fitting.settings import AnyPlan, outcome_of
+from ..outcomes import ClassDecision
 from .formula import formula
 from .inputs import as_given, encode, read_new
 
@@ -45,9 +46,11 @@ class _WithProbability:
 class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     """A selector as studies and commands use it: parameters of its own, a fit on encoded rows, one kind of result."""
 
+    outcome: str | Outcome
     kinds: Mapping[str, str] | None
     probability: bool
     random_state: Any
+    _decision: Decision
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Select features and fit the machine on them.
@@ -95,13 +98,13 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         """Refuse parameters that no table could make sense of."""
 
     @abstractmethod
-    def plan(self, encoded: Encoded) -> AnyPlan:
+    def plan(self, encoded: Rows) -> AnyPlan:
         """The plan of a fit on these rows; refuses what makes no sense."""
 
     @abstractmethod
     def fit_rows(
         self,
-        encoded: Encoded,
+        encoded: Rows,
         seed: np.random.SeedSequence | None = None,
         plan: AnyPlan | None = None,
         allowed: BoolArray | None = None,
@@ -116,15 +119,13 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             self.n_features_in_ = len(self.feature_names_in_)
         if fitted.unconverged:
             warnings.warn(fitted.unconverged, ConvergenceWarning, stacklevel=3)
-        self.columns_, self.classes_, self.model_ = fitted.schema, fitted.classes, fitted.model
-        self.positive_ = fitted.classes[fitted.plan.outcome.positive]
-        self._sign, self.threshold_, self._weight = fitted.sign, fitted.threshold, fitted.feature_weight
-        self.path_ = fitted.path
+        self.columns_, self.model_, self.path_ = fitted.schema, fitted.model, fitted.path
+        self._decision, self._weight = fitted.decision, fitted.feature_weight
         self.rank()
         self.rows_, self.notes_ = fitted.rows, list(fitted.notes)
         self.constant_, self.duplicates_ = list(fitted.constant), list(fitted.duplicates)
         self.groups_ = list(fitted.groups)
-        for name, value in (("suspects_", fitted.suspects), ("_sigmoid", fitted.sigmoid)):
+        for name, value in {**fitted.decision.attributes(), "suspects_": fitted.suspects}.items():
             self.__dict__.pop(name, None)
             if value is not None:
                 setattr(self, name, value)
@@ -172,7 +173,7 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
     def _values(self, X: Any) -> Array:
         """Decision values as numpy's array."""
         check_is_fitted(self)
-        return signed_decision(self.model_, read_new(self, X), self._sign, self.threshold_)
+        return decision_values(self.model_, self._decision, read_new(self, X))
 
     def predict(self, X: Any) -> Any:
         """The class of each row.
@@ -196,8 +197,7 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         >>> selector.predict(cohort.X).shape
         (60,)
         """
-        codes = predicted_codes(self._values(X))
-        return as_given(self.classes_[codes], X)
+        return as_given(self._decision.predict(self._values(X)), X)
 
     @_WithProbability
     def predict_proba(self, X: Any) -> Any:
@@ -223,7 +223,8 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         (60, 2)
         """
         values = self._values(X)
-        return as_given(class_probability(values, self._sigmoid), X)
+        assert isinstance(self._decision, ClassDecision)
+        return as_given(self._decision.probability(values), X)
 
     def transform(self, X: Any) -> Any:
         """The selected columns, in the type and the dtypes of X.
@@ -257,6 +258,11 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         if is_sparse(X) and X.format not in ("csr", "csc"):
             X = X.tocsr()
         return (X if hasattr(X, "dtype") else np.asarray(X))[:, np.flatnonzero(self.support_).tolist()]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        outcome_of(self).tag(tags)
+        return tags
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)

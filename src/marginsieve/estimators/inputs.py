@@ -16,19 +16,21 @@ from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
 from ..errors import InputError, reading
 from ..fitting.memory import refuse_columns
 from ..fitting.parts import kernel_of
-from ..fitting.training_rows import Encoded
-from ..outcomes import read_target
+from ..fitting.rows import Rows
+from ..fitting.settings import outcome_of
+from ..outcomes import Classes
 from ..solvers.arrays import on_host, to_library_of
 
 
 def encode(
     estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | None, sample_weight: Any = None, groups: Any = None
-) -> Encoded:
+) -> Rows:
     """The table and its target as numbers; sets n_features_in_ and feature_names_in_."""
     X, y, sample_weight, groups = map(on_host, (X, y, sample_weight, groups))
     with reading("the table"):
         schema, table = read_training(estimator, X, y, kinds)
-    return Encoded(schema, table, read_target(X, y, sample_weight, groups), getattr(X, "index", None))
+    outcome = outcome_of(estimator) if hasattr(estimator, "outcome") else Classes()
+    return Rows(schema, table, outcome.read(X, y, sample_weight, groups), getattr(X, "index", None))
 
 
 def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | None) -> tuple[Schema, Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,10 @@ from ..fitting.compatibility import refuses, refuses_table
 from ..fitting.notes import distinct_levels
 from ..fitting.parts import kernel_of
 from ..fitting.preparation import prepare
-from ..fitting.procedure import predicted_codes
-from ..fitting.settings import Plan, check_class_weight, weight_by_code
+from ..fitting.settings import Plan
 from ..fitting.training import Model
 from ..machines import MKL
-from ..outcomes import Classes, check_classes
+from ..outcomes import ClassDecision, Classes, ClassTarget
 from ..searches import TopK
 from .inputs import encode, read_new
 
@@ -128,25 +128,29 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         """
         machine, kernel = MKL(C=self.C, tol=self.tol, max_iter=self.max_iter), kernel_of(self.kernel)
         machine.check()
-        check_class_weight(self.class_weight)
+        outcome = Classes(class_weight=self.class_weight, threshold="margin")
+        outcome.check()
         if sentence := refuses(kernel, machine, LearnedWeight(), TopK()):
             raise InputError(sentence)
         encoded = encode(self, X, y, self.kinds, sample_weight)
-        self.columns_, self.classes_, table = encoded.schema, encoded.target.classes, encoded.table
+        target, table = encoded.counted.target, encoded.table
+        assert isinstance(target, ClassTarget)
+        self.columns_, self.classes_ = encoded.schema, target.classes
         if sentence := refuses_table(kernel, table):
             raise InputError(sentence)
         for note in distinct_levels(table):
             warnings.warn(note, UserWarning, stacklevel=2)
-        part, used = encoded.part()
-        check_classes(encoded.target.take(used))
-        outcome = Classes(len(self.classes_), class_weight=weight_by_code(self.class_weight, self.classes_))
+        encoded.target.refuse()
+        target = replace(target, outcome=outcome, positive=1)  # the second class lies above 0
+        target.refuse(TopK())
+        part = replace(encoded.counted, target=target)
         plan = Plan(kernel, machine, None, TopK(), outcome, standardize=bool(self.standardize))
         ready = prepare(plan, part, np.random.default_rng(0))
         gram = ready.problem.gram()
         solutions = ready.problem.solve(gram)
         self._model = Model(machine, ready.usable, ready.scaling, gram, solutions)
         weights = np.zeros((len(solutions), table.shape[1]))
-        weights[:, ready.usable] = [machine.learned_weights(one, gram) for one in solutions]
+        weights[:, ready.usable] = [machine.learned_weights(solution, gram) for solution in solutions]
         self.weights_ = weights[0] if len(weights) == 1 else weights
         self.gap_ = max(solution.residual for solution in solutions)
         self.n_iter_ = sum(solution.iterations for solution in solutions)
@@ -207,7 +211,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         (60,)
         """
         value = self.decision_function(X)
-        return self.classes_[predicted_codes(value)]
+        return ClassDecision(self.classes_, 1).predict(value)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

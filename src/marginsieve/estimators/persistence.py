@@ -31,6 +31,7 @@ from ..fitting.parts import AXES
 from ..fitting.preparation import Scaling
 from ..fitting.smote import Smote
 from ..fitting.training import Blended, Model
+from ..outcomes import ClassDecision
 from ..problem import view_of
 from .archive import pack, plain, unpack
 from .blend import Blend
@@ -227,6 +228,7 @@ def _rebuilt(whole: Any) -> FittedSelector:
         setattr(selector, name, value)
     if suspects is not None:
         selector.suspects_ = _frame(suspects)
+    selector._decision = ClassDecision.from_attributes(selector)
     models = tuple(_model(part) for part in parts)
     one = isinstance(selector, SVMSelector)
     selector.model_ = models[0] if one else Blended(models, whole["middle"], whole["unit"])

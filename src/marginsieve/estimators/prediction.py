@@ -14,7 +14,7 @@ from ..data.table import as_frame, is_missing
 from ..data.tidy import tidy_frame
 from ..errors import InputError, listing
 from ..fitting.memory import refuse_distances
-from ..fitting.procedure import predicted_codes, signed_decision
+from ..fitting.procedure import decision_values
 from ..fitting.training import Model
 from .fitted_selector import FittedSelector
 from .inputs import read_new
@@ -98,13 +98,8 @@ def predict(model: FittedSelector, frame: Any) -> Prediction:
         frame = frame.assign(**fixed)
     rows = _complete(model, frame)
     Z = read_new(model, rows)
-    value = signed_decision(model.model_, Z, model._sign, model.threshold_)
-    out = pd.DataFrame({"predicted": model.classes_[predicted_codes(value)]}, index=frame.index)
-    out["score"] = value.max(axis=1) if value.ndim == 2 else model._sign * value
-    if model.probability:
-        chance = model.predict_proba(rows)
-        place = int(np.flatnonzero(model.classes_ == model.positive_)[0])
-        out["probability"] = chance[:, place] if chance.shape[1] == 2 else chance.max(axis=1)
+    decision = model._decision
+    out = pd.DataFrame(decision.columns(decision_values(model.model_, decision, Z)), index=frame.index)
     out["far"] = _far(model, Z)
     spans = [name for name in needed if given[name].dtype.kind == "m"]
     notes = [f"durations were read as seconds: {listing(spans)}"] if spans else []

@@ -9,13 +9,22 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import BoolArray, CriterionLike, KernelLike, MachineLike, PrefilterLike, SamplerLike, SearchLike
+from ..contracts import (
+    BoolArray,
+    CriterionLike,
+    KernelLike,
+    MachineLike,
+    Outcome,
+    PrefilterLike,
+    SamplerLike,
+    SearchLike,
+)
 from ..fitting.false_share import fit_list
 from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
 from ..fitting.procedure import Fitted, fit_encoded, plan_of, refit_at_sizes
 from ..fitting.resampling import RESAMPLES
+from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan, Plan, check_settings
-from ..fitting.training_rows import Encoded
 from .fitted_selector import FittedSelector
 from .inputs import encode
 from .optimality import optimality
@@ -91,6 +100,8 @@ class SVMSelector(FittedSelector):
         batches is run on the CPU.
     random_state : int, RandomState or None, default=None
         Seed of the inner folds, subsamples and searches.
+    outcome : str or Outcome, default="classes"
+        What y is.
 
     Attributes
     ----------
@@ -166,6 +177,7 @@ class SVMSelector(FittedSelector):
         n_jobs: int | None = None,
         device: str = "cpu",
         random_state: Any = None,
+        outcome: str | Outcome = "classes",
     ) -> None:
         self.kernel = kernel
         self.machine = machine
@@ -191,6 +203,7 @@ class SVMSelector(FittedSelector):
         self.n_jobs = n_jobs
         self.device = device
         self.random_state = random_state
+        self.outcome = outcome
 
     @property
     def takes_gaps(self) -> bool:
@@ -210,13 +223,13 @@ class SVMSelector(FittedSelector):
         copy.set_params(false_share=None, n_features_to_select=1.0, keep=None, prefilter=None, ensemble=None)
         return copy
 
-    def plan(self, encoded: Encoded) -> Plan:
+    def plan(self, encoded: Rows) -> Plan:
         """The plan of a fit on these rows; refuses what makes no sense."""
         return plan_of(self, encoded)
 
     def fit_rows(
         self,
-        encoded: Encoded,
+        encoded: Rows,
         seed: np.random.SeedSequence | None = None,
         plan: AnyPlan | None = None,
         allowed: BoolArray | None = None,
@@ -261,22 +274,22 @@ class SVMSelector(FittedSelector):
         fitted = Fitted(
             plan_of(self, encoded),
             self.columns_,
-            self.classes_,
             self.model_,
             self.path_,
+            self._decision,
             rows=self.rows_,
             constant=tuple(self.constant_),
             duplicates=tuple(self.duplicates_),
             feature_weight=self._weight,
         )
-        for one in refit_at_sizes(self, encoded, fitted, sizes, self._seed):
+        for refitted in refit_at_sizes(self, encoded, fitted, sizes, self._seed):
             copy = clone(self).set_params(
-                n_features_to_select=len(one.model.features), threshold="margin", probability=False
+                n_features_to_select=len(refitted.model.features), threshold="margin", probability=False
             )
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(self, name):
                     setattr(copy, name, getattr(self, name))
-            copy.adopt(one, self._seed)
+            copy.adopt(refitted, self._seed)
             yield copy
 
     @property

@@ -15,10 +15,10 @@ from ..data.table import Table
 from ..errors import InputError, positive_number
 from ..fitting.procedure import seed_sequence
 from ..fitting.resampling import sample_index
-from ..fitting.settings import check_class_weight, check_n_jobs, weight_by_code
-from ..fitting.training_rows import Encoded, Part
-from ..outcomes import Classes, Target, check_classes, positive_code, stratified_folds, units_per_class
-from ..outcomes.folds import Splits
+from ..fitting.rows import Rows
+from ..fitting.settings import check_n_jobs
+from ..outcomes import Classes, ClassTarget
+from ..outcomes.folds import Splits, stratified_folds, units_per_stratum
 from ..outcomes.label_noise import wrong_label
 from ..outcomes.scores import ranking_auc
 from ..solvers.processes import parallel
@@ -114,7 +114,7 @@ def find_suspects(
 
 
 def judge_labels(
-    encoded: Encoded,
+    encoded: Rows,
     *,
     clean_rate: float = CLEAN_RATE,
     class_weight: Mapping[Any, float] | str | None = "balanced",
@@ -123,39 +123,38 @@ def judge_labels(
 ) -> pd.DataFrame:
     """`find_suspects` on rows that are encoded already."""
     positive_number("find_suspects", "clean_rate", clean_rate, 1.0)
-    check_class_weight(class_weight)
+    outcome = Classes(class_weight=class_weight)
+    outcome.check()
     check_n_jobs(n_jobs)
-    part, used = encoded.part()
-    target = Target(encoded.target.classes, part.y, part.weight, part.groups)
-    check_classes(target)
-    if part.groups is not None and part.groups.min() == part.groups.max():
+    encoded.target.refuse()
+    part = encoded.counted
+    target = part.target.settle(outcome)
+    assert isinstance(target, ClassTarget)
+    if target.groups is not None and target.groups.min() == target.groups.max():
         raise InputError("groups is the same for all rows: no machine is left that did not see a row's group")
-    count = len(target.classes)
-    outcome = Classes(count, positive_code(target), weight_by_code(class_weight, target.classes))
-    labels, problem, every = outcome.labels(part.y), outcome.own_problem(part.y), np.arange(len(part.y))
+    (_, labels, cost), problem, every = target.machine_target, target.own_problem, np.arange(len(part))
     seed = seed_sequence(random_state)
     with one_thread():
-        machines = _Machines.of(part, np.random.default_rng(seed))
-        jobs = (delayed(_judged)(machines, label, part, seed) for label in labels)
+        machines = _Machines.from_rows(part, np.random.default_rng(seed))
+        jobs = (
+            delayed(_judge_label)(machines, label, part.target.weight, part.target.groups, seed) for label in labels
+        )
         score, wrong, predicts = (np.array(some) for some in zip(*parallel(n_jobs)(jobs), strict=True))
-    cost = outcome.costs(part.y, part.weight)
     border = (cost * (labels - score)).sum(axis=1) / cost.sum(axis=1)
     suspicion = wrong.max(axis=0)  # the label is wrong if it is not this class, or if it is another one
     columns = {
         "suspicion": suspicion,
         "margin": (labels * (score + border[:, None]))[problem, every],
-        "suspect": suspected(suspicion, part.weight, clean_rate) & predicts[wrong.argmax(axis=0)],
+        "suspect": choose_suspects(suspicion, target.weight, clean_rate) & predicts[wrong.argmax(axis=0)],
     }
-    frame = _frame(columns, sample_index(encoded.names, len(encoded.target.codes)), used)
-    frame.attrs[WRONG_SHARE] = {
-        str(label): float(np.average(suspicion[part.y == code], weights=part.weight[part.y == code]))
-        for code, label in enumerate(target.classes)
-    }
+    used = np.flatnonzero(encoded.target.weight > 0)
+    frame = _frame(columns, sample_index(encoded), used)
+    frame.attrs[WRONG_SHARE] = target.average_by_class(suspicion)
     frame.attrs[PREDICTS] = bool(predicts.any())
     return frame
 
 
-def suspected(suspicion: Array, weight: Array, clean_rate: float) -> BoolArray:
+def choose_suspects(suspicion: Array, weight: Array, clean_rate: float) -> BoolArray:
     """The labels that are more likely wrong than right, the most suspicious ones, as many as are expected to hold at
     most this share of the correct labels."""
     order = np.argsort(-suspicion, kind="stable")
@@ -173,35 +172,38 @@ class _Machines:
     ridges: tuple[HeldOutRidge, ...]
 
     @classmethod
-    def of(cls, part: Part, rng: np.random.Generator) -> _Machines:
-        X = label_columns(part.table, part.weight, rng)
-        groups = None if part.groups is None else np.unique(part.groups, return_inverse=True)[1]
-        maps = (X, gaussian_columns(X, part.weight, rng))
-        return cls(X, tuple(HeldOutRidge.from_rows(one, part.weight, rng, groups) for one in maps))
+    def from_rows(cls, part: Rows, rng: np.random.Generator) -> _Machines:
+        X = label_columns(part.table, weight := part.target.weight, rng)
+        known = part.target.groups
+        groups = None if known is None else np.unique(known, return_inverse=True)[1]
+        maps = (X, gaussian_columns(X, weight, rng))
+        return cls(X, tuple(HeldOutRidge.from_rows(columns, weight, rng, groups) for columns in maps))
 
 
-def _judged(machines: _Machines, label: Array, part: Part, seed: np.random.SeedSequence) -> tuple[Array, Array, bool]:
+def _judge_label(
+    machines: _Machines, label: Array, weight: Array, groups: IntArray | None, seed: np.random.SeedSequence
+) -> tuple[Array, Array, bool]:
     """(m,), (m,), bool: scores of the machine that ranks held-out rows best, how likely each label is wrong, whether
     the scores rank the labels better than chance."""
     with one_thread():
         linear, gaussian = (ridge.scores(label) for ridge in machines.ridges)
-        mean = part.weight @ label / part.weight.sum()
+        mean = weight @ label / weight.sum()
         judges = [linear, np.arctanh(np.clip(gaussian + mean, -SATURATED, SATURATED))]
         counts = [count for count in SCREENED if 2 * count <= machines.columns.shape[1]]
-        if counts and (folds := _folds(label > 0, part.groups, seed)):
-            judges.append(screened_scores(machines.columns, label, part.weight, folds, counts))
-        areas = [float(ranking_auc(score, label > 0, part.weight[None, :])[0]) for score in judges]
+        if counts and (folds := _folds(label > 0, groups, seed)):
+            judges.append(screened_scores(machines.columns, label, weight, folds, counts))
+        areas = [float(ranking_auc(score, label > 0, weight[None, :])[0]) for score in judges]
         best = int(np.argmax([areas[0] + LINEAR_LEAD, *areas[1:]]))
         ones, zeros = (label > 0).sum(), (label < 0).sum()
         by_chance = np.sqrt((ones + zeros + 1) / (12.0 * ones * zeros))
         predicts = bool(areas[best] > 0.5 + STANDARD_ERRORS * by_chance)
-        return judges[best], wrong_label(judges[best], label > 0, _counts(part.weight)), predicts
+        return judges[best], wrong_label(judges[best], label > 0, _counts(weight)), predicts
 
 
 def _folds(positive: BoolArray, groups: IntArray | None, seed: np.random.SeedSequence) -> Splits:
     """Folds of every repeat; none where a class has a single sample or group."""
     codes = positive.astype(np.intp)
-    count = min(SCREENING_FOLDS, *units_per_class(codes, groups, 2))
+    count = min(SCREENING_FOLDS, *units_per_stratum(codes, groups, 2))
     if count < 2:
         return []
     states = seed.generate_state(SCREENING_REPEATS)
@@ -222,7 +224,7 @@ def label_columns(table: Table, weight: Array, rng: np.random.Generator) -> Arra
     at random instead.
     """
     if is_sparse(table.Z) and np.prod(table.shape) > MOST_CELLS:
-        return _projected(table.Z, weight, rng)
+        return _project(table.Z, weight, rng)
     Z = table.Z.toarray() if is_sparse(table.Z) else table.Z
     share, columns = weight / weight.sum(), []
     for j, kind in enumerate(table.kind):
@@ -240,7 +242,7 @@ def label_columns(table: Table, weight: Array, rng: np.random.Generator) -> Arra
     return np.asarray(X[:, deviation > 1e-12] / deviation[deviation > 1e-12])
 
 
-def _projected(Z: Any, weight: Array, rng: np.random.Generator) -> Array:
+def _project(Z: Any, weight: Array, rng: np.random.Generator) -> Array:
     """(m, PROJECTED): the sparse columns at variance 1, in random directions that keep distances nearly."""
     share = weight / weight.sum()
     variance = np.asarray(share @ Z.multiply(Z)) - np.asarray(share @ Z) ** 2

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from ..contracts import (
 )
 from ..data.stored import is_stored
 from ..data.table import Table
+from ..outcomes import Target
 from ..problem import WorkDone, is_filter
 from ..solvers.arrays import Backend, DeviceArray, backend_for
 from .preparation import SMALLEST
@@ -50,12 +52,21 @@ LARGEST = 1e100  # squares of larger numbers are none
 
 @dataclass(frozen=True)
 class TrainingPart:
-    """A training part: its rows, rows to judge it by, and the classes and weights of all rows of the table."""
+    """A training part: its rows, rows to judge it by, and the target of all rows of the table."""
 
     train: IntArray
     test: IntArray
-    y: IntArray
-    weight: Array
+    target: Target
+
+    @cached_property
+    def trained(self) -> Target:
+        """The target of the rows that are trained on."""
+        return self.target.take(self.train)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Equal for equal parts."""
+        return self.train, self.test, self.target.strata, self.target.weight
 
 
 @dataclass(frozen=True)
@@ -147,17 +158,16 @@ class _Request:
     @property
     def key(self) -> str:
         """Equal for equal requests."""
-        parts = (part for job in self.jobs for part in (job.train, job.test, job.y, job.weight))
+        parts = (part for job in self.jobs for part in job.identity)
         return _digest(self.group, itertools.chain([self.rows], parts))
 
     def on_origin(self) -> list[TrainingPart]:
         """The training parts in the rows of the whole table."""
-        m, out = self.whole.shape[0], []
-        for job in self.jobs:
-            y, weight = np.zeros(m, dtype=job.y.dtype), np.zeros(m)
-            y[self.rows], weight[self.rows] = job.y, job.weight
-            out.append(TrainingPart(self.rows[job.train], self.rows[job.test], y, weight))
-        return out
+        m = self.whole.shape[0]
+        return [
+            TrainingPart(self.rows[job.train], self.rows[job.test], job.target.spread(self.rows, m))
+            for job in self.jobs
+        ]
 
 
 def _digest(what: Any, parts: Iterable[Any]) -> str:
@@ -334,7 +344,7 @@ class PartsInStep:
     cost: DeviceArray  # (F, k, r)
     train: DeviceArray  # (F, m) rows of each job, the first row where there are fewer
     filled: DeviceArray  # (F, m) 1 where that is one of them
-    codes: Sequence[IntArray]
+    strata: Sequence[IntArray]
     rows: Sequence[IntArray]
     jobs: Sequence[TrainingPart]
     memory: dict[str, DeviceArray]  # what filters said of such training parts
@@ -347,16 +357,16 @@ class PartsInStep:
         """The arrays of some jobs."""
         assert isinstance(plan.kernel, SumsPairs)
         r = X.shape[1]
-        outcome, F = plan.outcome, len(jobs)
-        k = 1 if outcome.binary else outcome.count
+        targets = [job.trained.with_settings(plan.outcome) for job in jobs]
+        F, k = len(jobs), len(targets[0].machine_target.y)
         weight, labels, cost = np.zeros((F, r)), np.zeros((F, k, r)), np.zeros((F, k, r))
         longest = max(len(job.train) for job in jobs)
         train, filled = np.zeros((F, longest), dtype=np.int64), np.zeros((F, longest))
-        for f, job in enumerate(jobs):
-            codes, part = job.y[job.train], job.weight[job.train]
-            weight[f, job.train] = part
-            labels[f][:, job.train] = outcome.labels(codes)
-            cost[f][:, job.train] = outcome.costs(codes, part)
+        for f, (job, target) in enumerate(zip(jobs, targets, strict=True)):
+            _, y, costs = target.machine_target
+            weight[f, job.train] = target.weight
+            labels[f][:, job.train] = y
+            cost[f][:, job.train] = costs
             train[f, : len(job.train)], filled[f, : len(job.train)] = job.train, 1.0
         on_device = arrays.to_device(weight)
         xp = arrays.xp
@@ -383,7 +393,7 @@ class PartsInStep:
             arrays.to_device(cost),
             arrays.to_device(train, np.int64),
             arrays.to_device(filled),
-            [job.y[job.train] for job in jobs],
+            [job.trained.strata for job in jobs],
             [job.train for job in jobs],
             jobs,
             {},
@@ -395,7 +405,7 @@ class PartsInStep:
         criterion = self.plan.criterion
         if is_filter(criterion):
             assert isinstance(criterion, ScoresTogether)
-            parts = (part for job in self.jobs for part in (job.train, job.y, job.weight))
+            parts = (part for job in self.jobs for part in (job.train, job.target.strata, job.target.weight))
             key = _digest((_mark(criterion), self.plan.standardize), parts)
             if key not in self.memory:
                 self.memory[key] = criterion.score_together(self)

@@ -7,7 +7,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..contracts import NUMBERS, AnyPart, Criterion, Filter, Kernel, Machine, Sampler, Search, TableView, TakesKinds
+from ..contracts import (
+    NUMBERS,
+    AnyPart,
+    Criterion,
+    Filter,
+    Kernel,
+    Machine,
+    Sampler,
+    Search,
+    TableView,
+    TakesKinds,
+    targets_of,
+)
 from ..criteria import CRITERIA
 from ..errors import listing
 from ..kernels import KERNELS
@@ -145,7 +157,7 @@ def _name(part: AnyPart) -> str:
     return str(getattr(part, "__name__", type(part).__name__))
 
 
-# -- tables and classes ---------------------------------------------------------------------------------------------
+# -- tables and outcomes --------------------------------------------------------------------------------------------
 
 
 def kinds_taken(kernel: Kernel, machine: Machine | None = None) -> frozenset[str]:
@@ -202,17 +214,12 @@ def _columns(table: TableView, kinds: frozenset[str]) -> list[str]:
     return [name for name, kind in zip(table.names, table.kind, strict=True) if kind in kinds]
 
 
-def refuses_classes(count: int, negative_weight: float, threshold: Any, search: Search | None = None) -> str | None:
-    """Why this setting cannot serve more than two classes, or None where it can."""
-    if count <= 2:
+def refuses_target(parts: Iterable[AnyPart | None], kind: str, outcome: str) -> str | None:
+    """Why a part cannot work on this outcome, or None where all can."""
+    wrong = [part for part in parts if part is not None and kind not in targets_of(part)]
+    if not wrong:
         return None
-    if search is not None and not search.multiclass:
-        return (
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"{_name(search)} takes two classes and y has {count} classes; use two, or svm_l1"
-        )
-    if negative_weight != 1.0:
-        return f"negative_weight is {negative_weight!r} and y has {count} classes: use class_weight instead"
-    if not isinstance(threshold, str) or threshold not in ("auto", "margin"):
-        return f"threshold is {threshold!r} and y has {count} classes: a cut exists only between two; use 'margin'"
-    return None
+    axes: dict[str, Mapping[str, Any]] = {"machine": MACHINES, "criterion": CRITERIA, "search": SEARCHES}
+    ways = [_named(axis, known, lambda part: kind in targets_of(part)) for axis, known in axes.items()]
+    takes = " and ".join(sorted(targets_of(wrong[0])))
+    return f"{_name(wrong[0])} works on {takes} and {outcome} are {kind}: use {_either(ways) or 'parts that take them'}"

@@ -14,14 +14,13 @@ from joblib import delayed
 
 from ..contracts import Array, IntArray, Path
 from ..data.table import Table
-from ..outcomes import left_out
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .batches import TrainingPart, rank_batched
+from .rows import Rows
 from .settings import Plan
 from .training import Searched, decisions, search_once
-from .training_rows import Part
 
 LEFT_OUT = 0.2  # share of each class that a member does not see
 OVERLAP = LEFT_OUT / (1.0 - LEFT_OUT)  # rows that a member judges for each row that it sees
@@ -38,7 +37,7 @@ class Member:
     work: WorkDone
 
     @classmethod
-    def of(cls, plan: Plan, searched: Searched, sizes: tuple[int, ...], part: Part, rows: IntArray) -> Member:
+    def from_search(cls, plan: Plan, searched: Searched, sizes: tuple[int, ...], part: Rows, rows: IntArray) -> Member:
         """The search judged on the rows of a part that it did not see; without sizes there are no decision values."""
         values = decisions(plan, searched, sizes, part.table.Z[rows]) if sizes else np.empty((0, len(rows), 0))
         rank = np.empty(part.table.shape[1])
@@ -46,15 +45,15 @@ class Member:
         return cls(rank, rows, values, searched.problem.work)
 
 
-def run_search(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
+def run_search(plan: Plan, part: Rows, rng: np.random.Generator) -> Searched:
     """The path over all features of the part, averaged over subsamples where the plan says so."""
     searched = search_once(plan, part, rng)
     return agreed(plan, searched, members(plan, part, (), rng, None)) if plan.ensemble else searched
 
 
-def run_searches(plans: Iterable[tuple[Plan, Part]], rng: np.random.Generator) -> Iterator[Searched]:
+def run_searches(plans: Iterable[tuple[Plan, Rows]], rng: np.random.Generator) -> Iterator[Searched]:
     """`run_search` of several plans; what solved no machine is not run again where only the machine is another."""
-    known: list[tuple[Plan, Part, Searched]] = []
+    known: list[tuple[Plan, Rows, Searched]] = []
     for plan, part in plans:
         same = (one for before, rows, one in known if rows is part and before.differs_in_machine(plan))
         like = next(same, None)
@@ -65,14 +64,14 @@ def run_searches(plans: Iterable[tuple[Plan, Part]], rng: np.random.Generator) -
 
 
 def members(
-    plan: Plan, part: Part, sizes: tuple[int, ...], rng: np.random.Generator, n_jobs: int | None
+    plan: Plan, part: Rows, sizes: tuple[int, ...], rng: np.random.Generator, n_jobs: int | None
 ) -> list[Member]:
     """The plan's members, with decision values at these sizes; the same ones whatever n_jobs is."""
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(plan.ensemble or 0)
     jobs = []
     for seed in seeds if plan.device != "cpu" else ():
-        out = left_out(part.y, part.groups, LEFT_OUT, np.random.default_rng(seed), at_least=1, leave=2)
-        jobs.append(TrainingPart(np.flatnonzero(~out), np.flatnonzero(out), part.y, part.weight))
+        out = part.target.draw(LEFT_OUT, np.random.default_rng(seed), at_least=1, leave=2)
+        jobs.append(TrainingPart(np.flatnonzero(~out), np.flatnonzero(out), part.target))
     in_step = members_together(replace(plan, ensemble=None), part.table, jobs, sizes)
     if in_step is not None:
         return in_step
@@ -94,13 +93,13 @@ def members_together(
     return out
 
 
-def _member(plan: Plan, part: Part, sizes: tuple[int, ...], seed: np.random.SeedSequence) -> Member:
+def _member(plan: Plan, part: Rows, sizes: tuple[int, ...], seed: np.random.SeedSequence) -> Member:
     rng = np.random.default_rng(seed)
-    out = left_out(part.y, part.groups, LEFT_OUT, rng, at_least=1, leave=2)
+    out = part.target.draw(LEFT_OUT, rng, at_least=1, leave=2)
     with one_thread():
         searched = search_once(plan, part.take(np.flatnonzero(~out)), rng)
         path = replace(searched.path, weights=(), stop=None, solutions=())  # as the final machine is fitted
-        return Member.of(plan, replace(searched, path=path), sizes, part, np.flatnonzero(out))
+        return Member.from_search(plan, replace(searched, path=path), sizes, part, np.flatnonzero(out))
 
 
 def agreed(plan: Plan, whole: Searched, ensemble: list[Member]) -> Searched:

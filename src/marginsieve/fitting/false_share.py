@@ -19,16 +19,15 @@ import numpy as np
 from joblib import delayed
 
 from ..contracts import Array, BoolArray, IntArray, Path
-from ..outcomes import left_out
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .batches import TrainingPart, rank_batched
 from .ensemble import run_searches
 from .preparation import varying
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
+from .rows import Rows
 from .settings import AnyPlan, Plan
 from .training import search_once
-from .training_rows import Encoded, Part
 from .view_averaging import BlendPlan, JointPlaces
 
 PAIRS, SHUFFLES = 25, 40
@@ -79,7 +78,7 @@ class FalseShare:
 
 
 def false_share(
-    plan: AnyPlan, part: Part, pairs: int, shuffles: int, seed: np.random.SeedSequence, n_jobs: int | None
+    plan: AnyPlan, part: Rows, pairs: int, shuffles: int, seed: np.random.SeedSequence, n_jobs: int | None
 ) -> FalseShare:
     """The q-values of all features of a part, for a plan that is run on halves of its rows."""
     n = part.table.shape[1]
@@ -104,18 +103,18 @@ class ListSelector(Protocol):
     random_state: Any
     n_jobs: int | None
 
-    def plan(self, encoded: Encoded) -> AnyPlan:
+    def plan(self, encoded: Rows) -> AnyPlan:
         """The plan of a fit on these rows."""
 
     def on_all(self) -> ListSelector:
         """The same selector on every column that it is given."""
 
-    def fit_rows(self, encoded: Encoded, seed: np.random.SeedSequence | None = None) -> Fitted:
+    def fit_rows(self, encoded: Rows, seed: np.random.SeedSequence | None = None) -> Fitted:
         """The whole fit on encoded rows."""
 
 
 def fit_list(
-    selector: ListSelector, encoded: Encoded, seed: np.random.SeedSequence | None, plan: AnyPlan | None
+    selector: ListSelector, encoded: Rows, seed: np.random.SeedSequence | None, plan: AnyPlan | None
 ) -> Fitted:
     """The longest list whose estimated share of false features is at most `false_share`, and the machine on it.
 
@@ -126,8 +125,8 @@ def fit_list(
     plan = selector.plan(encoded) if plan is None else plan
     given = seed_sequence(selector.random_state) if seed is None else seed
     rows = rows_of_fit(selector, encoded, np.random.default_rng(given), plan)
-    known = false_share(plan, rows.chosen, FEWEST_PAIRS, FEWEST_SHUFFLES, given.spawn(1)[0], selector.n_jobs)
-    kept = _kept(plan, rows.chosen)
+    known = false_share(plan, rows.sampled, FEWEST_PAIRS, FEWEST_SHUFFLES, given.spawn(1)[0], selector.n_jobs)
+    kept = _kept(plan, rows.sampled)
     first = ~np.isin(np.arange(len(known.score)), kept)
     order = np.lexsort((-known.score, first)).astype(np.intp)
     count = int(np.count_nonzero((known.q <= selector.false_share + 1e-12) & first)) + len(kept)
@@ -138,15 +137,15 @@ def fit_list(
     path = Path(
         order, known.score, (), "features by how often they lead in halves of the rows", n_selected=len(columns)
     )
-    constant, duplicates = constant_and_equal(encoded.schema, rows.chosen)
+    constant, duplicates = constant_and_equal(encoded.schema, rows.sampled)
     model = fitted.model.among(columns)
     whole = replace(fitted, plan=plan, schema=encoded.schema, model=model, path=path, constant=constant)
-    groups = groups_of(selector.similar, whole, constant, rows.chosen)
+    groups = groups_of(selector.similar, whole, constant, rows.sampled)
     texts = (*notes, *fitted.notes)
     return replace(whole, duplicates=duplicates, groups=groups, notes=texts)
 
 
-def _kept(plan: AnyPlan, part: Part) -> IntArray:
+def _kept(plan: AnyPlan, part: Rows) -> IntArray:
     """The features that are always selected, where they vary."""
     if isinstance(plan, Plan):
         kept = np.array(plan.keep, dtype=np.intp)
@@ -176,17 +175,16 @@ def q_values(score: Array, null: Array, shuffles: int) -> Array:
 
 
 def _scores(
-    plan: AnyPlan, part: Part, shuffled: bool, pairs: int, sizes: Sequence[int], seed: np.random.SeedSequence
+    plan: AnyPlan, part: Rows, shuffled: bool, pairs: int, sizes: Sequence[int], seed: np.random.SeedSequence
 ) -> Array:
     """(n,) the mean over halves and sizes of being among the first."""
     rng = np.random.default_rng(seed)
     if shuffled:
-        order = shuffled_rows(part, rng)
-        part = Part(part.table, part.y[order], part.weight[order], part.groups)
+        part = replace(part, target=part.target.shuffle(rng))
     total = np.zeros(part.table.shape[1])
     with one_thread():
         for _ in range(pairs):
-            half = left_out(part.y, part.groups, 0.5, rng, at_least=1, leave=1)
+            half = part.target.draw(0.5, rng, at_least=1, leave=1)
             for side in (half, ~half):
                 place = places(plan, part.take(np.flatnonzero(side)), rng)
                 total += np.mean([place < size for size in sizes], axis=0)
@@ -194,10 +192,10 @@ def _scores(
 
 
 def _scores_together(
-    plan: AnyPlan, part: Part, pairs: int, sizes: Sequence[int], seeds: Sequence[np.random.SeedSequence]
+    plan: AnyPlan, part: Rows, pairs: int, sizes: Sequence[int], seeds: Sequence[np.random.SeedSequence]
 ) -> list[Array] | None:
     """`_scores` of every seed, the first of them without shuffling, in batches on a device; None: for the CPU."""
-    jobs, m, n = [], len(part.y), part.table.shape[1]
+    jobs, n = [], part.table.shape[1]
     views = [(plan, np.arange(n))] if isinstance(plan, Plan) else []
     if isinstance(plan, BlendPlan):
         views = [(view.plan, view.columns) for view in plan.views]
@@ -205,14 +203,11 @@ def _scores_together(
         return None
     for k, seed in enumerate(seeds):
         rng = np.random.default_rng(seed)
-        order = shuffled_rows(part, rng) if k else np.arange(m)
-        y, weight = part.y[order], part.weight[order]
+        target = part.target.shuffle(rng) if k else part.target
         for _ in range(pairs):
-            half = left_out(y, part.groups, 0.5, rng, at_least=1, leave=1)
-            jobs += [
-                TrainingPart(np.flatnonzero(side), np.empty(0, dtype=np.intp), y, weight) for side in (half, ~half)
-            ]
-    if any(len(np.unique(job.y[job.train])) < plan.outcome.count for job in jobs):
+            half = target.draw(0.5, rng, at_least=1, leave=1)
+            jobs += [TrainingPart(np.flatnonzero(side), np.empty(0, dtype=np.intp), target) for side in (half, ~half)]
+    if not all(job.target.take(job.train).complete for job in jobs):
         return None
     rankings = []
     for one, columns in views:
@@ -235,30 +230,17 @@ def _scores_together(
 
 def _joint(rankings: Sequence[tuple[IntArray, IntArray, IntArray]], n: int) -> Array:
     """(n,) the place of each feature in the joint ranking of several views; inf where it does not vary."""
-    joint, place = JointPlaces.of(n, rankings), np.empty(n)
+    joint, place = JointPlaces.from_rankings(n, rankings), np.empty(n)
     place[np.lexsort((joint.first, joint.mean, joint.best, ~joint.varies))] = np.arange(n)
     place[~joint.varies] = np.inf
     return place
 
 
-def shuffled_rows(part: Part, rng: np.random.Generator) -> IntArray:
-    """Which row each row's label comes from; the labels of a group move together."""
-    m = len(part.y)
-    if part.groups is None:
-        return np.asarray(rng.permutation(m), dtype=np.intp)
-    _, place = np.unique(part.groups, return_inverse=True)
-    members = [np.flatnonzero(place == k) for k in range(place.max() + 1)]
-    order = np.empty(m, dtype=np.intp)
-    for rows, source in zip(members, rng.permutation(len(members)), strict=True):
-        order[rows] = np.resize(rng.permutation(members[source]), len(rows))
-    return order
-
-
-def places(plan: AnyPlan, part: Part, rng: np.random.Generator) -> Array:
+def places(plan: AnyPlan, part: Rows, rng: np.random.Generator) -> Array:
     """(n,) the place of each feature in the ranking of these rows, 0 is the best; inf where a feature does not vary."""
     n = part.table.shape[1]
     place = np.full(n, np.inf)
-    if len(np.unique(part.y)) < plan.outcome.count:
+    if not part.target.complete:
         return place
     if isinstance(plan, Plan):
         searched = search_once(replace(plan, ensemble=None, keep=()), part, rng)

@@ -12,15 +12,15 @@ from sklearn.model_selection import PredefinedSplit
 
 from ..contracts import Array, IntArray
 from ..errors import InputError, one_line, shown_value
-from ..outcomes import rarest, stratified_folds, unit_name
+from ..outcomes import FoldLimit, Target
 from ..outcomes.folds import Splits
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .batches import NotYet, TrainingPart
 from .ensemble import Member, members_together, run_searches
-from .settings import AnyPlan, Plan
-from .training_rows import Encoded, Part
+from .rows import Rows
+from .settings import Plan
 
 MOST_SIZES = 40  # sizes on the grid of the inner folds
 PRICE = 0.002  # of a size twice or half the usual one, in units of the score
@@ -43,37 +43,41 @@ class HeldOut:
     overlap: float  # rows tested for each row trained on, where folds overlap
 
     @classmethod
-    def of(cls, sizes: tuple[int, ...], members: Sequence[Member], overlap: float = 0.0) -> HeldOut:
+    def from_members(cls, sizes: tuple[int, ...], members: Sequence[Member], overlap: float = 0.0) -> HeldOut:
         """From the rows that each of these searches did not see."""
         values = np.concatenate([member.values for member in members], axis=1)
         rows = np.concatenate([member.rows for member in members])
         fold = np.repeat(np.arange(len(members)), [len(member.rows) for member in members])
         return cls(sizes, values, rows, fold, tuple(member.work for member in members), overlap)
 
+    def at(self, size: int) -> Array:
+        """(rows, k) the values at a size."""
+        return np.asarray(self.values[self.sizes.index(size)])
+
     def weight(self, weight: Array) -> Array:
         """(rows,) the rows' weights, shared among the times that a row is held out."""
         return np.asarray(weight[self.rows] / np.bincount(self.rows)[self.rows])
 
-    def scores(self, y: IntArray, weight: Array, plan: AnyPlan) -> tuple[Array, Array]:
-        """(S,) mean over folds of the ranking AUC (balanced accuracy if classes are many), and its standard error.
+    def scores(self, target: Target) -> tuple[Array, Array]:
+        """(S,) mean score over folds (`Target.score_values`) of these rows of a target, and its standard error.
 
-        A fold counts by its pairs of a positive and a negative row, as AUC over the pairs within folds does. Where no
-        fold tests two classes, as in leave-one-out, the folds are pooled and there is no error. Folds that overlap are
-        not independent: the variance of their mean is s^2 (1 / folds + overlap) (Nadeau and Bengio 2003).
+        A fold counts by its `fold_mass`: AUC, by its pairs of a positive and a negative row, as AUC over the pairs
+        within folds does. Where no fold can be scored, as in leave-one-out, the folds are pooled and there is no error.
+        Folds that overlap are not independent: the variance of their mean is s^2 (1 / folds + overlap) (Nadeau and
+        Bengio 2003).
         """
-        y, weight = y[self.rows], weight[self.rows]
-        folds = [self.fold == k for k in np.unique(self.fold)]
-        scores = plan.outcome.scores
-        table = np.column_stack([scores(self.values[:, fold], y[fold], weight[fold]) for fold in folds])
+        folds = [np.flatnonzero(self.fold == k) for k in np.unique(self.fold)]
+        parts = [target.take(self.rows[fold]) for fold in folds]
+        table = np.column_stack([part.score_values(self.values[:, f]) for part, f in zip(parts, folds, strict=True)])
         if np.isnan(table).all():
-            pooled = scores(self.values, y, weight)
+            pooled = target.take(self.rows).score_values(self.values)
             return pooled, np.zeros(len(pooled))
-        pairs = np.array([plan.outcome.pairs(y[fold], weight[fold]) for fold in folds])
+        mass = np.array([part.fold_mass for part in parts])
         with np.errstate(all="ignore"):
             count = np.sum(~np.isnan(table), axis=1)
             spread = np.nanstd(table, axis=1, ddof=1) if table.shape[1] > 1 else np.zeros(len(table))
             error = spread * np.sqrt(1.0 / count + self.overlap)
-        share = np.where(np.isnan(table), 0.0, pairs)
+        share = np.where(np.isnan(table), 0.0, mass)
         return np.sum(share * np.nan_to_num(table), axis=1) / share.sum(axis=1), np.nan_to_num(error)
 
 
@@ -85,7 +89,7 @@ def size_grid(most: int, smallest: int) -> tuple[int, ...]:
 
 def hold_out(
     plan: Plan,
-    part: Part,
+    part: Rows,
     sizes: tuple[int, ...],
     folds: Sequence[tuple[IntArray, IntArray]],
     seed: np.random.SeedSequence,
@@ -96,7 +100,7 @@ def hold_out(
 
 
 def hold_out_each(
-    searches: Sequence[tuple[Plan, Part, tuple[int, ...], np.random.SeedSequence]],
+    searches: Sequence[tuple[Plan, Rows, tuple[int, ...], np.random.SeedSequence]],
     folds: Sequence[tuple[IntArray, IntArray]],
     n_jobs: int | None,
 ) -> list[HeldOut]:
@@ -107,14 +111,14 @@ def hold_out_each(
     tested = np.bincount(np.concatenate([test for _, test in folds])).max()
     overlap = len(folds[0][1]) / len(folds[0][0]) if tested > 1 else 0.0
     for k, (plan, part, sizes, _) in enumerate(searches):
-        jobs = [TrainingPart(train, test, part.y, part.weight) for train, test in folds]
+        jobs = [TrainingPart(train, test, part.target) for train, test in folds]
         try:
             members = members_together(plan, part.table, jobs, sizes)
         except NotYet:  # the other searches ask too before this one waits
             waits = True
             continue
         if members is not None:
-            held[k] = HeldOut.of(sizes, members, overlap)
+            held[k] = HeldOut.from_members(sizes, members, overlap)
             continue
         first = [searches[some[0]] for some in together]
         like = (place for place, one in enumerate(first) if one[1] is part and one[0].differs_in_machine(plan))
@@ -134,13 +138,13 @@ def hold_out_each(
     for place, some in enumerate(together):
         of_folds = done[place * len(folds) : (place + 1) * len(folds)]
         for which, k in enumerate(some):
-            held[k] = HeldOut.of(searches[k][2], [members[which] for members in of_folds], overlap)
+            held[k] = HeldOut.from_members(searches[k][2], [members[which] for members in of_folds], overlap)
     return [held[k] for k in range(len(searches))]
 
 
 def _one_fold(
     plans: Sequence[Plan],
-    part: Part,
+    part: Rows,
     train: IntArray,
     test: IntArray,
     sizes: Sequence[tuple[int, ...]],
@@ -150,13 +154,13 @@ def _one_fold(
     with one_thread():
         searches = run_searches([(plan, trained) for plan in plans], np.random.default_rng(seed))
         return [
-            Member.of(plan, searched, some, part, test)
+            Member.from_search(plan, searched, some, part, test)
             for plan, searched, some in zip(plans, searches, sizes, strict=True)
         ]
 
 
 def inner_folds(
-    cv: Any, part: Part, names: Sequence[Any], rng: np.random.Generator, repeated: bool = False
+    cv: Any, part: Rows, rng: np.random.Generator, repeated: bool = False
 ) -> tuple[list[Splits], str | None]:
     """The splits of a part, stratified (and by group where there are groups), and a remark where fewer were made.
 
@@ -166,28 +170,25 @@ def inner_folds(
     where the part is small, since a curve over sizes from one draw of few rows is mostly noise.
     """
     if not isinstance(cv, (int, np.integer)):
-        return [_given_folds(cv, part, names)], None
+        return [_folds_of_splitter(cv, part)], None
     if cv < 2:
         raise InputError(f"cv is {cv!r}; it must be 2 or more, or a splitter of scikit-learn")
-    count, label = rarest_class(part, names)
-    k = min(int(cv), count)
-    remark = None
-    if k < cv:
-        what = f"{count} {unit_name(part.groups)}"
-        remark = f"class {label!r} has {what}, fewer than cv={cv}: {k} inner folds were made"
-    times = next((some for rows, some in REPEATS if len(part.y) <= rows), 1) if repeated else 1
-    return [stratified_folds(part.y, part.groups, k, int(rng.integers(2**31))) for _ in range(times)], remark
+    limit = require_folds(part.target)
+    k = min(int(cv), limit.count)
+    remark = f"{limit.reason}, fewer than cv={cv}: {k} inner folds were made" if k < cv else None
+    times = next((some for rows, some in REPEATS if len(part) <= rows), 1) if repeated else 1
+    return [part.target.folds(k, int(rng.integers(2**31))) for _ in range(times)], remark
 
 
-def rarest_class(part: Part, names: Sequence[Any]) -> tuple[int, Any]:
-    """How many samples (or groups) the rarest class has, and its name; refuses fewer than two."""
-    code, count = rarest(part.y, part.groups, len(names))
-    if count < 2:
+def require_folds(target: Target) -> FoldLimit:
+    """How many folds can be made of these rows; refuses fewer than two."""
+    limit = target.fold_limit()
+    if limit.count < 2:
         raise InputError(
-            f"class {names[code]!r} has {count} {unit_name(part.groups)}: inner folds need at least 2 of "
-            "each class; to do without them give n_features_to_select a number and threshold='margin'"
+            f"{limit.reason}: inner folds need at least 2 of each class; to do without them give n_features_to_select "
+            "a number and threshold='margin'"
         )
-    return count, names[code]
+    return limit
 
 
 def lists_rows(cv: Any) -> bool:
@@ -195,23 +196,22 @@ def lists_rows(cv: Any) -> bool:
     return isinstance(cv, PredefinedSplit) or not (isinstance(cv, (int, np.integer)) or hasattr(cv, "split"))
 
 
-def listed_folds(cv: Any, encoded: Encoded, used: IntArray, sample: IntArray, names: Sequence[Any]) -> Splits:
-    """The folds of a list of (train, test) rows of the user's table, as places among the rows `used` of `encoded`.
+def listed_folds(cv: Any, part: Rows) -> Splits:
+    """The folds of a list of (train, test) rows of the user's table, as places among the rows of a part.
 
-    Rows that take no part (they have no weight, or are not in this part of the table) are in no fold. Those of `used`
-    that are not in the sample are not trained on, but tested where the list says so. A fold that tests none of the rows
+    Rows that take no part (they have no weight, or are not in this part of the table) are in no fold. Those that are
+    not in the part's sample are not trained on, but tested where the list says so. A fold that tests none of the rows
     is left out.
     """
-    numbers, total = encoded.row_numbers()
-    places = Places(numbers[used])
-    sampled = np.zeros(len(used), dtype=bool)
-    sampled[sample] = True
+    places = Places(part.row_numbers())
+    in_sample = np.zeros(len(part), dtype=bool)
+    in_sample[part.sample_rows] = True
     folds = []
-    for train, test in _row_lists(cv, total):
-        inside = places.of(train)
-        folds.append((inside[sampled[inside]], places.of(test)))
+    for train, test in _row_lists(cv, part.total or len(part)):
+        inside = places.find(train)
+        folds.append((inside[in_sample[inside]], places.find(test)))
     folds = [(train, test) for train, test in folds if len(test)]
-    _refuse_lost_classes(folds, encoded.target.codes[used], names)
+    part.target.check_folds(folds)
     return folds
 
 
@@ -222,7 +222,7 @@ class Places:
         self.order = np.argsort(numbers, kind="stable")
         self.sorted = numbers[self.order]
 
-    def of(self, rows: IntArray) -> IntArray:
+    def find(self, rows: IntArray) -> IntArray:
         """The places of these rows, in their order."""
         first, last = (np.searchsorted(self.sorted, rows, side) for side in ("left", "right"))
         count = last - first
@@ -260,11 +260,12 @@ def _rows_of(side: Any, total: int) -> IntArray:
     return rows.astype(np.intp)
 
 
-def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> Splits:
+def _folds_of_splitter(cv: Any, part: Rows) -> Splits:
     """The folds that a splitter makes of a part."""
     try:
-        splits = cv.split(np.zeros(len(part.y)), part.y, part.groups)
-        folds = [(_rows_of(train, len(part.y)), _rows_of(test, len(part.y))) for train, test in splits]
+        m, target = len(part), part.target
+        splits = cv.split(np.zeros(m), target.strata, target.groups)
+        folds = [(_rows_of(train, m), _rows_of(test, m)) for train, test in splits]
     except (TypeError, ValueError) as error:
         raise InputError(
             f"cv is {cv!r}; it must be a whole number, a splitter or a list of splits ({one_line(error)})"
@@ -272,23 +273,13 @@ def _given_folds(cv: Any, part: Part, names: Sequence[Any]) -> Splits:
     if not folds:
         raise InputError("cv makes no fold; it must make at least one pair of training and test rows")
     for k, fold in enumerate(folds):
-        if len(outside := (rows := np.concatenate(fold))[(rows < 0) | (rows >= len(part.y))]):
+        if len(outside := (rows := np.concatenate(fold))[(rows < 0) | (rows >= m)]):
             raise InputError(
-                f"fold {k} of cv={cv!r} names row {outside[0]} of the {len(part.y)} rows that it was to split: where "
+                f"fold {k} of cv={cv!r} names row {outside[0]} of the {m} rows that it was to split: where "
                 "it has rows of its own, give it as a list of splits"
             )
-    _refuse_lost_classes(folds, part.y, names)
+    target.check_folds(folds)
     return folds
-
-
-def _refuse_lost_classes(folds: Splits, y: IntArray, names: Sequence[Any]) -> None:
-    """Each training side must hold every class, and so must the test sides together."""
-    for k, (train, _) in enumerate(folds):
-        if len(lost := np.setdiff1d(np.arange(len(names)), y[train])):
-            raise InputError(f"fold {k} of cv trains without class {names[int(lost[0])]!r}: use a stratified splitter")
-    tested = np.concatenate([np.empty(0, dtype=np.intp), *(test for _, test in folds)])
-    if len(lost := np.setdiff1d(np.arange(len(names)), y[tested])):
-        raise InputError(f"no fold of cv tests class {names[int(lost[0])]!r}: use a stratified splitter")
 
 
 def choose_size(sizes: Sequence[int], score: Array, columns: int, rule: str) -> int:

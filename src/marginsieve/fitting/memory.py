@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from joblib import effective_n_jobs
 
 from ..contracts import HasCache, Kernel, KnowsRows, Machine, resources_of
@@ -13,8 +12,8 @@ from ..data.stored import is_stored
 from ..errors import InputError
 from ..kernels.linear import MANY_SPARSE, THIN
 from ..problem import is_filter
+from .rows import Rows
 from .settings import Plan, Settings
-from .training_rows import Encoded
 
 NUMBER = 8  # bytes
 PEAK = (5.2, 1.7)  # of parts that do not say: copies of the table, matrices of rows by rows
@@ -30,7 +29,7 @@ DISTANCES = 3.2  # and when new rows are compared with the training rows
 ALWAYS = 3 * 2**20  # what is taken whatever the table
 
 
-def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
+def estimated_bytes(settings: Settings, plan: Plan, encoded: Rows) -> float:
     """The peak of what a fit on these rows allocates, beyond what its caller holds; its workers are counted in.
 
     Parts say what they take, in copies of the table and in matrices of rows by rows.
@@ -62,16 +61,16 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
     return float(one * max(1, effective_n_jobs(settings.n_jobs)))
 
 
-def _growth(plan: Plan, encoded: Encoded) -> float:
+def _growth(plan: Plan, encoded: Rows) -> float:
     """How many times as many rows there are after the sampler; one that does not say evens out the classes."""
     if plan.sampler is None:
         return 1.0
-    sampler, counts = plan.sampler, [*map(int, np.bincount(encoded.target.codes))]
+    sampler, counts = plan.sampler, encoded.target.row_counts
     after = sampler.rows_of(counts) if isinstance(sampler, KnowsRows) else len(counts) * max(counts)
     return max(after / sum(counts), 1.0)
 
 
-def refuse_too_large(settings: Settings, plan: Plan, encoded: Encoded) -> None:
+def refuse_too_large(settings: Settings, plan: Plan, encoded: Rows) -> None:
     """Refuse a fit that would take more memory than this process may use."""
     needed, free = estimated_bytes(settings, plan, encoded), SPARE * free_bytes()
     if needed <= free:

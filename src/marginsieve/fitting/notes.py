@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from ..contracts import Array, Interpolates, Path, PricesFeatures, StopInfo, TableView, is_sparse
 from ..data.table import Schema
 from ..errors import InputError, listing
-from ..outcomes import rarest
 from ..problem import is_filter
+from .rows import Rows
 from .settings import Plan, Settings
 from .training import AnyModel, Searched
-from .training_rows import Part
 
 DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
 FEWEST = 10  # rows from which on a column of categories can look like an id
@@ -28,14 +27,12 @@ class FittedModel(Protocol):
     @property
     def schema(self) -> Schema: ...
     @property
-    def classes(self) -> Any: ...
-    @property
     def model(self) -> AnyModel: ...
     @property
     def path(self) -> Path: ...
 
 
-def table_notes(plan: Plan, names: Sequence[str], constant: Sequence[str], part: Part) -> list[str]:
+def table_notes(plan: Plan, names: Sequence[str], constant: Sequence[str], part: Rows) -> list[str]:
     """Columns to keep that do not vary, a class too small for the sampler, a column that decides the kernel alone."""
     notes = []
     spread = dict(zip(names, part.table.spread, strict=True))
@@ -46,7 +43,7 @@ def table_notes(plan: Plan, names: Sequence[str], constant: Sequence[str], part:
         )
     if lost := [names[j] for j in plan.keep if names[j] in constant]:
         notes.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
-    (_, count), sampler = rarest(part.y), plan.sampler
+    count, sampler = min(part.target.row_counts), plan.sampler
     if isinstance(sampler, Interpolates) and sampler.neighbors(count) < sampler.k_neighbors:
         notes.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbors, not more")
     notes += distinct_levels(part.table)
@@ -67,34 +64,27 @@ def distinct_levels(table: TableView) -> list[str]:
     return [f"nearly every row of {listing(columns)} has a category of its own: if it is an id, leave it out"]
 
 
-def model_notes(settings: Settings, plan: Plan, fitted: FittedModel, part: Part) -> list[str]:
+def model_notes(settings: Settings, plan: Plan, fitted: FittedModel, part: Rows) -> list[str]:
     """What is remarkable about a fitted model."""
     return [*_one_class(settings, plan, fitted, part), *_over_budget(plan, fitted), *_no_score(plan, fitted)]
 
 
-def expects_empty(settings: Settings, stop: StopInfo) -> bool:
+def expects_empty(part: Rows, stop: StopInfo) -> bool:
     """Whether an empty model is no surprise: with a cost for each class, one of them may be all that counts."""
-    return stop.costs_may_empty and isinstance(settings.class_weight, Mapping)
+    return stop.costs_may_empty and part.target.has_costs
 
 
-def _one_class(settings: Settings, plan: Plan, fitted: FittedModel, part: Part) -> list[str]:
+def _one_class(settings: Settings, plan: Plan, fitted: FittedModel, part: Rows) -> list[str]:
     """A machine that calls every training row the same has learned nothing to cut."""
     stop = fitted.path.stop
-    costs = settings.class_weight is not None or settings.negative_weight != 1.0
     emptied = stop is not None and stop.emptied  # which has a note of its own
     value = fitted.model.decision(part.table.Z)
     if not np.ptp(value, axis=0).any():
-        if emptied and stop and settings.n_features_to_select is None and not expects_empty(settings, stop):
+        if emptied and stop and settings.n_features_to_select is None and not expects_empty(part, stop):
             return []
         return ["the decision value is the same for every training row: the model tells nothing apart"]
-    if not plan.outcome.binary or costs or emptied or not hasattr(fitted.model.models[0].machine, "C"):
-        return []
-    side = np.sign(value[:, 0])
-    if (side != side[0]).any():
-        return []
-    positive = plan.outcome.positive
-    label = fitted.classes[positive if side[0] > 0 else 1 - positive]
-    return [f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"]
+    machines = [model.machine for model in fitted.model.models]
+    return [] if emptied else part.target.with_settings(plan.outcome).model_notes(value, machines)
 
 
 def _over_budget(plan: Plan, fitted: FittedModel) -> list[str]:

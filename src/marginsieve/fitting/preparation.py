@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from ..contracts import (
     Array,
@@ -16,7 +15,6 @@ from ..contracts import (
     IntArray,
     JudgingRows,
     Matrix,
-    Sampler,
     SolvesTogether,
     SumsPairs,
     is_sparse,
@@ -25,12 +23,12 @@ from ..contracts import (
 from ..data.stored import is_stored
 from ..data.table import Table
 from ..errors import InputError
-from ..outcomes import left_out, rarest
+from ..outcomes import Target
 from ..problem import Problem
 from ..solvers.arrays import backend_for
 from ..solvers.jit import jit
+from .rows import Rows
 from .settings import Plan
-from .training_rows import Part
 
 WORTH_MOVING = 2e9  # multiplications of a kernel matrix from which on it is made on a device
 SMALLEST = 1e-305  # one over a smaller range is no number
@@ -152,7 +150,7 @@ class Prepared:
     """A training part ready for a search: scaled, oversampled, columns that do not vary left out."""
 
     problem: Problem  # over `usable` alone
-    y: IntArray  # class codes of the problem's rows
+    target: Target  # of the problem's rows
     usable: IntArray  # the table's features that vary
     scaling: Scaling | None
     most: int  # features that are searched: those that vary, or those that a prefilter leaves
@@ -173,44 +171,45 @@ def varying(table: Table) -> BoolArray:
     return np.asarray(high - low > np.maximum(1e-12 * np.maximum(np.abs(low), np.abs(high)), SMALLEST))
 
 
-def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
+def prepare(plan: Plan, part: Rows, rng: np.random.Generator) -> Prepared:
     """Leave out columns that do not vary, standardise, oversample: all from these rows alone."""
     table, n = part.table, part.table.shape[1]
+    target = part.target.with_settings(plan.outcome)
     usable = np.flatnonzero(varying(table)).astype(np.intp)
     if not len(usable):
         raise InputError("every column is constant in the training rows: there is nothing to select")
     if len(usable) < n:
         table = table.columns(usable)
     if plan.fills and not table.is_sparse:
-        table = replace(table, Z=_filled(table.Z, part.weight))
+        table = replace(table, Z=_filled(table.Z, target.weight))
     scaling = None
     if plan.standardize and not plan.kernel.unit_free:
-        scaling = Scaling.fit(table, part.weight)
+        scaling = Scaling.fit(table, target.weight)
     elif plan.kernel.unit_free:
         scaling = Scaling.safe(table)
     elif plan.kernel.linear and not table.is_sparse:
-        scaling = Scaling.centred(table, part.weight)
+        scaling = Scaling.centred(table, target.weight)
     if scaling is not None:
         scaling = replace(scaling, fills=plan.fills)
         table = replace(table, Z=scaling.apply(table.Z))
-    y, weight = part.y, part.weight
     if plan.sampler is not None:
-        table, y, weight = _oversampled(plan.sampler, table, y, weight, rng)
-    table = table.with_row_weights(weight)
+        Z, target = target.resample(plan.sampler, table.Z, rng)
+        table = replace(table, Z=Z)
+    table, (_, y, cost) = table.with_row_weights(target.weight), target.machine_target
     problem = Problem(
         table=table,
-        y=plan.outcome.labels(y),
-        cost=plan.outcome.costs(y, weight),
-        sample_weight=weight,
+        y=y,
+        cost=cost,
+        sample_weight=target.weight,
         feature_weight=plan.kernel.start(table),
         kernel=plan.kernel,
         machine=plan.machine,
         criterion=plan.criterion,
         keep=np.flatnonzero(np.isin(usable, plan.keep)).astype(np.intp),
-        groups=part.groups if plan.sampler is None else None,
+        groups=target.groups,
     )
     left = len(usable) if plan.prefilter is None else max(plan.prefilter[1], len(problem.keep))
-    return Prepared(problem, y, usable, scaling, min(left, len(usable)))
+    return Prepared(problem, target, usable, scaling, min(left, len(usable)))
 
 
 def on_device(plan: Plan, problem: Problem) -> Problem:
@@ -234,43 +233,19 @@ def _filled(Z: Array, weight: Array) -> Array:
     return np.where(gaps, weight @ known / np.maximum(weight @ ~gaps, 1e-300), known)
 
 
-def with_validation(plan: Plan, part: Part, share: float, name: str, rng: np.random.Generator) -> Prepared:
+def with_validation(plan: Plan, part: Rows, share: float, name: str, rng: np.random.Generator) -> Prepared:
     """A share of the rows is held out for the criterion or the search, everything else is fitted without them."""
-    held = left_out(part.y, part.groups, share, rng, at_least=1, leave=0)
-    if len(np.unique(part.y[held])) < len(np.unique(part.y)) or len(np.unique(part.y[~held])) < len(np.unique(part.y)):
-        _, fewest = rarest(part.y)
+    target = part.target
+    held = target.draw(share, rng, at_least=1, leave=0)
+    known = len(np.unique(target.strata))
+    if any(len(np.unique(target.strata[side])) < known for side in (held, ~held)):
         raise InputError(
-            f"{name} is {share!r} and a class has too few rows (or groups) to be on both sides ({fewest} in a training"
-            " part): use " + ("another search" if name.startswith("search") else "held_out=0")
+            f"{name} is {share!r} and a class has too few rows (or groups) to be on both sides "
+            f"({min(target.row_counts)} in a training part): use "
+            + ("another search" if name.startswith("search") else "held_out=0")
         )
     inner = prepare(plan, part.take(np.flatnonzero(~held)), rng)
     outside = part.take(np.flatnonzero(held))
-    judging = JudgingRows(inner.rows(outside.table.Z), plan.outcome.labels(outside.y), outside.weight)
+    labels = outside.target.with_settings(plan.outcome).machine_target.y
+    judging = JudgingRows(inner.rows(outside.table.Z), labels, outside.target.weight)
     return replace(inner, problem=inner.problem.fresh_copy(validation=judging))
-
-
-def _oversampled(
-    sampler: Sampler, table: Table, y: IntArray, weight: Array, rng: np.random.Generator
-) -> tuple[Table, IntArray, Array]:
-    """The resampled rows; a synthetic row weighs what the rows of its class weigh on average."""
-    resampling: Any = clone(sampler)
-    if getattr(resampling, "random_state", 0) is None:
-        resampling.set_params(random_state=int(rng.integers(2**31)))
-    try:
-        rows = sparse.csr_array(table.Z) if table.is_sparse else np.ascontiguousarray(table.Z)
-        Z, codes = resampling.fit_resample(rows, y)
-    except InputError:
-        raise
-    except ValueError as error:
-        _, smallest = rarest(y)
-        raise InputError(
-            f"{type(sampler).__name__} failed on a training part whose rarest class has {smallest} rows: {error}"
-        ) from error
-    codes = np.asarray(codes, dtype=np.intp)
-    mean = np.bincount(y, weight) / np.maximum(np.bincount(y), 1)
-    weights = mean[codes]
-    if hasattr(resampling, "sample_indices_"):
-        weights = weight[resampling.sample_indices_]
-    elif len(codes) >= len(y) and np.array_equal(codes[: len(y)], y):
-        weights[: len(y)] = weight
-    return replace(table, Z=sparse.csc_array(Z) if is_sparse(Z) else np.asfortranarray(Z)), codes, weights

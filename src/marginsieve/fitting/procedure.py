@@ -1,4 +1,4 @@
-"""The whole fit of a selector on encoded rows: search, number of features, model, threshold, probabilities, notes."""
+"""The whole fit of a selector on encoded rows: search, number of features, model, decision, notes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
-from ..contracts import Array, BoolArray, IntArray, Matrix, Path
+from ..contracts import Array, BoolArray, Decision, IntArray, Matrix, Path
 from ..data.table import Schema, equal_columns
-from ..outcomes import check_classes
+from ..outcomes import Target
 from ..outcomes.folds import Splits
 from . import notes, resampling
 from .ensemble import OVERLAP, agreed, members
-from .held_out import HeldOut, choose_size, hold_out, inner_folds, listed_folds, lists_rows, rarest_class, size_grid
+from .held_out import HeldOut, choose_size, hold_out, inner_folds, listed_folds, lists_rows, require_folds, size_grid
 from .memory import refuse_too_large
 from .near_duplicates import Group, near_duplicates
 from .preparation import prepare, varying
-from .settings import AnyPlan, Plan, Settings, check_seed, make_plan, size_choice, threshold_rule
-from .threshold import balanced_threshold, cost_threshold, fit_sigmoid
+from .rows import MOST_ROWS, Rows, with_rest
+from .settings import AnyPlan, Plan, Settings, check_seed, make_plan, size_choice
 from .training import AnyModel, Model, Searched, finite, fit_model, search_once
-from .training_rows import MOST_ROWS, Encoded, Part, choose_rows, with_rest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,15 +33,13 @@ SMALL = 2**22  # cells of a sparse table up to which it is computed with as a de
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a fit leaves: the path and the model, where its decision value is cut, and what to know about it."""
+    """What a fit leaves: the path and the model, what its values mean, and what to know about it."""
 
     plan: AnyPlan
     schema: Schema
-    classes: Any
     model: AnyModel
     path: Path
-    threshold: float = 0.0  # on the machine's own scale, the positive class above
-    sigmoid: Array | None = None  # (k, 2) slope and offset of the probability in the decision value
+    decision: Decision  # what the model's values mean
     unit: float | None = None  # standard deviation of the decision values of rows held out in inner folds
     rows: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # numbers of the training rows
     constant: tuple[str, ...] = ()
@@ -54,45 +51,18 @@ class Fitted:
     feature_weight: Array = field(default_factory=lambda: np.empty(0))  # of the features that vary
 
     @property
-    def sign(self) -> float:
-        """+1 where the positive class is the second one, else -1."""
-        return 1.0 if self.plan.outcome.positive == 1 else -1.0
-
-    @property
     def support(self) -> BoolArray:
         """(n,) which features are selected."""
         return np.isin(np.arange(len(self.schema.names)), self.model.features)
 
-    def decision(self, Z: Matrix) -> Array:
-        """(rows,), above 0 for the second class; (rows, classes) where there are more than two."""
-        return signed_decision(self.model, Z, self.sign, self.threshold)
-
-    def probability(self, value: Array) -> Array:
-        """(rows, classes) by such decision values."""
-        assert self.sigmoid is not None
-        return class_probability(value, self.sigmoid)
+    def values(self, Z: Matrix) -> Array:
+        """Decision values of rows of the whole table, as `decision_function` returns them."""
+        return decision_values(self.model, self.decision, Z)
 
 
-def signed_decision(model: AnyModel, Z: Matrix, sign: float, threshold: float) -> Array:
-    """(rows,), above 0 for the second of two classes; (rows, classes) where there are more."""
-    value = model.decision(Z)
-    with np.errstate(over="ignore"):
-        return value if value.shape[1] > 1 else finite(np.asarray(sign * (value[:, 0] - threshold)))
-
-
-def predicted_codes(value: Array) -> IntArray:
-    """(rows,) codes of the classes by such decision values."""
-    return np.asarray(value.argmax(axis=1) if value.ndim == 2 else value > 0, dtype=np.intp)
-
-
-def class_probability(value: Array, sigmoid: Array) -> Array:
-    """(rows, classes): a sigmoid of each column of the decision values, summing to 1."""
-    with np.errstate(over="ignore"):
-        t = value.reshape(len(value), -1) * sigmoid[:, 0] + sigmoid[:, 1]
-    p = 1.0 / (1.0 + np.exp(-np.clip(t, -500, 500)))
-    if p.shape[1] == 1:
-        return np.hstack([1.0 - p, p])
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
+def decision_values(model: AnyModel, decision: Decision, Z: Matrix) -> Array:
+    """What `decision_function` returns for rows of the whole table; refuses values that are no numbers."""
+    return finite(decision.values(model.decision(Z)))
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
@@ -111,52 +81,38 @@ class HasRows(Protocol):
     max_samples: int | None
 
 
-@dataclass(frozen=True)
-class FitRows:
-    """The rows of a fit: all that count, the weights that the sample gives them, and the sample itself."""
-
-    part: Part  # all rows, their own weights
-    training: Part  # all rows, the weights of the sampled ones raised
-    sample: IntArray
-    chosen: Part  # the sampled rows
-    used: IntArray  # numbers of the part's rows in the table
-
-
-def rows_of_fit(settings: HasRows, encoded: Encoded, rng: np.random.Generator, plan: AnyPlan) -> FitRows:
-    """The rows that a plan is fitted on; refuses more than it can take."""
-    part, used = encoded.part()
+def rows_of_fit(settings: HasRows, encoded: Rows, rng: np.random.Generator, plan: AnyPlan) -> Rows:
+    """The rows that a plan is fitted on, with its settings of the outcome; refuses more than it can take."""
+    part = encoded.counted
+    part = replace(part, target=part.target.settle(plan.outcome))
     if part.table.is_sparse and math.prod(part.table.shape) <= SMALL:
         part = replace(part, table=replace(part.table, Z=np.asfortranarray(part.table.Z.toarray())))
-    sample, boosted = choose_rows(part, settings.max_samples, rng, most_rows(plan, part))
-    training = Part(part.table, part.y, boosted, part.groups)
-    chosen = training if len(sample) == len(part.y) else training.take(sample)
-    return FitRows(part, training, sample, chosen, used)
+    return part.with_sample(settings.max_samples, rng, most_rows(plan, part))
 
 
-def most_rows(plan: AnyPlan, part: Part) -> int | None:
+def most_rows(plan: AnyPlan, part: Rows) -> int | None:
     """How many rows a plan can be trained on; None: as many as there are."""
     m, n = part.table.shape
     free = plan.linear_in_rows and (part.table.is_sparse or n < min(m, MOST_COLUMNS))
     return None if free else MOST_ROWS
 
 
-def constant_and_equal(schema: Schema, part: Part) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def constant_and_equal(schema: Schema, part: Rows) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """The names of the columns that do not vary over the rows, and of those that are equal."""
     names = np.array(schema.names, dtype=object)
     equal = tuple(tuple(names[group]) for group in equal_columns(part.table.Z))
     return tuple(names[~varying(part.table)].tolist()), equal
 
 
-def plan_of(settings: Settings, encoded: Encoded) -> Plan:
+def plan_of(settings: Settings, encoded: Rows) -> Plan:
     """The plan of a fit on these rows; refuses what makes no sense."""
-    part, _ = encoded.part()
-    check_classes(replace(encoded.target, codes=part.y, weight=part.weight, groups=part.groups))
-    return make_plan(settings, encoded.schema, encoded.target, part)
+    encoded.target.refuse()
+    return make_plan(settings, encoded.counted)
 
 
 def fit_encoded(
     settings: Settings,
-    encoded: Encoded,
+    encoded: Rows,
     seed: np.random.SeedSequence | None = None,
     plan: Plan | None = None,
     allowed: BoolArray | None = None,
@@ -169,28 +125,25 @@ def fit_encoded(
     refuse_too_large(settings, plan, encoded)
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = rows_of_fit(settings, encoded, rng, plan)
-    if _always_holds_out(settings, plan):  # known before the search
-        rarest_class(rows.chosen, encoded.target.classes.tolist())
-    constant, duplicates = constant_and_equal(encoded.schema, rows.chosen)
-    remarks = notes.table_notes(plan, encoded.schema.names, constant, rows.chosen)
-    searched = search_once(plan, rows.chosen, rng)
-    fitted = _decided(settings, plan, encoded, rows, searched, remarks, rng, allowed)
-    index = resampling.sample_index(encoded.names, len(encoded.target.codes))[fitted.rows]
-    groups = groups_of(settings.similar, fitted, constant, rows.chosen)
+    if _always_holds_out(settings, rows.target):  # known before the search
+        require_folds(rows.sampled.target)
+    constant, duplicates = constant_and_equal(encoded.schema, rows.sampled)
+    remarks = notes.table_notes(plan, encoded.schema.names, constant, rows.sampled)
+    searched = search_once(plan, rows.sampled, rng)
+    fitted = _choose_and_decide(settings, plan, rows, searched, remarks, rng, allowed)
+    groups = groups_of(settings.similar, fitted, constant, rows.sampled)
     assert isinstance(fitted.model, Model)
-    suspects = resampling.of_model(plan, rows.chosen, fitted.model, rng, index, settings.resamples)
+    suspects = resampling.left_out_samples(plan, rows.sampled, fitted.model, rng, settings.resamples)
     return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, suspects=suspects)
 
 
-def _always_holds_out(settings: Settings, plan: Plan) -> bool:
+def _always_holds_out(settings: Settings, target: Target) -> bool:
     """Whether the settings ask for held-out decision values, whatever the search finds."""
-    threshold = threshold_rule(settings, plan.outcome.count)
-    sized = isinstance(settings.n_features_to_select, str)
-    return sized or settings.probability or threshold == "balanced" or isinstance(threshold, tuple)
+    return isinstance(settings.n_features_to_select, str) or target.needs_held_out
 
 
 def refit_at_sizes(
-    settings: Settings, encoded: Encoded, fitted: Fitted, sizes: Sequence[int], seed: np.random.SeedSequence
+    settings: Settings, encoded: Rows, fitted: Fitted, sizes: Sequence[int], seed: np.random.SeedSequence
 ) -> list[Fitted]:
     """The same path at other sizes, cut at the margin: the search is not run again, the machine is.
 
@@ -199,124 +152,101 @@ def refit_at_sizes(
     assert isinstance(fitted.plan, Plan)
     rng = np.random.default_rng(seed)
     rows = rows_of_fit(settings, encoded, rng, fitted.plan)
-    searched = Searched(prepare(fitted.plan, rows.chosen, rng), fitted.path).with_weights(fitted.feature_weight)
+    searched = Searched(prepare(fitted.plan, rows.sampled, rng), fitted.path).with_weights(fitted.feature_weight)
+    at_margin = fitted.decision.at_margin()
     out = []
     for size in sizes:
         model = fit_model(fitted.plan, searched, max(int(size), len(searched.problem.keep)))
         path = replace(fitted.path, n_selected=len(model.features))
-        out.append(replace(fitted, model=model, path=path, threshold=0.0, sigmoid=None, groups=(), suspects=None))
+        out.append(replace(fitted, model=model, path=path, decision=at_margin, groups=(), suspects=None))
     return out
 
 
-def _decided(
+def _choose_and_decide(
     settings: Settings,
     plan: Plan,
-    encoded: Encoded,
-    rows: FitRows,
+    rows: Rows,
     searched: Searched,
     remarks: list[str],
     rng: np.random.Generator,
     allowed: BoolArray | None,
 ) -> Fitted:
-    """Size, model, threshold and sigmoid; inner folds only if one of them needs held-out decision values."""
-    path, classes = searched.path, encoded.target.classes.tolist()
-    stop, part = path.stop, rows.part
+    """Size, model and decision; inner folds only if one of them needs held-out decision values."""
+    path, ready, columns = searched.path, searched.ready, rows.table.shape[1]
+    stop, part = path.stop, rows
     if stop is not None and stop.emptied and settings.n_features_to_select is None:
-        remarks += [] if notes.expects_empty(settings, stop) else [str(stop)]
+        remarks += [] if notes.expects_empty(rows, stop) else [str(stop)]
     if plan.ensemble and not (stop is not None and stop.fixed):
         stop = None
-    ready = searched.ready
     kept = len(searched.problem.keep)
-    choice = size_choice(settings, part.table.shape[1], len(ready.usable), ready.most, kept, stop)
+    choice = size_choice(settings, columns, len(ready.usable), ready.most, kept, stop)
     remarks += [choice.note] if choice.note else []
-    size, threshold = choice.size, threshold_rule(settings, plan.outcome.count)
-    held, sizes = None, tuple[int, ...]()
-    if choice.rule or _always_holds_out(settings, plan):
+    size, held, sizes = choice.size, None, tuple[int, ...]()
+    if choice.rule or _always_holds_out(settings, rows.target):
         sizes = size_grid(ready.most, max(1, kept)) if choice.rule else (size,)
     if plan.ensemble:
         if sizes:
-            rarest_class(rows.chosen, classes)
-        ensemble = members(plan, rows.chosen, sizes, rng, settings.n_jobs)
-        searched, part = agreed(plan, searched, ensemble), rows.chosen
-        path, held = searched.path, HeldOut.of(sizes, ensemble, OVERLAP) if sizes else None
+            require_folds(rows.sampled.target)
+        ensemble = members(plan, rows.sampled, sizes, rng, settings.n_jobs)
+        searched, part = agreed(plan, searched, ensemble), rows.sampled
+        path, held = searched.path, HeldOut.from_members(sizes, ensemble, OVERLAP) if sizes else None
     elif sizes:
-        folds, some = inner_splits(settings.cv, encoded, rows, rng, repeated=bool(choice.rule))
+        folds, some = inner_splits(settings.cv, rows, rng, repeated=bool(choice.rule))
         remarks += some
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
         held = hold_out(plan, rows.training, sizes, folds, seed, settings.n_jobs)
         for work in held.work:
             searched.problem.count(work)
     if held is not None:
-        score, error = held.scores(part.y, part.weight, plan)
-        path = path.with_scores(sizes, score, error, plan.outcome.scored_by)
-        size = choose_size(sizes, score, part.table.shape[1], choice.rule) if choice.rule else size
-        size = within(sizes, size, path.order, allowed) if choice.rule and allowed is not None else size
+        score, error = held.scores(part.target)
+        path = path.with_scores(sizes, score, error, part.target.scored_by)
+        size = choose_size(sizes, score, columns, choice.rule) if choice.rule else size
+        size = allowed_size(sizes, size, path.order, allowed) if choice.rule and allowed is not None else size
     model = fit_model(plan, searched, size)
-    fitted = Fitted(plan, encoded.schema, encoded.target.classes, model, replace(path, n_selected=len(model.features)))
-    remarks += notes.model_notes(settings, plan, fitted, rows.chosen)
-    cut, sigmoid = threshold_and_sigmoid(settings, plan, part, held, size, threshold, fitted.sign)
-    return replace(
-        fitted,
-        unit=None if held is None else float(np.std(held.values[held.sizes.index(size)][:, 0])),
-        threshold=cut,
-        sigmoid=sigmoid,
-        rows=rows.used[rows.sample],
-        notes=tuple(remarks),
-        unconverged=notes.unconverged(searched, encoded.schema.names),
+    fitted = Fitted(
+        plan,
+        rows.schema,
+        model,
+        replace(path, n_selected=len(model.features)),
+        decide(part.target, held, size),
+        unit=None if held is None else float(np.std(held.at(size)[:, 0])),
+        rows=rows.row_numbers()[rows.sample_rows],
+        unconverged=notes.unconverged(searched, rows.schema.names),
         feature_weight=searched.problem.feature_weight,
     )
+    remarks += notes.model_notes(settings, plan, fitted, rows.sampled)
+    return replace(fitted, notes=tuple(remarks))
 
 
-def inner_splits(
-    cv: Any, encoded: Encoded, rows: FitRows, rng: np.random.Generator, repeated: bool
-) -> tuple[Splits, list[str]]:
+def decide(target: Target, held: HeldOut | None, size: int) -> Decision:
+    """What values mean, by those of held-out rows where there are any."""
+    if held is None:
+        return target.decide(None, np.empty(0, dtype=np.intp), np.empty(0))
+    return target.decide(held.at(size), held.rows, held.weight(target.weight))
+
+
+def inner_splits(cv: Any, rows: Rows, rng: np.random.Generator, repeated: bool) -> tuple[Splits, list[str]]:
     """The inner folds of a fit, and remarks."""
-    part, classes = rows.part, encoded.target.classes.tolist()
     if lists_rows(cv):
-        return listed_folds(cv, encoded, rows.used, rows.sample, classes), []
-    draws, remark = inner_folds(cv, rows.chosen, classes, rng, repeated=repeated)
-    folds = [fold for one in draws for fold in with_rest(one, rows.sample, len(part.y), rng, part.groups)]
+        return listed_folds(cv, rows), []
+    draws, remark = inner_folds(cv, rows.sampled, rng, repeated=repeated)
+    sample, groups = rows.sample_rows, rows.target.groups
+    folds = [fold for draw in draws for fold in with_rest(draw, sample, len(rows), rng, groups)]
     return folds, [remark] if remark else []
 
 
-def within(sizes: Sequence[int], size: int, order: IntArray, allowed: BoolArray) -> int:
+def allowed_size(sizes: Sequence[int], size: int, order: IntArray, allowed: BoolArray) -> int:
     """The largest size up to this one whose features are all allowed; the smallest where none is."""
     ends = int(np.argmin(np.append(allowed[order], False)))
     return max((some for some in sizes if some <= min(size, ends)), default=min(sizes))
 
 
-class HasThreshold(Protocol):
-    """What decides whether there are probabilities."""
-
-    probability: bool
-
-
-def threshold_and_sigmoid(
-    settings: HasThreshold, plan: AnyPlan, part: Part, held: HeldOut | None, size: int, threshold: Any, sign: float
-) -> tuple[float, Array | None]:
-    """Where the decision value is cut, and the sigmoid of its probability, by values of held-out rows."""
-    cut = float(threshold) if isinstance(threshold, (int, float)) else 0.0
-    if held is None:
-        return cut, None
-    value = held.values[held.sizes.index(size)]
-    labels, weight = plan.outcome.labels(part.y)[:, held.rows], held.weight(part.weight)
-    if threshold == "balanced":
-        cut = balanced_threshold(value[:, 0], labels[0], weight)
-    elif isinstance(threshold, tuple):
-        cut = cost_threshold(value[:, 0], labels[0], weight, *threshold)
-    if not settings.probability:
-        return cut, None
-    sign = sign if plan.outcome.binary else 1.0
-    shifted = sign * (value - cut)
-    return cut, np.array([fit_sigmoid(shifted[:, k], sign * labels[k], weight) for k in range(value.shape[1])])
-
-
-def groups_of(similar: float | None, fitted: Fitted, constant: tuple[str, ...], part: Part) -> tuple[Group, ...]:
+def groups_of(similar: float | None, fitted: Fitted, constant: tuple[str, ...], part: Rows) -> tuple[Group, ...]:
     """The selected features that stand for others."""
     if similar is None:
         return ()
     names, real = fitted.schema.names, np.array(fitted.schema.kind) != "nominal"
     usable = real & ~np.isin(names, constant)
     selected = fitted.path.order[: len(fitted.model.features)]
-    near = near_duplicates(part.table.Z, part.weight, selected, usable, similar)
+    near = near_duplicates(part.table.Z, part.target.weight, selected, usable, similar)
     return tuple(Group(names[j], tuple(names[k] for k in others), tuple(r.tolist())) for j, others, r in near)

@@ -10,19 +10,18 @@ import numpy as np
 from ..algebra import as_columns
 from ..contracts import Array, FitsBudget, IntArray
 from ..machines import RampSVC
-from ..outcomes import left_out
 from ..solvers.threads import one_thread
 from .preparation import prepare, varying
+from .rows import Rows
 from .settings import Plan
 from .training import Model
-from .training_rows import Part
 
 LEFT_OUT = 0.3  # share of each class that a fit does not see
 RESAMPLES = 50
 BEYOND = -1.0 - 1e-9  # a margin below this is beyond the opposite one
 
 
-def beyond_frequency(plan: Plan, part: Part, price: float, rng: np.random.Generator, count: int) -> Array:
+def beyond_frequency(plan: Plan, part: Rows, price: float, rng: np.random.Generator, count: int) -> Array:
     """(k, m): by binary problem and sample, the share of the fits that did not see it and put it beyond the opposite
     margin; nan where there was none.
 
@@ -30,7 +29,7 @@ def beyond_frequency(plan: Plan, part: Part, price: float, rng: np.random.Genera
     weight says nothing and is left out.
     """
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(count)
-    shape = plan.outcome.labels(part.y).shape
+    shape = part.target.machine_target.y.shape
     beyond, seen = np.zeros(shape), np.zeros(shape)
     for seed in seeds:
         rows, flagged, fits = _once(plan, part, price, seed)
@@ -39,12 +38,12 @@ def beyond_frequency(plan: Plan, part: Part, price: float, rng: np.random.Genera
     return np.asarray(beyond / np.where(seen > 0, seen, np.nan))
 
 
-def _once(plan: Plan, part: Part, price: float, seed: np.random.SeedSequence) -> tuple[IntArray, Array, Array]:
+def _once(plan: Plan, part: Rows, price: float, seed: np.random.SeedSequence) -> tuple[IntArray, Array, Array]:
     """(rows not seen, whether they are beyond the margin, by binary problem whether there was a fit)."""
     rng = np.random.default_rng(seed)
-    out = left_out(part.y, part.groups, LEFT_OUT, rng, at_least=1, leave=2)
+    out = part.target.draw(LEFT_OUT, rng, at_least=1, leave=2)
     rows = np.flatnonzero(out)
-    labels = plan.outcome.labels(part.y)[:, rows]
+    labels = part.target.machine_target.y[:, rows]
     flagged, fits = np.zeros(labels.shape), np.zeros(len(labels))
     seen = part.take(np.flatnonzero(~out))
     if not varying(seen.table).any():
@@ -63,7 +62,7 @@ def _once(plan: Plan, part: Part, price: float, seed: np.random.SeedSequence) ->
     return rows, flagged, fits
 
 
-def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, index: Any, resamples: int) -> Any:
+def left_out_samples(plan: Plan, part: Rows, model: Model, rng: np.random.Generator, resamples: int) -> Any:
     """The samples that a model with the ramp loss left out, as a DataFrame; None where it has another loss.
 
     `margin` is y f of the model, below -1; `frequency` the share of resampled fits on the selected features, among
@@ -74,7 +73,7 @@ def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, ind
     machine = model.machine
     if not (isinstance(machine, FitsBudget) and machine.truncated):
         return None
-    labels, problem = plan.outcome.labels(part.y), plan.outcome.own_problem(part.y)
+    labels, problem = part.target.machine_target.y, part.target.own_problem
     margin = (labels * model.decision(part.table.Z).T)[problem, np.arange(len(problem))]
     chosen = np.flatnonzero(margin < BEYOND)
     frequency = np.full(len(chosen), np.nan)
@@ -82,12 +81,12 @@ def of_model(plan: Plan, part: Part, model: Model, rng: np.random.Generator, ind
         small = replace(part, table=part.table.columns(model.features))
         simple = replace(plan, keep=(), prefilter=None, sampler=None, ensemble=None)
         frequency = beyond_frequency(simple, small, machine.C, rng, resamples)[problem[chosen], chosen]
-    frame = pd.DataFrame({"margin": margin[chosen], "frequency": frequency}, index=index[chosen])
+    frame = pd.DataFrame({"margin": margin[chosen], "frequency": frequency}, index=sample_index(part)[chosen])
     return frame.sort_values("margin", kind="stable")
 
 
-def sample_index(names: Any, count: int) -> Any:
+def sample_index(rows: Rows) -> Any:
     """The names of the samples: a pandas index, or row numbers."""
     import pandas as pd
 
-    return names if isinstance(names, pd.Index) else pd.RangeIndex(count)
+    return rows.names if isinstance(rows.names, pd.Index) else pd.Index(rows.row_numbers())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..contracts import (
     KernelLike,
     Machine,
     MachineLike,
+    Outcome,
     PrefilterLike,
     ReadsColumns,
     Refits,
@@ -29,14 +30,13 @@ from ..contracts import (
     resources_of,
 )
 from ..criteria import FILTERS
-from ..data.table import Schema
-from ..errors import InputError, cost_number, listing, positive_number, shown_value, truth_value, whole_number
-from ..outcomes import Classes, Target, positive_code
+from ..errors import InputError, listing, positive_number, shown_value, truth_value, whole_number
+from ..outcomes import OUTCOMES
 from ..problem import is_filter
 from ..solvers.arrays import check_device
-from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
+from .compatibility import refuses, refuses_mixed, refuses_table, refuses_target
 from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
-from .training_rows import Part
+from .rows import Rows
 
 SIZE_RULES = ("auto", "best")
 MOST_JOBS = 1_000
@@ -56,11 +56,7 @@ class Settings(Protocol):
     sampler: SamplerLike
     ensemble: int | None
     keep: Sequence[Any] | None
-    class_weight: Mapping[Any, float] | str | None
-    negative_weight: float
-    positive: Any
-    threshold: float | str | tuple[float, float]
-    probability: bool
+    outcome: str | Outcome
     max_samples: int | None
     similar: float | None
     resamples: int
@@ -75,12 +71,9 @@ class AnyPlan(Protocol):
     """What the plan of a selector has, whatever its kind."""
 
     @property
-    def outcome(self) -> Classes: ...
+    def outcome(self) -> Outcome: ...
     @property
     def linear_in_rows(self) -> bool: ...  # no matrix of rows by rows, where there are fewer columns than rows
-
-    def for_rows(self, settings: Any, part: Part) -> AnyPlan:
-        """The same plan on some of the rows."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +84,7 @@ class Plan:
     machine: Machine
     criterion: Criterion | Filter | None
     search: Search
-    outcome: Classes
+    outcome: Outcome
     standardize: bool = False
     prefilter: tuple[Filter, int] | None = None
     sampler: Sampler | None = None
@@ -121,15 +114,8 @@ class Plan:
 
     def differs_in_machine(self, other: Plan) -> bool:
         """Whether the other plan is this one but for the machine."""
-        names = [one.name for one in fields(self) if one.name != "machine"]
+        names = [field.name for field in fields(self) if field.name != "machine"]
         return all(_equal(getattr(self, name), getattr(other, name)) for name in names)
-
-    def for_rows(self, settings: Settings, part: Part) -> Plan:
-        """The same plan on some of the rows: where no class was named, the rarer one of these rows is positive."""
-        if settings.positive is not None:
-            return self
-        rows = Target(np.arange(self.outcome.count), part.y, part.weight)
-        return replace(self, outcome=replace(self.outcome, positive=positive_code(rows)))
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -140,40 +126,61 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(np.array_equal(one, other))
 
 
-def make_plan(settings: Settings, schema: Schema, target: Target, part: Part) -> Plan:
-    """The plan of a fit on the rows of a part; refuses what makes no sense before anything is computed."""
+def outcome_of(settings: Any) -> Outcome:
+    """What y is by the settings: an outcome by name, with what they say of it, or one as it is."""
+    value = settings.outcome
+    if not isinstance(value, str):
+        if lacking := [name for name in ("name", "read", "check", "tag") if not hasattr(value, name)]:
+            raise InputError(f"outcome is {value!r}; it must be a name or an object with read (it lacks {lacking[0]})")
+        return cast(Outcome, value)
+    if value not in OUTCOMES:
+        raise InputError(f"outcome is {value!r}; the names are {listing(list(OUTCOMES), most=10)}")
+    return OUTCOMES[value](settings)
+
+
+def make_plan(settings: Settings, rows: Rows) -> Plan:
+    """The plan of a fit on some rows; refuses what makes no sense before anything is computed."""
     check_settings(settings)
-    count = len(target.classes)
     kernel, machine = kernel_of(settings.kernel), machine_of(settings.machine)
     criterion, search = criterion_of(settings.criterion), search_of(settings.search)
+    names, outcome = rows.schema.names, outcome_of(settings)
     if isinstance(search, ReadsColumns):
-        search = search.for_columns(schema.names)
-    if isinstance(search, FixesSize) and (size := feature_count(settings, part.table.shape[1])) is not None:
+        search = search.for_columns(names)
+    if isinstance(search, FixesSize) and (size := feature_count(settings, rows.table.shape[1])) is not None:
         search = search.for_size(size)
     prefilter = None if settings.prefilter is None else read_prefilter(settings.prefilter)
     sampler = sampler_of(settings.sampler)
+    target = rows.target.settle(outcome)
+    parts = (machine, criterion, search, None if prefilter is None else prefilter[0], sampler)
     for sentence in (
         refuses(kernel, machine, criterion, search),
-        refuses_table(kernel, part.table, machine),
-        refuses_mixed(part.table, criterion, prefilter, sampler),
-        refuses_classes(count, settings.negative_weight, settings.threshold, search),
+        refuses_target(parts, target.machine_target.kind, outcome.name),
+        refuses_table(kernel, rows.table, machine),
+        refuses_mixed(rows.table, criterion, prefilter, sampler),
     ):
         if sentence:
             raise InputError(sentence)
-    if sampler is not None and len(np.unique(part.weight)) > 1:
+    target.refuse(search)
+    if sampler is not None and len(np.unique(target.weight)) > 1:
         raise InputError("sample_weight and sampler were both given: synthetic rows have no weight; leave one out")
-    positive = positive_code(Target(target.classes, part.y, part.weight), settings.positive)
-    class_weight = weight_by_code(settings.class_weight, target.classes)
-    outcome = Classes(count, positive, class_weight, settings.negative_weight)
-    keep, standardize = keep_places(settings.keep, schema.names), bool(settings.standardize)
-    parts = kernel, machine, criterion, search
-    return Plan(*parts, outcome, standardize, prefilter, sampler, settings.ensemble, keep, settings.device)
+    return Plan(
+        kernel,
+        machine,
+        criterion,
+        search,
+        outcome,
+        standardize=bool(settings.standardize),
+        prefilter=prefilter,
+        sampler=sampler,
+        ensemble=settings.ensemble,
+        keep=keep_places(settings.keep, names),
+        device=settings.device,
+    )
 
 
 def check_settings(settings: Settings) -> None:
     """Refuse values that make no sense."""
-    check_class_weight(settings.class_weight)
-    cost_number("selector", "negative_weight", settings.negative_weight)
+    outcome_of(settings).check()
     if settings.ensemble is not None:
         whole_number("selector", "ensemble", settings.ensemble, most=MOST_MEMBERS)
     if settings.similar is not None:
@@ -184,12 +191,10 @@ def check_settings(settings: Settings) -> None:
     if settings.max_samples is not None:
         whole_number("selector", "max_samples", settings.max_samples, 4)
     truth_value("selector", "standardize", settings.standardize)
-    truth_value("selector", "probability", settings.probability)
     check_seed(settings.random_state)
     check_n_jobs(settings.n_jobs)
     check_device(settings.device)
     _check_cv(settings.cv)
-    threshold_rule(settings, 2)
     feature_count(settings, 1)
     if settings.prefilter is not None:
         read_prefilter(settings.prefilter)
@@ -236,17 +241,6 @@ def check_n_jobs(n_jobs: Any) -> None:
         )
 
 
-def check_class_weight(weight: Any) -> None:
-    """Refuse what is neither None, "balanced" nor a dict of positive numbers."""
-    balanced = isinstance(weight, str) and weight == "balanced"
-    if not (weight is None or balanced or isinstance(weight, Mapping)):
-        raise InputError(
-            f'class_weight is {shown_value(weight)}; it must be None, "balanced" or a dict of class to weight'
-        )
-    for label, value in weight.items() if isinstance(weight, Mapping) else ():
-        cost_number("selector", f"class_weight of {shown_value(label)}", value)
-
-
 def read_prefilter(prefilter: PrefilterLike) -> tuple[Filter, int]:
     """The filter and how many columns it leaves; refuses what is no filter or no count."""
     name, count = prefilter if isinstance(prefilter, (tuple, list)) and len(prefilter) == 2 else (None, 0)
@@ -274,15 +268,6 @@ def keep_places(keep: Sequence[Any] | None, names: Sequence[str]) -> tuple[int, 
             raise InputError(f"keep names the column {item!r}, which the table does not have")
         places.append(j)
     return tuple(dict.fromkeys(places))
-
-
-def weight_by_code(weight: Any, classes: Any) -> Mapping[int, float] | str | None:
-    """class_weight with the classes' codes in place of their names."""
-    if not isinstance(weight, Mapping):
-        return None if weight is None else str(weight)
-    if unknown := [label for label in weight if label not in classes]:
-        raise InputError(f"class_weight names {listing(unknown)}; the classes are {listing(classes.tolist())}")
-    return {k: float(weight.get(label, 1.0)) for k, label in enumerate(classes)}
 
 
 def feature_count(settings: Settings, columns: int) -> int | None:
@@ -324,23 +309,3 @@ def size_choice(
         left = "vary" if searched == usable else "are left by the prefilter"
         note = f"{count} features were asked for and {searched} {left}: all of them are selected"
     return SizeChoice(min(max(count, kept), searched), note=note)
-
-
-def threshold_rule(settings: Settings, classes: int) -> Any:
-    """Where the decision value is cut: a word, a number, or a pair of costs; "auto" is resolved."""
-    rule = settings.threshold
-    if rule == "auto":
-        costs = isinstance(settings.class_weight, Mapping) or settings.negative_weight != 1.0
-        return "margin" if costs or classes > 2 else "balanced"
-    if isinstance(rule, (tuple, list)) and len(rule) == 2:
-        for cost in rule:
-            cost_number("selector", "a cost of threshold", cost)
-        return tuple(rule)
-    number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and abs(rule) < 1e12
-    if not (number or (isinstance(rule, str) and rule in ("balanced", "margin"))):
-        raise InputError(
-            f'threshold is {shown_value(rule)}; it must be "auto", "balanced", "margin", a number below 1e12 in '
-            "size, or two positive costs "
-            "(of a false positive, of a false negative)"
-        )
-    return rule

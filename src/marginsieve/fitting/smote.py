@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 
 from ..contracts import IntArray
 from ..errors import InputError, listing, positive_number, shown_value, whole_number
-from ..outcomes import rarest
 
 MOST_PERCENT = 1e5
 BASES = ("drawn", "each")
@@ -57,18 +56,19 @@ class Smote(BaseEstimator):
             raise InputError(f"sampler: bases is {shown_value(self.bases)}; it must be one of {listing(BASES)}")
         if self.bases == "each" and (self.percent is None or self.percent % 100 != 0):
             raise InputError(f'sampler: percent is {self.percent}; with bases="each" it must be 100, 200 and so on')
-        labels, codes = np.unique(y, return_inverse=True)
-        code, count = rarest(codes)
+        labels, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+        smallest = int(np.argmin(counts))
+        count = int(counts[smallest])
         if count < 2:
             raise InputError(
-                f"SMOTE interpolates between rows of the rarest class {labels[code]!s}, which has {count} in a "
+                f"SMOTE interpolates between rows of the rarest class {labels[smallest]!s}, which has {count} in a "
                 "training part: it needs 2 or more"
             )
         if self.bases == "each":
-            return self._from_each(np.asarray(X), np.asarray(y), np.flatnonzero(codes == code))
+            return self._from_each(np.asarray(X), np.asarray(y), np.flatnonzero(which == smallest))
         strategy: Any = "not majority"
         if self.percent is not None:
-            strategy = {labels[code]: count + round(self.percent / 100.0 * count)}
+            strategy = {labels[smallest]: count + round(self.percent / 100.0 * count)}
         smote = SMOTE(sampling_strategy=strategy, k_neighbors=self.neighbors(count), random_state=self.random_state)
         return smote.fit_resample(X, y)  # type: ignore[no-any-return]
 

@@ -29,8 +29,8 @@ from ..errors import InputError
 from ..problem import Problem
 from .batches import TrainingPart, gathers, rank_batched
 from .preparation import Prepared, Scaling, on_device, prepare, with_validation
+from .rows import Rows
 from .settings import Plan
-from .training_rows import Part
 
 GROWN_ROWS = 1000  # up to which a kernel matrix over training and test rows grows from size to size
 
@@ -264,7 +264,7 @@ def _known(searched: Searched, size: int) -> tuple[Solution, ...]:
     return searched.path.solutions if stop is not None and stop.size == size else ()
 
 
-def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
+def search_once(plan: Plan, part: Rows, rng: np.random.Generator) -> Searched:
     """The path over all features of the part; features that do not vary come last, in the order of the table."""
     ready = prepare(plan, part, rng)
     if gathers() and (of_batch := _from_batch(plan, part, ready)) is not None:
@@ -292,10 +292,10 @@ def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     return Searched(ready.with_weights(weight), path)
 
 
-def _from_batch(plan: Plan, part: Part, ready: Prepared) -> Searched | None:
+def _from_batch(plan: Plan, part: Rows, ready: Prepared) -> Searched | None:
     """The search on these rows, run in step with others; None where that is for the CPU."""
     m, n = part.table.shape
-    whole = TrainingPart(np.arange(m), np.empty(0, dtype=np.intp), part.y, part.weight)
+    whole = TrainingPart(np.arange(m), np.empty(0, dtype=np.intp), part.target)
     results = rank_batched(plan, part.table, [whole], ())
     if results is None:
         return None

@@ -12,33 +12,31 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..contracts import Array, BoolArray, IntArray, Path
+from ..contracts import Array, BoolArray, IntArray, Outcome, Path
 from ..data.table import Table
 from ..errors import InputError
-from ..outcomes import Classes, check_classes
+from ..outcomes import Target
 from . import notes
 from .batches import fits_batches
 from .compatibility import kinds_taken
 from .ensemble import run_searches
-from .held_out import HeldOut, choose_size, hold_out_each, rarest_class, size_grid, smoothed
+from .held_out import HeldOut, choose_size, hold_out_each, require_folds, size_grid, smoothed
 from .memory import refuse_too_large
 from .parts import kernel_of, machine_of
 from .preparation import varying
 from .procedure import (
-    FitRows,
     Fitted,
+    allowed_size,
     constant_and_equal,
+    decide,
     groups_of,
     inner_splits,
     rows_of_fit,
     seed_sequence,
-    threshold_and_sigmoid,
-    within,
 )
-from .settings import AnyPlan, Plan, Settings, feature_count, keep_places, make_plan, size_choice, threshold_rule
-from .threshold import balanced_threshold
+from .rows import Rows
+from .settings import AnyPlan, Plan, Settings, feature_count, keep_places, make_plan, outcome_of, size_choice
 from .training import Blended, Searched, blended, fit_model
-from .training_rows import Encoded, Part
 
 COMBINE = ("mean", "best")
 
@@ -48,11 +46,7 @@ class BlendSettings(Protocol):
 
     combine: str
     n_features_to_select: int | float | str | None
-    class_weight: Any
-    negative_weight: float
-    positive: Any
-    threshold: Any
-    probability: bool
+    outcome: str | Outcome
     max_samples: int | None
     similar: float | None
     cv: Any
@@ -71,14 +65,13 @@ class ViewPlan:
     columns: IntArray
     place: int
 
-    def part(self, part: Part) -> Part:
+    def part(self, part: Rows) -> Rows:
         """The rows as this view sees them."""
         return _columns_of(part, self.columns)
 
 
-def _columns_of(part: Part, columns: IntArray) -> Part:
-    every = len(columns) == part.table.shape[1]
-    return part if every else replace(part, table=part.table.columns(columns))
+def _columns_of(part: Rows, columns: IntArray) -> Rows:
+    return part if len(columns) == part.table.shape[1] else part.columns(columns)
 
 
 @dataclass(frozen=True)
@@ -86,31 +79,22 @@ class BlendPlan:
     """The plans of the views."""
 
     views: tuple[ViewPlan, ...]
-
-    @property
-    def outcome(self) -> Classes:
-        """The classes, which all views share."""
-        return self.views[0].plan.outcome
+    outcome: Outcome
 
     @property
     def linear_in_rows(self) -> bool:
         """Whether no view makes a matrix of rows by rows, where there are fewer columns than rows."""
         return all(view.plan.linear_in_rows for view in self.views)
 
-    def for_rows(self, settings: Any, part: Part) -> BlendPlan:
-        """The same plan on some of the rows."""
-        return BlendPlan(tuple(replace(view, plan=view.plan.for_rows(settings, part)) for view in self.views))
 
-
-def blend_plan(settings: BlendSettings, encoded: Encoded) -> BlendPlan:
+def blend_plan(settings: BlendSettings, encoded: Rows) -> BlendPlan:
     """The plan of every view on these rows.
 
     A view sees the columns of the kinds that its kernel takes; one whose kernel takes no missing cells has them filled
     with the means of the training rows. A view that would see nothing is left out.
     """
-    part, _ = encoded.part()
-    check_classes(replace(encoded.target, codes=part.y, weight=part.weight, groups=part.groups))
-    views = []
+    encoded.target.refuse()
+    part, views = encoded.counted, []
     for place, view in enumerate(settings.view_settings()):
         kernel = kernel_of(view.kernel)
         taken = kinds_taken(kernel, machine_of(view.machine))
@@ -119,11 +103,11 @@ def blend_plan(settings: BlendSettings, encoded: Encoded) -> BlendPlan:
             continue
         kept = keep_places(view.keep, encoded.schema.names)
         view.keep = [int(k) for k in np.flatnonzero(np.isin(columns, kept))] or None
-        plan = make_plan(view, encoded.schema.columns(columns), encoded.target, _columns_of(part, columns))
+        plan = make_plan(view, _columns_of(part, columns))
         views.append(ViewPlan(replace(plan, fills=not kernel.missing), columns, place))
     if not views:
         raise InputError("no view takes a column of this table: give one whose kernel takes categories")
-    return BlendPlan(tuple(views))
+    return BlendPlan(tuple(views), outcome_of(settings))
 
 
 @dataclass(frozen=True)
@@ -142,10 +126,6 @@ class _ViewSearch:
         """The view's ranking, in the numbering of the whole table."""
         return self.view.columns[self.searched.path.order]
 
-    def at(self, size: int) -> Array:
-        """(rows, k) decision values of held-out rows at a size."""
-        return np.asarray(self.held.values[self.sizes.index(size)])
-
     @property
     def best(self) -> float:
         """The smoothed score at its size."""
@@ -154,7 +134,7 @@ class _ViewSearch:
 
 def fit_blend(
     settings: BlendSettings,
-    encoded: Encoded,
+    encoded: Rows,
     seed: np.random.SeedSequence | None = None,
     plan: BlendPlan | None = None,
     allowed: BoolArray | None = None,
@@ -163,33 +143,32 @@ def fit_blend(
     plan = blend_plan(settings, encoded) if plan is None else plan
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = rows_of_fit(settings, encoded, rng, plan)
-    rarest_class(rows.chosen, encoded.target.classes.tolist())
-    constant, duplicates = constant_and_equal(encoded.schema, rows.chosen)
-    views, remarks = _searched(settings, plan, encoded, rows, rng, allowed)
+    require_folds(rows.sampled.target)
+    constant, duplicates = constant_and_equal(encoded.schema, rows.sampled)
+    views, remarks = _run_views(settings, plan, rows, rng, allowed)
     if settings.combine == "best":
         views = [max(views, key=lambda one: one.best)]
-    fitted = replace(_decided(settings, plan, encoded, rows, views), rows=rows.used[rows.sample])
-    remarks = list(dict.fromkeys([*remarks, *_model_notes(fitted, rows.chosen)]))
-    groups = groups_of(settings.similar, fitted, constant, rows.chosen)
+    fitted = replace(_average_views(plan, rows, views), rows=rows.row_numbers()[rows.sample_rows])
+    remarks = list(dict.fromkeys([*remarks, *_model_notes(fitted, rows.sampled)]))
+    groups = groups_of(settings.similar, fitted, constant, rows.sampled)
     return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, notes=tuple(remarks))
 
 
-def _searched(
+def _run_views(
     settings: BlendSettings,
     plan: BlendPlan,
-    encoded: Encoded,
-    rows: FitRows,
+    rows: Rows,
     rng: np.random.Generator,
     allowed: BoolArray | None,
 ) -> tuple[list[_ViewSearch], list[str]]:
     """Every view's search, held-out values and number of features; and remarks."""
-    part, remarks = rows.part, list[str]()
-    count = feature_count(settings, part.table.shape[1])  # type: ignore[arg-type]
+    remarks, n = list[str](), rows.table.shape[1]
+    count = feature_count(settings, n)  # type: ignore[arg-type]
     ready, given_views = [], settings.view_settings()
-    ran = run_searches(((view.plan, view.part(rows.chosen)) for view in plan.views), rng)
+    ran = run_searches(((view.plan, view.part(rows.sampled)) for view in plan.views), rng)
     for view in plan.views:
-        of_view, seen = given_views[view.place], view.part(rows.chosen)
-        refuse_too_large(of_view, view.plan, replace(encoded, table=encoded.table.columns(view.columns)))
+        of_view, seen = given_views[view.place], view.part(rows.sampled)
+        refuse_too_large(of_view, view.plan, view.part(rows))
         lost = tuple(np.array(seen.table.names, dtype=object)[~varying(seen.table)].tolist())
         remarks += notes.table_notes(view.plan, seen.table.names, lost, seen)
         searched = next(ran)
@@ -208,7 +187,7 @@ def _searched(
         kept, most = len(searched.problem.keep), searched.ready.most
         fixed = choice.size if wished is None else max(min(wished, most), kept, 1)
         sizes.append((size_grid(most, max(1, kept)) if choice.rule else (), fixed))
-    folds, some = inner_splits(settings.cv, encoded, rows, rng, repeated=any(grid for grid, _ in sizes))
+    folds, some = inner_splits(settings.cv, rows, rng, repeated=any(grid for grid, _ in sizes))
     searches = [
         (view.plan, view.part(rows.training), grid or (fixed,), np.random.SeedSequence(int(rng.integers(2**63))))
         for (view, _, _), (grid, fixed) in zip(ready, sizes, strict=True)
@@ -220,12 +199,12 @@ def _searched(
         for work in held.work:
             searched.problem.count(work)
         looked = held.sizes
-        score, _ = held.scores(part.y, part.weight, view.plan)
+        score, _ = held.scores(rows.target)
         size = fixed
         if grid:
-            size = choose_size(looked, score, part.table.shape[1], choice.rule)
+            size = choose_size(looked, score, n, choice.rule)
             if allowed is not None:
-                size = within(looked, size, searched.path.order, allowed[view.columns])
+                size = allowed_size(looked, size, searched.path.order, allowed[view.columns])
         views.append(_ViewSearch(view, searched, looked, held, score, size))
     return views, [*remarks, *some]
 
@@ -250,43 +229,33 @@ def sizes_of_list(orders: Sequence[IntArray], count: int | None) -> list[int]:
     return sizes
 
 
-def _decided(
-    settings: BlendSettings, plan: BlendPlan, encoded: Encoded, rows: FitRows, views: list[_ViewSearch]
-) -> Fitted:
-    """The views' models on one scale, the threshold of their mean, one ranking."""
-    part, outcome = rows.part, plan.outcome
+def _average_views(plan: BlendPlan, rows: Rows, views: list[_ViewSearch]) -> Fitted:
+    """The views' models on one scale, the decision of their mean, one ranking."""
     held = views[0].held
-    labels, weight = outcome.labels(part.y)[:, held.rows], held.weight(part.weight)
-    values = [one.at(one.size) for one in views]
-    middle, unit = zip(*(_scale(value, labels, weight, outcome.binary) for value in values), strict=True)
-    models = []
-    for one in views:
-        models.append(fit_model(one.view.plan, one.searched, one.size).among(one.view.columns))
-    mean = Blended(tuple(models), np.array(middle), np.array(unit))
-    joined = replace(held, sizes=(0,), values=blended(values, mean.middle, mean.unit)[None])
-    path = replace(_path(plan, part, views, encoded), n_selected=len(mean.features))
-    fitted = Fitted(plan, encoded.schema, encoded.target.classes, mean, path)
-    rule = threshold_rule(settings, outcome.count)  # type: ignore[arg-type]
-    cut, sigmoid = threshold_and_sigmoid(settings, plan, part, joined, 0, rule, fitted.sign)
-    sentences = [notes.unconverged(one.searched, [encoded.schema.names[j] for j in one.view.columns]) for one in views]
-    return replace(
-        fitted,
-        threshold=cut,
-        sigmoid=sigmoid,
+    values = [view.held.at(view.size) for view in views]
+    middle, unit = _scales(rows.target, held, values)
+    models = [fit_model(view.view.plan, view.searched, view.size).among(view.view.columns) for view in views]
+    mean = Blended(tuple(models), middle, unit)
+    joined = replace(held, sizes=(0,), values=blended(values, middle, unit)[None])
+    names = rows.schema.names
+    sentences = [notes.unconverged(view.searched, [names[j] for j in view.view.columns]) for view in views]
+    return Fitted(
+        plan,
+        rows.schema,
+        mean,
+        replace(_path(rows, views), n_selected=len(mean.features)),
+        decide(rows.target, joined, 0),
         unit=float(np.std(joined.values[0][:, 0])),
-        unconverged="; ".join(one for one in sentences if one) or None,
-        feature_weight=np.ones(len(encoded.schema.names)),
+        unconverged="; ".join(sentence for sentence in sentences if sentence) or None,
+        feature_weight=np.ones(len(names)),
     )
 
 
-def _scale(value: Array, labels: Array, weight: Array, binary: bool) -> tuple[Array, Array]:
-    """(k,), (k,): where a view's values are cut and by what they are divided before they are averaged."""
-    share = weight / weight.sum()
-    spread = np.sqrt(share @ (value - share @ value) ** 2)
-    middle = np.zeros(value.shape[1])
-    if binary:
-        middle[0] = balanced_threshold(value[:, 0], labels[0], weight)
-    return middle, np.where(spread > 0, spread, 1.0)
+def _scales(target: Target, held: HeldOut, values: Sequence[Array]) -> tuple[Array, Array]:
+    """(v, k), (v, k): where each view's values are cut, and what they are divided by."""
+    weight = held.weight(target.weight)
+    middle, unit = zip(*(target.scale(value, held.rows, weight) for value in values), strict=True)
+    return np.array(middle), np.array(unit)
 
 
 @dataclass(frozen=True)
@@ -302,7 +271,7 @@ class JointPlaces:
     varies: BoolArray
 
     @classmethod
-    def of(cls, n: int, rankings: Sequence[tuple[IntArray, IntArray, IntArray]]) -> JointPlaces:
+    def from_rankings(cls, n: int, rankings: Sequence[tuple[IntArray, IntArray, IntArray]]) -> JointPlaces:
         """From each view's columns, and among these its order and those that vary."""
         places, varies = np.full((len(rankings), n), np.nan), np.zeros(n, dtype=bool)
         for k, (columns, order, usable) in enumerate(rankings):
@@ -314,41 +283,40 @@ class JointPlaces:
         return cls(np.nan_to_num(places[0], nan=np.inf), best, mean, varies)
 
 
-def _path(plan: BlendPlan, part: Part, views: list[_ViewSearch], encoded: Encoded) -> Path:
+def _path(rows: Rows, views: list[_ViewSearch]) -> Path:
     """One ranking: the union of the views' lists before all else, each by the mean of its places in the views."""
-    n = len(encoded.schema.names)
+    n = len(rows.schema.names)
     rankings = [(one.view.columns, one.searched.path.order, one.searched.ready.usable) for one in views]
-    joint, chosen = JointPlaces.of(n, rankings), np.zeros(n, dtype=bool)
+    joint, chosen = JointPlaces.from_rankings(n, rankings), np.zeros(n, dtype=bool)
     for one in views:
         chosen[one.order[: one.size]] = True
     order = np.lexsort((joint.first, joint.best, joint.mean, ~joint.varies, ~chosen)).astype(np.intp)
     scores = np.where(joint.varies, -joint.mean, np.nan)
     reason = "; ".join(dict.fromkeys(one.searched.path.stop_reason for one in views))
     path = Path(order, scores, (), f"{len(views)} views: {reason}" if len(views) > 1 else reason)
-    sizes, score, error = _curve(plan, part, views)
-    return path.with_scores(sizes, score, error, plan.outcome.scored_by)
+    sizes, score, error = _curve(rows.target, views)
+    return path.with_scores(sizes, score, error, rows.target.scored_by)
 
 
-def _curve(plan: BlendPlan, part: Part, views: list[_ViewSearch]) -> tuple[list[int], Array, Array]:
+def _curve(target: Target, views: list[_ViewSearch]) -> tuple[list[int], Array, Array]:
     """The score of the mean by the number of features of the whole list, where every view gives as many."""
     common = sorted(set.intersection(*(set(one.sizes) for one in views)))
     held = views[0].held
-    labels, weight = plan.outcome.labels(part.y)[:, held.rows], held.weight(part.weight)
     by_count: dict[int, Array] = {}
     for size in common:
-        values = [one.at(size) for one in views]
-        middle, unit = zip(*(_scale(value, labels, weight, plan.outcome.binary) for value in values), strict=True)
+        values = [one.held.at(size) for one in views]
+        middle, unit = _scales(target, held, values)
         count = len(np.unique(np.concatenate([one.order[:size] for one in views])))
-        by_count.setdefault(count, blended(values, np.array(middle), np.array(unit)))
+        by_count.setdefault(count, blended(values, middle, unit))
     if not by_count:
         return [], np.zeros(0), np.zeros(0)
     sizes = sorted(by_count)
     joined = replace(held, sizes=tuple(sizes), values=np.array([by_count[size] for size in sizes]))
-    score, error = joined.scores(part.y, part.weight, plan)
+    score, error = joined.scores(target)
     return sizes, score, error
 
 
-def _model_notes(fitted: Fitted, part: Part) -> list[str]:
+def _model_notes(fitted: Fitted, part: Rows) -> list[str]:
     value = fitted.model.decision(part.table.Z)
     if np.ptp(value, axis=0).any():
         return []

@@ -9,21 +9,21 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from ..contracts import Array, BoolArray, IntArray, Metric, Predictions, Score
+from ..contracts import Array, BoolArray, IntArray, Predictions, Score, ScoreInfo
 
 # Factors of intervals and of differences were measured on simulated tables: benchmarks/coverage.md. Above is more than
 # below, since models on a part of the rows score lower than the one on all.
 CLASS_METRICS = {
-    "balanced_accuracy": Metric(
+    "balanced_accuracy": ScoreInfo(
         "balanced accuracy", 0.5, "logit", (0.93, 1.35, 0.0, 0.0), difference=(0.95, 0.95, 0.04, 0.04)
     ),
-    "sensitivity": Metric("sensitivity"),
-    "specificity": Metric("specificity"),
-    "g_mean": Metric("G-mean"),
-    "auc": Metric("ranking AUC", 0.5, "logit", (0.95, 1.55, 0.02, 0.0), difference=(0.95, 0.95, 0.06, 0.06)),
-    "pr_auc": Metric("PR-AUC", None, "logit", (1.0, 1.55, 0.01, 0.04), difference=(1.36, 1.36, 0.0, 0.0)),
-    "accuracy": Metric("accuracy", None, "logit", (0.95, 1.55, 0.03, 0.0), difference=(1.05, 1.05, 0.03, 0.03)),
-    "brier": Metric(
+    "sensitivity": ScoreInfo("sensitivity"),
+    "specificity": ScoreInfo("specificity"),
+    "g_mean": ScoreInfo("G-mean"),
+    "auc": ScoreInfo("ranking AUC", 0.5, "logit", (0.95, 1.55, 0.02, 0.0), difference=(0.95, 0.95, 0.06, 0.06)),
+    "pr_auc": ScoreInfo("PR-AUC", None, "logit", (1.0, 1.55, 0.01, 0.04), difference=(1.36, 1.36, 0.0, 0.0)),
+    "accuracy": ScoreInfo("accuracy", None, "logit", (0.95, 1.55, 0.03, 0.0), difference=(1.05, 1.05, 0.03, 0.03)),
+    "brier": ScoreInfo(
         "Brier score",
         None,
         "log",
@@ -61,7 +61,8 @@ def linearise_scores(truth: IntArray, predictions: Predictions, positive: int) -
         out["specificity"] = recall[negative], added[negative]
         out["g_mean"] = _g_mean(recall[positive], recall[negative], added[positive], added[negative])
         hit, unit = side[positive], 1.0 if predictions.unit is None else predictions.unit
-        out["auc"] = _auc(predictions.decision, hit, np.zeros(len(truth), dtype=np.intp) if predictions.fold is None else predictions.fold)
+        fold = np.zeros(len(truth), dtype=np.intp) if predictions.fold is None else predictions.fold
+        out["auc"] = _auc(predictions.decision, hit, fold)
         out["pr_auc"] = _average_precision(predictions.decision / unit, hit)
         if predictions.probability is not None:
             wrong = (predictions.probability - hit) ** 2
@@ -86,7 +87,7 @@ def _g_mean(ours: float, others: float, added: Array, added_by_others: Array) ->
 
 
 def _auc(decision: Array, positive: BoolArray, fold: IntArray) -> tuple[float, Array]:
-    """Over pairs within a fold: values of two models have no common scale. Of all pairs where no fold has predictions."""
+    """Over pairs within a fold: values of two models have no common scale. Of all pairs where no fold has one."""
     folds = [rows for k in np.unique(fold) if 0 < positive[rows := np.flatnonzero(fold == k)].sum() < len(rows)]
     folds = folds or [np.arange(len(decision))]
     won, pairs, against = np.zeros(len(decision)), 0.0, np.zeros(len(decision))

@@ -10,12 +10,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from ..contracts import SIGNS, Array, IntArray, MachineTarget, Matrix, Metric, Predictions, Score, Search, is_sparse
+from ..contracts import SIGNS, Array, IntArray, MachineTarget, Matrix, Predictions, Score, ScoreInfo, Search, is_sparse
 from ..errors import InputError, cost_number, listing, shown_value, truth_value
 from .class_scores import CLASS_METRICS, linearise_scores, rooms_of
 from .encoding import read_groups, read_labels, read_weight
 from .folds import Splits, unit_name, units_per_stratum
-from .scores import balanced_accuracy, ranking_aucs
+from .scores import balanced_accuracy, ranking_auc, ranking_aucs
 from .target import FoldLimit, Target
 from .thresholds import balanced_threshold, cost_threshold, fit_sigmoid
 
@@ -43,7 +43,8 @@ class Classes:
     --------
     >>> import numpy as np
     >>> from marginsieve.outcomes import Classes
-    >>> target = Classes(class_weight="balanced").read(np.zeros((4, 1)), ["a", "a", "a", "b"]).settle()
+    >>> outcome = Classes(class_weight="balanced")
+    >>> target = outcome.read(np.zeros((4, 1)), ["a", "a", "a", "b"]).settle(outcome)
     >>> target.machine_target.y
     array([[-1., -1., -1.,  1.]])
     >>> target.machine_target.cost.round(2)
@@ -120,8 +121,8 @@ class Classes:
         number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and abs(rule) < 1e12
         if not (number or (isinstance(rule, str) and rule in ("balanced", "margin"))):
             raise InputError(
-                f"threshold is {shown_value(rule)}; it must be 'auto', 'balanced', 'margin', a number, or the pair of "
-                "costs (of a false positive, of a false negative)"
+                f'threshold is {shown_value(rule)}; it must be "auto", "balanced", "margin", a number below 1e12 in '
+                "size, or two positive costs (of a false positive, of a false negative)"
             )
         return rule
 
@@ -178,15 +179,18 @@ class ClassTarget(Target):
         groups = None if self.groups is None else self.groups[rows]
         return replace(self, weight=self.weight[rows], groups=groups, codes=self.codes[rows])
 
-    def settle(self) -> Self:
-        """With the class of interest: the one that is named, else the rarer one of these rows.
+    def settle(self, outcome: Classes) -> Self:
+        """With these settings and the class of interest: the one that is named, else the rarer one of these rows.
 
         That is the second where both are equally frequent, and the second of more than two.
         """
-        return replace(self, positive=self._positive_code())
+        return replace(self, outcome=outcome, positive=self._code_of_interest(outcome.positive))
 
-    def _positive_code(self) -> int:
-        label = self.outcome.positive
+    def with_settings(self, outcome: Classes) -> Self:
+        """The same rows with other settings and the same class of interest."""
+        return self.settle(outcome) if self.positive is None else replace(self, outcome=outcome)
+
+    def _code_of_interest(self, label: Any) -> int:
         if label is None:
             counts = np.bincount(self.codes, weights=self.weight, minlength=len(self.classes))
             return 0 if len(counts) == 2 and counts[0] < counts[1] else 1
@@ -203,11 +207,9 @@ class ClassTarget(Target):
         outcome, count = self.outcome, len(self.classes)
         if search is None:
             return self._refuse_lost()
-        if isinstance(outcome.class_weight, Mapping):
-            if unknown := [label for label in outcome.class_weight if label not in self.classes]:
-                raise InputError(
-                    f"class_weight names {listing(unknown)}; the classes are {listing(self.classes.tolist())}"
-                )
+        weights = outcome.class_weight if isinstance(outcome.class_weight, Mapping) else {}
+        if unknown := [label for label in weights if label not in self.classes]:
+            raise InputError(f"class_weight names {listing(unknown)}; the classes are {listing(self.classes.tolist())}")
         if count <= 2:
             return None
         if not search.multiclass:
@@ -248,6 +250,22 @@ class ClassTarget(Target):
     def complete(self) -> bool:
         """Whether every class is among the rows."""
         return len(np.unique(self.codes)) == len(self.classes)
+
+    @property
+    def identity(self) -> tuple[list[Any], Any]:
+        """The classes' names, the class of interest, and the codes."""
+        return [[str(label) for label in self.classes], self._code], self.codes
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """What a store keeps: names and codes."""
+        classes = [str(label) for label in self.classes]
+        return {"classes": classes, "positive": self._code, "truth": self.codes.tolist()}
+
+    @classmethod
+    def from_store(cls, row: Mapping[str, Any]) -> ClassTarget:
+        """The target of a table that a store describes."""
+        return cls.from_codes(row["truth"], row["positive"], classes=row["classes"])
 
     # -- splits ---------------------------------------------------------------------------------------------------
 
@@ -295,6 +313,11 @@ class ClassTarget(Target):
         return MachineTarget(SIGNS, labels, cost)
 
     @property
+    def has_costs(self) -> bool:
+        """Whether each class has a cost of its own."""
+        return isinstance(self.outcome.class_weight, Mapping)
+
+    @property
     def own_problem(self) -> IntArray:
         """(m,) the binary problem that is about each row's class: that of its class, or the only one."""
         return np.zeros(len(self), dtype=np.intp) if self.binary else self.codes
@@ -324,6 +347,11 @@ class ClassTarget(Target):
         Z = sparse.csc_array(Z) if is_sparse(Z) else np.asfortranarray(Z)
         return Z, replace(self, codes=codes, weight=weights, groups=None)
 
+    def average_by_class(self, values: Array) -> dict[str, float]:
+        """The weighted mean of values (m,) in each class, by its name."""
+        rows = {str(label): self.codes == code for code, label in enumerate(self.classes)}
+        return {name: float(np.average(values[some], weights=self.weight[some])) for name, some in rows.items()}
+
     # -- inner scores and decisions ---------------------------------------------------------------------------------
 
     @property
@@ -347,6 +375,30 @@ class ClassTarget(Target):
             return np.asarray(values.argmax(axis=1))
         assert self.positive is not None
         return np.where(values[:, 0] > 0, self.positive, 1 - self.positive)
+
+    def machine_scores(self, values: Array) -> tuple[float, float]:
+        """Balanced accuracy of values (m, k) cut at 0; of equally good machines the one with the larger AUC wins."""
+        second = 0.0
+        if self.binary:
+            second = float(ranking_auc(values[:, 0], self.codes == self.positive, self.weight[None, :])[0])
+        return self.accuracy_of(values), second
+
+    def tuning_scores(self, values: Array, fold: IntArray) -> tuple[float, float]:
+        """Balanced accuracy with a fold's threshold set on the other folds, and AUC over the pairs within folds."""
+        if not self.binary:
+            return self.accuracy_of(values), 0.0
+        cut, places = np.zeros(len(self)), [np.flatnonzero(fold == k) for k in np.unique(fold)]
+        for rows in places:
+            rest = np.setdiff1d(np.arange(len(self)), rows)
+            cut[rows] = self.threshold_of(values[rest, 0], rest, self.weight[rest])
+        parts = [self.take(rows) for rows in places]
+        mass = np.array([part.fold_mass for part in parts])
+        areas = np.concatenate(
+            [part.score_values(values[None, rows]) for part, rows in zip(parts, places, strict=True)]
+        )
+        known = mass > 0
+        area = float(np.average(areas[known], weights=mass[known])) if known.any() else 0.5
+        return self.accuracy_of(values, cut[:, None]), area
 
     @property
     def fold_mass(self) -> float:
@@ -424,7 +476,12 @@ class ClassTarget(Target):
         return 1.0 if self._code == 1 else -1.0
 
     @property
-    def metrics(self) -> Mapping[str, Metric]:
+    def fixed_settings(self) -> dict[str, Any]:
+        """The class of interest of these rows."""
+        return {"positive": self.classes[self._code] if self.binary else None}
+
+    @property
+    def metrics(self) -> Mapping[str, ScoreInfo]:
         """Balanced accuracy first; what needs decision values or probabilities is there with two classes."""
         chance = 1.0 / len(self.classes)
         first = replace(CLASS_METRICS["balanced_accuracy"], chance=chance)
@@ -502,6 +559,19 @@ class ClassDecision:
         p = 1.0 / (1.0 + np.exp(-np.clip(t, -500, 500)))
         return np.hstack([1.0 - p, p]) if p.shape[1] == 1 else np.asarray(p / p.sum(axis=1, keepdims=True))
 
+    def columns(self, values: Array) -> dict[str, Any]:
+        """The class, and score and probability: of the class of interest of two, else of the predicted one."""
+        several = values.ndim == 2
+        out = {"predicted": self.predict(values), "score": values.max(axis=1) if several else self.sign * values}
+        if self.sigmoid is not None:
+            chance = self.probability(values)
+            out["probability"] = chance.max(axis=1) if several else chance[:, self.positive]
+        return out
+
+    def at_margin(self) -> ClassDecision:
+        """The same without a threshold or probabilities."""
+        return replace(self, threshold=0.0, sigmoid=None)
+
     def attributes(self) -> dict[str, Any]:
         """Attributes of the fitted selector."""
         known = {"classes_": self.classes, "positive_": self.classes[self.positive], "threshold_": self.threshold}
@@ -510,5 +580,5 @@ class ClassDecision:
     @classmethod
     def from_attributes(cls, selector: Any) -> ClassDecision:
         """The decision of a selector that has these attributes."""
-        positive = 1 if selector._sign > 0 else 0
+        positive = int(np.flatnonzero(selector.classes_ == selector.positive_)[0])
         return cls(selector.classes_, positive, selector.threshold_, getattr(selector, "_sigmoid", None))

@@ -114,7 +114,7 @@ def draw_share(
         count = most - (len(members) - len(free))
         chosen |= set(rng.choice(free, size=min(max(count, 0), len(free)), replace=False).tolist())
     for stratum in np.unique(strata) if leave else ():  # groups that hold two classes may have taken too much of one
-        members = set(units[strata == stratum].tolist())
-        lacking = min(leave, max(len(members) - 1, 1)) - len(members - chosen)
-        chosen -= set(rng.permutation(sorted(members & chosen))[: max(lacking, 0)].tolist())
+        of_stratum = set(units[strata == stratum].tolist())
+        lacking = min(leave, max(len(of_stratum) - 1, 1)) - len(of_stratum - chosen)
+        chosen -= set(rng.permutation(sorted(of_stratum & chosen))[: max(lacking, 0)].tolist())
     return np.isin(units, list(chosen))

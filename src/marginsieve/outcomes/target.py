@@ -10,16 +10,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.model_selection import GroupKFold, KFold
 
-from ..contracts import Array, BoolArray, Decision, IntArray, MachineTarget, Metric, Predictions, Score, Search
+from ..contracts import (
+    Array,
+    BoolArray,
+    Decision,
+    IntArray,
+    MachineTarget,
+    Matrix,
+    Predictions,
+    Score,
+    ScoreInfo,
+    Search,
+)
 from .folds import Splits, draw_share, stratified_folds, unit_name, units_per_stratum
 
 
-class FoldLimit(NamedTuple):
+@dataclass(frozen=True)
+class FoldLimit:
     """How many folds can be made at most, and what limits them, as in "class 'a' has 3 samples"."""
 
     count: int
@@ -41,7 +53,7 @@ class Target(ABC):
     ----------
     strata : array of int of shape (m,)
         What has to be on both sides of every split, as a code: classes, or events. Variances are summed over them.
-    metrics : mapping of str to Metric
+    metrics : mapping of str to ScoreInfo
         The scores, the one that the answer is about first.
     scored_by : str
         Name of the score by which inner folds choose.
@@ -59,16 +71,26 @@ class Target(ABC):
     def take(self, rows: IntArray) -> Self:
         """Some of the rows."""
 
+    def spread(self, rows: IntArray, m: int) -> Self:
+        """The same rows as some of m rows; the others have no weight."""
+        place, weight = np.zeros(m, dtype=np.intp), np.zeros(m)
+        place[rows], weight[rows] = np.arange(len(self)), self.weight
+        return replace(self.take(place), weight=weight, groups=None)
+
     def with_weight(self, weight: Array) -> Self:
         """The same rows with other weights."""
         return replace(self, weight=weight)
 
-    def settle(self) -> Self:
-        """The target of a fit on these rows: with what its settings leave to the rows decided by them."""
+    def settle(self, outcome: Any) -> Self:  # noqa: ARG002
+        """The target of a fit on these rows: with the settings of an `Outcome`, and what they leave to the rows."""
         return self
 
-    def refuse(self, search: Search | None = None) -> None:
-        """Refuse settings that make no sense for these rows, or this search."""
+    def with_settings(self, outcome: Any) -> Self:  # noqa: ARG002
+        """The same rows with other settings; what was left to the rows stays as it was settled."""
+        return self
+
+    def refuse(self, search: Search | None = None) -> None:  # noqa: B027, nothing is refused by default
+        """Refuse rows that no fit can be made of, or settings that make no sense for them with this search."""
 
     @property
     def strata(self) -> IntArray:
@@ -81,9 +103,24 @@ class Target(ABC):
         return tuple(units_per_stratum(self.strata, self.groups))
 
     @property
+    def row_counts(self) -> tuple[int, ...]:
+        """The number of rows in each stratum that occurs."""
+        return tuple(units_per_stratum(self.strata))
+
+    @property
     def complete(self) -> bool:
         """Whether the rows hold all that a fit needs, such as every class."""
         return len(self) > 1
+
+    @property
+    @abstractmethod
+    def identity(self) -> tuple[list[Any], Any]:
+        """Plain values and an array (m,): equal for equal outcomes."""
+
+    @property
+    @abstractmethod
+    def stored(self) -> dict[str, Any]:
+        """What a store keeps of the outcomes: "classes", "positive" and "truth", of which some may be None."""
 
     # -- splits and draws ---------------------------------------------------------------------------------------------
 
@@ -101,12 +138,15 @@ class Target(ABC):
         count = min(self.unit_counts)
         return FoldLimit(count, f"the table has {count} {unit_name(self.groups)}")
 
-    def check_folds(self, folds: Splits) -> None:
+    def check_folds(self, folds: Splits) -> None:  # noqa: B027, nothing is refused by default
         """Refuse folds that do not train on, or together do not test, what has to be there."""
 
     def shuffle(self, rng: np.random.Generator) -> Self:
         """Outcomes (with their weights) dealt anew to the rows; those of a group move together, to another group."""
-        order = self._shuffled_rows(rng)
+        return self.deal(self._shuffled_rows(rng))
+
+    def deal(self, order: IntArray) -> Self:
+        """The rows with the outcomes (and weights) of other rows; groups stay with the rows."""
         return replace(self.take(order), groups=self.groups)
 
     def _shuffled_rows(self, rng: np.random.Generator) -> IntArray:
@@ -153,9 +193,14 @@ class Target(ABC):
         """(m,) the problem that is about each row, where there are several."""
         return np.zeros(len(self), dtype=np.intp)
 
-    def resample(self, sampler: Any, rows: Any) -> tuple[Any, Self]:
+    def resample(self, sampler: Any, rows: Matrix, rng: np.random.Generator) -> tuple[Matrix, Self]:  # noqa: ARG002
         """Rows that a sampler made of these, and their target; only classes can be resampled."""
         raise TypeError(f"{type(self).__name__} has no classes to resample")
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether rows have costs by what their outcome is, so that one outcome may be all that counts."""
+        return False
 
     # -- inner scores and decisions -----------------------------------------------------------------------------------
 
@@ -164,6 +209,15 @@ class Target(ABC):
     @abstractmethod
     def score_values(self, values: Array) -> Array:
         """(S,) scores of the machines' values (S, m, k), higher is better; nan where these rows cannot tell."""
+
+    def machine_scores(self, values: Array) -> tuple[float, float]:
+        """The score by which machines are tuned, from values (m, k) cut at 0, and what decides between equal ones."""
+        score = float(self.score_values(values[None])[0])
+        return score, 0.0
+
+    def tuning_scores(self, values: Array, fold: IntArray) -> tuple[float, float]:  # noqa: ARG002
+        """The same with the decision of each fold made on the other folds; `fold` (m,) is that of each row."""
+        return self.machine_scores(values)
 
     @property
     def fold_mass(self) -> float:
@@ -179,13 +233,13 @@ class Target(ABC):
     def decide(self, held: Array | None, rows: IntArray, weight: Array) -> Decision:
         """The decision, from values (rows, k) of held-out rows (their numbers, their weights); None: there are none."""
 
-    def scale(self, values: Array, rows: IntArray, weight: Array) -> tuple[Array, Array]:
+    def scale(self, values: Array, rows: IntArray, weight: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """(k,), (k,): where a view's held-out values are cut and what they are divided by before views are averaged."""
         share = weight / weight.sum()
         spread = np.sqrt(share @ (values - share @ values) ** 2)
         return np.zeros(values.shape[1]), np.where(spread > 0, spread, 1.0)
 
-    # -- predictions and their scores -----------------------------------------------------------------------------------
+    # -- predictions and their scores --------------------------------------------------------------------------
 
     @abstractmethod
     def entry(self, decision: Decision, raw: Array) -> dict[str, Any]:
@@ -197,8 +251,13 @@ class Target(ABC):
         """The same from a fitted estimator of any kind."""
 
     @property
+    def fixed_settings(self) -> dict[str, Any]:
+        """Parameters of a selector that are fixed where it is run on parts of these rows."""
+        return {}
+
+    @property
     @abstractmethod
-    def metrics(self) -> Mapping[str, Metric]:
+    def metrics(self) -> Mapping[str, ScoreInfo]:
         """The scores by name."""
 
     @abstractmethod
@@ -209,7 +268,7 @@ class Target(ABC):
         """For each score 4 u (1 - u), u from 0 at chance to 1 at no error: where training rows matter most."""
         return dict.fromkeys(values, 0.0)
 
-    # -- words ------------------------------------------------------------------------------------------------------------
+    # -- words -------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

@@ -10,7 +10,20 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Batch, BoolArray, BreaksTies, Checked, IntArray, Machine, Path, ProblemView, Resources
+from ..contracts import (
+    SIGNS,
+    VALUES,
+    Array,
+    Batch,
+    BoolArray,
+    BreaksTies,
+    Checked,
+    IntArray,
+    Machine,
+    Path,
+    ProblemView,
+    Resources,
+)
 from ..errors import InputError
 from ..problem import step_of
 
@@ -38,6 +51,7 @@ class Backward(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
     requires: ClassVar[tuple[type, ...]] = ()
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion"})
     multiclass = True

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from ..contracts import CATEGORICAL, Path, ProblemView
 from ..errors import InputError, positive_number, whole_number
-from ..outcomes import stratified_folds, units_per_class
+from ..outcomes.folds import stratified_folds, units_per_stratum
 from ..problem import class_codes, step_of
 from ._judges import FoldedRows, NaiveBayes, NearestNeighbors
 from .backward import worst_first
@@ -92,7 +92,7 @@ class Merge(BaseEstimator):
 
     def _judge(self, problem: ProblemView, rng: np.random.Generator) -> NaiveBayes | NearestNeighbors:
         codes, groups = class_codes(problem.y), problem.groups
-        folds = min(int(self.cv), *units_per_class(codes, groups))
+        folds = min(int(self.cv), *units_per_stratum(codes, groups))
         if folds < 2:
             raise InputError(
                 f"search: {type(self).__name__} needs two rows (or groups) of each class in a training part: use "

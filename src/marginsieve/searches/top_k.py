@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Batch, Path, ProblemView, Resources, Solution
+from ..contracts import SIGNS, VALUES, Array, Batch, Path, ProblemView, Resources, Solution
 from ..problem import is_filter, step_of
 from .backward import with_ties, worst_first
 
@@ -27,6 +27,7 @@ class TopK(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
     requires: ClassVar[tuple[type, ...]] = ()
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True
