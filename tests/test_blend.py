@@ -12,7 +12,7 @@ from marginsieve import Blend, load, predict, recipes, save
 from marginsieve import studies as study
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.fitting.threshold import balanced_threshold
+from marginsieve.outcomes.thresholds import balanced_threshold
 from marginsieve.fitting.view_averaging import sizes_of_list
 
 

@@ -8,14 +8,25 @@ import pytest
 
 from marginsieve import SVMSelector
 from marginsieve.errors import InputError
-from marginsieve.fitting.compatibility import refuses, refuses_classes
+from marginsieve.fitting.compatibility import refuses
 from marginsieve.fitting.parts import AXES, resolve
+from marginsieve.outcomes import Classes, ClassTarget
 from marginsieve.searches import SEARCHES, Budget, Harmony
 
 NAMES = {axis: list(AXES[axis]) for axis in ("kernel", "machine", "criterion", "search")}
 NAMES["criterion"].append(None)
 CHEAP = {"harmony": Harmony(d=3, memory=5, improvisations=5), "budget": Budget(solver="fast")}
 ROWS = 21
+
+
+def refuse_classes(count, search, **settings):
+    """Why so many classes cannot be served, or None."""
+    target = ClassTarget.from_codes(np.arange(count))
+    try:
+        target.settle(Classes(**settings)).refuse(search)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def parts_of(chosen):
@@ -58,7 +69,7 @@ def test_product(search, classes):
     for kernel, machine, criterion in itertools.product(NAMES["kernel"], NAMES["machine"], NAMES["criterion"]):
         chosen = {"kernel": kernel, "machine": machine, "criterion": criterion, "search": search}
         parts = parts_of(chosen)
-        sentence = refuses(**parts) or refuses_classes(classes, 1.0, "auto", parts["search"])
+        sentence = refuses(**parts) or refuse_classes(classes, parts["search"])
         try:
             if sentence is None:
                 seen = {(kernel, machine), criterion}
@@ -115,11 +126,12 @@ def test_the_advice_leads_to_what_is_run():
 def test_what_a_search_takes_is_said_of_classes():
     for name in SEARCHES:
         search = resolve("search", name)
-        assert refuses_classes(2, 1.0, "auto", search) is None
-        assert (refuses_classes(3, 1.0, "auto", search) is None) == search.multiclass
-    assert refuses_classes(2, 3.0, 0.5) is None
-    assert refuses_classes(3, 3.0, "auto").endswith("y has 3 classes: use class_weight instead")
-    assert refuses_classes(3, 1.0, 0.5).endswith("a cut exists only between two; use 'margin'")
+        assert refuse_classes(2, search) is None
+        assert (refuse_classes(3, search) is None) == search.multiclass
+    search = resolve("search", "backward")
+    assert refuse_classes(2, search, negative_weight=3.0, threshold=0.5) is None
+    assert refuse_classes(3, search, negative_weight=3.0).endswith("y has 3 classes: use class_weight instead")
+    assert refuse_classes(3, search, threshold=0.5).endswith("a cut exists only between two; use 'margin'")
 
 
 @pytest.mark.parametrize("axis", list(AXES))

@@ -17,7 +17,8 @@ from sklearn.model_selection import StratifiedKFold
 from marginsieve import recipes
 from marginsieve.data import make_cohort
 from marginsieve.engine import Pass, nested_cv, score_predictions
-from marginsieve.engine.metrics import _linearised, score_difference
+from marginsieve.engine.scoring import score_difference
+from marginsieve.outcomes import ClassTarget
 from marginsieve.errors import InputError
 from marginsieve.outcomes.scores import average_precision, ranking_auc
 
@@ -30,7 +31,7 @@ def test_metrics_equal_scikit_learn(seed):
     predicted = (decision > 0.3).astype(int)
     probability = 1.0 / (1.0 + np.exp(-decision))
     passes = [Pass(*rows) for rows in zip(predicted, decision, probability, strict=True)]
-    value = score_predictions(truth, passes, positive=1).value
+    value = score_predictions(ClassTarget.from_codes(truth), passes).value
     means = {
         "balanced_accuracy": np.mean([balanced_accuracy_score(truth, row) for row in predicted]),
         "sensitivity": np.mean([recall_score(truth, row) for row in predicted]),
@@ -63,7 +64,7 @@ def test_intervals_cover_the_truth():
     for _ in range(200):
         right = rng.random(120) < 0.7
         predicted = np.where(right, truth, 1 - truth)
-        scores = score_predictions(truth, [Pass(predicted, predicted.astype(float))], 1)
+        scores = score_predictions(ClassTarget.from_codes(truth), [Pass(predicted, predicted.astype(float))])
         hits += scores.low["balanced_accuracy"] <= 0.7 <= scores.high["balanced_accuracy"]
     assert 185 <= hits <= 199
 
@@ -94,7 +95,7 @@ def test_what_a_row_adds_is_the_derivative_in_its_weight(metric):
         slow[i] = (ends[0] - ends[1]) / 2e-5
     for k in (0, 1):  # the classes keep their sizes
         slow[truth == k] -= slow[truth == k].mean()
-    fast = _linearised(truth, Pass(predicted, decision, probability), 1)[metric][1]
+    fast = ClassTarget.from_codes(truth).scores(Pass(predicted, decision, probability))[metric].influence
     np.testing.assert_allclose(fast, slow, atol=1e-9)
 
 
@@ -102,10 +103,10 @@ def test_auc_is_over_pairs_within_a_fold():
     """Two models on scales of their own, each without an error: pooled, their values would mix."""
     truth, fold = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
     one = Pass(truth, np.array([-1.0, 0.0, 5.0, 6.0]), fold=fold)
-    assert score_predictions(truth, [one], 1).value["auc"] == 1.0
-    assert score_predictions(truth, [Pass(truth, one.decision)], 1).value["auc"] == 0.75
+    assert score_predictions(ClassTarget.from_codes(truth), [one]).value["auc"] == 1.0
+    assert score_predictions(ClassTarget.from_codes(truth), [Pass(truth, one.decision)]).value["auc"] == 0.75
     alone = Pass(truth, one.decision, fold=np.arange(4))  # leave-one-out: no fold has a pair
-    assert score_predictions(truth, [alone], 1).value["auc"] == 0.75
+    assert score_predictions(ClassTarget.from_codes(truth), [alone]).value["auc"] == 0.75
 
 
 def test_averaged_passes_do_not_narrow_the_interval():
@@ -114,13 +115,13 @@ def test_averaged_passes_do_not_narrow_the_interval():
     truth = np.repeat([0, 1], 30)
     decision = rng.normal(size=60) + truth
     one = Pass((decision > 0.5).astype(int), decision)
-    once, often = score_predictions(truth, [one], 1), score_predictions(truth, [one] * 5, 1)
+    once, often = score_predictions(ClassTarget.from_codes(truth), [one]), score_predictions(ClassTarget.from_codes(truth), [one] * 5)
     for name in ("value", "low", "high", "error"):
         assert getattr(once, name) == pytest.approx(getattr(often, name))
-    few = score_predictions(truth[:39], [one.take(np.arange(39))], 1)  # nine of a class
+    few = score_predictions(ClassTarget.from_codes(truth[:39]), [one.take(np.arange(39))])  # nine of a class
     assert np.isnan(few.low["auc"])
     assert 0 < few.value["auc"] < 1
-    same = score_difference(truth, [one], [one], 1)
+    same = score_difference(ClassTarget.from_codes(truth), [one], [one])
     assert same.value["auc"] == 0.0
     assert same.low["auc"] < 0.0 < same.high["auc"]
 
@@ -129,7 +130,7 @@ def test_a_forecast_is_wider_for_a_smaller_cohort():
     rng = np.random.default_rng(5)
     truth = np.repeat([0, 1], 40)
     decision = rng.normal(size=80) + truth
-    scores = score_predictions(truth, [Pass((decision > 0.5).astype(int), decision)], 1)
+    scores = score_predictions(ClassTarget.from_codes(truth), [Pass((decision > 0.5).astype(int), decision)])
     ends = [scores.forecast([count, count], level=0.95)["auc"] for count in (10, 100, 10**9)]
     widths = [high - low for low, high in ends]
     assert widths[0] > widths[1] > widths[2] > 0.9 * (scores.high["auc"] - scores.low["auc"])
@@ -143,15 +144,15 @@ def test_groups_widen_the_interval():
     many, copies = np.repeat(truth, 10), np.repeat(predicted, 10)
     groups = np.repeat(np.arange(40), 10)
     passes = [Pass(copies, copies.astype(float))]
-    by_row = score_predictions(many, passes, 1)
-    by_group = score_predictions(many, passes, 1, groups=groups)
+    by_row = score_predictions(ClassTarget.from_codes(many), passes)
+    by_group = score_predictions(ClassTarget.from_codes(many, groups=groups), passes)
     width = {name: s.high["accuracy"] - s.low["accuracy"] for name, s in (("row", by_row), ("group", by_group))}
     assert width["group"] > 2 * width["row"]
 
 
 def test_more_than_two_classes_have_accuracies_only(rng):
     truth = rng.integers(0, 3, 50)
-    value = score_predictions(truth, [Pass(truth)], positive=1).value
+    value = score_predictions(ClassTarget.from_codes(truth), [Pass(truth)]).value
     assert value == {"balanced_accuracy": 1.0, "accuracy": 1.0}
 
 

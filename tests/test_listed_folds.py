@@ -1,5 +1,7 @@
 """Inner folds as a list of splits: its numbers are the user's rows, whatever rows take part in a fit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
@@ -8,8 +10,8 @@ from marginsieve import SVMSelector, nested_cv, recipes, tune
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.fitting.held_out import Places, listed_folds
-from marginsieve.fitting.training_rows import Encoded
-from marginsieve.outcomes import read_target
+from marginsieve.fitting.rows import Rows
+from marginsieve.outcomes import Classes
 
 
 @pytest.fixture
@@ -59,16 +61,16 @@ def test_masks_predefined_splits_and_numbers_are_the_same(table):
 
 def encoded_of(X, y, weight=None):
     schema = Schema.from_table(X)
-    return Encoded(schema, schema.table(X), read_target(X, y, weight, None))
+    return Rows(schema, schema.table(X), Classes().read(X, y, weight))
 
 
 def test_a_sample_is_trained_on_and_the_rest_tested_where_the_list_says(table):
     X, y = table
     weight = np.where(np.arange(60) % 7, 1.0, 0.0)
     encoded, splits = encoded_of(X, y, weight), splits_of(y)
-    _, used = encoded.part()
-    sample = np.flatnonzero(np.random.default_rng(3).random(len(used)) < 0.5)
-    folds = listed_folds(splits, encoded, used, sample, [0, 1])
+    part = encoded.counted
+    used, sample = part.row_numbers(), np.flatnonzero(np.random.default_rng(3).random(len(part)) < 0.5)
+    folds = listed_folds(splits, replace(part, sample=sample))
     for (train, test), (their_train, their_test) in zip(folds, splits, strict=True):
         assert set(used[train]) == set(their_train) & set(used[sample])
         assert set(used[test]) == set(their_test) & set(used)
@@ -80,11 +82,11 @@ def test_parts_of_a_table_keep_their_numbers(table):
     X, y = table
     splits, rows = splits_of(y), np.array([3, 50, 12, 13, 40, 41, 8, 9, 20, 21, 22, 23, 30, 31])
     part = encoded_of(X, y).take(np.arange(10, 60)).take(np.flatnonzero(np.isin(np.arange(10, 60), rows)))
-    numbers, total = part.row_numbers()
-    assert total == 60
+    numbers = part.row_numbers()
+    assert part.total == 60
     assert set(numbers) == set(rows[rows >= 10])
     for (train, test), (their_train, their_test) in zip(
-        listed_folds(splits, part, np.arange(len(numbers)), np.arange(len(numbers)), [0, 1]), splits, strict=True
+        listed_folds(splits, part), splits, strict=True
     ):
         assert set(numbers[train]) == set(their_train) & set(numbers)
         assert set(numbers[test]) == set(their_test) & set(numbers)

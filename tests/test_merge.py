@@ -14,10 +14,10 @@ from marginsieve.data.table import Schema, Table
 from marginsieve.errors import InputError
 from marginsieve.fitting.preparation import prepare
 from marginsieve.fitting.settings import Plan
-from marginsieve.fitting.training_rows import Part
+from marginsieve.fitting.rows import Rows
 from marginsieve.kernels import Clinical, heom_distances
 from marginsieve.machines import CSVC
-from marginsieve.outcomes import Classes
+from marginsieve.outcomes import Classes, ClassTarget
 from marginsieve.searches import Merge
 from marginsieve.searches._judges import FoldedRows, NaiveBayes, NearestNeighbors
 
@@ -104,9 +104,9 @@ def test_equal_scores_count_in_part():
 
 def problem_of(frame, y, keep=()):
     columns = Schema.from_table(frame)
-    plan = Plan(Clinical(), CSVC(), MixedTest(), Merge(), Classes(len(set(y))), keep=keep)
+    plan = Plan(Clinical(), CSVC(), MixedTest(), Merge(), Classes(), keep=keep)
     codes = np.unique(y, return_inverse=True)[1]
-    return prepare(plan, Part(columns.table(frame), codes, np.ones(len(y))), np.random.default_rng(0)).problem
+    return prepare(plan, Rows(columns, columns.table(frame), ClassTarget.from_codes(codes)), np.random.default_rng(0)).problem
 
 
 def cohort(seed=0, m=60):

@@ -6,13 +6,13 @@ import pytest
 from marginsieve import recipes
 from marginsieve import studies as study
 from marginsieve.engine.nested import Fold, collected, nested_errors, nested_splits, pair_splits
-from marginsieve.outcomes import read_target
+from marginsieve.outcomes import Classes
 
 
 @pytest.fixture
 def splits():
     y = np.arange(40) % 2
-    target = read_target(np.zeros((40, 1)), y, None, None)
+    target = Classes().read(np.zeros((40, 1)), y)
     return target, nested_splits(target, 4, 2, 0)
 
 
@@ -44,7 +44,7 @@ def test_the_error_is_between_that_of_a_pass_and_its_bound(splits):
     value = np.where(wrong, -sign, sign)
     nested = collected(target, 1, folds_of(outer, lambda _, row: value[row]), 1, 0)
     errors = nested_errors(nested, folds_of(pair_splits(outer, 0), lambda _, row: value[row]))
-    variance = {k: sum(one / 20 for one in v) for k, v in nested.scores().by_class.items()}
+    variance = {k: sum(one / 20 for one in v) for k, v in nested.scores().by_stratum.items()}
     for name in ("balanced_accuracy", "auc", "accuracy"):
         assert np.sqrt(variance[name]) - 1e-12 <= errors[name] <= np.sqrt(4 * variance[name]) + 1e-12
     noisy = folds_of(pair_splits(outer, 0), lambda split, row: sign[row] * (1 if split.random_state % 2 else -1))

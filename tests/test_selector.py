@@ -31,10 +31,11 @@ from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.fitting import held_out, procedure
 from marginsieve.fitting.smote import Smote
-from marginsieve.fitting.threshold import balanced_threshold, cost_threshold, fit_sigmoid
-from marginsieve.fitting.training_rows import Part, choose_rows, with_rest
+from marginsieve.fitting.rows import Rows, with_rest
 from marginsieve.kernels import Gaussian, Polynomial
-from marginsieve.outcomes import Classes, left_out
+from marginsieve.outcomes import Classes, ClassTarget
+from marginsieve.outcomes.folds import draw_share
+from marginsieve.outcomes.thresholds import balanced_threshold, cost_threshold, fit_sigmoid
 
 
 @pytest.fixture(scope="module")
@@ -121,14 +122,12 @@ def test_the_size_is_that_of_the_best_smoothed_score_less_a_price():
 
 
 def test_folds_are_repeated_where_rows_are_few(rng):
-    from marginsieve.fitting.training_rows import Part
-
     for rows, times in ((60, 4), (600, 2), (2400, 1)):
-        part = Part(None, np.arange(rows) % 2, np.ones(rows))
-        draws, _ = held_out.inner_folds(5, part, [0, 1], rng, repeated=True)
+        part = Rows(None, None, ClassTarget.from_codes(np.arange(rows) % 2))
+        draws, _ = held_out.inner_folds(5, part, rng, repeated=True)
         assert len(draws) == times
         assert all(sorted(np.concatenate([test for _, test in folds])) == list(range(rows)) for folds in draws)
-    assert len(held_out.inner_folds(5, part, [0, 1], rng)[0]) == 1
+    assert len(held_out.inner_folds(5, part, rng)[0]) == 1
 
 
 def test_a_list_ends_before_what_is_not_allowed(cohort):
@@ -281,13 +280,12 @@ def test_the_sigmoid_is_the_likeliest(rng):
 
 
 def test_costs_by_class():
-    X = np.zeros((5, 1))
     y, weight = np.array([0, 0, 0, 1, 1]), np.array([1.0, 1.0, 2.0, 1.0, 1.0])
 
     def costs(**settings):
-        return Classes(2, **settings).costs(y, weight)[0]
+        outcome = Classes(positive=1, **settings)
+        return outcome.read(np.zeros((5, 1)), y, weight).settle(outcome).machine_target.cost[0]
 
-    assert Part(Schema.from_table(X).table(X), y, weight).y is y
     np.testing.assert_allclose(costs(), weight)
     np.testing.assert_allclose(costs(negative_weight=0.1), [0.1, 0.1, 0.2, 1.0, 1.0])
     np.testing.assert_allclose(costs(class_weight={0: 3.0, 1: 1.0}), [3, 3, 6, 1, 1])
@@ -455,7 +453,7 @@ def test_ensembles_average_rankings(cohort):
     np.testing.assert_array_equal(selector.ranking_, again.ranking_)
 
 
-def test_the_members_of_an_ensemble_judge_what_they_left_out(cohort):
+def test_the_members_of_an_ensemble_judge_what_they_draw_share(cohort):
     """Each subsample selects and fits alone; the threshold is the midpoint of its values on the other rows."""
     from marginsieve.fitting.ensemble import LEFT_OUT
 
@@ -466,7 +464,7 @@ def test_the_members_of_an_ensemble_judge_what_they_left_out(cohort):
     seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(6)
     values, labels, ranks = [], [], []
     for seed in seeds:
-        out = left_out(y, None, LEFT_OUT, np.random.default_rng(seed), at_least=1, leave=2)
+        out = draw_share(y, None, LEFT_OUT, np.random.default_rng(seed), at_least=1, leave=2)
         alone = recipes.fisher(threshold="margin", **given).fit(cohort.X[~out], cohort.y[~out])
         values.append(made._sign * alone.decision_function(cohort.X[out]))
         labels.append(np.where(cohort.y[out] == made.positive_, 1.0, -1.0))
@@ -494,18 +492,18 @@ def test_an_ensemble_needs_no_inner_folds(cohort, monkeypatch):
 def test_no_group_is_in_and_out_of_a_subsample(cohort):
     y, groups = np.arange(60) % 3 // 2, np.arange(60) // 4  # every group holds both classes
     for seed in range(20):
-        out = left_out(y, groups, 0.2, np.random.default_rng(seed), at_least=1, leave=2)
+        out = draw_share(y, groups, 0.2, np.random.default_rng(seed), at_least=1, leave=2)
         assert not set(groups[out]) & set(groups[~out])
         assert len(np.unique(y[~out])) == 2
         assert 0 < out.sum() < 30
     rare = np.r_[np.zeros(3, int), np.ones(120, int)]  # whose groups hold rows of the other class too
     groups = np.r_[[0, 1, 2], np.repeat(np.arange(40), 3)]
     for seed in range(100):
-        out = left_out(rare, groups, 0.2, np.random.default_rng(seed), at_least=1, leave=2)
+        out = draw_share(rare, groups, 0.2, np.random.default_rng(seed), at_least=1, leave=2)
         assert min(len(np.unique(groups[(rare == code) & ~out])) for code in (0, 1)) >= 2
 
 
-def test_a_class_with_one_row_has_no_row_left_out(cohort):
+def test_a_class_with_one_row_has_no_row_draw_share(cohort):
     y = np.where(np.arange(len(cohort.y)) == 0, "lone", "rest")
     with pytest.raises(InputError, match="class 'lone' has 1 samples"):
         recipes.stable_fisher(random_state=0).fit(cohort.X, y)
@@ -595,8 +593,7 @@ def test_many_rows_need_max_samples(rng):
 
 def test_rows_left_out_are_scored_and_weights_make_up_for_them(rng):
     y = np.where(np.arange(1000) < 50, 1, 0)
-    part = Part(Schema.from_table(np.zeros((1000, 1))).table(np.zeros((1000, 1))), y, np.ones(1000))
-    sample, weight = choose_rows(part, 200, rng)
+    sample, weight = ClassTarget.from_codes(y).sample(200, rng)
     assert len(sample) == 200
     assert weight[sample][y[sample] == 0].sum() == pytest.approx(950)
     assert (weight[y == 1] == 1).all()
@@ -704,8 +701,7 @@ def test_rows_and_groups_never_share_a_group_across_a_fold(rng):
 
 def test_rows_keep_every_member_of_a_rare_class_among_many(rng):
     y = np.repeat([0, 1, 2], [975, 1018, 7])
-    part = Part(Schema.from_table(np.zeros((2000, 1))).table(np.zeros((2000, 1))), y, np.ones(2000))
-    sample, weight = choose_rows(part, 100, rng)
+    sample, weight = ClassTarget.from_codes(y).sample(100, rng)
     assert len(sample) == 100
     assert (y[sample] == 2).sum() == 7
     assert [weight[sample][y[sample] == code].sum() for code in range(3)] == pytest.approx([975, 1018, 7])

@@ -18,8 +18,8 @@ from marginsieve.cli import app
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
-from marginsieve.estimators.suspects import gaussian_columns, label_columns, suspected
-from marginsieve.outcomes import stratified_folds
+from marginsieve.estimators.suspects import gaussian_columns, label_columns, choose_suspects
+from marginsieve.outcomes.folds import stratified_folds
 from marginsieve.outcomes.label_noise import wrong_label
 from marginsieve.solvers.ridge import LARGEST_RANK, RELATIVE, HeldOutRidge, screened_scores
 
@@ -226,11 +226,11 @@ def test_a_rare_class_is_not_suspect_for_being_rare(rare):
 
 def test_the_cut_holds_its_share():
     p = np.array([0.99, 0.9, 0.6, 0.3, 0.05, *[0.01] * 45])
-    chosen = suspected(p, np.ones(50), 0.05)
+    chosen = choose_suspects(p, np.ones(50), 0.05)
     assert (1 - p[chosen]).sum() <= 0.05 * (1 - p).sum()
     assert chosen[:3].all()
     assert not chosen[3:].any()
-    assert suspected(p, np.ones(50), 0.001).sum() == 1
+    assert choose_suspects(p, np.ones(50), 0.001).sum() == 1
 
 
 # -- find_suspects ---------------------------------------------------------------------------------------------------
