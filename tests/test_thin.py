@@ -197,7 +197,9 @@ def test_what_has_no_thin_gram_has_a_matrix(tall):
     assert isinstance(Linear().bind(table.rows(np.arange(300)), np.ones(24), everything), LinearGram)
     assert not isinstance(Linear().bind(table.rows(np.arange(300)), np.ones(24), everything), ThinGram)
     gaussian = Gaussian()
-    assert not hasattr(gaussian.bind(table, gaussian.start(table), everything), "factor")
+    gram = gaussian.bind(table, gaussian.start(table), everything)
+    assert gram.factor is None
+    assert gram.rows_at_once == 0
     machine = CSVC(C=1e9, max_iter=1000)
     selector = SVMSelector("linear", machine, n_features_to_select=1, threshold="margin", random_state=0)
     with pytest.warns(ConvergenceWarning, match="residual"):  # said, not hidden

@@ -46,7 +46,7 @@ class WorkDone(NamedTuple):
 
 def is_filter(criterion: Criterion | Filter | None) -> TypeGuard[Filter]:
     """Whether this scores columns from the labels alone; the others score what a machine has learned."""
-    return criterion is not None and not hasattr(criterion, "score")
+    return criterion is not None and not isinstance(criterion, Criterion)
 
 
 def view_of(machine: Machine, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> View:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class PartialGram(SmoothGram):
 
     Who asks for `matrix()`, moves along lines of weights or compares decision values without a feature still makes it.
     """
+
+    matrix_free: ClassVar[bool] = True
 
     @classmethod
     def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
@@ -107,13 +109,13 @@ class PartialGram(SmoothGram):
         return np.asarray(total)
 
     @property
-    def at_once(self) -> int:
+    def rows_at_once(self) -> int:
         """How many rows `submatrix` may be asked for."""
         return rows_at_once(self.kernel.cache)  # type: ignore[attr-defined]
 
     def _group(self) -> int:
         """How many rows are in a group: matrices of two groups by two groups fit into the cache."""
-        return max(16, self.at_once // 4)
+        return max(16, self.rows_at_once // 4)
 
     def _groups(self, c: Array) -> list[IntArray]:
         """The rows with a coefficient, in groups."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -186,6 +186,8 @@ class TallTentGram(TentGram):
            [0., 1.]])
     """
 
+    matrix_free: ClassVar[bool] = True
+
     @classmethod
     def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
         """The kernel on some features at weights (n,)."""
@@ -205,7 +207,7 @@ class TallTentGram(TentGram):
         return self.squares_of(self.columns, self.weight) if Z is None else self.diagonal_at(Z)
 
     @property
-    def at_once(self) -> int:
+    def rows_at_once(self) -> int:
         """How many rows `submatrix` may be asked for."""
         return rows_at_once(self.kernel.cache)  # type: ignore[attr-defined]
 

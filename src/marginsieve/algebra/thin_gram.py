@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -52,6 +52,8 @@ class ThinGram(LinearGram):
     >>> gram.factor
     array([[2., 6., 4.]])
     """
+
+    matrix_free: ClassVar[bool] = True
 
     @classmethod
     def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..batches.arrays import Backend, DeviceArray
 from ..contracts import Array, Batch, IntArray, TableView
-from ..solvers.arrays import Backend, DeviceArray
 from ..solvers.jit import jit
 from ._columns import as_counts, by_class_and_kind
 
@@ -29,7 +29,7 @@ def by_level(
     return by_class_and_kind(table, y, weight, numbers, lambda counted: float(of(counted[None])[0]))
 
 
-def by_level_together(batch: Batch, of: Callable[[DeviceArray], DeviceArray], bins: int) -> DeviceArray:
+def by_level_batched(batch: Batch, of: Callable[[DeviceArray], DeviceArray], bins: int) -> DeviceArray:
     """(k, F, n): `by_level` with levels of about equal weight, for many training parts."""
     arrays, (F, k, _), n = batch.arrays, batch.labels.shape, batch.X.shape[0]
     out, weights = arrays.zeros(k, F, n), arrays.to_host(batch.weight)
@@ -39,7 +39,7 @@ def by_level_together(batch: Batch, of: Callable[[DeviceArray], DeviceArray], bi
         step = int(max(64, 0.25 * arrays.free_bytes() / (8.0 * ARRAYS * len(rows))))
         for start in range(0, n, step):
             part = slice(start, min(start + step, n))
-            order, level = by_rank_together(arrays, batch.X[part][:, places], weight, bins)
+            order, level = by_rank_batched(arrays, batch.X[part][:, places], weight, bins)
             whole = _by_number(arrays, level, weight[order], bins)
             for c in range(k):
                 sides = _by_number(arrays, level, positive[c][order], bins)
@@ -47,9 +47,7 @@ def by_level_together(batch: Batch, of: Callable[[DeviceArray], DeviceArray], bi
     return out
 
 
-def by_rank_together(
-    arrays: Backend, z: DeviceArray, weight: DeviceArray, bins: int
-) -> tuple[DeviceArray, DeviceArray]:
+def by_rank_batched(arrays: Backend, z: DeviceArray, weight: DeviceArray, bins: int) -> tuple[DeviceArray, DeviceArray]:
     """(p, m), (p, m): the places of the values of each row of z in order, and the level of each, as in `_by_rank`."""
     xp = arrays.xp
     order = arrays.order(z)

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..batches.arrays import DeviceArray
 from ..contracts import KINDS, NUMBERS, Array, Batch, Resources, TableView
 from ..errors import InputError, listing, whole_number
-from ..solvers.arrays import DeviceArray
 from ._clusters import coordinates, split
 from ._columns import as_counts
-from ._levels import by_level, by_level_together
+from ._levels import by_level, by_level_batched
 
 DIGITS = 12  # scores that agree so far are equal: logarithms in another order differ behind that
 CUTS = ("equal_frequency", "mdl")
@@ -82,10 +82,10 @@ class SymmetricalUncertainty(CutsNumbersMixin, BaseEstimator):
         total = value.sum(axis=1, keepdims=True)
         return np.asarray(np.sum(value / np.where(total > 0, total, 1.0), axis=0))
 
-    def score_together(self, batch: Batch) -> DeviceArray:
+    def score_batched(self, batch: Batch, live: DeviceArray) -> DeviceArray:  # noqa: ARG002
         """(F, n): the same for many training parts."""
         xp = batch.arrays.xp
-        value = by_level_together(batch, partial(_uncertainty, xp=xp), self.bins)
+        value = by_level_batched(batch, partial(_uncertainty, xp=xp), self.bins)
         total = value.sum(2)[:, :, None]
         return (value / xp.where(total > 0, total, 1.0)).sum(0)
 
@@ -127,9 +127,9 @@ class Hellinger(CutsNumbersMixin, BaseEstimator):
         """(n,)."""
         return np.asarray(by_level(table, y, weight, _distance, self.bins, self.cuts).sum(axis=0))
 
-    def score_together(self, batch: Batch) -> DeviceArray:
+    def score_batched(self, batch: Batch, live: DeviceArray) -> DeviceArray:  # noqa: ARG002
         """(F, n): the same for many training parts."""
-        return by_level_together(batch, partial(_distance, xp=batch.arrays.xp), self.bins).sum(0)
+        return by_level_batched(batch, partial(_distance, xp=batch.arrays.xp), self.bins).sum(0)
 
 
 class DecomposedHellinger(BaseEstimator):

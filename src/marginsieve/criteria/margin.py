@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import SIGNS, VALUES, Array, Gram, HasMargin, ProblemView, Resources, Solution
+from ..batches.arrays import DeviceArray
+from ..contracts import SIGNS, VALUES, Array, Batch, Gram, HasMargin, ProblemView, Resources, Solution
 
 
 class MarginChange(BaseEstimator):
@@ -39,7 +40,7 @@ class MarginChange(BaseEstimator):
     targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
     requires: ClassVar[tuple[type, ...]] = (HasMargin,)
     resources = Resources(linear_in_rows=True)
-    of_the_margin: ClassVar[bool] = True
+    in_batches: ClassVar[bool] = True
 
     def __init__(self, exact: bool = False) -> None:
         self.exact = exact
@@ -50,3 +51,7 @@ class MarginChange(BaseEstimator):
         for solution in solutions[1:]:
             total += np.abs(gram.drop_one_change(solution.coef, exact=self.exact))
         return np.asarray(total)
+
+    def score_batched(self, batch: Batch, live: DeviceArray) -> DeviceArray:
+        """(F, n): the same for many training parts, each at its live features (F, q)."""
+        return batch.margin_changes(live)

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra.block_products import column_parts
-from ..algebra.pair_sums import DifferenceSums
+from ..batches.arrays import DeviceArray
+from ..batches.pair_sums import DifferenceSums
 from ..contracts import CATEGORICAL, KINDS, Array, Batch, BoolArray, IntArray, TableView
 from ..errors import whole_number
 from ..problem import class_codes
-from ..solvers.arrays import DeviceArray
 from ..solvers.jit import jit
 from ._columns import as_counts, as_rows
 
@@ -83,7 +83,7 @@ class ReliefF(BaseEstimator):
             out[part] = scores
         return out
 
-    def score_together(self, batch: Batch) -> DeviceArray:
+    def score_batched(self, batch: Batch, live: DeviceArray) -> DeviceArray:  # noqa: ARG002
         """(F, n): the same for many training parts without missing cells; neighbors are found on the host."""
         arrays, of = batch.arrays, batch.scales
         sums = DifferenceSums(arrays, batch.X, of, average=False, width=None)

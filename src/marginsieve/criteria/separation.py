@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..batches.arrays import DeviceArray
 from ..contracts import NUMBERS, Array, Batch, IntArray, Resources, TableView
 from ..outcomes.scores import area_and_gap
-from ..solvers.arrays import DeviceArray
 from ..solvers.jit import jit
 from ._columns import TINY, by_block, moments, over_columns
 
@@ -44,7 +44,7 @@ class Fisher(BaseEstimator):
         """(n,)."""
         return by_block(table, y, weight, _fisher)
 
-    def score_together(self, batch: Batch) -> DeviceArray:
+    def score_batched(self, batch: Batch, live: DeviceArray) -> DeviceArray:  # noqa: ARG002
         """(F, n): the same for many training parts."""
         xp, X, of = batch.arrays.xp, batch.X, batch.scales
         square = X * X

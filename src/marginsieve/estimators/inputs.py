@@ -10,6 +10,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
+from ..batches.arrays import on_host, to_library_of
 from ..contracts import Matrix, is_sparse
 from ..data.stored import as_stored, is_anndata
 from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
@@ -19,7 +20,6 @@ from ..fitting.parts import kernel_of
 from ..fitting.rows import Rows
 from ..fitting.settings import outcome_of
 from ..outcomes import Classes
-from ..solvers.arrays import on_host, to_library_of
 
 
 def encode(

@@ -17,8 +17,8 @@ from ..outcomes.folds import Splits
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .batches import NotYet, TrainingPart
-from .ensemble import Member, members_together, run_searches
+from .batched_searches import NotYet, TrainingPart
+from .ensemble import Member, batch_members, run_searches
 from .rows import Rows
 from .settings import Plan
 
@@ -113,7 +113,7 @@ def hold_out_each(
     for k, (plan, part, sizes, _) in enumerate(searches):
         jobs = [TrainingPart(train, test, part.target) for train, test in folds]
         try:
-            members = members_together(plan, part.table, jobs, sizes)
+            members = batch_members(plan, part.table, jobs, sizes)
         except NotYet:  # the other searches ask too before this one waits
             waits = True
             continue

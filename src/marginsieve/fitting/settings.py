@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from ..batches.arrays import check_device
 from ..contracts import (
     Criterion,
     CriterionLike,
@@ -33,7 +34,6 @@ from ..criteria import FILTERS
 from ..errors import InputError, listing, positive_number, shown_value, truth_value, whole_number
 from ..outcomes import OUTCOMES
 from ..problem import is_filter
-from ..solvers.arrays import check_device
 from .compatibility import refuses, refuses_mixed, refuses_table, refuses_target
 from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
 from .rows import Rows

@@ -56,6 +56,7 @@ class Backward(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion"})
     multiclass = True
     resources = Resources(linear_in_rows=True)
+    in_batches: ClassVar[bool] = True
     ended: ClassVar[str] = "all features were eliminated"
 
     def __init__(self, step: float | int = 0.2, one_by_one_below: int = 0, final: Machine | None = None) -> None:
@@ -90,7 +91,7 @@ class Backward(BaseEstimator):
                 return Path(order, scores, tuple(steps), with_ties(self.ended, problem))
             gram = gram.without(np.sort(gone) if count > 1 else gone)
 
-    def run_together(self, batch: Batch) -> tuple[Any, Any]:
+    def run_batched(self, batch: Batch) -> tuple[Any, Any]:
         """`run` on many training parts in step: features (F, p), best first, and their scores."""
         arrays, live = batch.arrays, batch.usable
         xp, left = arrays.xp, int(live.shape[1])

@@ -32,6 +32,7 @@ class TopK(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True
     resources = Resources(linear_in_rows=True)
+    in_batches: ClassVar[bool] = True
     ended: ClassVar[str] = "every feature was scored once"
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
@@ -43,7 +44,7 @@ class TopK(BaseEstimator):
         reason = with_ties(self.ended, problem)
         return Path(order, value, (step_of(len(order), solutions, since),), reason)
 
-    def run_together(self, batch: Batch) -> tuple[Any, Any]:
+    def run_batched(self, batch: Batch) -> tuple[Any, Any]:
         """`run` on many training parts in step: features (F, p), best first, and their scores."""
         value = batch.score(batch.usable)
         order = batch.arrays.order(-value)

@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from ..solvers.arrays import Backend, DeviceArray
+from .arrays import Backend, DeviceArray
 
 EXACT = 64  # features up to which an exponential is computed for each of them
 SMALL_TERM = 1e-11  # of the first term of a series: where it ends

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from ..contracts import Array, Gram, GramLine, IntArray, Kernel, Matrix, TableView
-from ..solvers.arrays import Backend, DeviceArray
+from .arrays import Backend, DeviceArray
 
 CELLS = 2**27  # of a temporary
 
@@ -26,17 +26,20 @@ class DeviceGram(Gram):
     table: TableView
     feature_weight: Array
     features: IntArray
-    arrays: Backend
     columns: DeviceArray  # (p, m) the live columns as rows, centred
     distance: bool
 
     @classmethod
-    def build(
-        cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray, arrays: Backend, distance: bool
-    ) -> Self:
+    def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray, distance: bool) -> Self:
         """The kernel on some features at weights (n,)."""
-        columns = arrays.to_device(table.Z.T if len(live) == table.shape[1] else table.Z.T[live])
-        return cls(kernel, table, feature_weight, live, arrays, columns - columns.mean(1)[:, None], distance)
+        columns = table.arrays.to_device(table.Z.T if len(live) == table.shape[1] else table.Z.T[live])
+        return cls(kernel, table, feature_weight, live, columns - columns.mean(1)[:, None], distance)
+
+    @property
+    def arrays(self) -> Backend:
+        """Where its arrays are."""
+        arrays: Backend = self.table.arrays
+        return arrays
 
     @cached_property
     def host(self) -> Gram:
