@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from ..algebra import ColumnView, as_columns
 from ..contracts import Array, FitsBudget, IntArray, Path, ProblemView, Solution, Step, StopInfo, is_sparse
-from ..errors import InputError, SolverError, listing, positive_number, whole_number
+from ..errors import InputError, SolverError, listing, one_of, positive_number, whole_number
 from ..problem import WorkDone
 from ..solvers import branch_and_bound as _exact
 from ..solvers import ramp_descent as _ramp
@@ -87,8 +87,7 @@ class Budget(BaseEstimator):
         """Refuse parameters that make no sense."""
         if self.budget is not None:
             positive_number("search", "budget", self.budget)
-        if self.solver not in SOLVERS:
-            raise InputError(f"search: solver is {self.solver!r}; it must be one of {listing(SOLVERS)}")
+        one_of("search", "solver", self.solver, SOLVERS)
         whole_number("search", "shakes", self.shakes, 0)
         if self.time_limit is not None:
             positive_number("search", "time_limit", self.time_limit)
