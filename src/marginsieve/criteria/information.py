@@ -179,6 +179,7 @@ class DecomposedHellinger(BaseEstimator):
         place = coordinates(table.Z, counts)
         for label in y:
             positive = float(counts[label > 0].sum())
+            # The rarer class stays whole against each part of the other one.
             larger = label > 0 if positive > 0.5 * counts.sum() else label < 0
             part = np.full(len(label), -1)
             part[larger] = split(place[larger], counts[larger], self.n_clusters, ROUNDS)

@@ -79,6 +79,7 @@ class CSVC(BaseEstimator):
         if not np.isfinite(factor).all():
             raise InputError(NOT_FINITE)
         solution = self._solution(*interior_point.svc(factor, y, top, self.tol))
+        # The interior point may stop just short where the kernel matrix is nearly singular: pair steps finish.
         if solution.converged or len(y) > MOST_ROWS:
             return solution
         return self.solve_matrix(gram.matrix(), y, cost, solution.coef)
@@ -99,6 +100,7 @@ class CSVC(BaseEstimator):
 
     def refine(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
+        # Two fits of equal data that took different ways differ within the tolerance, and so would their predictions.
         if solution.residual <= FINER * self.tol:
             return solution
         tight: Solution = clone(self).set_params(tol=FINER * self.tol).solve(view, y, cost, solution)

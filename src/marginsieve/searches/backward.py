@@ -64,9 +64,11 @@ class Backward(BaseEstimator):
             solutions = problem.solve(gram, warm=solutions)
             value = problem.score(gram, solutions)
             steps.append(step_of(left, solutions, since))
+            # Never all at once: the last feature is scored alone, and the path ends at size 1.
             count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))
             kept = np.isin(gram.features, problem.keep) if len(problem.keep) else None
             worst = worst_first(value, count, kept, problem.ties(gram, solutions))
+            # Ranks are filled from the end: the worst of this step gets the last free rank.
             gone = gram.features[worst]
             scores[gone] = value[worst]
             order[left - count : left] = gone[::-1]
@@ -83,6 +85,7 @@ class Backward(BaseEstimator):
         while left:
             value = batch.score(live)
             count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))
+            # Sorted backwards so that of equal scores the rightmost goes first, as in `worst_first`.
             worst = left - 1 - arrays.order(xp.flip(value, (1,)))[:, :count]
             orders.append(xp.flip(arrays.take_along(live, worst), (1,)))
             scores.append(xp.flip(arrays.take_along(value, worst), (1,)))
@@ -118,6 +121,7 @@ def worst_first(value: Array, count: int, kept: BoolArray | None, ties: Array | 
     backwards = value[::-1]
     if count == 1 and kept is None and ties is None:
         return np.array([len(value) - 1 - int(backwards.argmin())])
+    # lexsort takes its last key first: kept, then the score, then what breaks ties; reversed for the leftmost.
     keys = [part[::-1] for part in (ties, value, kept) if part is not None]
     return np.asarray(len(value) - 1 - np.lexsort(keys)[:count], dtype=np.intp)
 

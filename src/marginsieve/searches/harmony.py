@@ -167,6 +167,7 @@ class Harmony(BaseEstimator):
         low, high = self._sizes(n)
         low, high = max(low, len(problem.keep)), max(high, len(problem.keep))
         kept = np.isin(np.arange(n), problem.keep)
+        # lexsort takes its last key first: features to keep, then the weight, then what breaks ties.
         keys = [key for key in (ties, weight, kept) if key is not None]
         by_weight = np.lexsort([-key.astype(np.float64) for key in keys]).astype(np.intp)
         pool = np.sort(by_weight[: n if self.pool is None else min(n, high + round(float(self.pool) * n))])
@@ -209,6 +210,7 @@ class Harmony(BaseEstimator):
             fitness.append(ripple.fitness(vectors[t]))
             best.append(t if not best or fitness[t] > fitness[best[-1]] else best[-1])
             if t >= members:
+                # The memory holds numbers of trials, so that every vector is kept once.
                 worst = min(range(members), key=lambda k: fitness[memory[k]])
                 known = fitness[memory[worst]]
                 memory[worst] = (
@@ -221,6 +223,7 @@ class Harmony(BaseEstimator):
     def _new(self, memory: BoolArray, t: int, rng: np.random.Generator) -> BoolArray:
         """(n,) improvisation t: each bit from a random member (and turned over by chance), or random."""
         n, (least, most) = memory.shape[1], self.par
+        # All random numbers are drawn for all bits, used or not: readings of the paper differ in nothing else.
         considered = rng.random(n) < (self.hmcr if self.hmcr_reading == "usual" else 1.0 - self.hmcr)
         bits = memory[rng.integers(len(memory), size=n), np.arange(n)]
         par = t / self.improvisations * (most - least) + (0.0 if self.par_reading == "printed" else least)

@@ -78,6 +78,7 @@ class LearnedPath(BaseEstimator):
             live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left
             steps[live] = step_of(live, solutions, since)
             since = time.perf_counter()
+        # At most 1 where a feature has no weight, so that it ranks below those that entered, which score 1 or more.
         gradient = np.max([machine.pull(solution, view) for solution in solutions], axis=0)
         score = np.where(entered > 0, entered, np.minimum(gradient, 1.0 - 1e-9))
         stop = None

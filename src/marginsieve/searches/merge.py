@@ -80,6 +80,7 @@ class Merge(BaseEstimator):
             for j in chosen:
                 judge.add(j)
             while all(lists):
+                # The heads of the two lists compete; a tie goes by the filter's score, and then to numbers.
                 tried = [(judge.value(part[0]), value[part[0]]) for part in lists]
                 winner = lists[int(tried[1] > tried[0])].pop(0)
                 judge.add(winner)

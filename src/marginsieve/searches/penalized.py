@@ -242,6 +242,7 @@ class _Walk:
             if there.value <= self.point.value:
                 self.point = there
                 self.accepted += 1
+                # Careful growth after a success: halving costs a solved machine each time.
                 rule.length = min(1.0 if self.total is not None else rule.longest, LONGER * rule.length)
                 return True
             self.refused += 1
@@ -275,6 +276,7 @@ class _Walk:
         self.scores[live] = e / self.objective.start[live]
         self.gone.append(live[worst])
         stay = np.setdiff1d(np.arange(left), worst)
+        # Without the square root features that fell behind early could hardly come back.
         e = e[stay] if self.total is None else rescale_to(np.sqrt(e[stay]), self.total)
         self.point = self.objective.solve_at(self.point, e, stay)
 

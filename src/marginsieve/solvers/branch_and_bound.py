@@ -98,6 +98,7 @@ class _RelaxedProgram:
         blocks: list[Any] = [sparse.csr_array(part) for part in (yX, -yX, y[:, None])]
         cover = sparse.hstack([*blocks, sparse.diags_array(slope)], format="csr")
         rows, upper = [self.vector(1.0, 1.0, t=top), self.vector(1.0, 1.0)], [UB * (1 + 1e-6) + 1e-9, bounds.norm]
+        # sum |w_k| / U_j <= v_j for the columns of j: times cost_j, added up, the v_j leave and the budget bounds w.
         if len(np.unique(bounds.U)) > 1:  # links and budget, projected on w
             share = (ramp.cost / np.maximum(bounds.U, GONE))[ramp.owner]
             rows.append(self.vector(share, share))
@@ -132,6 +133,7 @@ class _RelaxedProgram:
     def slack(self, i: int) -> float:
         """The largest 1 - y_i f_i with z_i = 1; 0 where z_i = 1 is not possible."""
         place, two = np.array([2 * self.d + 1 + i]), np.array([2.0])
+        # t_i = 2 leaves sample i out; where that is infeasible no point as good as UB does so.
         self.program.bounds(place, two, two)
         status, value = self.largest(self.vector(-self.y[i] * self.X[i], self.y[i] * self.X[i], -self.y[i]))
         self.program.bounds(place, np.zeros(1), two)
@@ -181,6 +183,7 @@ def _features(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
         if ramp.clock.is_up():
             break
         columns = (ramp.owner == j).astype(float)
+        # With one column |w| is p or q, whichever is not 0: two programs, one for each sign, bound it.
         sides = ((columns, columns),) if columns.sum() > 1 else ((columns, 0.0), (0.0, columns))
         U[j] = min(U[j], max(relaxed.largest(relaxed.vector(p, q))[1] for p, q in sides))
     return replace(bounds, U=np.where(U <= GONE, 0.0, U))
@@ -232,6 +235,7 @@ def solve(
     first = first_bounds(ramp, start.F)
     known = relaxation(ramp, first)
     bounds = tighten_bounds(ramp.with_clock(clock.part(0.5)), first, start.F, rounds, by_sample)
+    # No feature can have a weight: the best point is flat, up to what weights below GONE could change.
     if bounds.norm <= GONE or not (bounds.U > GONE).any():
         best, small = best_of([ramp.flat(), start]), min(bounds.norm, GONE * len(bounds.U))
         return _answer_with_gap(ramp, best, known, ramp.flat().F - _largest_loss_change(ramp, small), limits.gap)

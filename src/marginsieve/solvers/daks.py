@@ -139,6 +139,7 @@ class _Kernels:
     def _marks_without_whole_budget(self) -> BoolArray:
         """The samples left out where the budget need not be whole, on the features that pull hardest."""
         pull = pulls_at(self.ramp, self.best.alpha)
+        # The best point's own features are in the program whatever they pull.
         pull[self.best.features] = np.inf
         small = self._restrict(np.sort(np.argsort(-pull, kind="stable")[:RELAXED]).astype(np.intp))
         marked = self.best.marked.copy()
@@ -180,6 +181,7 @@ class _Kernels:
     def _run(
         self, program: MixedIntegerProgram, start: RampPoint | None, part: Ramp
     ) -> tuple[IntArray, BoolArray] | None:
+        # Fewer nodes in larger programs, so that each takes about the same time.
         nodes = int(np.clip(CELLS / (part.data.X.size + 1), 20, 1000))
         limits = Limits(nodes=nodes, stall_nodes=max(nodes // 4, 20), seconds=self.clock.remaining())
         try:
@@ -205,6 +207,7 @@ class _Kernels:
         if not ramp.fits(features):
             return
         point = best_of([descend_on(ramp, features, marked), descend_on(ramp, features, self.best.marked)])
+        # What several answers in a row agree on is fixed, which makes the next programs smaller.
         self.answers = [*self.answers, point][-AGREEING:]
         if self.best.F - FALL * max(1.0, self.best.F) > point.F:
             self.best = swap_until_stable(ramp, point)

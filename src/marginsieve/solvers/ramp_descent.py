@@ -150,6 +150,7 @@ def descend(
             return best
         if best is not None and best.F - FALL * max(1.0, best.F) <= point.F:
             return best
+        # F never rises on the way, but it seldom falls by so much either: what begins far above `stop` is given up.
         if not ramp.ramp or HOPELESS * stop < point.F or np.array_equal(point.marked, marked):
             return point
         best, marked = point, point.marked
@@ -282,6 +283,7 @@ def fast(
     `seen`. `weight` are the `l1_weights` where they are known.
     """
     seen = [] if seen is None else seen
+    # However little time is left, this point is made: there must be a result.
     sure = descend_on(ramp.with_clock(ramp.clock.at_least(GRACE)), affordable_features(ramp, class_separation(ramp)))
     try:
         weight = l1_weights(ramp) if weight is None else weight
@@ -405,6 +407,8 @@ def _while_lower(ramp: Ramp, here: RampPoint, moves: Sequence[Any]) -> RampPoint
 
 def _try_move(ramp: Ramp, here: RampPoint, target: float, move: Any) -> RampPoint | None:
     """Where a move leads; searches that meet at a point do not repeat it, and the programs it took count again."""
+    # A move is deterministic, so the point is its key. Programs that are not solved again count all the same: the
+    # limits of work are then reached at the same place whatever is remembered.
     key = (move, here.features.tobytes(), here.marked.tobytes(), f"{here.F:.{DIGITS}e}")
     if key in ramp.tried and not ramp.clock.is_up():
         known, programs = ramp.tried[key]
@@ -425,6 +429,7 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float) -> RampPoint | None:
         return there
     program = ramp.program(ramp.columns(here.features))
     for k in here.features[np.argsort(weight[here.features], kind="stable")]:
+        # One program serves all exchanges: a silenced column keeps its row in the basis, one that joined leaves again.
         silent, rest = ramp.columns([k]), here.features[here.features != k]
         program.silence(silent)
         less = descend(ramp, program, here.marked)
@@ -432,6 +437,7 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float) -> RampPoint | None:
         pull[here.features] = 0.0
         order = np.argsort(-pull, kind="stable")[:EXCHANGED]
         order = order[pull[order] > 1.0]
+        # Features whose first program cannot get below the limit are passed over without solving it.
         for j in order[_exchange_bounds(ramp, here, less, order) < _limit(ramp, here, target)]:
             if ramp.clock.is_up():
                 return None
