@@ -6,12 +6,11 @@ import pytest
 from hypothesis import settings
 
 from marginsieve.data.table import Schema
-from marginsieve.studies import choosing
 
 settings.register_profile("fixed", derandomize=True)  # the same examples each time; --hypothesis-seed draws others
 settings.load_profile("fixed")
-HALF_SECONDS, choosing.HALF_SECONDS = choosing.HALF_SECONDS, 0.0  # hundreds of searches, where no test asks for them
-choosing.LIST_SECONDS = 0.0  # and other lists
+HALF_SECONDS = 0  # hundreds of searches, where no test asks for them
+  # and other lists
 
 
 @pytest.fixture(autouse=True)

@@ -231,11 +231,11 @@ def test_groups_are_never_split():
 
 def test_too_few_of_a_class_for_the_folds():
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat(["a", "b"], [3, 17])
-    with pytest.raises(InputError, match="class a has 3 samples, fewer than the 5 outer folds: use 3 folds or fewer"):
+    with pytest.raises(InputError, match="class 'a' has 3 samples, fewer than the 5 outer folds: use 3 folds or fewer"):
         nested_cv(recipes.fisher(), X, y)
-    with pytest.raises(InputError, match=r"class a has 1 samples.*a score needs at least 2"):
+    with pytest.raises(InputError, match=r"class 'a' has 1 samples.*a score needs at least 2"):
         nested_cv(recipes.fisher(), X[2:], y[2:])
-    with pytest.raises(InputError, match="class a has 2 groups"):
+    with pytest.raises(InputError, match="class 'a' has 2 groups"):
         nested_cv(recipes.fisher(), X, y, groups=np.r_[0, 0, 1, np.arange(2, 19)])
     with pytest.raises(InputError, match="cv is 1"):
         nested_cv(recipes.fisher(), X, y, cv=1)

@@ -111,8 +111,8 @@ def test_tuning_takes_a_list_of_the_users_rows(table):
 
 def test_a_number_may_stand_for_several_rows_or_none():
     places = Places(np.array([5, 2, 5, 9]))
-    np.testing.assert_array_equal(places.of(np.array([9, 5, 7])), [3, 0, 2])
-    np.testing.assert_array_equal(places.of(np.array([], dtype=int)), [])
+    np.testing.assert_array_equal(places.find(np.array([9, 5, 7])), [3, 0, 2])
+    np.testing.assert_array_equal(places.find(np.array([], dtype=int)), [])
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """What y is: reading, folds, draws, targets for machines, scores, decisions. Nobody else knows."""
 
 from .classes import ClassDecision, Classes, ClassTarget
-from .encoding import read_weight
+from .encoding import read_groups, read_weight
 from .target import FoldLimit, Target
 
 #: outcomes by name, made from the settings of an estimator
 OUTCOMES = {"classes": Classes.from_settings}
 
-__all__ = ["OUTCOMES", "ClassDecision", "ClassTarget", "Classes", "FoldLimit", "Target", "read_weight"]
+__all__ = ["OUTCOMES", "ClassDecision", "ClassTarget", "Classes", "FoldLimit", "Target"]
+__all__ += ["read_groups", "read_weight"]
