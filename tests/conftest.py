@@ -10,7 +10,7 @@ from marginsieve.data.table import Schema
 settings.register_profile("fixed", derandomize=True)  # the same examples each time; --hypothesis-seed draws others
 settings.load_profile("fixed")
 HALF_SECONDS = 0  # hundreds of searches, where no test asks for them
-  # and other lists
+# and other lists
 
 
 @pytest.fixture(autouse=True)

@@ -115,7 +115,10 @@ def test_averaged_passes_do_not_narrow_the_interval():
     truth = np.repeat([0, 1], 30)
     decision = rng.normal(size=60) + truth
     one = Pass((decision > 0.5).astype(int), decision)
-    once, often = score_predictions(ClassTarget.from_codes(truth), [one]), score_predictions(ClassTarget.from_codes(truth), [one] * 5)
+    once, often = (
+        score_predictions(ClassTarget.from_codes(truth), [one]),
+        score_predictions(ClassTarget.from_codes(truth), [one] * 5),
+    )
     for name in ("value", "low", "high", "error"):
         assert getattr(once, name) == pytest.approx(getattr(often, name))
     few = score_predictions(ClassTarget.from_codes(truth[:39]), [one.take(np.arange(39))])  # nine of a class

@@ -68,7 +68,7 @@ def test_a_sample_is_trained_on_and_the_rest_tested_where_the_list_says(table):
     X, y = table
     weight = np.where(np.arange(60) % 7, 1.0, 0.0)
     encoded, splits = encoded_of(X, y, weight), splits_of(y)
-    part = encoded.counted
+    part = encoded.active
     used, sample = part.row_numbers(), np.flatnonzero(np.random.default_rng(3).random(len(part)) < 0.5)
     folds = listed_folds(splits, replace(part, sample=sample))
     for (train, test), (their_train, their_test) in zip(folds, splits, strict=True):
@@ -85,9 +85,7 @@ def test_parts_of_a_table_keep_their_numbers(table):
     numbers = part.row_numbers()
     assert part.total == 60
     assert set(numbers) == set(rows[rows >= 10])
-    for (train, test), (their_train, their_test) in zip(
-        listed_folds(splits, part), splits, strict=True
-    ):
+    for (train, test), (their_train, their_test) in zip(listed_folds(splits, part), splits, strict=True):
         assert set(numbers[train]) == set(their_train) & set(numbers)
         assert set(numbers[test]) == set(their_test) & set(numbers)
 

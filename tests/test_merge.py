@@ -106,7 +106,9 @@ def problem_of(frame, y, keep=()):
     columns = Schema.from_table(frame)
     plan = Plan(Clinical(), CSVC(), MixedTest(), Merge(), Classes(), keep=keep)
     codes = np.unique(y, return_inverse=True)[1]
-    return prepare(plan, Rows(columns, columns.table(frame), ClassTarget.from_codes(codes)), np.random.default_rng(0)).problem
+    return prepare(
+        plan, Rows(columns, columns.table(frame), ClassTarget.from_codes(codes)), np.random.default_rng(0)
+    ).problem
 
 
 def cohort(seed=0, m=60):

@@ -76,7 +76,7 @@ class CountTarget(Target):
         return ["counts"], self.counts
 
     @property
-    def stored(self):
+    def store_row(self):
         return {"classes": None, "positive": None, "truth": self.counts.tolist()}
 
     @property

@@ -118,7 +118,7 @@ def test_the_size_is_that_of_the_best_smoothed_score_less_a_price():
     assert 15 <= held_out.choose_size(dense, spike, 100, "best") <= 25  # one size that stands out alone is noise
     away = np.abs(np.log2(dense[:, None] / dense))
     weight = np.maximum(1 - away, 0)
-    np.testing.assert_allclose(held_out.smoothed(dense, spike), (weight * spike).sum(1) / weight.sum(1))
+    np.testing.assert_allclose(held_out.smooth_scores(dense, spike), (weight * spike).sum(1) / weight.sum(1))
 
 
 def test_folds_are_repeated_where_rows_are_few(rng):

@@ -185,7 +185,7 @@ class Store:
         """Describe a table: the outcomes of its rows and the names of its features."""
         rows, features = table.rows.table.shape
         row = {"name": table.name, "rows": rows, "features": features, "names": table.rows.schema.names}
-        row |= table.target.stored
+        row |= table.target.store_row
         self._insert("data", [_stored(row, TABLE_COLUMNS)])
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -128,7 +128,9 @@ def tune(
     drawn = isinstance(random_state, np.random.Generator)
     seed = random_state.integers(2**31) if drawn else check_random_state(random_state).randint(2**31)
     rng = np.random.default_rng(int(seed))
-    encoded = encode(copy, X, y, copy.kinds, sample_weight, groups).counted.with_sample(copy.max_samples, rng).sampled
+    encoded = (
+        encode(copy, X, y, copy.kinds, sample_weight, groups).active.with_sample(copy.max_samples, rng).sample_part
+    )
     if grid is None:
         known = copy.get_params()
         grid = {name: values for name, values in GRID.items() if name in known}
@@ -187,7 +189,7 @@ def _tune_selected(
 
 def _settled_rows(plan: Plan, encoded: Rows) -> Rows:
     """The rows that count, with the settings of a plan."""
-    part = encoded.counted
+    part = encoded.active
     return replace(part, target=part.target.settle(plan.outcome))
 
 
@@ -287,7 +289,7 @@ def _along_grid(points: list[dict[str, Any]], plans: list[Plan], ready: Prepared
             for y, cost, start in zip(problem.y, costs[weighting], last, strict=True)
         ]
         warm[kernel] = solutions
-        yield np.column_stack([_values(plan, one, view, rows, against.get(kernel)) for one in solutions])
+        yield np.column_stack([_values(plan, solution, view, rows, against.get(kernel)) for solution in solutions])
 
 
 def _values(plan: Plan, solution: Solution, view: View, rows: Any, against: tuple[Array, Array] | None) -> Array:

@@ -296,7 +296,7 @@ def tune_reported(unit: Unit, table: UnitTable, recipe: Recipe) -> dict[str, Any
 
 def _tune_nested(selector: SVMSelector, encoded: Rows, unit: Unit) -> dict[str, Any]:
     """Hyper-parameters by inner folds of a training part; rows of one group never sit on both sides of one."""
-    (folds,), _ = inner_folds(unit.protocol.inner_folds, encoded.counted, np.random.default_rng(unit.random_state))
+    (folds,), _ = inner_folds(unit.protocol.inner_folds, encoded.active, np.random.default_rng(unit.random_state))
     return tune_machine(selector, encoded, unit.grid, folds)[0]
 
 

@@ -52,9 +52,11 @@ def _not_linear(selector: Any) -> str | None:
     if model is None:
         return "it is not fitted"
     columns = selector.columns_
-    for one in model.models:
-        if not one.view.kernel.linear or any(solution.diagonal for solution in one.solutions):
-            return f"{type(one.machine).__name__} on the {type(one.view.kernel).__name__.lower()} kernel is not linear"
+    for part in model.models:
+        if not part.view.kernel.linear or any(solution.diagonal for solution in part.solutions):
+            return (
+                f"{type(part.machine).__name__} on the {type(part.view.kernel).__name__.lower()} kernel is not linear"
+            )
     for j in model.features:
         if columns.kind[j] not in ("real", "boolean") or columns.levels.get(j):
             return f"the column {columns.names[j]!r} has levels"

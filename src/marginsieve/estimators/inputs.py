@@ -39,7 +39,7 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
         raise InputError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
-    X, names = _checked(estimator, on_host(X), reset=True)
+    X, names = _check_table(estimator, on_host(X), reset=True)
     refuse_columns(X.shape[1])
     schema = Schema.from_table(X, kinds)
     schema = schema if names is None else replace(schema, names=tuple(names))
@@ -51,7 +51,7 @@ def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | Non
 def read_new(estimator: Any, X: Any) -> Matrix:
     """Codes of further rows, checked against the columns of the training table."""
     with reading("the table"):
-        X, _ = _checked(estimator, on_host(X), reset=False)
+        X, _ = _check_table(estimator, on_host(X), reset=False)
         Z = estimator.columns_.encode(X)
     refuse_cells(Z, estimator.columns_, takes_gaps(estimator))
     return Z
@@ -77,7 +77,7 @@ def refuse_cells(Z: Matrix, schema: Schema, missing: bool) -> None:
         refuse_bad_cells(Z[:, numeric], [schema.names[j] for j in numeric], missing)
 
 
-def _checked(estimator: Any, X: Any, reset: bool) -> tuple[Any, list[str] | None]:
+def _check_table(estimator: Any, X: Any, reset: bool) -> tuple[Any, list[str] | None]:
     """The table, and the names of its columns where it cannot tell them itself."""
     if (kept := as_stored(X)) is not None:
         X, names = kept
@@ -90,7 +90,7 @@ def _checked(estimator: Any, X: Any, reset: bool) -> tuple[Any, list[str] | None
             _set_columns(estimator, X.shape[1], names, reset)
             return _sound(X.X), names
         X = X.to_df()
-    return _checked_in_memory(estimator, X, reset), None
+    return _check_in_memory(estimator, X, reset), None
 
 
 def _set_columns(estimator: Any, n: int, names: list[str] | None, reset: bool) -> None:
@@ -112,7 +112,7 @@ def _set_columns(estimator: Any, n: int, names: list[str] | None, reset: bool) -
         raise InputError("The feature names should match those that were passed during fit: columns have other names")
 
 
-def _checked_in_memory(estimator: Any, X: Any, reset: bool) -> Any:
+def _check_in_memory(estimator: Any, X: Any, reset: bool) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         raise InputError(
             "X is a masked array and its mask would be ignored: pass X.filled(np.nan) and impute, or a DataFrame"

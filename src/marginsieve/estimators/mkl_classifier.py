@@ -133,7 +133,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         if sentence := refuses(kernel, machine, LearnedWeight(), TopK()):
             raise InputError(sentence)
         encoded = encode(self, X, y, self.kinds, sample_weight)
-        target, table = encoded.counted.target, encoded.table
+        target, table = encoded.active.target, encoded.table
         assert isinstance(target, ClassTarget)
         self.columns_, self.classes_ = encoded.schema, target.classes
         if sentence := refuses_table(kernel, table):
@@ -143,7 +143,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         encoded.target.refuse()
         target = replace(target, outcome=outcome, positive=1)  # the second class lies above 0
         target.refuse(TopK())
-        part = replace(encoded.counted, target=target)
+        part = replace(encoded.active, target=target)
         plan = Plan(kernel, machine, None, TopK(), outcome, standardize=bool(self.standardize))
         ready = prepare(plan, part, np.random.default_rng(0))
         gram = ready.problem.gram()

@@ -60,7 +60,7 @@ def whole(value: Any, what: str, low: int = 0, high: float = math.inf) -> None:
 def texts(value: Any, kind: type[list[Any] | tuple[Any, ...]], what: str, size: int | None = None) -> None:
     """A list or tuple of texts."""
     require(type(value) is kind, what)
-    require(all(isinstance(one, str) for one in value), what)
+    require(all(isinstance(text, str) for text in value), what)
     require(size is None or len(value) == size, what)
 
 
@@ -114,9 +114,12 @@ def check_attributes(fitted: Mapping[str, Any], names: tuple[str, ...]) -> None:
             number(value, "groups_")
     whole(fitted["n_features_in_"], "n_features_in_", n, n)
     if "feature_names_in_" in fitted:
-        given = fitted["feature_names_in_"]
-        require(isinstance(given, np.ndarray) and given.shape == (n,) and given.dtype == object, "feature_names_in_")
-        texts(given.tolist(), list, "feature_names_in_")
+        names_in = fitted["feature_names_in_"]
+        require(
+            isinstance(names_in, np.ndarray) and names_in.shape == (n,) and names_in.dtype == object,
+            "feature_names_in_",
+        )
+        texts(names_in.tolist(), list, "feature_names_in_")
     check_path(fitted["path_"], n)
 
 

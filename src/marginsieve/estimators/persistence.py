@@ -55,7 +55,7 @@ UNREAD = ("criterion", "search", "prefilter", "sampler", "cv", "random_state", "
 KINDS = {"SVMSelector": SVMSelector, "Blend": Blend}
 
 
-def _known() -> dict[str, type]:
+def _known_types() -> dict[str, type]:
     """Classes that a file may hold, by public name: those that the dictionaries of parts have now, and our own."""
     rooms = {"kernel": "kernels", "machine": "machines", "criterion": "criteria", "search": "searches"}
     makers = [(room, make) for axis, room in rooms.items() for make in AXES[axis].values()]
@@ -63,7 +63,7 @@ def _known() -> dict[str, type]:
     others: tuple[type, ...] = (
         *(Schema, Table, Scaling, Solution, Step, StopInfo, Path, Trials, Group, Smote, SVMSelector),
     )
-    return {**parts, **{one.__name__: one for one in others}}
+    return {**parts, **{part.__name__: part for part in others}}
 
 
 def save(model: FittedSelector, path: str | File) -> File:
@@ -125,7 +125,7 @@ def to_bytes(model: FittedSelector) -> bytes:
         "kind": type(model).__name__,
         "params": params,
         "fitted": fitted,
-        "models": [_plain_model(one) for one in blend.models],
+        "models": [_plain_model(model) for model in blend.models],
         "middle": blend.middle,
         "unit": blend.unit,
     }
@@ -230,8 +230,8 @@ def _rebuilt(whole: Any) -> FittedSelector:
         selector.suspects_ = _frame(suspects)
     selector._decision = ClassDecision.from_attributes(selector)
     models = tuple(_model(part) for part in parts)
-    one = isinstance(selector, SVMSelector)
-    selector.model_ = models[0] if one else Blended(models, whole["middle"], whole["unit"])
+    single = isinstance(selector, SVMSelector)
+    selector.model_ = models[0] if single else Blended(models, whole["middle"], whole["unit"])
     selector.rank()
     check_is_fitted(selector)
     for model in models:
@@ -266,7 +266,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
-        self.names = {one: name for name, one in _known().items()}
+        self.names = {part: name for name, part in _known_types().items()}
 
     def encode(self, value: Any) -> Any:
         """Plain JSON; a TypeError names what has no place in a file."""
@@ -312,7 +312,7 @@ def _arguments(value: Any) -> dict[str, Any]:
     if isinstance(value, HasParameters):
         return dict(value.get_params(deep=False))
     if is_dataclass(value):
-        return {one.name: getattr(value, one.name) for one in fields(value)}
+        return {field.name: getattr(value, field.name) for field in fields(value)}
     names = inspect.signature(type(value)).parameters
     if lacking := [name for name in names if not hasattr(value, name)]:
         raise TypeError(f"{type(value).__qualname__!r} (without the attribute {lacking[0]!r} of its constructor)")
@@ -324,7 +324,7 @@ class _Reader:
 
     def __init__(self, arrays: list[Any]) -> None:
         self.arrays = arrays
-        self.known = _known()
+        self.known = _known_types()
         self.used: set[int] = set()
         self.padded = 0  # characters of all lists of texts, each text as long as the longest of its list
 
@@ -336,15 +336,15 @@ class _Reader:
             return value
         kind = next(iter(value))
         read: Callable[[dict[str, Any]], Any] | None = {
-            "$float": lambda one: float(one["$float"]),
+            "$float": lambda entry: float(entry["$float"]),
             "$scalar": self._scalar,
-            "$tuple": lambda one: tuple(self.decode(item) for item in one["$tuple"]),
-            "$dict": lambda one: {self.decode(key): self.decode(item) for key, item in one["$dict"]},
+            "$tuple": lambda entry: tuple(self.decode(item) for item in entry["$tuple"]),
+            "$dict": lambda entry: {self.decode(key): self.decode(item) for key, item in entry["$dict"]},
             "$list": self._list,
             "$array": self._array,
             "$csc": self._sparse,
-            "$seed": lambda one: np.random.SeedSequence(
-                self.decode(one["$seed"]), n_children_spawned=int(one["spawned"])
+            "$seed": lambda entry: np.random.SeedSequence(
+                self.decode(entry["$seed"]), n_children_spawned=int(entry["spawned"])
             ),
             "$type": self._part,
         }.get(kind)
@@ -352,27 +352,27 @@ class _Reader:
             raise InputError(f"the file holds {kind!r}, which is not a kind of value: it is not loaded")
         return read(value)
 
-    def _array(self, one: dict[str, Any]) -> Any:
+    def _array(self, entry: dict[str, Any]) -> Any:
         """An array, which is in the text once, of its own type or a smaller one: what is read is never the larger."""
-        place = operator.index(one["$array"])
+        place = operator.index(entry["$array"])
         require(0 <= place < len(self.arrays) and place not in self.used, "the number of an array")
         self.used.add(place)
         array = self.arrays[place]
-        require(one["dtype"] in SCALARS, "the type of an array")
-        require(np.dtype(one["dtype"]).itemsize <= array.dtype.itemsize, "the type of an array")
+        require(entry["dtype"] in SCALARS, "the type of an array")
+        require(np.dtype(entry["dtype"]).itemsize <= array.dtype.itemsize, "the type of an array")
         with np.errstate(over="ignore", invalid="ignore"):
-            return array.astype(one["dtype"], copy=False)
+            return array.astype(entry["dtype"], copy=False)
 
-    def _scalar(self, one: dict[str, Any]) -> Any:
-        dtype = one["dtype"]
+    def _scalar(self, entry: dict[str, Any]) -> Any:
+        dtype = entry["dtype"]
         if dtype.startswith("<U"):
-            return np.str_(one["$scalar"])
+            return np.str_(entry["$scalar"])
         require(dtype in SCALARS, "a number")
-        return np.dtype(dtype).type(self.decode(one["$scalar"]))
+        return np.dtype(dtype).type(self.decode(entry["$scalar"]))
 
-    def _list(self, one: dict[str, Any]) -> Any:
-        items = [self.decode(item) for item in one["$list"]]
-        if one["text"]:
+    def _list(self, entry: dict[str, Any]) -> Any:
+        items = [self.decode(item) for item in entry["$list"]]
+        if entry["text"]:
             texts(items, list, "a list of texts")
             self.padded += len(items) * max(map(len, items), default=0)
             require(self.padded <= MOST_PADDED, "a list of texts")
@@ -381,15 +381,15 @@ class _Reader:
         out[:] = items
         return out
 
-    def _sparse(self, one: dict[str, Any]) -> Any:
+    def _sparse(self, entry: dict[str, Any]) -> Any:
         from scipy import sparse
 
-        data, at, starts = (self.decode(one["$csc"][name]) for name in ("data", "indices", "indptr"))
-        check_csc(data, at, starts, one["shape"])
-        return sparse.csc_array((data, at.astype(np.int32), starts.astype(np.int32)), shape=tuple(one["shape"]))
+        data, at, starts = (self.decode(entry["$csc"][name]) for name in ("data", "indices", "indptr"))
+        check_csc(data, at, starts, entry["shape"])
+        return sparse.csc_array((data, at.astype(np.int32), starts.astype(np.int32)), shape=tuple(entry["shape"]))
 
-    def _part(self, one: dict[str, Any]) -> Any:
-        make = self.known.get(one["$type"])
+    def _part(self, entry: dict[str, Any]) -> Any:
+        make = self.known.get(entry["$type"])
         if make is None:
-            raise InputError(f"the file holds {one['$type']!r}, which is not a type of marginsieve: it is not loaded")
-        return make(**{str(key): self.decode(item) for key, item in one["with"].items()})
+            raise InputError(f"the file holds {entry['$type']!r}, which is not a type of marginsieve: it is not loaded")
+        return make(**{str(key): self.decode(item) for key, item in entry["with"].items()})

@@ -83,7 +83,7 @@ def predict(model: FittedSelector, frame: Any) -> Prediction:
 
     names, support = model.columns_.names, model.support_
     needed = [name for name, taken in zip(names, support, strict=True) if taken]
-    frame = _named(frame)
+    frame = _as_named_frame(frame)
     if absent := [name for name in needed if name not in frame.columns]:
         lower = {str(name).strip().lower(): name for name in frame.columns}
         like = lower.get(absent[0].strip().lower())
@@ -93,7 +93,7 @@ def predict(model: FittedSelector, frame: Any) -> Prediction:
         )
     if len(frame) == 0:
         raise InputError("the table has no rows to predict")
-    given, fixed = frame, tidy_frame(frame[needed])
+    original, fixed = frame, tidy_frame(frame[needed])
     if any(fixed[name].dtype != frame[name].dtype for name in needed):
         frame = frame.assign(**fixed)
     rows = _complete(model, frame)
@@ -101,12 +101,12 @@ def predict(model: FittedSelector, frame: Any) -> Prediction:
     decision = model._decision
     out = pd.DataFrame(decision.columns(decision_values(model.model_, decision, Z)), index=frame.index)
     out["far"] = _far(model, Z)
-    spans = [name for name in needed if given[name].dtype.kind == "m"]
+    spans = [name for name in needed if original[name].dtype.kind == "m"]
     notes = [f"durations were read as seconds: {listing(spans)}"] if spans else []
     return Prediction(out, (*notes, *_notes(model, frame, needed, out)))
 
 
-def _named(table: Any) -> pd.DataFrame:
+def _as_named_frame(table: Any) -> pd.DataFrame:
     """The table as a pandas one, whose columns are named by texts that differ."""
     frame = as_frame(table)
     if frame is None:
@@ -144,7 +144,7 @@ def _far(model: FittedSelector, Z: Any) -> BoolArray:
 
     Where there are many training rows, some of them stand for all.
     """
-    return np.asarray(np.any([_far_of(one, Z) for one in model.model_.models], axis=0))
+    return np.asarray(np.any([_far_of(part, Z) for part in model.model_.models], axis=0))
 
 
 def _far_of(fitted: Model, Z: Any) -> BoolArray:

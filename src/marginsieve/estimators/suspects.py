@@ -127,7 +127,7 @@ def judge_labels(
     outcome.check()
     check_n_jobs(n_jobs)
     encoded.target.refuse()
-    part = encoded.counted
+    part = encoded.active
     target = part.target.settle(outcome)
     assert isinstance(target, ClassTarget)
     if target.groups is not None and target.groups.min() == target.groups.max():

@@ -59,7 +59,7 @@ class TrainingPart:
     target: Target
 
     @cached_property
-    def trained(self) -> Target:
+    def train_target(self) -> Target:
         """The target of the rows that are trained on."""
         return self.target.take(self.train)
 
@@ -322,9 +322,9 @@ class PartsBatch:
     ) -> None:
         self.arrays, self.plan, self.X, self.jobs, self.filter_scores = arrays, plan, X, jobs, filter_scores
         self.rows: Sequence[IntArray] = [job.train for job in jobs]
-        self.strata: Sequence[IntArray] = [job.trained.strata for job in jobs]
+        self.strata: Sequence[IntArray] = [job.train_target.strata for job in jobs]
         self.solved: list[tuple[int, Array, Array]] = []  # the number of features, objectives and residuals (F,)
-        targets = [job.trained.with_settings(plan.outcome) for job in jobs]
+        targets = [job.train_target.with_settings(plan.outcome) for job in jobs]
         F, r, longest = len(jobs), X.shape[1], max(map(len, self.rows))
         k = len(targets[0].machine_target.y)
         weight, labels, cost = np.zeros((F, r)), np.zeros((F, k, r)), np.zeros((F, k, r))

@@ -90,7 +90,7 @@ def _reads(machine: Machine, kernel: Kernel) -> bool:
 
 def _missing(part: Search | Criterion, machine: Machine) -> type | None:
     """The first capability that a search or criterion requires of the machine and the machine lacks, or None."""
-    return next((one for one in part.requires if not isinstance(machine, one)), None)
+    return next((capability for capability in part.requires if not isinstance(machine, capability)), None)
 
 
 def _lacks(part: Search | Criterion, machine: Machine, ways: Iterable[str]) -> str:
@@ -107,7 +107,7 @@ def _lacks(part: Search | Criterion, machine: Machine, ways: Iterable[str]) -> s
 
 
 def _kernels(*machines: Machine) -> str:
-    return _named("kernel", KERNELS, lambda one: all(_reads(machine, one) for machine in machines))
+    return _name_parts("kernel", KERNELS, lambda part: all(_reads(machine, part) for machine in machines))
 
 
 def _machines(part: Search | Criterion, kernel: Kernel) -> str:
@@ -117,31 +117,33 @@ def _machines(part: Search | Criterion, kernel: Kernel) -> str:
         on_kernel = machine.needs == "gram" or not isinstance(part, Criterion)  # criteria score features on a kernel
         return on_kernel and not _missing(part, machine)
 
-    if direct := _named("machine", MACHINES, lambda one: able(one) and _reads(one, kernel)):
+    if direct := _name_parts("machine", MACHINES, lambda part: able(part) and _reads(part, kernel)):
         return direct
     kernels = _kernels(*(machine for make in MACHINES.values() if able(machine := make())))
-    machines = _named("machine", MACHINES, able)
+    machines = _name_parts("machine", MACHINES, able)
     return f"{machines} with {kernels}" if machines and kernels else machines
 
 
 def _criteria(machine: Machine) -> str:
     """Criteria that are about this machine."""
-    return _named("criterion", CRITERIA, lambda one: bool(one.requires) and not _missing(one, machine))
+    return _name_parts("criterion", CRITERIA, lambda part: bool(part.requires) and not _missing(part, machine))
 
 
 def _learning(machine: Machine) -> str:
     """Searches that rank by what they learn and take this machine."""
-    return _named("search", SEARCHES, lambda one: not one.ranks_by and not _missing(one, machine))
+    return _name_parts("search", SEARCHES, lambda part: not part.ranks_by and not _missing(part, machine))
 
 
 def _ranking(machine: Machine) -> str:
     """Searches that rank by a criterion, and the criteria that are about this machine."""
     criteria = _criteria(machine)
-    searches = _named("search", SEARCHES, lambda one: "criterion" in one.ranks_by and not _missing(one, machine))
+    searches = _name_parts(
+        "search", SEARCHES, lambda part: "criterion" in part.ranks_by and not _missing(part, machine)
+    )
     return f"{searches} with {criteria}" if searches and criteria else ""
 
 
-def _named(axis: str, known: Mapping[str, Any], fits: Callable[[Any], bool]) -> str:
+def _name_parts(axis: str, known: Mapping[str, Any], fits: Callable[[Any], bool]) -> str:
     """The parts of an axis that fit: axis='a', 'b' or 'c'."""
     names = [repr(name) for name, make in known.items() if fits(make())]
     head = f"{', '.join(names[:-1])} or " if len(names) > 1 else ""
@@ -220,6 +222,6 @@ def refuses_target(parts: Iterable[AnyPart | None], kind: str, outcome: str) -> 
     if not wrong:
         return None
     axes: dict[str, Mapping[str, Any]] = {"machine": MACHINES, "criterion": CRITERIA, "search": SEARCHES}
-    ways = [_named(axis, known, lambda part: kind in targets_of(part)) for axis, known in axes.items()]
+    ways = [_name_parts(axis, known, lambda part: kind in targets_of(part)) for axis, known in axes.items()]
     takes = " and ".join(sorted(targets_of(wrong[0])))
     return f"{_name(wrong[0])} works on {takes} and {outcome} are {kind}: use {_either(ways) or 'parts that take them'}"

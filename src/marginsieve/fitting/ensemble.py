@@ -48,14 +48,14 @@ class Member:
 def run_search(plan: Plan, part: Rows, rng: np.random.Generator) -> Searched:
     """The path over all features of the part, averaged over subsamples where the plan says so."""
     searched = search_once(plan, part, rng)
-    return agreed(plan, searched, members(plan, part, (), rng, None)) if plan.ensemble else searched
+    return average_rankings(plan, searched, members(plan, part, (), rng, None)) if plan.ensemble else searched
 
 
 def run_searches(plans: Iterable[tuple[Plan, Rows]], rng: np.random.Generator) -> Iterator[Searched]:
     """`run_search` of several plans; what solved no machine is not run again where only the machine is another."""
     known: list[tuple[Plan, Rows, Searched]] = []
     for plan, part in plans:
-        same = (one for before, rows, one in known if rows is part and before.differs_in_machine(plan))
+        same = (searched for before, rows, searched in known if rows is part and before.differs_in_machine(plan))
         like = next(same, None)
         searched = run_search(plan, part, rng) if like is None else like.with_machine(plan.machine)
         if not searched.problem.solves:
@@ -84,10 +84,10 @@ def batch_members(plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes:
     if rankings is None:
         return None
     out = []
-    for job, one in zip(jobs, rankings, strict=True):
+    for job, ranking in zip(jobs, rankings, strict=True):
         rank = np.empty(table.shape[1])
-        rank[one.order] = np.arange(len(rank))
-        out.append(Member(rank, job.test, one.values, one.work))
+        rank[ranking.order] = np.arange(len(rank))
+        out.append(Member(rank, job.test, ranking.values, ranking.work))
     return out
 
 
@@ -100,7 +100,7 @@ def _member(plan: Plan, part: Rows, sizes: tuple[int, ...], seed: np.random.Seed
         return Member.from_search(plan, replace(searched, path=path), sizes, part, np.flatnonzero(out))
 
 
-def agreed(plan: Plan, whole: Searched, ensemble: list[Member]) -> Searched:
+def average_rankings(plan: Plan, whole: Searched, ensemble: list[Member]) -> Searched:
     """The search of the whole part with the order on which the members agree; features to keep come first."""
     mean = np.mean([np.log(member.rank + RANK_OFFSET) for member in ensemble], axis=0)
     for member in ensemble:

@@ -123,29 +123,29 @@ def fit_list(
     """
     assert selector.false_share is not None
     plan = selector.plan(encoded) if plan is None else plan
-    given = seed_sequence(selector.random_state) if seed is None else seed
-    rows = rows_of_fit(selector, encoded, np.random.default_rng(given), plan)
-    known = false_share(plan, rows.sampled, FEWEST_PAIRS, FEWEST_SHUFFLES, given.spawn(1)[0], selector.n_jobs)
-    kept = _kept(plan, rows.sampled)
+    seeds = seed_sequence(selector.random_state) if seed is None else seed
+    rows = rows_of_fit(selector, encoded, np.random.default_rng(seeds), plan)
+    known = false_share(plan, rows.sample_part, FEWEST_PAIRS, FEWEST_SHUFFLES, seeds.spawn(1)[0], selector.n_jobs)
+    kept = _kept_features(plan, rows.sample_part)
     first = ~np.isin(np.arange(len(known.score)), kept)
     order = np.lexsort((-known.score, first)).astype(np.intp)
     count = int(np.count_nonzero((known.q <= selector.false_share + 1e-12) & first)) + len(kept)
     notes = [] if count else [f"no list keeps a false share of {selector.false_share:g}: the best feature is taken"]
     columns = np.sort(order[: max(count, 1)])
     few = encoded.columns(columns)
-    fitted = selector.on_all().fit_rows(few, given)
+    fitted = selector.on_all().fit_rows(few, seeds)
     path = Path(
         order, known.score, (), "features by how often they lead in halves of the rows", n_selected=len(columns)
     )
-    constant, duplicates = constant_and_equal(encoded.schema, rows.sampled)
-    model = fitted.model.among(columns)
+    constant, duplicates = constant_and_equal(encoded.schema, rows.sample_part)
+    model = fitted.model.in_wider_table(columns)
     whole = replace(fitted, plan=plan, schema=encoded.schema, model=model, path=path, constant=constant)
-    groups = groups_of(selector.similar, whole, constant, rows.sampled)
+    groups = groups_of(selector.similar, whole, constant, rows.sample_part)
     texts = (*notes, *fitted.notes)
     return replace(whole, duplicates=duplicates, groups=groups, notes=texts)
 
 
-def _kept(plan: AnyPlan, part: Rows) -> IntArray:
+def _kept_features(plan: AnyPlan, part: Rows) -> IntArray:
     """The features that are always selected, where they vary."""
     if isinstance(plan, Plan):
         kept = np.array(plan.keep, dtype=np.intp)
@@ -199,7 +199,7 @@ def _batch_scores(
     views = [(plan, np.arange(n))] if isinstance(plan, Plan) else []
     if isinstance(plan, BlendPlan):
         views = [(view.plan, view.columns) for view in plan.views]
-    if any(one.device == "cpu" for one, _ in views):
+    if any(view_plan.device == "cpu" for view_plan, _ in views):
         return None
     for k, seed in enumerate(seeds):
         rng = np.random.default_rng(seed)
@@ -210,9 +210,9 @@ def _batch_scores(
     if not all(job.target.take(job.train).complete for job in jobs):
         return None
     rankings = []
-    for one, columns in views:
+    for view_plan, columns in views:
         table = part.table if len(columns) == n else part.table.columns(columns)
-        in_step = rank_batched(replace(one, ensemble=None, keep=()), table, jobs, ())
+        in_step = rank_batched(replace(view_plan, ensemble=None, keep=()), table, jobs, ())
         if in_step is None:
             return None
         rankings.append([(columns, of_job.order, np.sort(of_job.order[: of_job.usable])) for of_job in in_step])
@@ -249,5 +249,8 @@ def places(plan: AnyPlan, part: Rows, rng: np.random.Generator) -> Array:
         return place
     assert isinstance(plan, BlendPlan)
     searches = run_searches(((replace(view.plan, ensemble=None, keep=()), view.part(part)) for view in plan.views), rng)
-    rankings = [(v.columns, one.path.order, one.ready.usable) for v, one in zip(plan.views, searches, strict=True)]
+    rankings = [
+        (v.columns, searched.path.order, searched.ready.usable)
+        for v, searched in zip(plan.views, searches, strict=True)
+    ]
     return _joint(rankings, n)

@@ -50,7 +50,7 @@ class HeldOut:
         fold = np.repeat(np.arange(len(members)), [len(member.rows) for member in members])
         return cls(sizes, values, rows, fold, tuple(member.work for member in members), overlap)
 
-    def at(self, size: int) -> Array:
+    def values_at(self, size: int) -> Array:
         """(rows, k) the values at a size."""
         return np.asarray(self.values[self.sizes.index(size)])
 
@@ -121,7 +121,7 @@ def hold_out_each(
             held[k] = HeldOut.from_members(sizes, members, overlap)
             continue
         first = [searches[some[0]] for some in together]
-        like = (place for place, one in enumerate(first) if one[1] is part and one[0].differs_in_machine(plan))
+        like = (place for place, search in enumerate(first) if search[1] is part and search[0].differs_in_machine(plan))
         if (place := next(like, None)) is None:
             together.append([k])
         else:
@@ -283,23 +283,23 @@ def _folds_of_splitter(cv: Any, part: Rows) -> Splits:
 
 
 def choose_size(sizes: Sequence[int], score: Array, columns: int, rule: str) -> int:
-    """The size with the best smoothed score; with "auto" less a price for being far from what is usual.
+    """The size with the best smooth_scores score; with "auto" less a price for being far from what is usual.
 
     ::
 
         "best"  maximises  s(k),      "auto"  s(k) - 0.002 log2(k / k0)^2,      k0 = min(50, sqrt(columns))
 
-    s is the mean score over neighbouring sizes (`smoothed`). The price is what makes the size repeatable: where the
+    s is the mean score over neighbouring sizes (`smooth_scores`). The price is what makes the size repeatable: where the
     curve is flat the size is near k0, and a curve that rises or falls by more than the price moves it.
     """
     at = np.asarray(sizes, dtype=float)
-    value = smoothed(at, score)
+    value = smooth_scores(at, score)
     if rule == "auto":
         value = value - PRICE * np.log2(at / min(USUAL_SIZE, np.sqrt(columns))) ** 2
     return int(at[value >= value.max() - 1e-12].min())
 
 
-def smoothed(sizes: Array, score: Array) -> Array:
+def smooth_scores(sizes: Array, score: Array) -> Array:
     """The mean score over sizes within a factor of two, with weights that fall linearly in the logarithm."""
     apart = np.abs(np.log2(sizes[:, None] / sizes[None, :]))
     weight = np.clip(1.0 - apart, 0.0, None)

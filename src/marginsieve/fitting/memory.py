@@ -44,11 +44,11 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Rows) -> float:
     peaks += [resources_of(part).peak for part in parts]
     if not any(map(any, peaks[1:])) and NUMBER * trained**2 < KEPT:
         peaks.append((0.0, PEAK_KEPT))
-    tables = max(one for one, _ in peaks)
+    tables = max(copies for copies, _ in peaks)
     thin = table.shape[0] > MANY_SPARSE if table.is_sparse else THIN < table.shape[0] > n
     thin = thin and plan.linear_in_rows
     columns = plan.machine.needs == "columns"
-    matrices = 0.0 if columns or thin else max(one for _, one in peaks)
+    matrices = 0.0 if columns or thin else max(count for _, count in peaks)
     cells = 1.5 * table.Z.nnz if table.is_sparse else m * n  # an index is half a number
     by_column = COLUMN * n if table.is_sparse else 0
     if is_stored(table.Z):
@@ -57,8 +57,8 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Rows) -> float:
     pairs = trained**2
     if isinstance(plan.kernel, HasCache) and plan.needs_no_matrix:
         pairs = min(pairs, plan.kernel.cache * 2**20 / NUMBER)
-    one = ALWAYS + NUMBER * (tables * cells + matrices * pairs) + by_row * m + by_column
-    return float(one * max(1, effective_n_jobs(settings.n_jobs)))
+    worker_bytes = ALWAYS + NUMBER * (tables * cells + matrices * pairs) + by_row * m + by_column
+    return float(worker_bytes * max(1, effective_n_jobs(settings.n_jobs)))
 
 
 def _growth(plan: Plan, encoded: Rows) -> float:

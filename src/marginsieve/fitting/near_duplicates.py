@@ -41,14 +41,14 @@ def near_duplicates(
     chosen = chosen[usable[chosen]]
     if not len(chosen):
         return []
-    U = _centered(Z[:, chosen], weight)
+    U = _center_columns(Z[:, chosen], weight)
     U = U / np.sqrt(np.maximum(weight @ (U * U), 1e-300))
     first = _representatives(np.abs((U * weight[:, None]).T @ U) >= least - ROUNDING)
     chosen, U = chosen[first], U[:, first] * weight[:, None]
     members: list[list[IntArray]] = [[] for _ in chosen]
     correlation: list[list[Array]] = [[] for _ in chosen]
     for part in column_parts(Z.shape):
-        block = _centered(Z[:, part], weight)
+        block = _center_columns(Z[:, part], weight)
         length = np.sqrt(weight @ (block * block))
         r = np.clip((U.T @ block) / np.where(length > 0, length, np.inf), -1.0, 1.0)
         near = np.abs(r) >= least - ROUNDING
@@ -76,7 +76,7 @@ def _representatives(near: BoolArray) -> IntArray:
     return np.array(out, dtype=np.intp)
 
 
-def _centered(block: Matrix, weight: Array) -> Array:
+def _center_columns(block: Matrix, weight: Array) -> Array:
     """Columns minus their weighted means, missing cells at the mean of their column."""
     dense = block.toarray() if is_sparse(block) else block
     dense = filled_with_means(dense, dense) if np.isnan(dense).any() else dense

@@ -110,7 +110,7 @@ def _no_score(plan: Plan, fitted: FittedModel) -> list[str]:
     return [f"every column has a {name} score of 0: their order is that of the table"]
 
 
-def unconverged(searched: Searched, names: Sequence[str]) -> str | None:
+def unconverged_note(searched: Searched, names: Sequence[str]) -> str | None:
     """How many machines stopped short of their tolerance, and what may help."""
     problem = searched.problem
     if not problem.n_unconverged:

@@ -49,7 +49,7 @@ def resolve(axis: str, value: str | AnyPart) -> AnyPart:
             raise InputError(f"{axis} is {value!r}; the names are {listing(list(known), most=30)}")
         value = known[name]()
     elif isinstance(value, type) or not (isinstance(value, contract) or (axis == "criterion" and callable(value))):
-        methods = [name for name, one in vars(contract).items() if callable(one) and not name.startswith("_")]
+        methods = [name for name, member in vars(contract).items() if callable(member) and not name.startswith("_")]
         required = [*(name for name in contract.__annotations__ if not name.startswith("_")), *methods]
         lacking = [name for name in required if not hasattr(value, name)]
         raise InputError(

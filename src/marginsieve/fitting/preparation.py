@@ -67,7 +67,7 @@ class Scaling:
         return cls(np.where(nominal, 0.0, shift), 1.0 / np.where(deviation > 0, deviation, 1.0))
 
     @classmethod
-    def centred(cls, table: Table, weight: Array) -> Scaling:
+    def from_means(cls, table: Table, weight: Array) -> Scaling:
         """To mean 0 over the weighted rows, categories left as they are.
 
         A machine with an intercept is the same on a linear kernel, but for the rounding that large offsets bring.
@@ -76,7 +76,7 @@ class Scaling:
         return cls(np.where([kind == "nominal" for kind in table.kind], 0.0, mean), np.ones(len(mean)))
 
     @classmethod
-    def safe(cls, table: Table) -> Scaling | None:
+    def from_extremes(cls, table: Table) -> Scaling | None:
         """Columns of numbers whose range is extreme, to a range near 1 and exactly; None where none is."""
         size, real = _powers_of_two(table), np.array([kind == "real" for kind in table.kind])
         extreme = real & ((size > SAFE) | (size < 1.0 / SAFE))
@@ -180,14 +180,14 @@ def prepare(plan: Plan, part: Rows, rng: np.random.Generator) -> Prepared:
     if len(usable) < n:
         table = table.columns(usable)
     if plan.fills and not table.is_sparse:
-        table = replace(table, Z=_filled(table.Z, target.weight))
+        table = replace(table, Z=_fill_gaps(table.Z, target.weight))
     scaling = None
     if plan.standardize and not plan.kernel.unit_free:
         scaling = Scaling.fit(table, target.weight)
     elif plan.kernel.unit_free:
-        scaling = Scaling.safe(table)
+        scaling = Scaling.from_extremes(table)
     elif plan.kernel.linear and not table.is_sparse:
-        scaling = Scaling.centred(table, target.weight)
+        scaling = Scaling.from_means(table, target.weight)
     if scaling is not None:
         scaling = replace(scaling, fills=plan.fills)
         table = replace(table, Z=scaling.apply(table.Z))
@@ -223,7 +223,7 @@ def on_device(plan: Plan, problem: Problem) -> Problem:
     return problem if arrays is None else problem.fresh_copy(table=table.with_backend(arrays))
 
 
-def _filled(Z: Array, weight: Array) -> Array:
+def _fill_gaps(Z: Array, weight: Array) -> Array:
     """Missing cells at the weighted mean of the known cells of their column."""
     gaps = np.isnan(Z)
     if not gaps.any():

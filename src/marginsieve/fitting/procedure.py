@@ -15,7 +15,7 @@ from ..data.table import Schema, equal_columns
 from ..outcomes import Target
 from ..outcomes.folds import Splits
 from . import notes, resampling
-from .ensemble import OVERLAP, agreed, members
+from .ensemble import OVERLAP, average_rankings, members
 from .held_out import HeldOut, choose_size, hold_out, inner_folds, listed_folds, lists_rows, require_folds, size_grid
 from .memory import refuse_too_large
 from .near_duplicates import Group, near_duplicates
@@ -83,7 +83,7 @@ class HasRows(Protocol):
 
 def rows_of_fit(settings: HasRows, encoded: Rows, rng: np.random.Generator, plan: AnyPlan) -> Rows:
     """The rows that a plan is fitted on, with its settings of the outcome; refuses more than it can take."""
-    part = encoded.counted
+    part = encoded.active
     part = replace(part, target=part.target.settle(plan.outcome))
     if part.table.is_sparse and math.prod(part.table.shape) <= SMALL:
         part = replace(part, table=replace(part.table, Z=np.asfortranarray(part.table.Z.toarray())))
@@ -107,7 +107,7 @@ def constant_and_equal(schema: Schema, part: Rows) -> tuple[tuple[str, ...], tup
 def plan_of(settings: Settings, encoded: Rows) -> Plan:
     """The plan of a fit on these rows; refuses what makes no sense."""
     encoded.target.refuse()
-    return make_plan(settings, encoded.counted)
+    return make_plan(settings, encoded.active)
 
 
 def fit_encoded(
@@ -126,14 +126,14 @@ def fit_encoded(
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = rows_of_fit(settings, encoded, rng, plan)
     if _always_holds_out(settings, rows.target):  # known before the search
-        require_folds(rows.sampled.target)
-    constant, duplicates = constant_and_equal(encoded.schema, rows.sampled)
-    remarks = notes.table_notes(plan, encoded.schema.names, constant, rows.sampled)
-    searched = search_once(plan, rows.sampled, rng)
+        require_folds(rows.sample_part.target)
+    constant, duplicates = constant_and_equal(encoded.schema, rows.sample_part)
+    remarks = notes.table_notes(plan, encoded.schema.names, constant, rows.sample_part)
+    searched = search_once(plan, rows.sample_part, rng)
     fitted = _choose_and_decide(settings, plan, rows, searched, remarks, rng, allowed)
-    groups = groups_of(settings.similar, fitted, constant, rows.sampled)
+    groups = groups_of(settings.similar, fitted, constant, rows.sample_part)
     assert isinstance(fitted.model, Model)
-    suspects = resampling.left_out_samples(plan, rows.sampled, fitted.model, rng, settings.resamples)
+    suspects = resampling.left_out_samples(plan, rows.sample_part, fitted.model, rng, settings.resamples)
     return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, suspects=suspects)
 
 
@@ -152,7 +152,7 @@ def refit_at_sizes(
     assert isinstance(fitted.plan, Plan)
     rng = np.random.default_rng(seed)
     rows = rows_of_fit(settings, encoded, rng, fitted.plan)
-    searched = Searched(prepare(fitted.plan, rows.sampled, rng), fitted.path).with_weights(fitted.feature_weight)
+    searched = Searched(prepare(fitted.plan, rows.sample_part, rng), fitted.path).with_weights(fitted.feature_weight)
     at_margin = fitted.decision.at_margin()
     out = []
     for size in sizes:
@@ -186,9 +186,9 @@ def _choose_and_decide(
         sizes = size_grid(ready.most, max(1, kept)) if choice.rule else (size,)
     if plan.ensemble:
         if sizes:
-            require_folds(rows.sampled.target)
-        ensemble = members(plan, rows.sampled, sizes, rng, settings.n_jobs)
-        searched, part = agreed(plan, searched, ensemble), rows.sampled
+            require_folds(rows.sample_part.target)
+        ensemble = members(plan, rows.sample_part, sizes, rng, settings.n_jobs)
+        searched, part = average_rankings(plan, searched, ensemble), rows.sample_part
         path, held = searched.path, HeldOut.from_members(sizes, ensemble, OVERLAP) if sizes else None
     elif sizes:
         folds, some = inner_splits(settings.cv, rows, rng, repeated=bool(choice.rule))
@@ -209,12 +209,12 @@ def _choose_and_decide(
         model,
         replace(path, n_selected=len(model.features)),
         decide(part.target, held, size),
-        unit=None if held is None else float(np.std(held.at(size)[:, 0])),
+        unit=None if held is None else float(np.std(held.values_at(size)[:, 0])),
         rows=rows.row_numbers()[rows.sample_rows],
-        unconverged=notes.unconverged(searched, rows.schema.names),
+        unconverged=notes.unconverged_note(searched, rows.schema.names),
         feature_weight=searched.problem.feature_weight,
     )
-    remarks += notes.model_notes(settings, plan, fitted, rows.sampled)
+    remarks += notes.model_notes(settings, plan, fitted, rows.sample_part)
     return replace(fitted, notes=tuple(remarks))
 
 
@@ -222,14 +222,14 @@ def decide(target: Target, held: HeldOut | None, size: int) -> Decision:
     """What values mean, by those of held-out rows where there are any."""
     if held is None:
         return target.decide(None, np.empty(0, dtype=np.intp), np.empty(0))
-    return target.decide(held.at(size), held.rows, held.weight(target.weight))
+    return target.decide(held.values_at(size), held.rows, held.weight(target.weight))
 
 
 def inner_splits(cv: Any, rows: Rows, rng: np.random.Generator, repeated: bool) -> tuple[Splits, list[str]]:
     """The inner folds of a fit, and remarks."""
     if lists_rows(cv):
         return listed_folds(cv, rows), []
-    draws, remark = inner_folds(cv, rows.sampled, rng, repeated=repeated)
+    draws, remark = inner_folds(cv, rows.sample_part, rng, repeated=repeated)
     sample, groups = rows.sample_rows, rows.target.groups
     folds = [fold for draw in draws for fold in with_rest(draw, sample, len(rows), rng, groups)]
     return folds, [remark] if remark else []

@@ -55,7 +55,7 @@ class Rows:
         return np.arange(len(self)) if self.numbers is None else self.numbers
 
     @cached_property
-    def counted(self) -> Rows:
+    def active(self) -> Rows:
         """The rows that count: those with a weight above 0."""
         used = np.flatnonzero(self.target.weight > 0)
         return self if len(used) == len(self) else self.take(used)
@@ -66,7 +66,7 @@ class Rows:
         return self if self.boosted is None else self._with_weight(self.boosted)
 
     @cached_property
-    def sampled(self) -> Rows:
+    def sample_part(self) -> Rows:
         """The rows that machines are trained on, with those weights."""
         return self.training if self.sample is None else self.training.take(self.sample)
 

@@ -118,12 +118,12 @@ class Plan:
         return all(_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(first: Any, second: Any) -> bool:
     """Whether two parts, or values, are the same: of one class with the same parameters."""
-    if isinstance(one, HasParameters) and type(one) is type(other):
-        ours, theirs = one.get_params(deep=False), other.get_params(deep=False)
+    if isinstance(first, HasParameters) and type(first) is type(second):
+        ours, theirs = first.get_params(deep=False), second.get_params(deep=False)
         return all(_equal(value, theirs[name]) for name, value in ours.items())
-    return bool(np.array_equal(one, other))
+    return bool(np.array_equal(first, second))
 
 
 def outcome_of(settings: Any) -> Outcome:
@@ -298,14 +298,14 @@ def size_choice(
     settings: Settings, columns: int, usable: int, searched: int, kept: int, stop: StopInfo | None
 ) -> SizeChoice:
     """What `n_features_to_select` comes to where so many columns vary and so many are searched."""
-    given = settings.n_features_to_select
-    if given is None and stop is not None:
+    wish = settings.n_features_to_select
+    if wish is None and stop is not None:
         return SizeChoice(max(stop.size, kept))
     count = feature_count(settings, columns)
     if count is None:
-        return SizeChoice(rule="best" if given == "best" else "auto")
+        return SizeChoice(rule="best" if wish == "best" else "auto")
     note = ""
-    if count > searched and not (isinstance(given, (float, np.floating)) and settings.prefilter is None):
+    if count > searched and not (isinstance(wish, (float, np.floating)) and settings.prefilter is None):
         left = "vary" if searched == usable else "are left by the prefilter"
         note = f"{count} features were asked for and {searched} {left}: all of them are selected"
     return SizeChoice(min(max(count, kept), searched), note=note)

@@ -76,14 +76,14 @@ class Model:
 
     def values(self, rows: Matrix) -> Array:
         """(rows, k) decision values of rows of the selected features, scaled."""
-        return np.column_stack([self.machine.decision(one, self.view, rows) for one in self.solutions])
+        return np.column_stack([self.machine.decision(solution, self.view, rows) for solution in self.solutions])
 
     def decision(self, Z: Matrix) -> Array:
         """(rows, k) decision values of rows of the whole table."""
         with np.errstate(all="ignore"):
             return finite(self.values(self.rows(Z)))
 
-    def among(self, columns: IntArray) -> Model:
+    def in_wider_table(self, columns: IntArray) -> Model:
         """The same model in a wider table, of which it has seen these columns."""
         return replace(self, features=columns[self.features])
 
@@ -111,9 +111,9 @@ class Blended:
     middle: Array  # (v, k)
     unit: Array  # (v, k)
 
-    def among(self, columns: IntArray) -> Blended:
+    def in_wider_table(self, columns: IntArray) -> Blended:
         """The same models in a wider table, of which they have seen these columns."""
-        return replace(self, models=tuple(model.among(columns) for model in self.models))
+        return replace(self, models=tuple(model.in_wider_table(columns) for model in self.models))
 
     @property
     def features(self) -> IntArray:
@@ -129,15 +129,15 @@ class Blended:
         """(rows, k) decision values of rows of the whole table."""
         values = [model.decision(Z) for model in self.models]
         with np.errstate(all="ignore"):
-            return finite(blended(values, self.middle, self.unit))
+            return finite(average_values(values, self.middle, self.unit))
 
 
 AnyModel = Model | Blended
 
 
-def blended(values: Sequence[Array], middle: Array, unit: Array) -> Array:
+def average_values(values: Sequence[Array], middle: Array, unit: Array) -> Array:
     """The mean of (value - middle) / unit over views; values (rows, k), middle and unit (v, k)."""
-    scaled = [(value - one) / by for value, one, by in zip(values, middle, unit, strict=True)]
+    scaled = [(value - cut) / by for value, cut, by in zip(values, middle, unit, strict=True)]
     return np.asarray(np.mean(scaled, axis=0))
 
 
@@ -155,20 +155,20 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     local, weight = _subset(searched, size)
     small = problem.part(local, machine=plan.final, feature_weight=weight[local])
     view = small.view()
-    solutions = _known(searched, size) or _refined(small, view, small.solve(view))
+    solutions = _solutions_of_search(searched, size) or _refine_solutions(small, view, small.solve(view))
     problem.count(small)
     scaling = None if ready.scaling is None else ready.scaling.columns(local)
     return Model(small.machine, ready.usable[local], scaling, view, solutions)
 
 
-def _refined(problem: Problem, view: View, solutions: tuple[Solution, ...]) -> tuple[Solution, ...]:
+def _refine_solutions(problem: Problem, view: View, solutions: tuple[Solution, ...]) -> tuple[Solution, ...]:
     """The solutions of a model, which predicts from them, more tightly than those of a search."""
     machine = problem.machine
     if not isinstance(machine, Refines):
         return solutions
     return tuple(
-        machine.refine(one, view, y, cost) if one.converged else one
-        for one, y, cost in zip(solutions, problem.y, problem.cost, strict=True)
+        machine.refine(solution, view, y, cost) if solution.converged else solution
+        for solution, y, cost in zip(solutions, problem.y, problem.cost, strict=True)
     )
 
 
@@ -209,11 +209,13 @@ def _by_growing(searched: Searched, last: Problem, sizes: Sequence[int], Z: Matr
         before = count
         gram = sums.gram(A[:m], np.sort(order[:count]))
         warm = last.solve(gram, warm)
-        if all(one.is_expansion for one in warm):
+        if all(solution.is_expansion for solution in warm):
             K, diagonal = sums.kernel(gram, A[m:], squares)
-            values[size] = np.column_stack([K @ one.coef + one.diagonal * diagonal + one.intercept for one in warm])
+            values[size] = np.column_stack(
+                [K @ solution.coef + solution.diagonal * diagonal + solution.intercept for solution in warm]
+            )
         else:
-            values[size] = np.column_stack([last.machine.decision(one, gram, Z) for one in warm])
+            values[size] = np.column_stack([last.machine.decision(solution, gram, Z) for solution in warm])
     return values
 
 
@@ -230,21 +232,24 @@ def _by_shrinking(searched: Searched, last: Problem, sizes: Sequence[int], Z: Ma
         local, weight = _subset(searched, size)
         if view is not None and np.array_equal(view.feature_weight[local], weight[local]):
             stay = np.isin(view.features, local, kind="table")
-            warm = None if warm is None else _restricted(warm, stay)
+            warm = None if warm is None else _restrict_solutions(warm, stay)
             view = view if stay.all() else view.without(view.features[~stay])
         else:
             view, warm = replace(last, feature_weight=weight).view(local), None
-        solutions = _known(searched, size) or last.solve(view, warm)
+        solutions = _solutions_of_search(searched, size) or last.solve(view, warm)
         warm = solutions
-        values[size] = np.column_stack([last.machine.decision(one, view, Z) for one in solutions])
+        values[size] = np.column_stack([last.machine.decision(solution, view, Z) for solution in solutions])
     return values
 
 
-def _restricted(solutions: tuple[Solution, ...], stay: BoolArray) -> tuple[Solution, ...] | None:
+def _restrict_solutions(solutions: tuple[Solution, ...], stay: BoolArray) -> tuple[Solution, ...] | None:
     """Where to start without some of the features; None for programs, whose heuristics would depend on it."""
-    if any(one.status for one in solutions):
+    if any(solution.status for solution in solutions):
         return None
-    return tuple(one if one.weights is None else replace(one, weights=one.weights[stay]) for one in solutions)
+    return tuple(
+        solution if solution.weights is None else replace(solution, weights=solution.weights[stay])
+        for solution in solutions
+    )
 
 
 def _subset(searched: Searched, size: int) -> tuple[IntArray, Array]:
@@ -259,7 +264,7 @@ def _subset(searched: Searched, size: int) -> tuple[IntArray, Array]:
     return np.sort(place), weight
 
 
-def _known(searched: Searched, size: int) -> tuple[Solution, ...]:
+def _solutions_of_search(searched: Searched, size: int) -> tuple[Solution, ...]:
     """The solutions of the search itself at this size, where it has them."""
     stop = searched.path.stop
     return searched.path.solutions if stop is not None and stop.size == size else ()
@@ -271,17 +276,17 @@ def search_once(plan: Plan, part: Rows, rng: np.random.Generator) -> Searched:
     if inside_batch_fits() and (of_batch := _from_batch(plan, part, ready)) is not None:
         return of_batch
     parts: tuple[object, ...] = plan.search, plan.criterion
-    judge = next((one for one in parts if isinstance(one, HoldsOut) and one.held_out_share), None)
+    judge = next((holder for holder in parts if isinstance(holder, HoldsOut) and holder.held_out_share), None)
     inner = ready if judge is None else with_validation(plan, part, judge.held_out_share, judge.held_out_name, rng)
     if plan.prefilter:
-        inner, path = _prefiltered(plan, inner, rng)
+        inner, path = _search_prefiltered(plan, inner, rng)
     else:
         problem = on_device(plan, inner.problem)
         path = plan.search.run(problem, rng)
         if problem is not inner.problem:
             inner.problem.count(problem)
     n = part.table.shape[1]
-    path = _placed(path, inner.usable, np.flatnonzero(~_marked(inner.usable, n)), n)
+    path = _place_path(path, inner.usable, np.flatnonzero(~_mark_places(inner.usable, n)), n)
     if judge is None:
         return Searched(inner, path)
     # columns that vary, but not among the rows that were searched, rank before those that never do
@@ -300,21 +305,21 @@ def _from_batch(plan: Plan, part: Rows, ready: Prepared) -> Searched | None:
     results = rank_batched(plan, part.table, [whole], ())
     if results is None:
         return None
-    (one,), scores = results, np.full(n, np.nan)
-    scores[one.order[: one.usable]] = one.scores
-    ready.problem.count(one.work)
-    steps = one.steps or (Step(one.usable, 0.0, 0.0, 0.0),)
-    return Searched(ready, Path(one.order, scores, steps, cast(BatchedSearch, plan.search).ended))
+    (ranking,), scores = results, np.full(n, np.nan)
+    scores[ranking.order[: ranking.usable]] = ranking.scores
+    ready.problem.count(ranking.work)
+    steps = ranking.steps or (Step(ranking.usable, 0.0, 0.0, 0.0),)
+    return Searched(ready, Path(ranking.order, scores, steps, cast(BatchedSearch, plan.search).ended))
 
 
-def _marked(places: IntArray, n: int) -> BoolArray:
+def _mark_places(places: IntArray, n: int) -> BoolArray:
     """(n,) which of n places are among these."""
     marks = np.zeros(n, dtype=bool)
     marks[places] = True
     return marks
 
 
-def _placed(path: Path, inside: IntArray, rest: IntArray, n: int) -> Path:
+def _place_path(path: Path, inside: IntArray, rest: IntArray, n: int) -> Path:
     """A path over some of n features in the numbering of all, the rest after it without a score."""
     if len(inside) == n:
         return path
@@ -325,7 +330,7 @@ def _placed(path: Path, inside: IntArray, rest: IntArray, n: int) -> Path:
     return replace(path, order=order, scores=scores, trials=trials)
 
 
-def _prefiltered(plan: Plan, ready: Prepared, rng: np.random.Generator) -> tuple[Prepared, Path]:
+def _search_prefiltered(plan: Plan, ready: Prepared, rng: np.random.Generator) -> tuple[Prepared, Path]:
     """Search among the best columns of a filter; the others follow in the filter's order.
 
     The machine on what is selected works at the weights of the search.
@@ -343,4 +348,4 @@ def _prefiltered(plan: Plan, ready: Prepared, rng: np.random.Generator) -> tuple
     problem.count(small)
     weight = problem.feature_weight.copy()
     weight[inside] = small.feature_weight
-    return ready.with_weights(weight), _placed(path, inside, outside, len(value))
+    return ready.with_weights(weight), _place_path(path, inside, outside, len(value))

@@ -20,7 +20,7 @@ from . import notes
 from .batched_searches import fits_batches
 from .compatibility import kinds_taken
 from .ensemble import run_searches
-from .held_out import HeldOut, choose_size, hold_out_each, require_folds, size_grid, smoothed
+from .held_out import HeldOut, choose_size, hold_out_each, require_folds, size_grid, smooth_scores
 from .memory import refuse_too_large
 from .parts import kernel_of, machine_of
 from .preparation import varying
@@ -36,7 +36,7 @@ from .procedure import (
 )
 from .rows import Rows
 from .settings import AnyPlan, Plan, Settings, feature_count, keep_places, make_plan, outcome_of, size_choice
-from .training import Blended, Searched, blended, fit_model
+from .training import Blended, Searched, average_values, fit_model
 
 COMBINE = ("mean", "best")
 
@@ -94,7 +94,7 @@ def blend_plan(settings: BlendSettings, encoded: Rows) -> BlendPlan:
     with the means of the training rows. A view that would see nothing is left out.
     """
     encoded.target.refuse()
-    part, views = encoded.counted, []
+    part, views = encoded.active, []
     for place, view in enumerate(settings.view_settings()):
         kernel = kernel_of(view.kernel)
         taken = kinds_taken(kernel, machine_of(view.machine))
@@ -128,8 +128,8 @@ class _ViewSearch:
 
     @property
     def best(self) -> float:
-        """The smoothed score at its size."""
-        return float(smoothed(np.asarray(self.sizes, dtype=float), self.score)[self.sizes.index(self.size)])
+        """The smooth_scores score at its size."""
+        return float(smooth_scores(np.asarray(self.sizes, dtype=float), self.score)[self.sizes.index(self.size)])
 
 
 def fit_blend(
@@ -143,14 +143,14 @@ def fit_blend(
     plan = blend_plan(settings, encoded) if plan is None else plan
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = rows_of_fit(settings, encoded, rng, plan)
-    require_folds(rows.sampled.target)
-    constant, duplicates = constant_and_equal(encoded.schema, rows.sampled)
+    require_folds(rows.sample_part.target)
+    constant, duplicates = constant_and_equal(encoded.schema, rows.sample_part)
     views, remarks = _run_views(settings, plan, rows, rng, allowed)
     if settings.combine == "best":
-        views = [max(views, key=lambda one: one.best)]
+        views = [max(views, key=lambda view: view.best)]
     fitted = replace(_average_views(plan, rows, views), rows=rows.row_numbers()[rows.sample_rows])
-    remarks = list(dict.fromkeys([*remarks, *_model_notes(fitted, rows.sampled)]))
-    groups = groups_of(settings.similar, fitted, constant, rows.sampled)
+    remarks = list(dict.fromkeys([*remarks, *_model_notes(fitted, rows.sample_part)]))
+    groups = groups_of(settings.similar, fitted, constant, rows.sample_part)
     return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, notes=tuple(remarks))
 
 
@@ -165,9 +165,9 @@ def _run_views(
     remarks, n = list[str](), rows.table.shape[1]
     count = feature_count(settings, n)  # type: ignore[arg-type]
     ready, given_views = [], settings.view_settings()
-    ran = run_searches(((view.plan, view.part(rows.sampled)) for view in plan.views), rng)
+    ran = run_searches(((view.plan, view.part(rows.sample_part)) for view in plan.views), rng)
     for view in plan.views:
-        of_view, seen = given_views[view.place], view.part(rows.sampled)
+        of_view, seen = given_views[view.place], view.part(rows.sample_part)
         refuse_too_large(of_view, view.plan, view.part(rows))
         lost = tuple(np.array(seen.table.names, dtype=object)[~varying(seen.table)].tolist())
         remarks += notes.table_notes(view.plan, seen.table.names, lost, seen)
@@ -177,13 +177,13 @@ def _run_views(
         ready.append((view, searched, choice))
     if count is not None and all(choice.note for _, _, choice in ready):
         remarks.append(ready[0][2].note)
-    given: list[int | None] = [None] * len(ready)
+    wishes: list[int | None] = [None] * len(ready)
     if count is not None and settings.combine == "mean":
-        given = [*sizes_of_list([view.columns[searched.path.order] for view, searched, _ in ready], count)]
-    ready = [one for one, wished in zip(ready, given, strict=True) if wished != 0]  # a short list is for few views
-    given = [wished for wished in given if wished != 0]
+        wishes = [*sizes_of_list([view.columns[searched.path.order] for view, searched, _ in ready], count)]
+    ready = [entry for entry, wished in zip(ready, wishes, strict=True) if wished != 0]  # a short list is for few views
+    wishes = [wished for wished in wishes if wished != 0]
     sizes = []
-    for (_, searched, choice), wished in zip(ready, given, strict=True):
+    for (_, searched, choice), wished in zip(ready, wishes, strict=True):
         kept, most = len(searched.problem.keep), searched.ready.most
         fixed = choice.size if wished is None else max(min(wished, most), kept, 1)
         sizes.append((size_grid(most, max(1, kept)) if choice.rule else (), fixed))
@@ -232,13 +232,13 @@ def sizes_of_list(orders: Sequence[IntArray], count: int | None) -> list[int]:
 def _average_views(plan: BlendPlan, rows: Rows, views: list[_ViewSearch]) -> Fitted:
     """The views' models on one scale, the decision of their mean, one ranking."""
     held = views[0].held
-    values = [view.held.at(view.size) for view in views]
+    values = [view.held.values_at(view.size) for view in views]
     middle, unit = _scales(rows.target, held, values)
-    models = [fit_model(view.view.plan, view.searched, view.size).among(view.view.columns) for view in views]
+    models = [fit_model(view.view.plan, view.searched, view.size).in_wider_table(view.view.columns) for view in views]
     mean = Blended(tuple(models), middle, unit)
-    joined = replace(held, sizes=(0,), values=blended(values, middle, unit)[None])
+    joined = replace(held, sizes=(0,), values=average_values(values, middle, unit)[None])
     names = rows.schema.names
-    sentences = [notes.unconverged(view.searched, [names[j] for j in view.view.columns]) for view in views]
+    sentences = [notes.unconverged_note(view.searched, [names[j] for j in view.view.columns]) for view in views]
     return Fitted(
         plan,
         rows.schema,
@@ -286,13 +286,13 @@ class JointPlaces:
 def _path(rows: Rows, views: list[_ViewSearch]) -> Path:
     """One ranking: the union of the views' lists before all else, each by the mean of its places in the views."""
     n = len(rows.schema.names)
-    rankings = [(one.view.columns, one.searched.path.order, one.searched.ready.usable) for one in views]
+    rankings = [(search.view.columns, search.searched.path.order, search.searched.ready.usable) for search in views]
     joint, chosen = JointPlaces.from_rankings(n, rankings), np.zeros(n, dtype=bool)
-    for one in views:
-        chosen[one.order[: one.size]] = True
+    for view in views:
+        chosen[view.order[: view.size]] = True
     order = np.lexsort((joint.first, joint.best, joint.mean, ~joint.varies, ~chosen)).astype(np.intp)
     scores = np.where(joint.varies, -joint.mean, np.nan)
-    reason = "; ".join(dict.fromkeys(one.searched.path.stop_reason for one in views))
+    reason = "; ".join(dict.fromkeys(view.searched.path.stop_reason for view in views))
     path = Path(order, scores, (), f"{len(views)} views: {reason}" if len(views) > 1 else reason)
     sizes, score, error = _curve(rows.target, views)
     return path.with_scores(sizes, score, error, rows.target.scored_by)
@@ -300,14 +300,14 @@ def _path(rows: Rows, views: list[_ViewSearch]) -> Path:
 
 def _curve(target: Target, views: list[_ViewSearch]) -> tuple[list[int], Array, Array]:
     """The score of the mean by the number of features of the whole list, where every view gives as many."""
-    common = sorted(set.intersection(*(set(one.sizes) for one in views)))
+    common = sorted(set.intersection(*(set(view.sizes) for view in views)))
     held = views[0].held
     by_count: dict[int, Array] = {}
     for size in common:
-        values = [one.held.at(size) for one in views]
+        values = [view.held.values_at(size) for view in views]
         middle, unit = _scales(target, held, values)
-        count = len(np.unique(np.concatenate([one.order[:size] for one in views])))
-        by_count.setdefault(count, blended(values, middle, unit))
+        count = len(np.unique(np.concatenate([view.order[:size] for view in views])))
+        by_count.setdefault(count, average_values(values, middle, unit))
     if not by_count:
         return [], np.zeros(0), np.zeros(0)
     sizes = sorted(by_count)

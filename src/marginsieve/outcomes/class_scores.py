@@ -112,12 +112,14 @@ def _average_precision(decision: Array, positive: BoolArray) -> tuple[float, Arr
     area = float((hits / all_)[hit].sum() / count)
     first = np.searchsorted(-value, -value, side="left")
 
-    def below(part: Array) -> Array:
+    def sum_below(part: Array) -> Array:
         """Sum over the positives at or below each value."""
         total = np.cumsum((part * hit)[::-1])[::-1]
         return total[first]
 
-    grown = np.where(hit, (hits / all_ - area + below((all_ - hits) / all_**2)) / count, -below(hits / all_**2) / count)
+    grown = np.where(
+        hit, (hits / all_ - area + sum_below((all_ - hits) / all_**2)) / count, -sum_below(hits / all_**2) / count
+    )
     influence = np.empty(len(value))
     influence[order] = grown
     return area, _by_class(influence, (positive, ~positive))

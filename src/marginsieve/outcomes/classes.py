@@ -257,7 +257,7 @@ class ClassTarget(Target):
         return [[str(label) for label in self.classes], self._code], self.codes
 
     @property
-    def stored(self) -> dict[str, Any]:
+    def store_row(self) -> dict[str, Any]:
         """What a store keeps: names and codes."""
         classes = [str(label) for label in self.classes]
         return {"classes": classes, "positive": self._code, "truth": self.codes.tolist()}
@@ -324,13 +324,13 @@ class ClassTarget(Target):
 
     def resample(self, sampler: Any, rows: Matrix, rng: np.random.Generator) -> tuple[Matrix, Self]:
         """The rows that a sampler makes; a synthetic one weighs what the rows of its class weigh on average."""
-        made: Any = clone(sampler)
-        if getattr(made, "random_state", 0) is None:
-            made.set_params(random_state=int(rng.integers(2**31)))
-        given = sparse.csr_array(rows) if is_sparse(rows) else np.ascontiguousarray(rows)
+        resampling: Any = clone(sampler)
+        if getattr(resampling, "random_state", 0) is None:
+            resampling.set_params(random_state=int(rng.integers(2**31)))
+        cells = sparse.csr_array(rows) if is_sparse(rows) else np.ascontiguousarray(rows)
         y, weight = self.codes, self.weight
         try:
-            Z, codes = made.fit_resample(given, y)
+            Z, codes = resampling.fit_resample(cells, y)
         except InputError:
             raise
         except ValueError as error:
@@ -340,8 +340,8 @@ class ClassTarget(Target):
             ) from error
         codes = np.asarray(codes, dtype=np.intp)
         weights = (np.bincount(y, weight) / np.maximum(np.bincount(y), 1))[codes]
-        if hasattr(made, "sample_indices_"):
-            weights = weight[made.sample_indices_]
+        if hasattr(resampling, "sample_indices_"):
+            weights = weight[resampling.sample_indices_]
         elif len(codes) >= len(y) and np.array_equal(codes[: len(y)], y):
             weights[: len(y)] = weight
         Z = sparse.csc_array(Z) if is_sparse(Z) else np.asfortranarray(Z)
@@ -409,7 +409,7 @@ class ClassTarget(Target):
 
     @property
     def needs_held_out(self) -> bool:
-        """Whether a threshold or a probability is made from values of held-out rows."""
+        """Whether a threshold or a probability is resampling from values of held-out rows."""
         rule = self.outcome.cut_rule(len(self.classes))
         return self.outcome.probability or rule == "balanced" or isinstance(rule, tuple)
 

@@ -77,12 +77,12 @@ def _posterior(points: Array, ones: Array, zeros: Array) -> tuple[Array, Array]:
     r0, r1 = labelled * wrong_one / (1.0 - share), (1.0 - labelled) * wrong_zero / share
     settings, likelihoods = [], []
     for stretch in STRETCH:
-        stretched, slope = _stretched(points, counts, stretch)
+        stretched, slope = _stretch_scores(points, counts, stretch)
         for separation in SEPARATION:
             log_odds, density = _classes(stretched, float(separation), share)
             marginal = MARGINAL * ((density + slope) @ counts)
             for offset in OFFSET:
-                eta, labelled_one = _labelled(log_odds + offset, r0, r1)
+                eta, labelled_one = _label_probability(log_odds + offset, r0, r1)
                 agreement = np.log(labelled_one) @ ones + np.log1p(-labelled_one) @ zeros
                 settings.append((eta, labelled_one))
                 likelihoods.append(log_prior + agreement + marginal)
@@ -97,13 +97,13 @@ def _posterior(points: Array, ones: Array, zeros: Array) -> tuple[Array, Array]:
     return if_one, if_zero
 
 
-def _labelled(log_odds: Array, r0: Array, r1: Array) -> tuple[Array, Array]:
+def _label_probability(log_odds: Array, r0: Array, r1: Array) -> tuple[Array, Array]:
     """(r, b), (r, b): the probabilities of the true class and of the label 1."""
     eta = np.clip(special.expit(log_odds), 1e-12, 1.0 - 1e-12)
     return eta, r0[:, None] + (1.0 - r0 - r1)[:, None] * eta
 
 
-def _stretched(points: Array, counts: Array, stretch: float) -> tuple[Array, Array]:
+def _stretch_scores(points: Array, counts: Array, stretch: float) -> tuple[Array, Array]:
     """(b,), (b,): sinh(k s) / k, or its inverse where k < 0, at mean 0 and variance 1; the logarithm of its slope."""
     if stretch > 0:
         values, slope = np.sinh(stretch * points) / stretch, np.log(np.cosh(stretch * points))
@@ -143,5 +143,5 @@ def _prior(labelled: float) -> tuple[Array, Array, Array]:
     same = [RATES[possible] * (1.0 - share) / labelled, RATES[possible] * share / (1.0 - labelled)]
     apart = [rate.ravel() for rate in np.meshgrid(RATES, RATES, indexing="ij")]
     mass = np.concatenate([SAME_RATE * single[possible], (1.0 - SAME_RATE) * np.outer(single, single).ravel()])
-    one, zero = (np.concatenate(pair) for pair in zip(same, apart, strict=True))
-    return one, zero, np.log(mass)
+    wrong_ones, wrong_zeros = (np.concatenate(pair) for pair in zip(same, apart, strict=True))
+    return wrong_ones, wrong_zeros, np.log(mass)

@@ -119,7 +119,7 @@ class Target(ABC):
 
     @property
     @abstractmethod
-    def stored(self) -> dict[str, Any]:
+    def store_row(self) -> dict[str, Any]:
         """What a store keeps of the outcomes: "classes", "positive" and "truth", of which some may be None."""
 
     # -- splits and draws ---------------------------------------------------------------------------------------------

@@ -487,7 +487,7 @@ def hfs_nb(C: float = 1.0, merge_cv: int = 10, **settings: Any) -> SVMSelector:
     >>> set(selector.get_feature_names_out()) == set(cohort.truth.relevant)
     True
     """
-    return _merged(C, Merge("naive_bayes", cv=merge_cv), settings)
+    return _merge_selector(C, Merge("naive_bayes", cv=merge_cv), settings)
 
 
 @register("paul", "doquire2011", family="search", takes="numbers categories missing")
@@ -526,10 +526,10 @@ def hfs_5nn(C: float = 1.0, merge_cv: int = 10, n_neighbors: int = 5, **settings
     >>> set(selector.get_feature_names_out()) == set(cohort.truth.relevant)
     True
     """
-    return _merged(C, Merge("nearest_neighbors", cv=merge_cv, n_neighbors=n_neighbors), settings)
+    return _merge_selector(C, Merge("nearest_neighbors", cv=merge_cv, n_neighbors=n_neighbors), settings)
 
 
-def _merged(C: float, search: Merge, settings: dict[str, Any]) -> SVMSelector:
+def _merge_selector(C: float, search: Merge, settings: dict[str, Any]) -> SVMSelector:
     kernel = Clinical()
     return SVMSelector(kernel=kernel, machine=CSVC(C=C), criterion=criteria.MixedTest(), search=search, **settings)
 

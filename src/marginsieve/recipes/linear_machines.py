@@ -67,7 +67,7 @@ def l1_cssvm(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _learned(L1SVC(C=C), points, final, stop, kernel=kernel, standardize=standardize, **settings)
+    return _path_selector(L1SVC(C=C), points, final, stop, kernel=kernel, standardize=standardize, **settings)
 
 
 @register("bradley1998", family="linear", takes="numbers categories sparse", cost=(2.0, 5.2, 2.9))
@@ -115,7 +115,7 @@ def svm_l1(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _learned(HingeSVC(C=C), points, final, stop, standardize=standardize, **settings)
+    return _path_selector(HingeSVC(C=C), points, final, stop, standardize=standardize, **settings)
 
 
 @register("bradley1998", family="linear", takes="numbers categories sparse")
@@ -166,7 +166,7 @@ def fsv(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _learned(ConcaveSVC(C=C, beta=beta), points, final, stop, standardize=standardize, **settings)
+    return _path_selector(ConcaveSVC(C=C, beta=beta), points, final, stop, standardize=standardize, **settings)
 
 
 @register("baldomero2021", family="linear", takes="numbers categories sparse")
@@ -228,7 +228,7 @@ def ramp_svm(
     array(['g03', 'g07'], dtype=object)
     """
     if solver == "descent":
-        return _learned(RampSVC(C=C), points, final, stop, standardize=standardize, **settings)
+        return _path_selector(RampSVC(C=C), points, final, stop, standardize=standardize, **settings)
     search = Budget(None, solver, None, shakes, time_limit)
     return _linear(RampSVC(C=C), search, standardize=standardize, **{"threshold": "margin", **settings})
 
@@ -355,7 +355,9 @@ def ramp_fs(
     return _linear(RampSVC(C=C), search, threshold=threshold, standardize=standardize, **settings)
 
 
-def _learned(machine: MachineLike, points: int, final: MachineLike | None, stop: str, **settings: Any) -> SVMSelector:
+def _path_selector(
+    machine: MachineLike, points: int, final: MachineLike | None, stop: str, **settings: Any
+) -> SVMSelector:
     final = None if final is None else machine_of(final)
     return _linear(machine, LearnedPath(points, final, stop), **settings)
 

@@ -189,7 +189,7 @@ def entry(name: str) -> Recipe:
     plain = name.strip().lower().replace("-", "_")
     if plain not in RECIPES:
         close = difflib.get_close_matches(plain, RECIPES, n=1)
-        titles = [RECIPES[one].title for one in close or RECIPES]
+        titles = [RECIPES[name].title for name in close or RECIPES]
         hint = f"did you mean {titles[0]!r}?" if close else f"the methods are {listing(titles, most=50)}"
         raise InputError(f"there is no method {name!r}; {hint}")
     return RECIPES[plain]
@@ -244,7 +244,7 @@ def defaults(shape: str) -> tuple[str, ...]:
 
 
 @cache
-def _shipped() -> dict[str, str]:
+def _shipped_references() -> dict[str, str]:
     return _entries(files(__package__).joinpath("references.bib").read_text(encoding="utf-8"))
 
 
@@ -262,7 +262,7 @@ def references() -> dict[str, str]:
     >>> recipes.references()["guyon2002"].splitlines()[0]
     '@article{guyon2002,'
     """
-    return {**_shipped(), **_extra}
+    return {**_shipped_references(), **_extra}
 
 
 def reference_text(key: str) -> str:
@@ -305,5 +305,5 @@ _FIELD = re.compile(r"(?s)(\w+)\s*=\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 
 def _entries(text: str) -> dict[str, str]:
-    entries = [one.strip() for one in re.split(r"(?m)^(?=@)", text) if one.strip()]
-    return {one[one.index("{") + 1 : one.index(",")]: one for one in entries}
+    entries = [entry.strip() for entry in re.split(r"(?m)^(?=@)", text) if entry.strip()]
+    return {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in entries}
