@@ -196,6 +196,7 @@ class Path:
     n_selected: int | None = None  # how many features were selected
     scored_by: str = "score"  # what the scores of the steps are
     trials: Trials | None = None
+    replay: Mapping[int, tuple[Solution, ...]] = field(default_factory=dict)  # of its machines, by size, in a fit alone
 
     def weights_at(self, size: int) -> Array | None:
         """(size,) learned kernel weights of the best features, with the sum that their step had; None without."""

@@ -213,7 +213,7 @@ def _search_at(plan: Plan, searched: Searched, part: Rows, seed: np.random.SeedS
         cost=searched.ready.target.with_settings(plan.outcome).machine_target.cost,
         feature_weight=plan.kernel.start(problem.table),
     )
-    return replace(searched, ready=replace(searched.ready, problem=changed))
+    return replace(searched, ready=replace(searched.ready, problem=changed), path=replace(searched.path, replay={}))
 
 
 def tune_machine(

@@ -207,7 +207,7 @@ def _choose_and_decide(
         plan,
         rows.schema,
         model,
-        replace(path, n_selected=len(model.features)),
+        replace(path, n_selected=len(model.features), replay={}),
         decide(part.target, held, size),
         unit=None if held is None else float(np.std(held.values_at(size)[:, 0])),
         rows=rows.row_numbers()[rows.sample_rows],

@@ -54,7 +54,8 @@ class Searched:
 
     def with_machine(self, machine: Machine) -> Searched:
         """The same path for another machine, with counts of its own."""
-        return replace(self, ready=replace(self.ready, problem=self.problem.with_machine(machine)))
+        ready = replace(self.ready, problem=self.problem.with_machine(machine))
+        return replace(self, ready=ready, path=replace(self.path, replay={}))
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,9 @@ def fit_model(plan: Plan, searched: Searched, size: int) -> Model:
     local, weight = _subset(searched, size)
     small = problem.part(local, machine=plan.final, feature_weight=weight[local])
     view = small.view()
-    solutions = _solutions_of_search(searched, size) or _refine_solutions(small, view, small.solve(view))
+    solutions = _solutions_of_search(searched, size)
+    if not solutions:
+        solutions = _refine_solutions(small, view, searched.path.replay.get(len(local)) or small.solve(view))
     problem.count(small)
     scaling = None if ready.scaling is None else ready.scaling.columns(local)
     return Model(small.machine, ready.usable[local], scaling, view, solutions)
@@ -208,7 +211,7 @@ def _by_growing(searched: Searched, last: Problem, sizes: Sequence[int], Z: Matr
             squares += more[1]
         before = count
         gram = sums.gram(A[:m], np.sort(order[:count]))
-        warm = last.solve(gram, warm)
+        warm = path.replay.get(count) or last.solve(gram, warm)
         if all(solution.is_expansion for solution in warm):
             K, diagonal = sums.kernel(gram, A[m:], squares)
             values[size] = np.column_stack(
@@ -236,7 +239,8 @@ def _by_shrinking(searched: Searched, last: Problem, sizes: Sequence[int], Z: Ma
             view = view if stay.all() else view.without(view.features[~stay])
         else:
             view, warm = replace(last, feature_weight=weight).view(local), None
-        solutions = _solutions_of_search(searched, size) or last.solve(view, warm)
+        replayed = searched.path.replay.get(len(local), ())
+        solutions = _solutions_of_search(searched, size) or replayed or last.solve(view, warm)
         warm = solutions
         values[size] = np.column_stack([last.machine.decision(solution, view, Z) for solution in solutions])
     return values
@@ -294,7 +298,8 @@ def search_once(plan: Plan, part: Rows, rng: np.random.Generator) -> Searched:
     weight = ready.problem.feature_weight.copy()
     weight[np.searchsorted(ready.usable, inner.usable)] = inner.problem.feature_weight
     kept = np.isin(path.order, plan.keep) & np.isin(path.order, ready.usable)
-    path = replace(path, order=path.order[np.lexsort((~np.isin(path.order, ready.usable), ~kept))])
+    order = path.order[np.lexsort((~np.isin(path.order, ready.usable), ~kept))]
+    path = replace(path, order=order, replay={})  # whose machines saw fewer rows
     return Searched(ready.with_weights(weight), path)
 
 

@@ -22,6 +22,7 @@ from ..contracts import (
     Path,
     ProblemView,
     Resources,
+    Solution,
 )
 from ..errors import InputError, is_real
 from ..problem import step_of
@@ -73,12 +74,15 @@ class Backward(BaseEstimator):
         gram = problem.gram()
         n = len(gram.features)
         scores, order, steps = np.zeros(n), np.empty(n, dtype=np.intp), []
+        replay: dict[int, tuple[Solution, ...]] = {}  # what is solved here need not be solved again on this size
         solutions, left = None, n
         while True:
             since = time.perf_counter()
             solutions = problem.solve(gram, warm=solutions)
             value = problem.score(gram, solutions)
             steps.append(step_of(left, solutions, since))
+            if self.final is None and all(solution.is_expansion for solution in solutions):
+                replay[left] = solutions
             # Never all at once: the last feature is scored alone, and the path ends at size 1.
             count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))
             kept = np.isin(gram.features, problem.keep) if len(problem.keep) else None
@@ -89,7 +93,7 @@ class Backward(BaseEstimator):
             order[left - count : left] = gone[::-1]
             left -= count
             if left == 0:
-                return Path(order, scores, tuple(steps), with_ties(self.ended, problem))
+                return Path(order, scores, tuple(steps), with_ties(self.ended, problem), replay=replay)
             gram = gram.without(np.sort(gone) if count > 1 else gone)
 
     def run_batched(self, batch: Batch) -> tuple[Any, Any]:
