@@ -21,7 +21,7 @@ from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
 from ..fitting.preparation import Prepared, prepare
 from ..fitting.procedure import plan_of
 from ..fitting.rows import Rows
-from ..fitting.settings import Plan, check_seed, feature_count
+from ..fitting.settings import Plan, check_seed, feature_count, outcome_of
 from ..fitting.training import Searched, decisions
 from ..outcomes.folds import Splits
 
@@ -129,7 +129,9 @@ def tune(
     seed = random_state.integers(2**31) if drawn else check_random_state(random_state).randint(2**31)
     rng = np.random.default_rng(int(seed))
     encoded = (
-        encode(copy, X, y, copy.kinds, sample_weight, groups).active.with_sample(copy.max_samples, rng).sample_part
+        encode(copy, X, y, copy.kinds, sample_weight, groups, outcome_of(copy))
+        .active.with_sample(copy.max_samples, rng)
+        .sample_part
     )
     if grid is None:
         known = copy.get_params()

@@ -81,7 +81,7 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         >>> selector.get_feature_names_out()
         array(['g03', 'g07'], dtype=object)
         """
-        encoded = encode(self, X, y, self.kinds, sample_weight, groups)
+        encoded = encode(self, X, y, self.kinds, sample_weight, groups, outcome_of(self))
         seed = seed_sequence(self.random_state)
         self.adopt(self.fit_rows(encoded, seed), seed)
         for note in self.notes_:

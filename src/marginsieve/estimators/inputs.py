@@ -11,26 +11,31 @@ from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
 from ..batches.arrays import on_host, to_library_of
-from ..contracts import Matrix, is_sparse
+from ..contracts import Matrix, Outcome, is_sparse
 from ..data.stored import as_stored, is_anndata
 from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
 from ..errors import InputError, reading
 from ..fitting.memory import refuse_columns
 from ..fitting.parts import kernel_of
 from ..fitting.rows import Rows
-from ..fitting.settings import outcome_of
 from ..outcomes import Classes
 
 
 def encode(
-    estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | None, sample_weight: Any = None, groups: Any = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    kinds: Mapping[str, str] | None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    outcome: Outcome | None = None,
 ) -> Rows:
-    """The table and its target as numbers; sets n_features_in_ and feature_names_in_."""
+    """The table and its target as numbers, classes by default; sets n_features_in_ and feature_names_in_."""
     X, y, sample_weight, groups = map(on_host, (X, y, sample_weight, groups))
     with reading("the table"):
         schema, table = read_training(estimator, X, y, kinds)
-    outcome = outcome_of(estimator) if hasattr(estimator, "outcome") else Classes()
-    return Rows(schema, table, outcome.read(X, y, sample_weight, groups), getattr(X, "index", None))
+    target = (outcome or Classes()).read(X, y, sample_weight, groups)
+    return Rows(schema, table, target, getattr(X, "index", None))
 
 
 def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | None) -> tuple[Schema, Table]:

@@ -24,7 +24,7 @@ from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
 from ..fitting.procedure import Fitted, fit_encoded, plan_of, refit_at_sizes
 from ..fitting.resampling import RESAMPLES
 from ..fitting.rows import Rows
-from ..fitting.settings import AnyPlan, Plan, check_settings
+from ..fitting.settings import AnyPlan, Plan, check_settings, outcome_of
 from .fitted_selector import FittedSelector
 from .inputs import encode
 from .optimality import optimality
@@ -270,7 +270,7 @@ class SVMSelector(FittedSelector):
         [1, 5]
         """
         check_is_fitted(self)
-        encoded = encode(clone(self), X, y, self.kinds, sample_weight)
+        encoded = encode(clone(self), X, y, self.kinds, sample_weight, outcome=outcome_of(self))
         fitted = Fitted(
             plan_of(self, encoded),
             self.columns_,

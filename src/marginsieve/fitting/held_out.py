@@ -289,8 +289,8 @@ def choose_size(sizes: Sequence[int], score: Array, columns: int, rule: str) -> 
 
         "best"  maximises  s(k),      "auto"  s(k) - 0.002 log2(k / k0)^2,      k0 = min(50, sqrt(columns))
 
-    s is the mean score over neighbouring sizes (`smooth_scores`). The price is what makes the size repeatable: where the
-    curve is flat the size is near k0, and a curve that rises or falls by more than the price moves it.
+    s is the mean score over neighbouring sizes (`smooth_scores`). The price is what makes the size repeatable: where
+    the curve is flat the size is near k0, and a curve that rises or falls by more than the price moves it.
     """
     at = np.asarray(sizes, dtype=float)
     value = smooth_scores(at, score)

@@ -10,7 +10,19 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from ..contracts import SIGNS, Array, IntArray, MachineTarget, Matrix, Predictions, Score, ScoreInfo, Search, is_sparse
+from ..contracts import (
+    SIGNS,
+    Array,
+    HasParameters,
+    IntArray,
+    MachineTarget,
+    Matrix,
+    Predictions,
+    Score,
+    ScoreInfo,
+    Search,
+    is_sparse,
+)
 from ..errors import InputError, cost_number, listing, shown_value, truth_value
 from .class_scores import CLASS_METRICS, linearise_scores, rooms_of
 from .encoding import read_groups, read_labels, read_weight
@@ -506,13 +518,18 @@ class ClassTarget(Target):
     def model_notes(self, values: Array, machines: Sequence[Any]) -> list[str]:
         """A machine that calls every training row the same has learned nothing to cut."""
         costs = self.outcome.class_weight is not None or self.outcome.negative_weight != 1.0
-        if not self.binary or costs or not hasattr(machines[0], "C"):
+        if not self.binary or costs or not _has_price(machines[0]):
             return []
         side = np.sign(values[:, 0])
         if (side != side[0]).any():
             return []
         label = self.classes[self._code if side[0] > 0 else 1 - self._code]
         return [f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"]
+
+
+def _has_price(machine: Any) -> bool:
+    """Whether a larger C would make errors dearer."""
+    return isinstance(machine, HasParameters) and "C" in machine.get_params(deep=False)
 
 
 def _decision_of(estimator: Any, rows: Any) -> Array:
