@@ -81,5 +81,5 @@ def loo_decision(
         left[i] = 0.0
         return np.asarray(outcome.costs(codes, left)[0])
 
-    solution = machine.on(K, label, cost, np.zeros(len(label)))
+    solution = machine.solve_matrix(K, label, cost, np.zeros(len(label)))
     return machine.loo_on(K, solution, label, cost, cost_without if class_weight == "balanced" else None)

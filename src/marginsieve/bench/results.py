@@ -14,7 +14,7 @@ from ..engine.metrics import METRICS, Pass, point_metrics
 from ..engine.stability import jaccard, nogueira
 from ..engine.store import FILE, Store
 from ..errors import InputError
-from ..report.figures import COLOURS, finish, new_figure
+from ..report.figures import COLOURS, finish_figure, new_figure
 from .statistics import Comparison, compare
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ class SuiteResult:
             axes.plot(part["stability"], part[metric], lw=1, label=str(method), **style)
             for size, x, y in zip(part["size"], part["stability"], part[metric], strict=True):
                 axes.annotate(f"{size:g}", (x, y), fontsize=7, xytext=(3, 3), textcoords="offset points")
-        return finish(figure, axes, "stability of the selected sets (Nogueira)", METRICS[metric], path)
+        return finish_figure(figure, axes, "stability of the selected sets (Nogueira)", METRICS[metric], path)
 
     def stability(self) -> pd.DataFrame:
         """Stability of the selected features by data set, method and size, over the splits.

@@ -19,7 +19,7 @@ from scipy import stats
 
 from ..contracts import Array
 from ..errors import InputError, listing
-from ..report.figures import COLOURS, new_figure, save
+from ..report.figures import COLOURS, new_figure, save_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,7 +214,7 @@ class Comparison:
             axes.plot([rank, rank, edge], [0, y, y], color="black", lw=0.8)
             align = "right" if left else "left"
             axes.text(edge + (-0.05 if left else 0.05), y, f"{name}  {rank:.2f}", ha=align, va="center", fontsize=9.5)
-        return save(figure, path)
+        return save_figure(figure, path)
 
 
 def compare(scores: pd.DataFrame, alpha: float = 0.05, control: str | None = None) -> Comparison:
