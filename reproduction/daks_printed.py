@@ -141,7 +141,7 @@ class PrintedDaks:
         whole = MixedIntegerProgram(part, bounds)
         if required is not None:
             worth = self.best.F - self._out_cost(rows) - STRICT * max(1.0, self.best.F)
-            whole.better_with(np.searchsorted(features, required).astype(np.intp), worth)
+            whole.require_better_with(np.searchsorted(features, required).astype(np.intp), worth)
         answer = self._answer(whole)
         if answer is not None and answer.x is not None:
             chosen, out = whole.decode(answer.x)

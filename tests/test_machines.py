@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from oracles import gram_of, svc_certificate
 from sklearn.svm import SVC
 
-from marginsieve.bench import loo_decision
 from marginsieve.errors import InputError
 from marginsieve.kernels import Gaussian, Linear, Polynomial
 from marginsieve.machines import CSVC
@@ -179,10 +178,11 @@ def test_an_interrupt_is_heard_within_a_second():
 
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 @pytest.mark.parametrize("C", [0.1, 10.0])
-def test_leave_one_out_is_refitting(C, class_weight):
+def test_a_row_of_cost_zero_takes_no_part(C, class_weight):
     X, y, _ = problem(5, 25, 6, 0.6)
-    K = X @ X.T
-    slow = np.empty(25)
+    K, machine = X @ X.T, CSVC(C=C, tol=1e-8)
+    whole = machine.solve(gram_of(Linear(), X), y, np.ones(25))
+    fast, slow = np.empty(25), np.empty(25)
     for i in range(25):
         rest = np.delete(np.arange(25), i)
         weight = np.ones(24)
@@ -191,17 +191,9 @@ def test_leave_one_out_is_refitting(C, class_weight):
             weight = np.array([0.5 / share[label] for label in y[rest]])
         model = SVC(kernel="precomputed", C=C, tol=1e-9).fit(K[np.ix_(rest, rest)], y[rest], sample_weight=weight)
         slow[i] = model.decision_function(K[[i]][:, rest])[0]
-    for X_given, kernel in ((X, "linear"), (K, "precomputed")):
-        fast = loo_decision(X_given, y, kernel=kernel, C=C, class_weight=class_weight, tol=1e-8)
-        np.testing.assert_allclose(fast, slow, atol=1e-3)
-
-
-def test_leave_one_out_of_a_class_of_one():
-    X = np.array([[0.0], [1.0], [5.0]])
-    y = np.array([0, 0, 1])
-    assert loo_decision(X, y)[2] == -1.0
-    with pytest.raises(InputError, match="3 classes"):
-        loo_decision(X, [0, 1, 2])
+        fold = machine.solve_matrix(K, y, np.insert(weight, i, 0.0), whole.coef)
+        fast[i] = K[i] @ fold.coef + fold.intercept
+    np.testing.assert_allclose(fast, slow, atol=1e-3)
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0])
@@ -209,15 +201,18 @@ def test_a_warm_start_has_the_intercept_of_a_cold_one(C):
     """With no support vector free, rounding must not turn one at its bound into a free one."""
     rng = np.random.default_rng(2)
     Z, y = rng.normal(size=(30, 3)), np.where(np.arange(30) % 2 == 0, 1.0, -1.0)
-    K = Z @ Z.T
-    slow = np.empty(30)
+    K, machine = Z @ Z.T, CSVC(C=C, tol=1e-9)
+    whole = machine.solve_matrix(K, y, np.ones(30), np.zeros(30))
+    fast, slow = np.empty(30), np.empty(30)
     for i in range(30):
         rest = np.delete(np.arange(30), i)
         model = SVC(kernel="precomputed", C=C, tol=1e-10).fit(K[np.ix_(rest, rest)], y[rest])
         c = np.zeros(30)
         c[rest[model.support_]] = model.dual_coef_[0]
         slow[i] = K[i] @ c + middle_intercept(K, y, C, c, rest)
-    np.testing.assert_allclose(loo_decision(K, y, kernel="precomputed", C=C, tol=1e-9), slow, atol=1e-3)
+        fold = machine.solve_matrix(K, y, np.where(np.arange(30) == i, 0.0, 1.0), whole.coef)
+        fast[i] = K[i] @ fold.coef + fold.intercept
+    np.testing.assert_allclose(fast, slow, atol=1e-3)
 
 
 def middle_intercept(K, y, C, c, rest):

@@ -159,11 +159,11 @@ def test_the_hessian_is_a_difference_of_gradients():
     base = _mkl.Base(6, lambda mu: mix_kernels(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products)
     search = _mkl._WeightSearch(base, y, np.full(40, 5.0), 1e-12, 1)
     mu, step = np.full(6, 1 / 6), 1e-5
-    here = search.at(mu, np.zeros(40))
+    here = search.solve_at(mu, np.zeros(40))
     H = _mkl._hessian(base, np.full(40, 5.0), here, np.arange(6))
     for f in range(6):
         away = step * np.eye(6)[f]
-        slopes = [-0.5 * search.at(mu + sign * away, here.c).q for sign in (1, -1)]
+        slopes = [-0.5 * search.solve_at(mu + sign * away, here.c).q for sign in (1, -1)]
         np.testing.assert_allclose(H[f], (slopes[0] - slopes[1]) / (2 * step), rtol=1e-3, atol=1e-5 * np.abs(H).max())
 
 
@@ -209,7 +209,7 @@ def test_the_classifier_takes_mixed_tables(cohort):
     K = sum(named[name] * clinical_kernel(X[[name]]) for name in heavy)
     cost = np.where(y == "case", 70 / 50, 70 / 90)
     assert made.objective_ == pytest.approx(
-        CSVC(C=0.5, tol=1e-9).on(K, np.where(y == "case", -1.0, 1.0), cost, np.zeros(70)).objective, rel=1e-4
+        CSVC(C=0.5, tol=1e-9).solve_matrix(K, np.where(y == "case", -1.0, 1.0), cost, np.zeros(70)).objective, rel=1e-4
     )
 
 

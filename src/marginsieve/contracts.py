@@ -242,6 +242,33 @@ class View(Protocol):
     def without(self, features: IntArray) -> View: ...
 
 
+@dataclass(frozen=True)
+class Resources:
+    """What a part takes, as its class variable `resources`; a part without it takes what `Resources()` says.
+
+    linear_in_rows: time and memory are in proportion to the rows, where the kernel is linear and there are fewer
+    columns. peak: memory in copies of the table and in matrices of training rows by training rows, where that is more
+    than what most fits take. rescales_often: a search rescales one kernel many times, so that the matrices of a large
+    table stay on a device.
+    """
+
+    linear_in_rows: bool = False
+    peak: tuple[float, float] = (0.0, 0.0)
+    rescales_often: bool = False
+
+
+@runtime_checkable
+class DeclaresResources(Protocol):
+    """A part that says what time and memory it takes."""
+
+    resources: ClassVar[Resources]
+
+
+def resources_of(part: object) -> Resources:
+    """What a part declares; the default for functions and for parts that declare nothing."""
+    return part.resources if isinstance(part, DeclaresResources) else Resources()
+
+
 # -- kernels --------------------------------------------------------------------------------------------------------
 
 
@@ -441,13 +468,6 @@ class Scalable(Protocol):
 
 
 @runtime_checkable
-class LeavesOneOut(Protocol):
-    """Gives each sample's decision value under the machine trained without it."""
-
-    def loo(self, solution: Solution, view: View, y: Array, cost: Array) -> Array: ...
-
-
-@runtime_checkable
 class Refines(Protocol):
     """Solves a problem again from its solution, far more tightly than its tolerance asks for."""
 
@@ -633,20 +653,6 @@ class KnowsRows(Protocol):
 
 
 @runtime_checkable
-class LinearInRows(Protocol):
-    """Takes time and memory in proportion to the rows, where the kernel is linear and there are fewer columns."""
-
-    linear_in_rows: ClassVar[bool]
-
-
-@runtime_checkable
-class KnowsPeak(Protocol):
-    """Says the peak of its memory: in copies of the table, and in matrices of training rows by training rows."""
-
-    peak: tuple[float, float]
-
-
-@runtime_checkable
 class Checked(Protocol):
     """A part that refuses parameters that make no sense."""
 
@@ -721,13 +727,6 @@ class SumsPairs(Protocol):
     """A kernel made of a sum over features of a function of two cells, for many weightings at once."""
 
     def pair_sums(self, arrays: Any, X: Any, scales: Any) -> Any: ...
-
-
-@runtime_checkable
-class RescalesOften(Protocol):
-    """A search that rescales one kernel many times: where the table is large, its matrices stay on a device."""
-
-    rescales_often: ClassVar[bool]
 
 
 @runtime_checkable

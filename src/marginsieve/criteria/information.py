@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import KINDS, NUMBERS, Array, Batch, TableView
+from ..contracts import KINDS, NUMBERS, Array, Batch, Resources, TableView
 from ..errors import InputError, listing, whole_number
 from ..solvers.arrays import DeviceArray
 from ._clusters import coordinates, split
@@ -74,7 +74,7 @@ class SymmetricalUncertainty(CutsNumbersMixin, BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -121,7 +121,7 @@ class Hellinger(CutsNumbersMixin, BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Gram, HasMargin, ProblemView, Solution
+from ..contracts import Array, Gram, HasMargin, ProblemView, Resources, Solution
 from ..errors import InputError, positive_number
 from .margin import MarginChange
 
@@ -56,7 +56,7 @@ class Loss(BaseEstimator):
 
     requires: ClassVar[tuple[type, ...]] = (HasMargin,)
     ties_by = "equal losses were ordered by the margin change"
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __init__(self, loss: str = "balanced", costs: tuple[float, float] = (1.0, 1.0), held_out: float = 0.0) -> None:
         self.loss = loss

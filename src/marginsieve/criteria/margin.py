@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Gram, HasMargin, ProblemView, Solution
+from ..contracts import Array, Gram, HasMargin, ProblemView, Resources, Solution
 
 
 class MarginChange(BaseEstimator):
@@ -37,7 +37,7 @@ class MarginChange(BaseEstimator):
     """
 
     requires: ClassVar[tuple[type, ...]] = (HasMargin,)
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
     of_the_margin: ClassVar[bool] = True
 
     def __init__(self, exact: bool = False) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import NUMBERS, Array, Batch, IntArray, TableView
+from ..contracts import NUMBERS, Array, Batch, IntArray, Resources, TableView
 from ..outcomes.scores import area_and_gap
 from ..solvers.arrays import DeviceArray
 from ..solvers.jit import jit
@@ -38,7 +38,7 @@ class Fisher(BaseEstimator):
 
     in_batches: ClassVar[bool] = True
     kinds: ClassVar[frozenset[str]] = NUMBERS
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -81,7 +81,7 @@ class ShrunkenFisher(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -115,7 +115,7 @@ class Fast(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -137,7 +137,7 @@ class KolmogorovSmirnov(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 from sklearn.base import BaseEstimator
 
-from ..contracts import CATEGORICAL, KINDS, NUMBERS, Array, TableView
+from ..contracts import CATEGORICAL, KINDS, NUMBERS, Array, Resources, TableView
 from ..errors import whole_number
 from ._columns import by_block, by_class_and_kind, moments
 from ._exact_test import log_p
@@ -37,7 +37,7 @@ class TTest(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = NUMBERS
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -64,7 +64,7 @@ class ChiSquare(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __init__(self, bins: int = 4) -> None:
         self.bins = bins
@@ -98,7 +98,7 @@ class FisherExact(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
@@ -127,7 +127,7 @@ class MixedTest(BaseEstimator):
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from joblib import effective_n_jobs
 
-from ..contracts import HasCache, Kernel, KnowsPeak, KnowsRows, Machine
+from ..contracts import HasCache, Kernel, KnowsRows, Machine, resources_of
 from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
 from ..data.stored import is_stored
 from ..errors import InputError
@@ -42,8 +42,8 @@ def estimated_bytes(settings: Settings, plan: Plan, encoded: Encoded) -> float:
     by_filter = is_filter(plan.criterion)  # then the kernel is needed once, for the model
     parts = (plan.machine, plan.search) if by_filter else (plan.kernel, plan.machine, plan.search)
     peaks = [PEAK if plan.kernel.linear or not by_filter else ONCE]
-    peaks += [part.peak for part in parts if isinstance(part, KnowsPeak)]
-    if len(peaks) == 1 and NUMBER * trained**2 < KEPT:
+    peaks += [resources_of(part).peak for part in parts]
+    if not any(map(any, peaks[1:])) and NUMBER * trained**2 < KEPT:
         peaks.append((0.0, PEAK_KEPT))
     tables = max(one for one, _ in peaks)
     thin = table.shape[0] > MANY_SPARSE if table.is_sparse else THIN < table.shape[0] > n

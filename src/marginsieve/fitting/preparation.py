@@ -16,11 +16,11 @@ from ..contracts import (
     IntArray,
     JudgingRows,
     Matrix,
-    RescalesOften,
     Sampler,
     SolvesTogether,
     SumsPairs,
     is_sparse,
+    resources_of,
 )
 from ..data.stored import is_stored
 from ..data.table import Table
@@ -215,7 +215,7 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
 
 def on_device(plan: Plan, problem: Problem) -> Problem:
     """The same with its kernel matrices on a device, where the search rescales them often and the table is large."""
-    table, often = problem.table, isinstance(plan.search, RescalesOften) and plan.search.rescales_often
+    table, often = problem.table, resources_of(plan.search).rescales_often
     if not often or not isinstance(plan.machine, SolvesTogether) or not isinstance(plan.kernel, SumsPairs):
         return problem
     if plan.kernel.unit_free or table.is_sparse or is_stored(table.Z):

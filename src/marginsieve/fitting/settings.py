@@ -16,7 +16,6 @@ from ..contracts import (
     HasParameters,
     Kernel,
     KernelLike,
-    LinearInRows,
     Machine,
     MachineLike,
     PrefilterLike,
@@ -27,6 +26,7 @@ from ..contracts import (
     Search,
     SearchLike,
     StopInfo,
+    resources_of,
 )
 from ..criteria import FILTERS
 from ..data.table import Schema
@@ -117,7 +117,7 @@ class Plan:
         filters = () if self.prefilter is None else (self.prefilter[0],)
         criteria = () if self.criterion is None else (self.criterion,)
         parts = [self.machine, self.final, self.search, *filters, *criteria]
-        return all(isinstance(part, LinearInRows) and part.linear_in_rows for part in parts)
+        return all(resources_of(part).linear_in_rows for part in parts)
 
     def differs_in_machine(self, other: Plan) -> bool:
         """Whether the other plan is this one but for the machine."""

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from ..algebra import TallTentGram, TentGram, tent_sums
 from ..algebra.cache import beyond_cache
 from ..algebra.pair_sums import DifferenceSums, Scales
-from ..contracts import KINDS, Array, IntArray, TableView, is_sparse
+from ..contracts import KINDS, Array, IntArray, Resources, TableView, is_sparse
 from ..data.table import Schema, as_frame, column_names
 from ..errors import InputError, listing, positive_number
 from ..solvers.arrays import Backend, DeviceArray
@@ -43,7 +43,7 @@ class Clinical(KernelMixin, BaseEstimator):
     Clinical()
     """
 
-    peak: ClassVar[tuple[float, float]] = (6.5, 4.5)
+    resources = Resources(peak=(6.5, 4.5))
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
     missing = True
     additive = True

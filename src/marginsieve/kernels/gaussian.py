@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -12,7 +10,7 @@ from ..algebra.cache import beyond_cache
 from ..algebra.device_gram import DeviceGram
 from ..algebra.pair_sums import Scales, SquareSums
 from ..algebra.partial_gram import PartialDistanceGram
-from ..contracts import Array, Gram, IntArray, TableView
+from ..contracts import Array, Gram, IntArray, Resources, TableView
 from ..solvers.arrays import Backend, DeviceArray
 from ._shared import CACHE, WidthMixin
 
@@ -41,7 +39,7 @@ class Gaussian(WidthMixin, BaseEstimator):
     Gaussian(width=0.1)
     """
 
-    peak: ClassVar[tuple[float, float]] = (4.5, 7.0)
+    resources = Resources(peak=(4.5, 7.0))
 
     def __init__(self, width: float | str = "auto", average: bool = True, cache: float = CACHE) -> None:
         self.width = width

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,7 +10,7 @@ from sklearn.base import BaseEstimator
 from ..algebra import ProductGram
 from ..algebra.cache import beyond_cache
 from ..algebra.partial_gram import PartialProductGram
-from ..contracts import Array, IntArray, TableView
+from ..contracts import Array, IntArray, Resources, TableView
 from ..errors import whole_number
 from ._shared import CACHE, WidthMixin
 
@@ -42,7 +41,7 @@ class Polynomial(WidthMixin, BaseEstimator):
     Polynomial(degree=2)
     """
 
-    peak: ClassVar[tuple[float, float]] = (4.5, 7.0)
+    resources = Resources(peak=(4.5, 7.0))
 
     def __init__(
         self, degree: int = 3, width: float | str = "auto", average: bool = True, cache: float = CACHE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import astuple, replace
 from typing import ClassVar, cast
 
@@ -10,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from ..contracts import Array, Gram, Matrix, MultipliesFast, ProblemView, Solution, View, as_gram, is_sparse
+from ..contracts import Array, Gram, Matrix, MultipliesFast, ProblemView, Resources, Solution, View, as_gram, is_sparse
 from ..errors import InputError, cost_number, positive_number
 from ..solvers import interior_point, lockstep, sparse_rows
 from ..solvers import smo as _smo
@@ -52,7 +51,7 @@ class CSVC(BaseEstimator):
     needs = "gram"
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __init__(self, C: float = 1.0, tol: float = 1e-6, max_iter: int | None = None) -> None:
         self.C = C
@@ -103,37 +102,6 @@ class CSVC(BaseEstimator):
         """f at the rows of Z."""
         gram = as_gram(view)
         return gram.apply(solution.coef, Z) + solution.intercept
-
-    def loo(self, solution: Solution, view: View, y: Array, cost: Array) -> Array:
-        """Each sample's decision value under the machine trained without it."""
-        gram = as_gram(view)
-        return self.loo_on(gram.matrix(), solution, y, cost)
-
-    def loo_on(
-        self, K: Array, solution: Solution, y: Array, cost: Array, cost_without: Callable[[int], Array] | None = None
-    ) -> Array:
-        """The same on a kernel matrix, by warm starts.
-
-        A sample with alpha = 0 does not matter to the solution, so its value is read off (unless no support vector is
-        free: then any sample may bound the intercept). The only member of its class
-        leaves a one-class problem behind: its value is -y, the vote of the other class. `cost_without(i)` gives the
-        costs that hold when sample i is gone, where they depend on class counts.
-        """
-        out = K @ solution.coef + solution.intercept
-        share = np.abs(solution.coef) / np.maximum(self.C * cost, 1e-300)
-        has_free = bool(np.any((share > _smo.AT_BOUND) & (share < 1 - _smo.AT_BOUND)))
-        alone = {label: int((y == label).sum()) == 1 for label in (-1.0, 1.0)}
-        for i in range(len(y)):
-            if alone[float(y[i])]:
-                out[i] = -y[i]
-                continue
-            if solution.coef[i] == 0.0 and cost_without is None and has_free:
-                continue
-            fold_cost = cost.copy() if cost_without is None else cost_without(i).copy()
-            fold_cost[i] = 0.0
-            fold = self.solve_matrix(K, y, fold_cost, solution.coef)
-            out[i] = K[i] @ fold.coef + fold.intercept
-        return out
 
     def dual(self, solution: Solution, K: Array) -> float:
         """The dual objective of these coefficients on another kernel matrix: a lower bound of its optimum."""

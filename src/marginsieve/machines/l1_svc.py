@@ -10,15 +10,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ..algebra import ColumnView, as_columns
-from ..contracts import Array, Matrix, Solution, View
+from ..contracts import Array, Matrix, Resources, Solution, View
 from ..errors import InputError, cost_number, positive_number, whole_number
 from ..solvers.squared_hinge import SquaredHinge, first, objective
-from ._leave_one_out import OneByOneMixin
 
 FINER = 1e-3  # of the tolerance: how tightly the machine of a model is solved, so that equal data predict equally
 
 
-class L1SVC(OneByOneMixin, BaseEstimator):
+class L1SVC(BaseEstimator):
     """A sparse linear machine with a separate cost for each sample; the intercept is not penalized.
 
     ::
@@ -51,7 +50,7 @@ class L1SVC(OneByOneMixin, BaseEstimator):
     needs = "columns"
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __init__(self, C: float = 1.0, tol: float = 1e-6, max_iter: int = 1000) -> None:
         self.C = C

@@ -14,14 +14,13 @@ from ..contracts import Array, Matrix, Solution, View
 from ..errors import cost_number, positive_number, whole_number
 from ..solvers import hinge_program as _hinge
 from ..solvers import ramp_descent as _ramp
-from ._leave_one_out import OneByOneMixin
 
 HIGHEST = 1e9  # a C at which no weight enters is taken to be too high for any
 GUESSED: dict[str, Any] = {"bound": float("nan"), "status": "heuristic"}  # a local answer has no bound
 FALL = 1e-9  # of the objective: what counts as a fall
 
 
-class LinearProgramMixin(OneByOneMixin):
+class LinearProgramMixin:
     """What machines solved by linear programs share: they read columns; a category has a weight for each level."""
 
     needs = "columns"

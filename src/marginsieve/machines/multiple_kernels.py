@@ -11,10 +11,9 @@ from ..contracts import Array, Gram, Matrix, Solution, View, as_gram
 from ..errors import InputError, cost_number, positive_number, whole_number
 from ..solvers import kernel_weights as _mkl
 from ..solvers import smo as _smo
-from ._leave_one_out import OneByOneMixin
 
 
-class MKL(OneByOneMixin, BaseEstimator):
+class MKL(BaseEstimator):
     """C-SVC on K = sum_f mu_f K_f, mu >= 0 and sum(mu) = 1 learned with it; K_f is the kernel of feature f alone.
 
     ::

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Gram, Matrix, ProblemView, Solution, View, as_gram, is_sparse
+from ..contracts import Array, Gram, Matrix, ProblemView, Resources, Solution, View, as_gram, is_sparse
 from ..errors import InputError, positive_number
 from ..solvers import smo as _smo
 
@@ -48,7 +48,7 @@ class Sphere(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    peak: ClassVar[tuple[float, float]] = (4.5, 6.0)
+    resources = Resources(peak=(4.5, 6.0))
     needs = "gram"
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
@@ -68,21 +68,6 @@ class Sphere(BaseEstimator):
         """f at the rows of Z."""
         gram = as_gram(view)
         return gram.apply(solution.coef, Z) + solution.diagonal * gram.diagonal(Z) + solution.intercept
-
-    def loo(self, solution: Solution, view: View, y: Array, cost: Array) -> Array:
-        """Each sample's decision value under the sphere fitted without it, by warm starts.
-
-        The only target leaves nothing to describe: its value is +1, outside.
-        """
-        gram = as_gram(view)
-        K, out = gram.matrix(), np.ones(len(y))
-        for i in range(len(y)):
-            rest = cost.copy()
-            rest[i] = 0.0
-            if rest[y < 0].any():
-                fold = self._solve(K, y, rest, solution.coef / -2.0)
-                out[i] = K[i] @ fold.coef + K[i, i] + fold.intercept
-        return out
 
     def on_sphere(self, solution: Solution, gram: Gram, y: Array, cost: Array) -> Array:
         """(m,) weights with sum 1 such that R2 = sum_k weight_k d2(x_k).

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Batch, BoolArray, BreaksTies, Checked, IntArray, Machine, Path, ProblemView
+from ..contracts import Array, Batch, BoolArray, BreaksTies, Checked, IntArray, Machine, Path, ProblemView, Resources
 from ..errors import InputError
 from ..problem import step_of
 
@@ -41,7 +41,7 @@ class Backward(BaseEstimator):
     requires: ClassVar[tuple[type, ...]] = ()
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion"})
     multiclass = True
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
     ended: ClassVar[str] = "all features were eliminated"
 
     def __init__(self, step: float | int = 0.2, one_by_one_below: int = 0, final: Machine | None = None) -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import BoolArray, IntArray, Path, ProblemView, StopInfo, Trials
+from ..contracts import BoolArray, IntArray, Path, ProblemView, Resources, StopInfo, Trials
 from ..errors import InputError, listing, positive_number, truth_value, whole_number
 from ..problem import step_of
 from ._fitness import fitness_of
@@ -93,7 +93,7 @@ class Harmony(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    peak: ClassVar[tuple[float, float]] = (7.0, 2.0)
+    resources = Resources(peak=(7.0, 2.0))
     requires: ClassVar[tuple[type, ...]] = ()
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True

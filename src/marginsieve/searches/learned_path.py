@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, EntersFeatures, IntArray, Machine, Path, ProblemView, Solution, Step, StopInfo
+from ..contracts import Array, EntersFeatures, IntArray, Machine, Path, ProblemView, Resources, Solution, Step, StopInfo
 from ..errors import InputError, whole_number
 from ..problem import WorkDone, step_of
 from .backward import check_final, worst_first
@@ -47,7 +47,7 @@ class LearnedPath(BaseEstimator):
     requires: ClassVar[tuple[type, ...]] = (EntersFeatures,)
     ranks_by: ClassVar[frozenset[str]] = frozenset()
     multiclass = True
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
 
     def __init__(self, points: int = 40, final: Machine | None = None, stop: str = "ranking") -> None:
         self.points = points

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, BoolArray, IntArray, Path, ProblemView, Scalable, Step, StopInfo
+from ..contracts import Array, BoolArray, IntArray, Path, ProblemView, Resources, Scalable, Step, StopInfo
 from ..errors import InputError, listing, many, positive_number, whole_number
 from ..problem import step_of
 from .backward import check_step, drop_count, worst_first
@@ -101,8 +101,7 @@ class PenalizedScaling(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    rescales_often: ClassVar[bool] = True
-    peak: ClassVar[tuple[float, float]] = (5.0, 9.0)
+    resources = Resources(peak=(5.0, 9.0), rescales_often=True)
     requires: ClassVar[tuple[type, ...]] = (Scalable,)
     ranks_by: ClassVar[frozenset[str]] = frozenset()
     multiclass = True

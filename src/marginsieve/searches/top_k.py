@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Batch, Path, ProblemView, Solution
+from ..contracts import Array, Batch, Path, ProblemView, Resources, Solution
 from ..problem import is_filter, step_of
 from .backward import with_ties, worst_first
 
@@ -30,7 +30,7 @@ class TopK(BaseEstimator):
     requires: ClassVar[tuple[type, ...]] = ()
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True
-    linear_in_rows: ClassVar[bool] = True
+    resources = Resources(linear_in_rows=True)
     ended: ClassVar[str] = "every feature was scored once"
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002

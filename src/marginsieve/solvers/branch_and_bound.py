@@ -360,7 +360,7 @@ class MixedIntegerProgram:
         x[self.sizes[4] + start.features] = 1.0
         return x
 
-    def better_with(self, features: IntArray, value: float) -> None:
+    def require_better_with(self, features: IntArray, value: float) -> None:
         """Only points below a value that have one of these features."""
         any_of = np.zeros(self.sizes[-1])
         any_of[self.sizes[4] + features] = 1.0

@@ -170,7 +170,7 @@ class _Kernels:
         program = MixedIntegerProgram(part, bounds)
         if bucket is not None:
             worth = self._worth() - STRICT * max(1.0, self.best.F)
-            program.better_with(np.searchsorted(features, bucket).astype(np.intp), worth)
+            program.require_better_with(np.searchsorted(features, bucket).astype(np.intp), worth)
         answer = self._run(program, self._inside(features, rows) if bucket is None else None, part)
         if answer is not None:
             marked = self.state == OUT
