@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import KINDS, NUMBERS, Array, Batch, Resources, TableView
-from ..errors import InputError, listing, whole_number
+from ..errors import one_of, whole_number
 from ..solvers.arrays import DeviceArray
 from ._clusters import coordinates, split
 from ._columns import as_counts
@@ -34,8 +34,7 @@ class CutsNumbersMixin:
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        if self.cuts not in CUTS:
-            raise InputError(f"criterion: cuts is {self.cuts!r}; it must be one of {listing(CUTS)}")
+        one_of("criterion", "cuts", self.cuts, CUTS)
         whole_number("criterion", "bins", self.bins, 2)
 
     @property

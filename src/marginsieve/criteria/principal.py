@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from ..algebra.block_products import parts
 from ..contracts import NUMBERS, Array, TableView
-from ..errors import InputError
+from ..errors import positive_number
 from ._clusters import centre_columns, products
 from ._columns import as_counts
 
@@ -45,9 +44,7 @@ class Principal(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        share = self.explained
-        if not isinstance(share, numbers.Real) or isinstance(share, bool) or not 0.0 < float(share) <= 1.0:
-            raise InputError(f"criterion: explained is {share!r}; it must be a share above 0 and at most 1")
+        positive_number("criterion", "explained", self.explained, 1.0)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:  # noqa: ARG002
         """(n,)."""

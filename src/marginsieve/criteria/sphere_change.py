@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import Array, Gram, HasSphere, ProblemView, Solution
-from ..errors import InputError
+from ..errors import one_of
 
 
 class SphereChange(BaseEstimator):
@@ -55,12 +55,8 @@ class SphereChange(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        for name, value, known in (
-            ("of", self.of, ("radius", "dual")),
-            ("drop", self.drop, ("largest", "smallest")),
-        ):
-            if value not in known:
-                raise InputError(f'criterion: {name} is {value!r}; it must be "{known[0]}" or "{known[1]}"')
+        one_of("criterion", "of", self.of, ("radius", "dual"))
+        one_of("criterion", "drop", self.drop, ("largest", "smallest"))
 
     def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:
         """(p,) summed over the class problems."""

@@ -60,19 +60,25 @@ class CSVC(BaseEstimator):
 
     def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
-        gram = as_gram(view)
+        gram, top = as_gram(view), self.C * cost
         if (K := getattr(gram, "on_device", None)) is not None:
             return self._on_device(gram.arrays, K, y, cost, warm)  # type: ignore[attr-defined]
         start = np.zeros(len(y)) if warm is None else warm.coef
-        factor: Matrix | None = getattr(gram, "factor", None)  # as `Factored` has it; asked in every solve
+        # The capabilities of the Gram are looked up by name: isinstance of a protocol would take longer than a small
+        # solve. With `Factored` there is a solver for the factor's shape; with `MultipliesFast` K is never whole.
+        factor: Matrix | None = getattr(gram, "factor", None)
         if factor is None:
-            if getattr(gram, "submatrix", None) is not None:  # as `MultipliesFast` has it
-                return self._by_parts(gram, y, cost, start)
-            return self.solve_matrix(gram.matrix(), y, cost, start)
+            if getattr(gram, "submatrix", None) is None:
+                return self.solve_matrix(gram.matrix(), y, cost, start)
+            parts, limit = cast(MultipliesFast, gram), self._limit(y)
+            return self._solution(
+                *_smo.svc_by_parts(gram.apply, parts.submatrix, y, top, start, self.tol, limit, parts.at_once)
+            )
         if is_sparse(factor):
-            rows = sparse.csr_array(factor.T)
-            return self._solution(*sparse_rows.svc(rows, y, self.C * cost, self.tol, start))
-        solution = self._on_factor(factor, y, cost)
+            return self._solution(*sparse_rows.svc(sparse.csr_array(factor.T), y, top, self.tol, start))
+        if not np.isfinite(factor).all():
+            raise InputError(NOT_FINITE)
+        solution = self._solution(*interior_point.svc(factor, y, top, self.tol))
         if solution.converged or len(y) > MOST_ROWS:
             return solution
         return self.solve_matrix(gram.matrix(), y, cost, solution.coef)
@@ -127,19 +133,13 @@ class CSVC(BaseEstimator):
         if self.max_iter is not None:
             positive_number("machine", "max_iter", self.max_iter)
 
-    def _on_factor(self, factor: Array, y: Array, cost: Array) -> Solution:
-        """The optimum on the kernel matrix factor'factor, which is not made."""
-        if not np.isfinite(factor).all():
-            raise InputError(NOT_FINITE)
-        return self._solution(*interior_point.svc(factor, y, self.C * cost, self.tol))
-
     def _on_device(self, arrays: Backend, K: DeviceArray, y: Array, cost: Array, warm: Solution | None) -> Solution:
         """The optimum on a kernel matrix on a device."""
         labels, top = arrays.to_device(y), arrays.to_device(self.C * cost)
-        machine = (
-            None if warm is None else lockstep.svc_near(arrays, K, labels, top, arrays.to_device(warm.coef), self.tol)
-        )
-        if machine is None:
+        machine: InStep | None = None
+        if warm is not None:
+            machine = lockstep.svc_near(arrays, K, labels, top, arrays.to_device(warm.coef), self.tol)
+        if machine is None:  # a cold start, or one that was too far from the optimum
             machine = self.solve_together(arrays, K[None], labels[None], arrays.to_device(cost[None]))
         coef, intercept, objective, violation = (arrays.to_host(part)[0] for part in astuple(machine))
         f = arrays.to_host(K @ machine.coef[0])
@@ -147,12 +147,6 @@ class CSVC(BaseEstimator):
             raise InputError(NOT_FINITE)
         slack = np.maximum(0.0, 1.0 - y * (f + intercept))
         return Solution(coef, float(intercept), float(objective), float(violation), slack, violation <= self.tol)
-
-    def _by_parts(self, gram: Gram, y: Array, cost: Array, start: Array) -> Solution:
-        """The optimum from products with the kernel matrix and parts of it."""
-        parts, top, limit = cast(MultipliesFast, gram), self.C * cost, self._limit(y)
-        optimum = _smo.svc_by_parts(gram.apply, parts.submatrix, y, top, start, self.tol, limit, parts.at_once)
-        return self._solution(*optimum)
 
     def _limit(self, y: Array) -> int:
         return max(1_000_000, 1000 * len(y)) if self.max_iter is None else int(self.max_iter)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import time
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import Array, Batch, BoolArray, BreaksTies, Checked, IntArray, Machine, Path, ProblemView, Resources
-from ..errors import InputError
+from ..errors import InputError, is_real
 from ..problem import step_of
 
 
@@ -101,8 +100,7 @@ def drop_count(left: int, step: float | int, one_by_one_below: int) -> int:
 
 def check_step(step: Any) -> None:
     """Refuse what is neither a share nor a count."""
-    number = isinstance(step, numbers.Real) and not isinstance(step, bool) and math.isfinite(step)
-    if not number or not (0 < step < 1 or (step >= 1 and float(step).is_integer())):
+    if not is_real(step) or not math.isfinite(step) or not (0 < step < 1 or (step >= 1 and float(step).is_integer())):
         raise InputError(f"search: step is {step!r}; it must be a share in (0, 1) or a whole number of 1 or more")
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
 from .branch_and_bound import GONE, Bounds, MixedIntegerProgram, first_bounds, tighten_bounds
-from .clock import Clock, TimeUp
+from .clock import TimeUp
 from .highs import Limits
 from .hinge_program import HingeData, begin, finish
 from .ramp_descent import (
@@ -52,27 +52,27 @@ CELLS = 4e5  # nodes times cells of the program's matrix
 STRICT = 1e-6  # of the objective: what a better point must be better by
 
 
-def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Generator, clock: Clock) -> RampPoint:
+def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Generator) -> RampPoint:
     """A point that is no worse than the start; `seen` are the points met on the way to it."""
-    programs, ramp = WORK / (1.0 + len(ramp.data.y) / SAMPLES), replace(ramp, clock=clock)
-    search, idle = _Kernels(ramp, start, list(seen), clock), 0
+    programs = WORK / (1.0 + len(ramp.data.y) / SAMPLES)
+    search, idle = _Kernels(ramp, start, list(seen)), 0
     for k in range(PASSES):
-        if clock.is_up() or idle == IDLE or ramp.is_optimal(search.best.F):
+        if ramp.clock.is_up() or idle == IDLE or ramp.is_optimal(search.best.F):
             break
         before = search.best
-        search.best = iterated_swaps(ramp, search.best, SHAKES, rng, clock, search.seen, programs)
+        search.best = iterated_swaps(ramp, search.best, SHAKES, rng, search.seen, programs)
         try:
             search.one_pass(k < GROWING)
         except TimeUp:
             break
         if search.best is not before:
-            search.best = swap_until_stable(ramp, search.best, clock)
+            search.best = swap_until_stable(ramp, search.best)
         idle = idle + 1 if search.best is before else 0
     return search.best
 
 
 def restrict_program(
-    ramp: Ramp, features: IntArray, rows: IntArray, inside: BoolArray, worth: float, clock: Clock
+    ramp: Ramp, features: IntArray, rows: IntArray, inside: BoolArray, worth: float
 ) -> tuple[Ramp, Bounds] | None:
     """The program on some features and rows and its bounds; None: nothing is left of it.
 
@@ -85,15 +85,15 @@ def restrict_program(
     kept = HingeData(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
     part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features], tried={})
     first = first_bounds(part, worth)
-    bounds = tighten_bounds(part, replace(first, fixed=first.fixed | inside), worth, 1, clock=clock)
+    bounds = tighten_bounds(part, replace(first, fixed=first.fixed | inside), worth, 1)
     return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds)
 
 
 class _Kernels:
     """The best point, the state of each sample, and what the last answers had in common."""
 
-    def __init__(self, ramp: Ramp, start: RampPoint, seen: list[RampPoint], clock: Clock) -> None:
-        self.ramp, self.best, self.seen, self.clock = ramp, start, seen, clock
+    def __init__(self, ramp: Ramp, start: RampPoint, seen: list[RampPoint]) -> None:
+        self.ramp, self.best, self.seen, self.clock = ramp, start, seen, ramp.clock
         self.state = self._states(start)
         self.answers: list[RampPoint] = []
 
@@ -153,7 +153,7 @@ class _Kernels:
     def _restrict(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
         """The program on some features without the samples that are out, its bounds, its rows; None: nothing left."""
         rows = np.flatnonzero(self.state != OUT)
-        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, self._worth(), self.clock)
+        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, self._worth())
         return None if small is None else (*small, rows)
 
     def _worth(self) -> float:
@@ -207,7 +207,7 @@ class _Kernels:
         point = best_of([descend_on(ramp, features, marked), descend_on(ramp, features, self.best.marked)])
         self.answers = [*self.answers, point][-AGREEING:]
         if self.best.F - FALL * max(1.0, self.best.F) > point.F:
-            self.best = swap_until_stable(ramp, point, self.clock)
+            self.best = swap_until_stable(ramp, point)
             self.seen.append(self.best)
         if ramp.ramp:
             self.state = self._states_after(point)

@@ -148,15 +148,13 @@ def _step(V: Array, y: Array, top: Array, point: _Point, room: Array) -> bool:
 
     with np.errstate(all="ignore"):
         da, _, dz, ds = direction(-a * z, -left * s)
-        length = min(_length(a, left, da), _multiplier_length(z, dz, s, ds))
+        length = min(_longest(a, da, left, -da), _longest(z, dz, s, ds))
         after = float((a + length * da) @ (z + length * dz) + (left - length * da) @ (s + length * ds)) / (2 * len(a))
         sigma = min(1.0, max(after / mu, 0.0)) ** 3
         da, db, dz, ds = direction(sigma * mu - a * z - da * dz, sigma * mu - left * s + da * ds)
     if not (np.isfinite(da).all() and np.isfinite(dz).all() and np.isfinite(ds).all() and np.isfinite(db)):
         return False
-    primal = min(1.0, TO_BORDER * _length(a, left, da))
-    dual_length = min(1.0, TO_BORDER * _multiplier_length(z, dz, s, ds))
-    length = min(primal, dual_length)
+    length = min(1.0, TO_BORDER * min(_longest(a, da, left, -da), _longest(z, dz, s, ds)))
     point.a = np.clip(a + length * da, 1e-300, None)
     point.a = np.minimum(point.a, top * (1.0 - 1e-16))
     point.b += length * db
@@ -164,19 +162,11 @@ def _step(V: Array, y: Array, top: Array, point: _Point, room: Array) -> bool:
     return length > 1e-10
 
 
-def _length(a: Array, left: Array, da: Array) -> float:
-    """The longest step at which a stays in its box, without a limit."""
+def _longest(u: Array, du: Array, v: Array, dv: Array) -> float:
+    """The longest step, up to `1 / TO_BORDER`, at which neither u nor v falls below 0."""
     with np.errstate(all="ignore"):
-        down = np.where(da < 0, -a / da, np.inf).min()
-        up = np.where(da > 0, left / da, np.inf).min()
-    return float(min(down, up, 1.0 / TO_BORDER))
-
-
-def _multiplier_length(z: Array, dz: Array, s: Array, ds: Array) -> float:
-    with np.errstate(all="ignore"):
-        first = np.where(dz < 0, -z / dz, np.inf).min()
-        second = np.where(ds < 0, -s / ds, np.inf).min()
-    return float(min(first, second, 1.0 / TO_BORDER))
+        of_u, of_v = np.where(du < 0, -u / du, np.inf).min(), np.where(dv < 0, -v / dv, np.inf).min()
+    return float(min(of_u, of_v, 1.0 / TO_BORDER))
 
 
 def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[float, Array, float]:

@@ -285,7 +285,7 @@ def _intercept(lo: Array, hi: Array, c: Array, E: Array) -> float:
 
 
 @jit
-def _finite(K: Array, c: Array) -> bool:
+def _is_finite(K: Array, c: Array) -> bool:
     """Whether a matrix holds numbers alone; asked at a cold start only, since a path goes on from what was checked."""
     total = 0.0
     for k in range(c.shape[0]):
@@ -297,42 +297,19 @@ def _finite(K: Array, c: Array) -> bool:
     return total < HUGE
 
 
-@jit
-def _svc(
-    K: Array, y: Array, top: Array, c: Array, slack: Array, room: Array, tol: float, limit: int, work: int
-) -> tuple[float, float, float, int]:
-    """One stretch of work on c and slack, in place; `room` (7, m) is to work in.
-
-    It returns numbers alone: handing over arrays can lose an interrupt, and making them takes long to compile.
-    """
-    m, objective = y.shape[0], 0.0
-    lo, hi, E = room[3], room[4], room[5]
-    if not _finite(K, c):
-        return 0.0, 0.0, HUGE, -1
-    _box(y, top, lo, hi, c)
-    gap, steps = _ascend(K, y, lo, hi, c, E, room, tol, limit, work)
-    b = _intercept(lo, hi, c, E)
-    for k in range(m):
-        objective += 0.5 * c[k] * (y[k] + E[k])
-        slack[k] = max(0.0, 1.0 - y[k] * (y[k] - E[k] + b))
-    return b, objective, gap, steps
-
-
 def svc(
     K: Array, y: Array, top: Array, start: Array, tol: float, max_iter: int
 ) -> tuple[Array, float, float, Array, float]:
     """C-SVC from any point `start`: (coefficients, intercept, dual objective, slacks, violation).
 
-    It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress. The compiled loop
-    comes back every tenth of a second or so, so that Ctrl-C is heard.
+    It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress.
     """
-    c, slack, room = start.copy(), np.empty(len(y)), np.empty((7, len(y)))
-    while True:
-        b, objective, gap, steps = _svc(K, y, top, c, slack, room, tol, max_iter, WORK_BETWEEN_LOOKS)
-        if gap <= tol or steps < 0 or steps >= max_iter:
-            return c, b, objective, slack, gap
-        max_iter -= steps
-        max_iter -= _solve_active(K, room[3], room[4], c, room[5], gap, tol, max_iter)
+    c, lo, hi = start.copy(), np.empty(len(y)), np.empty(len(y))
+    if not _is_finite(K, c):
+        return c, 0.0, 0.0, np.zeros(len(y)), HUGE
+    _box(y, top, lo, hi, c)
+    c, b, objective, E, gap, _ = _climb(K, y, lo, hi, c, tol, max_iter)
+    return c, b, objective, np.maximum(0.0, 1.0 - y * (y - E + b)), gap
 
 
 def _solve_active(K: Array, lo: Array, hi: Array, c: Array, E: Array, gap: float, tol: float, limit: int) -> int:
@@ -413,10 +390,13 @@ def _to_solve(E: Array, rises: BoolArray, falls: BoolArray, up: float, low: floa
 
 
 @jit
-def _quadratic(
+def _stretch(
     K: Array, p: Array, lo: Array, hi: Array, c: Array, room: Array, tol: float, limit: int, work: int
 ) -> tuple[float, float, float, int]:
-    """One stretch of work on c, in place: (multiplier of the sum, objective, violation, pair steps)."""
+    """One stretch of work on c, in place: (multiplier of the sum, objective, violation, pair steps).
+
+    It returns numbers alone: handing over arrays can lose an interrupt, and making them takes long to compile.
+    """
     objective, E = 0.0, room[5]
     gap, steps = _ascend(K, p, lo, hi, c, E, room, tol, limit, work)
     for k in range(c.shape[0]):
@@ -434,10 +414,13 @@ def quadratic(
 def _climb(
     K: Array, p: Array, lo: Array, hi: Array, c: Array, tol: float, max_iter: int
 ) -> tuple[Array, float, float, Array, float, int]:
-    """What `quadratic` gives, and the pair steps that it took; c is changed in place."""
+    """What `quadratic` gives, and the pair steps that it took; c is changed in place.
+
+    The compiled loop comes back every tenth of a second or so, so that Ctrl-C is heard.
+    """
     room, left = np.empty((7, len(c))), max_iter
     while True:
-        multiplier, objective, gap, steps = _quadratic(K, p, lo, hi, c, room, tol, left, WORK_BETWEEN_LOOKS)
+        multiplier, objective, gap, steps = _stretch(K, p, lo, hi, c, room, tol, left, WORK_BETWEEN_LOOKS)
         if gap <= tol or steps < 0 or steps >= left:
             return c, multiplier, objective, room[5].copy(), gap, max_iter - left + max(steps, 0)
         left -= steps
