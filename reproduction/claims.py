@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from marginsieve.bench.results import SuiteResult
+import pandas as pd
+
+from marginsieve.bench import SuiteResult
 
 REPRODUCED, BETTER, LEVEL, WORSE, NOT_COMPARABLE = "reproduced", "better", "level", "worse", "not comparable"
 VERDICTS = (REPRODUCED, BETTER, LEVEL, WORSE, NOT_COMPARABLE)
@@ -56,8 +58,6 @@ class Evidence:
 
     def table(self, name: str) -> Any:
         """A table that a part wrote."""
-        import pandas as pd
-
         file = self.drafts / f"{name}.csv"
         if not file.is_file():
             raise NotRun(f"{name} was not run")
@@ -101,58 +101,60 @@ def if_holds(holds: bool, figures: str, otherwise: str = WORSE) -> str:
     return f"{REPRODUCED if holds else otherwise}: {figures}"
 
 
-def listed(values: Mapping[str, float], digits: int = 1) -> str:
-    """Names with their values."""
+def format_values(values: Any, digits: int = 1) -> str:
+    """Names with their values: a mapping or a column of a table."""
     return ", ".join(f"{name} {value:.{digits}f}" for name, value in values.items())
 
 
-# -- claims that are the same for several papers -------------------------------------------------------------------
+def list_claims(where: str, why: Decide | None, *rows: tuple[str, Decide]) -> tuple[Claim, ...]:
+    """Claims of one place that fail for the same reason: the text and what decides it."""
+    return tuple(Claim(text, where, decide, why) for text, decide in rows)
+
+
+def undecidable_claim(text: str, where: str, why_not: str) -> Claim:
+    """A claim that no figure of ours can decide."""
+    return Claim(text, where, lambda _: f"{NOT_COMPARABLE}: {why_not}")
+
+
+# -- what decides claims of several papers -------------------------------------------------------------------------
 
 
 def _best(evidence: Evidence, best: str, among: Sequence[str], quantity: str, job: str) -> str:
     table = evidence.means(quantity, among, job)
     means = table.mean()
-    digits = 1 if means.max() > 1 else 3
     next_best = str(means.drop(best).idxmax())
-    figures = f"{best} {means[best]:.{digits}f}, {next_best} {means[next_best]:.{digits}f}; best or level on "
-    figures += f"{int((table[best] >= table.max(axis=1) - EQUAL).sum())} of {len(table)}"
-    if abs(means[best] - means[next_best]) < EQUAL:
-        return f"{LEVEL} with {next_best}: {figures}"
-    return if_holds(bool(means[best] > means[next_best]), figures)
+    return _compare_means(means, best, next_best, f"best or level on {_count_best(table, best)}", f"with {next_best}")
 
 
-def best_of(
-    text: str, where: str, best: str, among: Sequence[str], quantity: str, job: str = "", why: Decide | None = None
-) -> Claim:
-    """`best` has the highest mean of a quantity among these methods."""
-    return Claim(text, where, partial(_best, best=best, among=tuple(among), quantity=quantity, job=job), why)
+def is_best(best: str, among: Sequence[str], quantity: str, job: str = "") -> Decide:
+    """Whether `best` has the highest mean of a quantity among these methods."""
+    return partial(_best, best=best, among=tuple(among), quantity=quantity, job=job)
 
 
 def _ahead(evidence: Evidence, above: Sequence[str], below: Sequence[str], quantity: str, job: str) -> str:
     table = evidence.means(quantity, (*above, *below), job)
     means, lead = table.mean(), table[list(above)].min(axis=1) - table[list(below)].max(axis=1)
     weakest, strongest = str(means[list(above)].idxmin()), str(means[list(below)].idxmax())
+    return _compare_means(means, weakest, strongest, f"ahead on {int((lead > EQUAL).sum())} of {len(table)}")
+
+
+def is_ahead(above: Sequence[str], below: Sequence[str], quantity: str, job: str = "") -> Decide:
+    """Whether each of `above` has a higher mean of a quantity than each of `below`."""
+    return partial(_ahead, above=tuple(above), below=tuple(below), quantity=quantity, job=job)
+
+
+def _compare_means(means: Any, ours: str, other: str, counts: str, level_with: str = "") -> str:
     digits = 1 if means.max() > 1 else 3
-    figures = f"{weakest} {means[weakest]:.{digits}f}, {strongest} {means[strongest]:.{digits}f}; ahead on "
-    figures += f"{int((lead > EQUAL).sum())} of {len(table)}"
-    if abs(means[weakest] - means[strongest]) < EQUAL:
-        return f"{LEVEL}: {figures}"
-    return if_holds(bool(means[weakest] > means[strongest]), figures)
+    figures = f"{ours} {means[ours]:.{digits}f}, {other} {means[other]:.{digits}f}; {counts}"
+    if abs(means[ours] - means[other]) < EQUAL:
+        return f"{LEVEL} {level_with}".rstrip() + f": {figures}"
+    return if_holds(bool(means[ours] > means[other]), figures)
 
 
-def ahead_of(
-    text: str,
-    where: str,
-    above: Sequence[str],
-    below: Sequence[str],
-    quantity: str,
-    job: str = "",
-    why: Decide | None = None,
-) -> Claim:
-    """Each of `above` has a higher mean of a quantity than each of `below`."""
-    return Claim(text, where, partial(_ahead, above=tuple(above), below=tuple(below), quantity=quantity, job=job), why)
+def leads(table: Any, method: str) -> Any:
+    """By row, whether a method is best or level."""
+    return table[method] >= table.max(axis=1) - EQUAL
 
 
-def undecided(text: str, where: str, why_not: str) -> Claim:
-    """A claim that no figure of ours can decide."""
-    return Claim(text, where, lambda _: f"{NOT_COMPARABLE}: {why_not}")
+def _count_best(table: Any, method: str) -> str:
+    return f"{int(leads(table, method).sum())} of {len(table)}"

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from marginsieve.data import NamedTable, make_cohort, register_tables
 from marginsieve.errors import InputError, listing
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 VARIABLE = "MARGINSIEVE_DATA"
 
@@ -91,8 +89,6 @@ def _largest_spread(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _with_test_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """The genes of the 78 samples and of the 19 that were the test set, without genes that have no value."""
-    import pandas as pd
-
     both = pd.concat([frame, pd.read_parquet(folder() / "vantveer_test19.parquet")], ignore_index=True)
     return both.iloc[:, CLINICAL:].dropna(axis=1, how="all")
 
@@ -142,9 +138,8 @@ def names() -> list[str]:
 
 def folder() -> Path:
     """Where the files are looked for: the folder in MARGINSIEVE_DATA, else the user's cache."""
-    given = os.environ.get(VARIABLE)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(given) if given else Path(cache) / "marginsieve"
+    return Path(os.environ.get(VARIABLE) or Path(cache) / "marginsieve")
 
 
 def present(labels: Sequence[str]) -> list[str]:
@@ -163,8 +158,6 @@ def _file(key: str) -> Path:
 
 def load(name: str) -> NamedTable:
     """Read one of the papers' binary problems; columns and values are as in the file, nothing is scaled or imputed."""
-    import pandas as pd
-
     key = name.strip().upper().replace(" ", "").replace("-", "")
     key = ALIASES.get(key, key)
     if key in GENERATED:

@@ -1,5 +1,6 @@
 """One engine: units of work, store, workers, nested cross-validation and its scores."""
 
+from ..solvers.processes import parallel
 from .folders import claim, publish
 from .metrics import METRICS, Pass, Scores, score_predictions
 from .nested import Nested, nested_cv
@@ -8,4 +9,4 @@ from .stability import jaccard, kuncheva, nogueira
 from .tuning import Tuned, tune, tune_on_all_features
 
 __all__ = ["METRICS", "Nested", "Pass", "Protocol", "Scores", "Tuned", "claim", "jaccard", "kuncheva", "nested_cv"]
-__all__ += ["nogueira", "publish", "register_protocol", "score_predictions", "tune", "tune_on_all_features"]
+__all__ += ["nogueira", "parallel", "publish", "register_protocol", "score_predictions", "tune", "tune_on_all_features"]

@@ -57,14 +57,14 @@ class Protocol:
         Share of the rows that is drawn once and then split ("shares"); the rest is not used.
     sizes : tuple of float, default=()
         Numbers of features to report, or shares of the columns below 1; empty: the number that each method chooses.
-    grid : mapping of str to tuple
+    grid : mapping of str to tuple, default={}
         Values of each parameter that is tuned.
     tuned : "", "nested" or "reported", default=""
         Where parameters are tuned: nowhere, inside each training part, or on the splits that are reported, which is
         optimistic.
     inner_folds : int, default=10
         Number of folds for tuning inside a training part.
-    settings : mapping of str to object
+    settings : mapping of str to object, default={}
         Parameters that every method is given.
     impute : bool, default=False
         Whether missing numbers become means of the training part and, for methods that take numbers alone, categories
