@@ -11,7 +11,7 @@ from marginsieve.engine import claim, publish
 from marginsieve.errors import InputError
 
 from .catalogue import PAPERS
-from .claims import VERDICTS, kind_of
+from .evidence import VERDICTS, kind_of
 from .markdown import table_lines
 from .paper import KEPT
 from .record import commit, hours_by_commit

@@ -28,11 +28,7 @@ from .workplace import Call, Workplace
 COSTS = (0.1, 0.5, 1.0, *(10.0 * k for k in range(1, 11)), 200.0, 300.0, 400.0, 500.0, 1000.0)  # 18, as the paper has
 WIDTHS = tuple(2.0**k for k in range(-7, 7))  # 14, as the paper has; in units of the columns
 PENALTIES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-RIVALS: Mapping[str, dict[str, Any]] = {
-    "fisher": {"kernel": "gaussian"},
-    "svm_rfe": {"kernel": "gaussian"},
-    "fsv": {},
-}
+RIVALS: Mapping[str, dict[str, Any]] = {"fisher": {"kernel": "gaussian"}, "svm_rfe": {"kernel": "gaussian"}, "fsv": {}}
 LEAKED = {name: f"{name}, selected on all rows" for name in ("fisher", "kp_svm")}  # what must not be done
 FIXED: dict[str, Any] = {"threshold": "margin", "similar": None, "random_state": 0}
 

@@ -7,20 +7,8 @@ from typing import Any
 
 from marginsieve.bench import compare
 
-from .claims import (
-    EQUAL,
-    LEVEL,
-    WORSE,
-    Claim,
-    Evidence,
-    NotRun,
-    format_values,
-    if_holds,
-    is_ahead,
-    is_best,
-    list_claims,
-    undecidable_claim,
-)
+from .claims import Claim, is_ahead, is_best, list_claims, undecidable_claim
+from .evidence import EQUAL, LEVEL, WORSE, Evidence, NotRun, format_values, if_holds
 from .named_problems import load
 from .paper import Job, Paper, bases
 from .parameters import ConvergenceStudy
@@ -41,10 +29,7 @@ COSTS = {**PRICE, "negative_weight": (0.01, 0.1, 0.5, 1.0)}
 SPARSE_COSTS = {**COSTS, "machine__C": POWERS[::2]}  # the l1 machine has no shortcut for leaving out a sample
 KP_LOO: dict[str, Any] = {"name": "kp-imbalanced", "inner_folds": 5}
 KP_PRINTED: dict[str, Any] = {"class_weight": None, "scaled": False}
-MEAN_AND_MAX = {
-    MEAN: ("balanced_accuracy", "mean"),
-    MAXIMUM: ("balanced_accuracy", "max"),
-}
+MEAN_AND_MAX = {MEAN: ("balanced_accuracy", "mean"), MAXIMUM: ("balanced_accuracy", "max")}
 FOLDS = {"scheme": "folds", "folds": 5, "repeats": 3}
 WIDE = {**COSTS, "kernel__width": POWERS}  # widths in units of the live columns, see kernels.Gaussian
 WIDTHS = tuple(2.0**k for k in range(-2, 3))

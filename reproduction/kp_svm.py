@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from . import named_problems
-from .claims import LEVEL, Claim, Evidence, NotRun, format_values, if_holds, is_best, list_claims
+from .claims import Claim, is_best, list_claims
+from .evidence import LEVEL, Evidence, NotRun, format_values, if_holds
 from .halves import COSTS, LEAKED, WIDTHS, SelectionOnHalf
 from .paper import Job, Paper
 from .parameters import ConvergenceStudy, ParameterStudy

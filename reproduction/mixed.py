@@ -22,8 +22,9 @@ from marginsieve.data import NamedTable, Schema, filled_with_means, one_hot
 from marginsieve.kernels import heom_distances
 
 from . import named_problems
-from .claims import LEVEL, WORSE, Claim, Evidence, NotRun, format_values, if_holds, is_ahead, list_claims
+from .claims import Claim, is_ahead, list_claims
 from .drawings import curves
+from .evidence import LEVEL, WORSE, Evidence, NotRun, format_values, if_holds
 from .markdown import grid
 from .named_problems import load
 from .paper import Job, Paper

@@ -78,13 +78,7 @@ PRINTED = (
     ),
     Protocol("mixed", "shares", repeats=200, test_share=0.1, sizes=(), settings=MARGIN),
     Protocol(
-        "symon",
-        "shares",
-        repeats=1,
-        test_share=0.3,
-        validation_share=0.2,
-        sizes=(0.2, 0.4, 0.6, 0.8),
-        settings=MARGIN,
+        "symon", "shares", repeats=1, test_share=0.3, validation_share=0.2, sizes=(0.2, 0.4, 0.6, 0.8), settings=MARGIN
     ),
     *(
         NoisyProtocol(

@@ -15,7 +15,8 @@ from marginsieve import recipes
 from marginsieve.data import NamedTable
 
 from . import named_problems
-from .claims import Claim, Evidence, NotRun, format_values, if_holds, is_best, list_claims
+from .claims import Claim, is_best, list_claims
+from .evidence import Evidence, NotRun, format_values, if_holds
 from .exact_and_daks import SAME, ExactAndDaks, with_means
 from .markdown import grid
 from .paper import Job, Paper, bases
@@ -351,9 +352,7 @@ CLAIMS = (
         for (group, _, shown), printed in zip(NOISE, ("2.63", "2.06"), strict=True)
     ),
     *list_claims(
-        "section 4.3",
-        _at_the_smallest_budget,
-        ("RL-FS-M uses fewer features than RL-l1-M and SVM-l1", _fewer_features),
+        "section 4.3", _at_the_smallest_budget, ("RL-FS-M uses fewer features than RL-l1-M and SVM-l1", _fewer_features)
     ),
     *list_claims(
         "section 4.3",

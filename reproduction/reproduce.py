@@ -18,8 +18,8 @@ from marginsieve.report import check_drawing
 
 from . import named_problems
 from .catalogue import paper_of
-from .claims import Evidence
 from .drawings import curves
+from .evidence import Evidence
 from .markdown import grid, table_lines
 from .paper import KEPT, Job, Paper, base_of, bases, best_variants, follow_up, variant_label
 from .record import RUNS, begin_run, commit, describe_hours, hours_by_commit, result_in

@@ -17,20 +17,8 @@ from marginsieve.bench import Suite, wilcoxon_p
 from marginsieve.data import NamedTable, filled_with_means
 
 from . import named_problems
-from .claims import (
-    BETTER,
-    EQUAL,
-    LEVEL,
-    WORSE,
-    Claim,
-    Evidence,
-    NotRun,
-    format_values,
-    if_holds,
-    is_best,
-    list_claims,
-    undecidable_claim,
-)
+from .claims import Claim, is_best, list_claims, undecidable_claim
+from .evidence import BETTER, EQUAL, LEVEL, WORSE, Evidence, NotRun, format_values, if_holds
 from .markdown import grid, table_lines
 from .paper import Job, Paper
 from .record import result_in
@@ -509,10 +497,7 @@ CLAIMS = (
         "section 4.3.1",
         _single_splits,
         ("its G-mean is best in all settings on COLON, FACE, DLBCL and LEUKEMIA", _everywhere),
-        (
-            "it is on par or better on CAR, LUNG and BREAST",
-            partial(_on_par, names=("CARPROSTATE", "GORDON", "BREAST")),
-        ),
+        ("it is on par or better on CAR, LUNG and BREAST", partial(_on_par, names=("CARPROSTATE", "GORDON", "BREAST"))),
         ("on SRBCT all methods are alike", partial(_on_par, names=("SRBCT",))),
     ),
     Claim("its AUC is larger on DLBCL and BREAST", "section 4.3.1, table 5", _larger_auc, _aucs_by_split),

@@ -32,8 +32,9 @@ from reproduction import everything, work
 from reproduction import reproduce as reproducing
 from reproduction.__main__ import run as command
 from reproduction.catalogue import PAPERS, paper_of
-from reproduction.claims import VERDICTS, Claim, Evidence, is_ahead, is_best, kind_of, undecidable_claim
+from reproduction.claims import Claim, is_ahead, is_best, undecidable_claim
 from reproduction.daks_printed import PrintedDaks
+from reproduction.evidence import VERDICTS, Evidence, kind_of
 from reproduction.exact_and_daks import ExactAndDaks
 from reproduction.halves import SelectionOnHalf
 from reproduction.kp_imbalanced import C2_PRINTED, POWERS, _best_penalty, _spread_of_penalties
@@ -227,9 +228,8 @@ def test_describe_is_its_definition():
 @pytest.mark.parametrize(("name", "gfr"), [("GLIOMA", 0.234), ("SRBCT", 0.169), ("CAR1", 0.086), ("BHAT4", 0.046)])
 def test_generalised_fisher_ratio_is_the_printed_one(name, gfr):
     from reproduction import named_problems
-    from reproduction.named_problems import PROBLEMS, folder
 
-    if not (folder() / f"{PROBLEMS[name][0]}.parquet").is_file():
+    if not named_problems.present([name]):
         pytest.skip("the papers' data sets are not here (MARGINSIEVE_DATA)")
     data = named_problems.load(name)
     assert describe(data.X, data.y)["gfr"] == pytest.approx(gfr, abs=6e-4)
@@ -894,19 +894,8 @@ def test_the_command_says_which_data_are_missing(run, tmp_path, monkeypatch):
 
 
 MODULES = {path: path.read_text(encoding="utf-8") for path in sorted(Path(reproducing.__file__).parent.glob("*.py"))}
-ROOMS = {"bench", "cli", "data", "engine", "estimators", "kernels", "machines", "recipes", "report", "searches"} | {"solvers"}
-    "bench",
-    "cli",
-    "data",
-    "engine",
-    "estimators",
-    "kernels",
-    "machines",
-    "recipes",
-    "report",
-    "searches",
-    "solvers",
-}
+ROOMS = {"bench", "cli", "data", "engine", "estimators", "kernels", "machines", "recipes", "report"}
+ROOMS |= {"searches", "solvers"}
 
 
 def test_reproductions_use_public_names_only():
