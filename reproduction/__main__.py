@@ -13,10 +13,7 @@ import typer
 from joblib import effective_n_jobs
 from typer import Argument, Option
 
-from marginsieve.cli.console import say
-from marginsieve.cli.guard import guarded
-from marginsieve.cli.options import check_jobs
-from marginsieve.cli.progress import shown
+from marginsieve.cli import check_jobs, exit_code_of, say, show_progress
 from marginsieve.contracts import Progress
 from marginsieve.errors import InputError
 
@@ -25,7 +22,7 @@ from .everything import ALL, reproduce_all
 from .named_problems import present
 from .paper import FULL, KEPT, QUICK, Paper
 from .reproduce import reproduce
-from .work import Effort, expected
+from .work import Effort, estimate_effort
 
 SELDOM = 30.0  # seconds between two lines of what may take days
 
@@ -55,17 +52,17 @@ def main(
         os.environ["MARGINSIEVE_DATA"] = str(data)
     announce_work(papers, scope, jobs)
     run = reproduce_all if paper == ALL else partial(reproduce, paper)
-    with shown(SELDOM) as progress:
+    with show_progress(SELDOM) as progress:
         watch = partial(report_units, progress)
         report = run(folder, scope=scope, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=watch)
     for entry in papers:
-        name_absent(entry.at(scope))
+        name_absent(entry.with_scope(scope))
     say(f"report: {report}")
 
 
 def announce_work(papers: Sequence[Paper], scope: str, n_jobs: int) -> None:
     """What a reproduction will take if nothing of it is stored."""
-    total = sum((expected(paper.name, scope) for paper in papers), Effort(0, 0.0))
+    total = sum((estimate_effort(paper.name, scope) for paper in papers), Effort(0, 0.0))
     if total.count:
         say(
             f"this runs {total.sentence(effective_n_jobs(n_jobs))}; what the folder holds is not run again", stderr=True
@@ -88,7 +85,8 @@ def report_units(progress: Progress, label: str, done: int, total: int, failed: 
 
 def run() -> int:
     """The command line of this process; its exit code."""
-    return guarded(partial(app, standalone_mode=False, prog_name="python -m reproduction"))
+    code: int = exit_code_of(partial(app, standalone_mode=False, prog_name="python -m reproduction"))
+    return code
 
 
 if __name__ == "__main__":

@@ -5,64 +5,12 @@ A claim that fails says why: `why` looks at an experiment, a part of the same st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from marginsieve.bench.results import SuiteResult
-
-REPRODUCED, BETTER, LEVEL, WORSE, NOT_COMPARABLE = "reproduced", "better", "level", "worse", "not comparable"
-VERDICTS = (REPRODUCED, BETTER, LEVEL, WORSE, NOT_COMPARABLE)
-EQUAL = 1e-9  # a smaller difference of two means is none
-
-
-class NotRun(Exception):
-    """A figure that a claim needs is not there."""
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a run left: `ours` (job, dataset, method, quantity, printed, paper, nested), tables of parts, studies."""
-
-    ours: Any  # a pandas table; tables are Any here, since every cell of one may be anything
-    drafts: Path
-    studies: Mapping[str, SuiteResult] = field(default_factory=dict)
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # names of jobs that are one table together
-
-    def means(self, quantity: str, methods: Sequence[str], job: str = "", tuned: str = "paper") -> Any:
-        """Our values by data set (rows) and method, on the data sets that all of them have.
-
-        `tuned` is "paper", as the paper does it, or "nested", inside the training parts.
-        """
-        part = self.ours[(self.ours["quantity"] == quantity) & self.ours["method"].isin(methods)]
-        part = part[(part["job"] == job) & part[tuned].notna()] if job else part[part[tuned].notna()]
-        if lacking := [name for name in methods if name not in set(part["method"])]:
-            raise NotRun(f"{', '.join(lacking)} of {job or quantity} were not run")
-        return part.pivot_table(index="dataset", columns="method", values=tuned)[list(methods)].dropna()
-
-    def study(self, job: str) -> SuiteResult:
-        """The results of a job by the paper's protocol."""
-        if job not in self.studies:
-            raise NotRun(f"{job} was not run")
-        return self.studies[job]
-
-    def group(self, name: str) -> list[SuiteResult]:
-        """The results of the jobs of a group."""
-        if not (some := [self.studies[job] for job in self.groups.get(name, ()) if job in self.studies]):
-            raise NotRun(f"{name} was not run")
-        return some
-
-    def table(self, name: str) -> Any:
-        """A table that a part wrote."""
-        import pandas as pd
-
-        file = self.drafts / f"{name}.csv"
-        if not file.is_file():
-            raise NotRun(f"{name} was not run")
-        return pd.read_csv(file)
-
+from .evidence import EQUAL, LEVEL, NOT_COMPARABLE, WORSE, Evidence, NotRun, if_holds, kind_of
 
 Decide = Callable[[Evidence], str]
 
@@ -91,68 +39,55 @@ class Claim:
         return {"claim": self.text, "where": self.where, "verdict": verdict, "why": why}
 
 
-def kind_of(verdict: str) -> str:
-    """The verdict's first words."""
-    return next((kind for kind in VERDICTS if verdict.startswith(kind)), NOT_COMPARABLE)
+def list_claims(where: str, why: Decide | None, *rows: tuple[str, Decide]) -> tuple[Claim, ...]:
+    """Claims of one place that fail for the same reason: the text and what decides it."""
+    return tuple(Claim(text, where, decide, why) for text, decide in rows)
 
 
-def if_holds(holds: bool, figures: str, otherwise: str = WORSE) -> str:
-    """'reproduced' or another verdict, with the figures that decide it."""
-    return f"{REPRODUCED if holds else otherwise}: {figures}"
+def undecidable_claim(text: str, where: str, why_not: str) -> Claim:
+    """A claim that no figure of ours can decide."""
+    return Claim(text, where, lambda _: f"{NOT_COMPARABLE}: {why_not}")
 
 
-def listed(values: Mapping[str, float], digits: int = 1) -> str:
-    """Names with their values."""
-    return ", ".join(f"{name} {value:.{digits}f}" for name, value in values.items())
-
-
-# -- claims that are the same for several papers -------------------------------------------------------------------
+# -- what decides claims of several papers -------------------------------------------------------------------------
 
 
 def _best(evidence: Evidence, best: str, among: Sequence[str], quantity: str, job: str) -> str:
     table = evidence.means(quantity, among, job)
     means = table.mean()
-    digits = 1 if means.max() > 1 else 3
     next_best = str(means.drop(best).idxmax())
-    figures = f"{best} {means[best]:.{digits}f}, {next_best} {means[next_best]:.{digits}f}; best or level on "
-    figures += f"{int((table[best] >= table.max(axis=1) - EQUAL).sum())} of {len(table)}"
-    if abs(means[best] - means[next_best]) < EQUAL:
-        return f"{LEVEL} with {next_best}: {figures}"
-    return if_holds(bool(means[best] > means[next_best]), figures)
+    return _compare_means(means, best, next_best, f"best or level on {_count_best(table, best)}", f"with {next_best}")
 
 
-def best_of(
-    text: str, where: str, best: str, among: Sequence[str], quantity: str, job: str = "", why: Decide | None = None
-) -> Claim:
-    """`best` has the highest mean of a quantity among these methods."""
-    return Claim(text, where, partial(_best, best=best, among=tuple(among), quantity=quantity, job=job), why)
+def is_best(best: str, among: Sequence[str], quantity: str, job: str = "") -> Decide:
+    """Whether `best` has the highest mean of a quantity among these methods."""
+    return partial(_best, best=best, among=tuple(among), quantity=quantity, job=job)
 
 
 def _ahead(evidence: Evidence, above: Sequence[str], below: Sequence[str], quantity: str, job: str) -> str:
     table = evidence.means(quantity, (*above, *below), job)
     means, lead = table.mean(), table[list(above)].min(axis=1) - table[list(below)].max(axis=1)
     weakest, strongest = str(means[list(above)].idxmin()), str(means[list(below)].idxmax())
+    return _compare_means(means, weakest, strongest, f"ahead on {int((lead > EQUAL).sum())} of {len(table)}")
+
+
+def is_ahead(above: Sequence[str], below: Sequence[str], quantity: str, job: str = "") -> Decide:
+    """Whether each of `above` has a higher mean of a quantity than each of `below`."""
+    return partial(_ahead, above=tuple(above), below=tuple(below), quantity=quantity, job=job)
+
+
+def _compare_means(means: Any, ours: str, other: str, counts: str, level_with: str = "") -> str:
     digits = 1 if means.max() > 1 else 3
-    figures = f"{weakest} {means[weakest]:.{digits}f}, {strongest} {means[strongest]:.{digits}f}; ahead on "
-    figures += f"{int((lead > EQUAL).sum())} of {len(table)}"
-    if abs(means[weakest] - means[strongest]) < EQUAL:
-        return f"{LEVEL}: {figures}"
-    return if_holds(bool(means[weakest] > means[strongest]), figures)
+    figures = f"{ours} {means[ours]:.{digits}f}, {other} {means[other]:.{digits}f}; {counts}"
+    if abs(means[ours] - means[other]) < EQUAL:
+        return f"{LEVEL} {level_with}".rstrip() + f": {figures}"
+    return if_holds(bool(means[ours] > means[other]), figures)
 
 
-def ahead_of(
-    text: str,
-    where: str,
-    above: Sequence[str],
-    below: Sequence[str],
-    quantity: str,
-    job: str = "",
-    why: Decide | None = None,
-) -> Claim:
-    """Each of `above` has a higher mean of a quantity than each of `below`."""
-    return Claim(text, where, partial(_ahead, above=tuple(above), below=tuple(below), quantity=quantity, job=job), why)
+def leads(table: Any, method: str) -> Any:
+    """By row, whether a method is best or level."""
+    return table[method] >= table.max(axis=1) - EQUAL
 
 
-def undecided(text: str, where: str, why_not: str) -> Claim:
-    """A claim that no figure of ours can decide."""
-    return Claim(text, where, lambda _: f"{NOT_COMPARABLE}: {why_not}")
+def _count_best(table: Any, method: str) -> str:
+    return f"{int(leads(table, method).sum())} of {len(table)}"

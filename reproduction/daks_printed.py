@@ -17,14 +17,21 @@ import numpy as np
 
 from marginsieve.contracts import BoolArray, IntArray
 from marginsieve.errors import SolverError
-from marginsieve.solvers.branch_and_bound import GONE, Bounds, MixedIntegerProgram
-from marginsieve.solvers.clock import Clock
-from marginsieve.solvers.daks import restrict_program
-from marginsieve.solvers.highs import Answer, Limits
-from marginsieve.solvers.hinge_program import HingeData
-from marginsieve.solvers.ramp_descent import Ramp, RampPoint, by_feature, descend_on, l1_weights, printed_start
+from marginsieve.solvers import (
+    Answer,
+    Bounds,
+    Clock,
+    Limits,
+    MixedIntegerProgram,
+    Ramp,
+    RampPoint,
+    descend_on,
+    l1_start,
+    restrict_program,
+)
 
 IN, OUT, OPEN = 0, 1, 2
+GONE = 1e-6  # a smaller weight is none
 GROWTH = 0.35  # of the bucket after an easy program
 SAME = 2  # answers after which a sample that they agree on is fixed, and a feature that none selected leaves the kernel
 STRICT = 1e-6  # of the objective: what a better point must be better by
@@ -45,7 +52,7 @@ class PrintedDaks:
     def run(self) -> RampPoint:
         """All three phases."""
         ramp = self.ramp
-        self.best = printed_start(ramp, l1_weights(ramp))
+        self.best = l1_start(ramp)
         self.state = self._states(self.best)
         first = self.best.features
         for _ in range(ROUNDS):
@@ -66,7 +73,7 @@ class PrintedDaks:
     def _ranking(self) -> tuple[IntArray, IntArray, float]:
         """Features by weight and then reduced cost in the relaxed program, those with a weight, and its value."""
         every = np.arange(len(self.ramp.cost), dtype=np.intp)
-        small = self._restricted(every)
+        small = self._restrict(every)
         if small is None:
             return every, np.empty(0, dtype=np.intp), -np.inf
         part, bounds, rows = small
@@ -78,8 +85,8 @@ class PrintedDaks:
         if fixed is None or fixed.x is None:
             return every, np.empty(0, dtype=np.intp), -np.inf
         d = part.data.X.shape[1]
-        weight = by_feature(part, np.arange(d), fixed.x[:d] + fixed.x[d : 2 * d])
-        price = np.full(len(every), np.inf)
+        weight, price = np.zeros(len(every)), np.full(len(every), np.inf)
+        np.maximum.at(weight, part.owner, fixed.x[:d] + fixed.x[d : 2 * d])
         if fixed.col_dual is not None:
             least = np.minimum(fixed.col_dual[:d], fixed.col_dual[d : 2 * d])
             np.minimum.at(price, part.owner, least)
@@ -91,10 +98,10 @@ class PrintedDaks:
         stay, data = ~marked, part.data
         if len(np.unique(data.y[stay])) < 2:
             return None
-        kept = HingeData(np.asfortranarray(data.X[stay]), data.y[stay], data.top[stay])
+        kept = replace(data, X=np.asfortranarray(data.X[stay]), y=data.y[stay], top=data.top[stay])
         every = replace(bounds, M=bounds.M[stay], fixed=np.ones(int(stay.sum()), dtype=bool))
         linear = MixedIntegerProgram(replace(part, data=kept), every, whole_features=False)
-        return linear.program.solve(Limits(seconds=self._left()))
+        return linear.program.solve(Limits(seconds=self._seconds_left()))
 
     def _buckets(self, order: IntArray, kernel: IntArray, least: float) -> None:
         """Phase 3."""
@@ -120,7 +127,7 @@ class PrintedDaks:
         used = np.unique(np.concatenate([features for features, _ in self.answers[-SAME:]] + [self.best.features]))
         return np.intersect1d(kernel, used).astype(np.intp)
 
-    def _restricted(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
+    def _restrict(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
         """The program on some features without the samples that are out; None: nothing is left of it."""
         rows = np.flatnonzero(self.state != OUT)
         worth = max(self.best.F - self._out_cost(rows), 1e-9)
@@ -134,7 +141,7 @@ class PrintedDaks:
     def _solve(self, kernel: IntArray, bucket: IntArray | None, required: IntArray | None = None) -> Answer | None:
         """The program on the kernel and a bucket; its answer becomes the best point where it is better."""
         features = kernel if bucket is None else np.union1d(kernel, bucket).astype(np.intp)
-        small = self._restricted(features)
+        small = self._restrict(features)
         if small is None:
             return None
         part, bounds, rows = small
@@ -153,11 +160,11 @@ class PrintedDaks:
     def _answer(self, whole: MixedIntegerProgram) -> Answer | None:
         self.programs += 1
         try:
-            return whole.solve(None, Limits(seconds=min(self.seconds, self._left() or self.seconds)))
+            return whole.solve(None, Limits(seconds=min(self.seconds, self._seconds_left() or self.seconds)))
         except SolverError:
             return None
 
-    def _left(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         left = self.clock.remaining()
         return None if left is None else max(left, 0.1)
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from marginsieve.engine.folders import claim, publish
+import pandas as pd
+
+from marginsieve.engine import claim, publish
 from marginsieve.errors import InputError
 
 from .catalogue import PAPERS
-from .claims import VERDICTS, kind_of
+from .evidence import VERDICTS, kind_of
+from .markdown import table_lines
 from .paper import KEPT
 from .record import commit, hours_by_commit
 from .reproduce import CLAIMS, REPORT, claim_table, option_of, reproduce
 from .work import RATES, rates_of
 from .workplace import Progress
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALL = "all"
 PAGE, TABLE = "verdicts.md", "verdicts.csv"
@@ -39,7 +38,7 @@ def reproduce_all(
     claim(out, "reproductions", [PAGE, TABLE, RATES])
     failed: dict[str, str] = {}
     for name in PAPERS:
-        watch = None if progress is None else _named(progress, name)
+        watch = None if progress is None else _prefix_progress(progress, name)
         try:
             reproduce(
                 name,
@@ -66,14 +65,12 @@ def reproduce_all(
     return out / PAGE
 
 
-def _named(progress: Progress, name: str) -> Progress:
+def _prefix_progress(progress: Progress, name: str) -> Progress:
     return lambda what, *state: progress(f"{name}: {what}", *state)
 
 
 def claims_of(out: Path) -> pd.DataFrame:
     """The claims of all papers that were run: paper, claim, where, verdict, and the verdict's first word as `kind`."""
-    import pandas as pd
-
     pieces = [
         pd.read_csv(out / name / CLAIMS, keep_default_na=False) for name in PAPERS if (out / name / CLAIMS).is_file()
     ]
@@ -97,10 +94,11 @@ def _page(claims: pd.DataFrame, failed: dict[str, str], command: str, seconds: f
         "'Level': the direction is the paper's but not clear, or nothing differs where the paper says that it does.",
         "",
     ]
-    lines += ["| paper | " + " | ".join(counts.columns) + " |", "|---" * (counts.shape[1] + 1) + "|"]
-    for paper, row in zip([*papers, "all"], counts.to_numpy(), strict=True):
-        shown = f"[{paper}]({paper}/{REPORT})" if paper in PAPERS else paper
-        lines.append(f"| {shown} | " + " | ".join(str(int(value)) for value in row) + " |")
+    rows = (
+        (f"[{paper}]({paper}/{REPORT})" if paper in PAPERS else paper, *map(int, row))
+        for paper, *row in counts.itertuples()
+    )
+    lines += table_lines(["paper", *counts.columns], rows)
     for paper, part in claims.groupby("paper", sort=False):
         lines += ["", f"## {paper!s}: {PAPERS[str(paper)].title}", ""]
         lines += claim_table([{str(key): value for key, value in row.items()} for row in part.to_dict("records")])

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import importlib.util
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from marginsieve import SVMSelector, recipes
-from marginsieve.data import NamedTable
-from marginsieve.data.scratch import scratch_folder
-from marginsieve.data.table import Schema, filled_with_means
-from marginsieve.estimators.inputs import encode
-from marginsieve.fitting.preparation import prepare
-from marginsieve.fitting.procedure import plan_of
+from marginsieve.data import NamedTable, Schema, filled_with_means
+from marginsieve.estimators import prepare_search
 from marginsieve.searches import Budget
-from marginsieve.solvers import branch_and_bound as exact
-from marginsieve.solvers.clock import Clock
-from marginsieve.solvers.ramp_descent import Ramp, fast
+from marginsieve.solvers import Clock, MixedIntegerProgram, Ramp, restrict_program
 
 from . import named_problems
 from .daks_printed import PrintedDaks
-from .markdown import number
+from .markdown import number, table_lines
 from .workplace import Call, Workplace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PROGRAMS = 6  # of DAKS by the printed rules, of equal length, fit into its time
 ROUNDS, SHARE = 4, 0.5  # of tightening, and of the time for it
@@ -69,10 +62,8 @@ class ExactAndDaks:
 
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report, and the table as CSV beside it; every instance is kept as it is done."""
-        import pandas as pd
-
         rows = dict[tuple[str, float], dict[str, Any]]()
-        for row in place.kept(self.name, self.calls()):
+        for row in place.run_calls(self.name, self.calls()):
             rows.setdefault((row["data"], row["C"]), {}).update(row)
         frame = pd.DataFrame([rows[name, C] for name in named_problems.present(self.data) for C in self.prices])
         frame.to_csv(place.drafts / f"{self.name}.csv", index=False)
@@ -86,7 +77,9 @@ class ExactAndDaks:
             assert seconds is not None
             ramp, unit = self._program(problem, C)
             if solver == "scip":
-                return row | {"scip_bound": self._scip(ramp) / unit, "scip_s": time.perf_counter() - since}
+                best = self._selector(problem, C, "fast", SHARE * seconds).fit(*with_means(problem)).objective_ * unit
+                clock = Clock(seconds - (time.perf_counter() - since))
+                return row | {"scip_bound": scip_bound(ramp, best, clock) / unit, "scip_s": time.perf_counter() - since}
             search = PrintedDaks(ramp, Clock(seconds), seconds / PROGRAMS)
             return row | {"printed": search.run().F / unit, "printed_s": time.perf_counter() - since}
         stop = self._selector(problem, C, solver, seconds).fit(*with_means(problem)).path_.stop
@@ -102,31 +95,10 @@ class ExactAndDaks:
 
     def _program(self, problem: NamedTable, C: float) -> tuple[Ramp, float]:
         """The program of the table, and the unit of its objective."""
-        selector = self._selector(problem, C, "exact")
-        encoded = encode(selector, *with_means(problem), None)
-        plan, (part, _) = plan_of(selector, encoded), encoded.part()
-        prepared = prepare(plan, part, np.random.default_rng(0)).problem
-        assert isinstance(plan.search, Budget)
-        ramp, rows, _ = plan.search.instance(prepared)
+        search, prepared = prepare_search(self._selector(problem, C, "exact"), *with_means(problem))
+        assert isinstance(search, Budget)
+        ramp, rows, _ = search.instance(prepared)
         return ramp, rows.unit
-
-    def _scip(self, ramp: Ramp) -> float:
-        """SCIP's bound on the same tightened program in the time that is left."""
-        import pyscipopt
-
-        clock = Clock(self.seconds)
-        whole, best = tightened_program(ramp, clock)
-        if whole is None:
-            return best
-        model = pyscipopt.Model()
-        model.hideOutput()
-        with scratch_folder() as folder:
-            whole.program.write(str(folder / "program.mps"))
-            model.readProblem(str(folder / "program.mps"))
-        model.setParam("limits/time", max(clock.remaining() or 0.0, 1.0))
-        model.setObjlimit(best * (1 + 1e-6))
-        model.optimize()
-        return float(min(model.getDualbound(), best))
 
     def _lines(self, frame: pd.DataFrame) -> list[str]:
         scip = "scip_bound" in frame
@@ -146,7 +118,7 @@ class ExactAndDaks:
             f"{change.max():+.2f};",
             f"- the same objective (within {SAME:.0e}) in {same} of {len(frame)}, DAKS lower in {lower}, higher in "
             f"{len(frame) - same - lower};",
-            f"- DAKS by the printed rules, from the printed start: {_above(frame, 'printed')};",
+            f"- DAKS by the printed rules, from the printed start: {_describe_excess(frame, 'printed')};",
             f"- seconds: exact {frame['exact_s'].sum():.0f}, DAKS {frame['daks_s'].sum():.0f}, by the printed rules "
             f"{frame['printed_s'].sum():.0f} in all.",
         ]
@@ -158,17 +130,17 @@ class ExactAndDaks:
                 f"- SCIP's bound is on the same tightened program, in as many seconds, where HiGHS did not end, on "
                 f"{', '.join(self.scip_data)}."
             )
-        lines += ["", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+        rows = []
         for above, row in zip(change, frame.to_dict("records"), strict=True):
             cells = [row["data"], f"{row['C']:g}", number(row["exact_s"], 3), f"{row['exact_nodes']:,}"]
             cells += [_gap(row, "exact_bound"), number(row["daks_s"], 3), f"{above:+.2f}"]
             cells += [number(row["printed_s"], 3), f"{100 * (row['printed'] / row['exact'] - 1):+.2f}"]
             cells += [_gap(row, "scip_bound") if row["exact_status"] != "optimal" else "-"] if scip else []
-            lines.append("| " + " | ".join(cells) + " |")
-        return [*lines, ""]
+            rows.append(cells)
+        return [*lines, "", *table_lines(head, rows), ""]
 
 
-def _above(frame: pd.DataFrame, name: str) -> str:
+def _describe_excess(frame: pd.DataFrame, name: str) -> str:
     """How far the points of a solver are above the exact program's."""
     above = 100 * (frame[name] / frame["exact"] - 1.0)
     return f"{above.mean():+.2f} % above exact on average, from {above.min():+.2f} to {above.max():+.2f}"
@@ -180,14 +152,24 @@ def _gap(row: Mapping[Any, Any], name: str) -> str:
     return "-" if bound is None or bound != bound else f"{100 * (row['exact'] - bound) / row['exact']:.1f}"
 
 
-def tightened_program(ramp: Ramp, clock: Clock) -> tuple[exact.MixedIntegerProgram | None, float]:
-    """The mixed-integer program after its constants were tightened, and the best value known; None: nothing is left."""
-    best, _ = fast(ramp.with_clock(clock.part(SHARE)), np.random.default_rng(0), 10)
-    timed = ramp.with_clock(clock.part(SHARE))
-    bounds = exact.tighten_bounds(timed, exact.first_bounds(ramp, best.F), best.F, ROUNDS)
-    if bounds.norm <= exact.GONE or not (bounds.U > exact.GONE).any():
-        return None, best.F
-    return exact.MixedIntegerProgram(ramp, bounds), best.F
+def scip_bound(ramp: Ramp, best: float, clock: Clock) -> float:
+    """SCIP's bound on the mixed-integer program after its constants were tightened; `best` is the value of a point."""
+    import pyscipopt
+
+    every, m = np.arange(len(ramp.cost)), len(ramp.data.y)
+    brief = ramp.with_clock(clock.part(SHARE))
+    small = restrict_program(brief, every, np.arange(m), np.zeros(m, dtype=bool), best, ROUNDS)
+    if small is None:
+        return best
+    model = pyscipopt.Model()
+    model.hideOutput()
+    with tempfile.TemporaryDirectory() as folder:
+        MixedIntegerProgram(*small).program.write(f"{folder}/program.mps")
+        model.readProblem(f"{folder}/program.mps")
+    model.setParam("limits/time", max(clock.remaining() or 0.0, 1.0))
+    model.setObjlimit(best * (1 + 1e-6))
+    model.optimize()
+    return float(min(model.getDualbound(), best))
 
 
 def with_means(problem: NamedTable) -> tuple[pd.DataFrame, Any]:

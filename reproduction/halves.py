@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from marginsieve import SVMSelector, recipes
 from marginsieve.contracts import Array, IntArray
-from marginsieve.data import NamedTable
-from marginsieve.data.table import filled_with_means
-from marginsieve.engine.tuning import tune_machine
-from marginsieve.estimators.inputs import encode
+from marginsieve.data import NamedTable, filled_with_means
+from marginsieve.engine import tune_on_all_features
 from marginsieve.kernels import Gaussian
 from marginsieve.machines import CSVC
 
@@ -26,17 +25,10 @@ from .markdown import grid
 from .paper import printed_figures
 from .workplace import Call, Workplace
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 COSTS = (0.1, 0.5, 1.0, *(10.0 * k for k in range(1, 11)), 200.0, 300.0, 400.0, 500.0, 1000.0)  # 18, as the paper has
 WIDTHS = tuple(2.0**k for k in range(-7, 7))  # 14, as the paper has; in units of the columns
 PENALTIES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-RIVALS: Mapping[str, dict[str, Any]] = {
-    "fisher": {"kernel": "gaussian"},
-    "svm_rfe": {"kernel": "gaussian"},
-    "fsv": {},
-}
+RIVALS: Mapping[str, dict[str, Any]] = {"fisher": {"kernel": "gaussian"}, "svm_rfe": {"kernel": "gaussian"}, "fsv": {}}
 LEAKED = {name: f"{name}, selected on all rows" for name in ("fisher", "kp_svm")}  # what must not be done
 FIXED: dict[str, Any] = {"threshold": "margin", "similar": None, "random_state": 0}
 
@@ -61,11 +53,9 @@ class SelectionOnHalf:
 
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report; the table as CSV and the curves beside it."""
-        import pandas as pd
-
         present, drafts = named_problems.present(self.data), place.drafts
-        results = place.kept(self.name, self.calls())
-        rows, remarks = [row for one in results for row in one["rows"]], [one["remark"] for one in results]
+        results = place.run_calls(self.name, self.calls())
+        rows, remarks = [row for part in results for row in part["rows"]], [part["remark"] for part in results]
         keys, summary = (
             ["data", "method", "at"],
             {"size": "mean", "accuracy": "mean", "error": "mean", "curve": "first"},
@@ -76,7 +66,7 @@ class SelectionOnHalf:
         lines = [f"## {self.name}: selection on one half, {self.repeats} splits 60/40 of the other (table 3)", ""]
         lines += [f"Means over {self.halvings} ways to halve the table; the paper has one.", ""]
         lines += [*(f"- {remark}" for remark in remarks), ""]
-        lines += grid("Effectiveness in percent, printed / ours:", self._beside(frame))
+        lines += grid("Effectiveness in percent, printed / ours:", self._compare_with_print(frame))
         for name in present:
             part = frame[(frame["data"] == name) & frame["curve"]]
             if part["size"].nunique() > 2:
@@ -99,9 +89,7 @@ class SelectionOnHalf:
             for seed in range(self.halvings)
         ]
 
-    def _beside(self, frame: pd.DataFrame) -> pd.DataFrame:
-        import pandas as pd
-
+    def _compare_with_print(self, frame: pd.DataFrame) -> pd.DataFrame:
         theirs = printed_figures(self.paper)
         theirs = theirs[(theirs["table"] == "3") & (theirs["quantity"] == "effectiveness_percent")]
         known = theirs.groupby(["dataset", "method"])["value"].mean().to_dict()
@@ -155,10 +143,9 @@ class SelectionOnHalf:
     def _best_gaussian(self, X: Array, y: Array) -> tuple[dict[str, Any], float]:
         """C and the width with the best balanced accuracy on all features."""
         selector = SVMSelector(Gaussian(), CSVC(), "fisher", "top_k", 1.0, **FIXED)
-        encoded = encode(selector, X, y, None)
         folds = list(StratifiedKFold(self.folds, shuffle=True, random_state=0).split(X, y))
-        pairs = [(np.asarray(train), np.asarray(test)) for train, test in folds]
-        return tune_machine(selector, encoded, {"machine__C": COSTS, "kernel__width": WIDTHS}, pairs)
+        tuned = tune_on_all_features(selector, X, y, {"machine__C": COSTS, "kernel__width": WIDTHS}, folds)
+        return tuned.params, tuned.scores["machine"]
 
     def _rankings(
         self, name: str, X: Array, y: Array, C: float, width: float
@@ -167,13 +154,13 @@ class SelectionOnHalf:
         out: dict[str, dict[int, IntArray]] = {}
         sizes = sorted({*self.sizes[name], self.printed_size[name]})
         for method, settings in RIVALS.items():
-            given = {**settings, "C": C} if method != "fsv" else settings
-            selector = recipes.get(method)(n_features_to_select=1, standardize=False, **given, **FIXED).fit(X, y)
-            order = np.argsort(selector.ranking_)
+            settings = {**settings, "C": C} if method != "fsv" else settings
+            selector = recipes.get(method)(n_features_to_select=1, standardize=False, **settings, **FIXED)
+            order = np.argsort(selector.fit(X, y).ranking_)
             out[method] = {size: order[:size] for size in sizes}
         order = self._kp_ranking(X, y, C, width)
         out["kp_svm"] = {size: order[:size] for size in sizes}
-        best = self._own_number(X, y, C, width).path_
+        best = self._tune_penalty(X, y, C, width).path_
         out["kp_svm, own number"] = {0: best.order[: best.stop.size]}
         start = width / np.sqrt(X.shape[1])
         printed = kp_as_printed(X, np.where(y == np.unique(y)[1], 1.0, -1.0), C, C2=1.0, start=start)
@@ -194,7 +181,7 @@ class SelectionOnHalf:
         )
         return np.asarray(ranked.fit(X, y).path_.order)
 
-    def _own_number(self, X: Array, y: Array, C: float, width: float) -> Any:
+    def _tune_penalty(self, X: Array, y: Array, C: float, width: float) -> Any:
         """KP-SVM with the penalty that has the best accuracy in folds of the half; of equals the heaviest."""
         scores = []
         folds = list(StratifiedKFold(self.folds, shuffle=True, random_state=1).split(X, y))

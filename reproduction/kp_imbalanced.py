@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from marginsieve.bench.statistics import compare
+from marginsieve.bench import compare
 
-from .claims import EQUAL, LEVEL, WORSE, Claim, Evidence, NotRun, ahead_of, best_of, if_holds, listed, undecided
+from .claims import Claim, is_ahead, is_best, list_claims, undecidable_claim
+from .evidence import EQUAL, LEVEL, WORSE, Evidence, NotRun, format_values, if_holds
 from .named_problems import load
-from .paper import Job, Paper
+from .paper import Job, Paper, bases
 from .parameters import ConvergenceStudy
 from .steps import StepTimes
-from .variants import bases
 
 ELEVEN = ("GORDON", "GLIOMA", "SRBCT", "BHAT1", "BHAT2", "BHAT3", "BHAT4", "CAR1", "CAR2", "CAR3", "CAR4")
 ALL: dict[str, Any] = {"n_features_to_select": 1.0}
@@ -29,10 +29,7 @@ COSTS = {**PRICE, "negative_weight": (0.01, 0.1, 0.5, 1.0)}
 SPARSE_COSTS = {**COSTS, "machine__C": POWERS[::2]}  # the l1 machine has no shortcut for leaving out a sample
 KP_LOO: dict[str, Any] = {"name": "kp-imbalanced", "inner_folds": 5}
 KP_PRINTED: dict[str, Any] = {"class_weight": None, "scaled": False}
-MEAN_AND_MAX = {
-    MEAN: ("balanced_accuracy", "mean"),
-    MAXIMUM: ("balanced_accuracy", "max"),
-}
+MEAN_AND_MAX = {MEAN: ("balanced_accuracy", "mean"), MAXIMUM: ("balanced_accuracy", "max")}
 FOLDS = {"scheme": "folds", "folds": 5, "repeats": 3}
 WIDE = {**COSTS, "kernel__width": POWERS}  # widths in units of the live columns, see kernels.Gaussian
 WIDTHS = tuple(2.0**k for k in range(-2, 3))
@@ -88,14 +85,14 @@ def _maxima(evidence: Evidence) -> Any:
 
 def _kp_first(evidence: Evidence) -> str:
     means = _maxima(evidence).mean().sort_values(ascending=False)
-    figures = f"{listed(means.to_dict())} (printed: kp_cssvm 95.9, l1_cssvm 93.9, svm_rfe 91.6, fisher 91.4)"
+    figures = f"{format_values(means)} (printed: kp_cssvm 95.9, l1_cssvm 93.9, svm_rfe 91.6, fisher 91.4)"
     return if_holds(means.index[0] == "kp_cssvm", figures)
 
 
 def _best_ranks(evidence: Evidence) -> str:
     compared = compare(_maxima(evidence))
     ranks = dict(sorted(zip(compared.methods, compared.ranks, strict=True), key=lambda pair: pair[1]))
-    figures = f"average ranks {listed(ranks, 2)} (printed: kp_cssvm 2.08, l1_cssvm 2.58, fisher 3.08)"
+    figures = f"average ranks {format_values(ranks, 2)} (printed: kp_cssvm 2.08, l1_cssvm 2.58, fisher 3.08)"
     return if_holds(set(list(ranks)[:2]) == {"kp_cssvm", "l1_cssvm"}, figures)
 
 
@@ -103,7 +100,7 @@ def _holm(evidence: Evidence) -> str:
     table = compare(_maxima(evidence), control="kp_cssvm").table().set_index("method")
     p = table["p_against_control"].drop("kp_cssvm")
     differing = {str(name) for name in p.index[p <= 0.05]}
-    figures = f"Holm's p: {listed({str(name): float(value) for name, value in p.items()}, 3)}"
+    figures = f"Holm's p: {format_values(p, 3)}"
     return if_holds(differing == {"svm_rfe", "kp_svdd"}, figures)
 
 
@@ -208,7 +205,7 @@ def _glioma_at_100(evidence: Evidence) -> str:
     if part.empty:
         raise NotRun("GLIOMA was not run")
     best = 100 * part.groupby(bases(part["method"]))["balanced_accuracy"].max()
-    figures = f"at 100 genes {listed({str(name): float(value) for name, value in best.items()})}"
+    figures = f"at 100 genes {format_values(best)}"
     return if_holds(best.idxmax() == "kp_cssvm" and bool(best.drop("kp_cssvm").median() < 60), figures)
 
 
@@ -216,7 +213,7 @@ def _seconds(evidence: Evidence) -> str:
     frame: Any = evidence.study("selection").to_pandas().drop_duplicates(["data", "method", "split"])
     base = bases(frame["method"])
     means = frame.groupby([base, "data"])["seconds"].mean().groupby("method").max()
-    figures = f"seconds of a whole path and its machines, slowest problem: {listed(means.to_dict(), 2)}"
+    figures = f"seconds of a whole path and its machines, slowest problem: {format_values(means, 2)}"
     return if_holds(bool(means.max() < 300), figures)
 
 
@@ -224,7 +221,7 @@ def _quasi_newton_is_faster(evidence: Evidence) -> str:
     moves = evidence.table("updates").pivot(index="data", columns="variant", values="moves")
     means = moves.mean()
     fewer = int((moves["quasi-newton"] < moves["gradient"]).sum())
-    figures = f"moves until rest {listed(means.to_dict(), 0)} on average; fewer on {fewer} of {len(moves)}"
+    figures = f"moves until rest {format_values(means, 0)} on average; fewer on {fewer} of {len(moves)}"
     return if_holds(bool(means["quasi-newton"] < means["gradient"]), figures)
 
 
@@ -253,7 +250,7 @@ def _nested_order(evidence: Evidence) -> str:
     tried = bases(evidence.study("selection").scores("balanced_accuracy")["method"].drop_duplicates()).value_counts()
     counts = ", ".join(f"{name} {tried.get(name, 0)}" for name in SIX)
     return (
-        f"{TUNED_INSIDE} the means over the sizes are {listed(means.to_dict())}. The maxima are over the sizes and the "
+        f"{TUNED_INSIDE} the means over the sizes are {format_values(means)}. The maxima are over the sizes and the "
         f"best of so many settings: {counts}. {_points_of_a_sample(evidence)}"
     )
 
@@ -275,7 +272,7 @@ def _nested_machines(evidence: Evidence) -> str:
     means = evidence.means("balanced_accuracy", EVERY_MACHINE, "no-selection", "nested").mean()
     return (
         f"with C, costs and widths tuned inside the training parts the means are "
-        f"{listed(means.sort_values(ascending=False).to_dict())}. {_points_of_a_sample(evidence)}"
+        f"{format_values(means.sort_values(ascending=False))}. {_points_of_a_sample(evidence)}"
     )
 
 
@@ -287,7 +284,7 @@ def _nested_gain(evidence: Evidence, methods: tuple[str, ...], machines: tuple[s
     texts = {str(name): float(value) for name, value in change.items()}
     return (
         f"{TUNED_INSIDE} the mean over methods and sizes less the mean over machines on all features is, in points, "
-        f"{listed(texts)}: {change.mean():+.1f} on average. {_points_of_a_sample(evidence)}"
+        f"{format_values(texts)}: {change.mean():+.1f} on average. {_points_of_a_sample(evidence)}"
     )
 
 
@@ -319,79 +316,58 @@ def _spread_of_penalties(evidence: Evidence) -> str:
 
 
 CLAIMS = (
-    Claim(
-        "KP-CSSVM has the highest average of the maxima over the sizes",
+    *list_claims(
         "section 5.3, table 6",
-        _kp_first,
         _nested_order,
+        ("KP-CSSVM has the highest average of the maxima over the sizes", _kp_first),
+        ("KP-CSSVM and l1-CSSVM have the best average ranks", _best_ranks),
+        ("KP-CSSVM is significantly better than RFE and KP-SVDD, and than no other", _holm),
     ),
-    Claim("KP-CSSVM and l1-CSSVM have the best average ranks", "section 5.3, table 6", _best_ranks, _nested_order),
-    Claim(
-        "KP-CSSVM is significantly better than RFE and KP-SVDD, and than no other",
-        "section 5.3, table 6",
-        _holm,
-        _nested_order,
-    ),
-    ahead_of(
-        "KP-SVDD is outperformed by all other methods",
+    *list_claims(
         "sections 5.3 and 6",
-        SIX[:-1],
-        ("kp_svdd",),
-        MAXIMUM,
-        "selection",
         _nested_order,
+        ("KP-SVDD is outperformed by all other methods", is_ahead(SIX[:-1], ("kp_svdd",), MAXIMUM, "selection")),
     ),
-    Claim(
-        "KP-SVDD improves on SVDD with all features",
+    *list_claims(
         "section 6",
-        _against_svdd,
         partial(_nested_gain, methods=("kp_svdd",), machines=("svdd",)),
+        ("KP-SVDD improves on SVDD with all features", _against_svdd),
     ),
-    Claim(
-        "the best results without selection are usually those of CS-SVM",
+    *list_claims(
         "section 5.2, tables 2 and 3",
-        _usually_cs_svm,
         _nested_machines,
+        ("the best results without selection are usually those of CS-SVM", _usually_cs_svm),
+        (
+            "CS-SVM does at least as well as the plain SVM without selection (Gaussian kernel)",
+            is_best("cs_svm_gaussian", ("svm_gaussian", "cs_svm_gaussian"), "balanced_accuracy", "no-selection"),
+        ),
+        ("SVDD is outperformed by CS-SVM without selection, but for CAR3", _svdd_but_for_car3),
     ),
-    best_of(
-        "CS-SVM does at least as well as the plain SVM without selection (Gaussian kernel)",
-        "section 5.2, tables 2 and 3",
-        "cs_svm_gaussian",
-        ("svm_gaussian", "cs_svm_gaussian"),
-        "balanced_accuracy",
-        "no-selection",
-        _nested_machines,
-    ),
-    Claim(
-        "SVDD is outperformed by CS-SVM without selection, but for CAR3",
-        "section 5.2, tables 2 and 3",
-        _svdd_but_for_car3,
-        _nested_machines,
-    ),
-    Claim(
-        "selection improves or keeps the results on most problems",
+    *list_claims(
         "section 5.3, tables 4 and 5",
-        _selection_helps,
         partial(_nested_gain, methods=SIX, machines=EVERY_MACHINE),
+        ("selection improves or keeps the results on most problems", _selection_helps),
     ),
-    Claim("SMOTE changes little in most cases", "section 6", _smote_similar, _both_smotes),
-    Claim("SMOTE helps CS-SVM where the classes overlap most: GLIOMA", "section 6", _smote_for_glioma, _both_smotes),
+    *list_claims(
+        "section 6",
+        _both_smotes,
+        ("SMOTE changes little in most cases", _smote_similar),
+        ("SMOTE helps CS-SVM where the classes overlap most: GLIOMA", _smote_for_glioma),
+    ),
     Claim("the Gaussian kernel is best more often than the linear one", "section 6", _kernels, _nested_machines),
     Claim("C2 = 0.125 is the best in general", "section 5.1", _best_penalty, _spread_of_penalties),
-    Claim(
-        "on GLIOMA with 100 genes KP-CSSVM is best and most others fail (AUC 0.5)",
+    *list_claims(
         "section 5.3, figure A.2",
-        _glioma_at_100,
         _nested_order,
+        ("on GLIOMA with 100 genes KP-CSSVM is best and most others fail (AUC 0.5)", _glioma_at_100),
     ),
     Claim("every method makes its curve in less than five minutes on every problem", "section 5.4", _seconds),
-    Claim(
-        "the quasi-Newton steps converge faster than gradient descent",
+    *list_claims(
         "section 6",
-        _quasi_newton_is_faster,
         _where_updates_rest,
+        ("the quasi-Newton steps converge faster than gradient descent", _quasi_newton_is_faster),
     ),
-    undecided(
+    undecidable_claim(
         "the classes of BHAT1 are linearly separable",
         "section 5.1",
         "203 rows in 3,312 columns are, whatever the labels",

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from marginsieve.contracts import Array, IntArray
-from marginsieve.solvers import smo
+from marginsieve.machines import CSVC
 
 TOL, STEPS = 1e-6, 10**7
 
@@ -75,12 +75,12 @@ def kp_as_printed(
     v = np.full(X.shape[1], float(start))
     eps = 0.25 * start if eps is None else eps
     moved, dropped, converged, c = list[float](), list[int](), False, np.zeros(len(y))
-    top = np.full(len(y), float(C))
+    machine, cost = CSVC(C=C, tol=TOL, max_iter=STEPS), np.ones(len(y))
     while len(moved) < max_iter and not converged and (v > 0).any():
         live = np.flatnonzero(v)
         Z = X[:, live]
         K = _gaussian(Z * v[live])
-        c = np.asarray(smo.svc(K, y, top, c, TOL, STEPS)[0])
+        c = machine.solve_matrix(K, y, cost, c).coef
         G = K * np.outer(c, c)
         spread = 2.0 * ((Z * Z).T @ G.sum(axis=1) - np.einsum("ij,ij->j", Z, G @ Z))
         change = gamma * (v[live] * spread + C2 * beta * np.exp(-beta * v[live]))

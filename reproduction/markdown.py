@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
+
+
+def table_lines(headings: Sequence[Any], rows: Iterable[Iterable[Any]]) -> list[str]:
+    """A table of cells as they are."""
+    lines = [f"| {' | '.join(map(str, cells))} |" for cells in (headings, *rows)]
+    return [lines[0], "|---" * len(headings) + "|", *lines[1:]]
 
 
 def grid(title: str, table: pd.DataFrame, corner: str = "data set", digits: int = 3) -> list[str]:
     """A title and a table with its index in front; numbers with so many digits, text as it is, a dash for nothing."""
-    lines = [title, "", f"| {corner} | " + " | ".join(map(str, table.columns)) + " |"]
-    lines.append("|---" * (table.shape[1] + 1) + "|")
-    for name, row in table.iterrows():
-        cells = (v if isinstance(v, str) else "-" if v != v else number(v, digits) for v in row)
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return [*lines, ""]
+    rows = (
+        [name, *(v if isinstance(v, str) else "-" if v != v else number(v, digits) for v in row)]
+        for name, row in table.iterrows()
+    )
+    return [title, "", *table_lines([corner, *table.columns], rows), ""]
 
 
 def number(value: float, digits: int) -> str:

@@ -2,70 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Callable, Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from marginsieve.data import NamedTable, make_cohort, register_tables
 from marginsieve.errors import InputError, listing
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 VARIABLE = "MARGINSIEVE_DATA"
 
-ARRHYTHMIAS = (
-    "atrial_fibrillation_flutter",
-    "ischemic_changes",
-    "left_bundle_branch_block",
-    "left_ventricular_hypertrophy",
-    "old_anterior_mi",
-    "old_inferior_mi",
-    "other",
-    "pvc",
-    "right_bundle_branch_block",
-    "sinus_bradycardia",
-    "sinus_tachycardia",
-    "supraventricular_premature",
-)
-
-#: name -> (file, labels of the positive class, what the positive class is called)
-PROBLEMS: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "GORDON": ("gordon", ("mesothelioma",), "mesothelioma"),
-    "GLIOMA": ("glioma", ("classic_oligodendroglioma",), "classic_oligodendroglioma"),
-    "SRBCT": ("srbct", ("BL",), "BL"),
-    "BHAT1": ("bhattacharjee", ("carcinoid",), "carcinoid"),
-    "BHAT2": ("bhattacharjee", ("normal",), "normal"),
-    "BHAT3": ("bhattacharjee", ("squamous",), "squamous"),
-    "BHAT4": ("bhattacharjee", ("small_cell",), "small_cell"),
-    "CAR1": ("car", ("kidney",), "kidney"),
-    "CAR2": ("car", ("gastroesophageal",), "gastroesophageal"),
-    "CAR3": ("car", ("liver",), "liver"),
-    "CAR4": ("car", ("pancreas",), "pancreas"),
-    "CARPROSTATE": ("car", ("prostate",), "prostate"),
-    "DIABETES": ("diabetes", ("positive",), "positive"),
-    "WDBC": ("wdbc", ("malignant",), "malignant"),
-    "COLON": ("colon", ("normal",), "normal"),
-    "LYMPHOMA": ("lymphoma", ("DLBCL",), "DLBCL"),
-    "ARRHYTHMIA": ("arrhythmia", ARRHYTHMIAS, "arrhythmia"),
-    "ARRHYTHMIA430": ("arrhythmia", ARRHYTHMIAS, "arrhythmia"),
-    "HEART": ("heart", ("1", "2", "3", "4"), "disease"),
-    "DLBCL": ("dlbcl", ("FL",), "FL"),
-    "LEUKEMIA": ("leukemia", ("AML",), "AML"),
-    "SONAR": ("sonar", ("Mine",), "Mine"),
-    "IONOSPHERE": ("ionosphere", ("bad",), "bad"),
-    "MFEAT": ("mfeat", ("digit_0",), "digit_0"),
-    "LEPIOTA": ("mushroom", ("poisonous",), "poisonous"),
-    "OLIVETTI": ("olivetti", ("person_00",), "person_00"),
-    "HEPATITIS": ("hepatitis", ("DIE",), "DIE"),
-    "VANTVEER": ("vantveer", ("metastasis",), "metastasis"),
-    "VANTVEER4348": ("vantveer", ("metastasis",), "metastasis"),
-    "BREAST": ("vantveer", ("metastasis",), "metastasis"),
-    "CNS": ("cns", ("died",), "died"),
-}
+#: name -> file, labels of the positive class, what the positive class is called, and other names that the papers use
+with (files(__package__) / "problems.csv").open(encoding="utf-8") as _handle:
+    PROBLEMS = {row["name"]: row for row in csv.DictReader(_handle)}
+ALIASES = {alias: name for name, row in PROBLEMS.items() for alias in row["aliases"].split("|") if alias}
 
 #: classes that are left out of a problem
 LEFT_OUT = {"ARRHYTHMIA430": ("other",)}
@@ -91,8 +46,6 @@ def _largest_spread(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _with_test_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """The genes of the 78 samples and of the 19 that were the test set, without genes that have no value."""
-    import pandas as pd
-
     both = pd.concat([frame, pd.read_parquet(folder() / "vantveer_test19.parquet")], ignore_index=True)
     return both.iloc[:, CLINICAL:].dropna(axis=1, how="all")
 
@@ -120,20 +73,6 @@ GENERATED: dict[str, dict[str, Any]] = {
     }
 }
 
-#: other names that the papers use for the same problems
-ALIASES = {
-    "LUNG": "GORDON",
-    "LUG": "GORDON",
-    "DIA": "DIABETES",
-    "WBC": "WDBC",
-    "CMA": "COLON",
-    "COL": "COLON",
-    "LMA": "LYMPHOMA",
-    "LEU": "LEUKEMIA",
-    "FACE": "OLIVETTI",
-    "MUSHROOM": "LEPIOTA",
-}
-
 
 def names() -> list[str]:
     """The names that `load` takes."""
@@ -142,9 +81,8 @@ def names() -> list[str]:
 
 def folder() -> Path:
     """Where the files are looked for: the folder in MARGINSIEVE_DATA, else the user's cache."""
-    given = os.environ.get(VARIABLE)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(given) if given else Path(cache) / "marginsieve"
+    return Path(os.environ.get(VARIABLE) or Path(cache) / "marginsieve")
 
 
 def present(labels: Sequence[str]) -> list[str]:
@@ -158,13 +96,11 @@ def _is_here(key: str) -> bool:
 
 
 def _file(key: str) -> Path:
-    return folder() / f"{PROBLEMS[key][0]}.parquet"
+    return folder() / f"{PROBLEMS[key]['file']}.parquet"
 
 
 def load(name: str) -> NamedTable:
     """Read one of the papers' binary problems; columns and values are as in the file, nothing is scaled or imputed."""
-    import pandas as pd
-
     key = name.strip().upper().replace(" ", "").replace("-", "")
     key = ALIASES.get(key, key)
     if key in GENERATED:
@@ -172,7 +108,7 @@ def load(name: str) -> NamedTable:
         return NamedTable(key, cohort.X, cohort.y, "case")
     if key not in PROBLEMS:
         raise InputError(f"there is no data set {name!r}; the names are {listing(names(), most=50)}")
-    (_, labels, positive), path = PROBLEMS[key], _file(key)
+    labels, positive, path = PROBLEMS[key]["labels"].split("|"), PROBLEMS[key]["positive"], _file(key)
     if not path.is_file():
         raise FileNotFoundError(
             f"{key} needs {path.name}, which is not in {path.parent}. The files are not shipped with marginsieve: "

@@ -1,19 +1,19 @@
-"""What a paper's study is made of: jobs that make our figures, parts that are no suites, and claims."""
+"""What a paper's study is made of: jobs that make our figures and their variants, parts that are no suites, claims."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+import pandas as pd
+
+from marginsieve.bench import SuiteResult
 from marginsieve.errors import InputError
 
 from .claims import Claim
 from .workplace import Workplace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 QUICK, KEPT, FULL = "quick", "kept", "full"  # how much of a study is run
 MANY_VALUES = 8  # of a parameter, which a quick run does not try all
@@ -50,21 +50,22 @@ class Job:
     control: str = ""
     group: str = ""  # of jobs that are one table of the paper together: its claims and ranks are over all of them
 
-    def quickly(self) -> Job:
+    def quick_form(self) -> Job:
         """The small data sets, the first variant of each method, every fourth value of what has many."""
         protocol = {**self.protocol, **self.quick_protocol}
         if "grid" in protocol:
-            protocol["grid"] = _thinned(protocol["grid"])
-        first = {label: tuple(_quick_variant(one) for one in some[:1]) for label, some in self.variants.items()}
-        grids = {label: _thinned(values) for label, values in self.grids.items()}
+            protocol["grid"] = _thin_out(protocol["grid"])
+        grids = {label: _thin_out(values) for label, values in self.grids.items()}
+        first = {
+            label: tuple(
+                {**extra, "grid": _thin_out(extra["grid"])} if "grid" in extra else extra for extra in some[:1]
+            )
+            for label, some in self.variants.items()
+        }
         return replace(self, data=self.quick, protocol=protocol, grids=grids, variants=first)
 
 
-def _quick_variant(extra: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**extra, "grid": _thinned(extra["grid"])} if "grid" in extra else extra
-
-
-def _thinned(values: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+def _thin_out(values: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
     return {name: some[::4] if len(some) > MANY_VALUES else some for name, some in values.items()}
 
 
@@ -82,7 +83,7 @@ class StudyPart(Protocol):
 class HasQuickForm(Protocol):
     """A part that is smaller in a quick run."""
 
-    def quickly(self) -> StudyPart: ...
+    def quick_form(self) -> StudyPart: ...
 
 
 @dataclass(frozen=True)
@@ -96,15 +97,15 @@ class Paper:
     studies: tuple[StudyPart, ...] = ()
     full: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def at(self, scope: str) -> Paper:
+    def with_scope(self, scope: str) -> Paper:
         """The study at a scope: quick, kept or full."""
         if scope == QUICK:
             short = tuple(
-                part.quickly() if isinstance(part, HasQuickForm) else part
+                part.quick_form() if isinstance(part, HasQuickForm) else part
                 for part in self.studies
                 if not getattr(part, "long", False)
             )
-            return replace(self, jobs=tuple(job.quickly() for job in self.jobs), studies=short)
+            return replace(self, jobs=tuple(job.quick_form() for job in self.jobs), studies=short)
         if scope == FULL:
             jobs = tuple(replace(job, **self.full.get(job.name, {})) for job in self.jobs)
             parts: list[Any] = list(self.studies)
@@ -119,15 +120,58 @@ class Paper:
         """The data sets of its jobs."""
         return list(dict.fromkeys(name for job in self.jobs for name in job.data))
 
-    def printed(self) -> pd.DataFrame:
+    def figures(self) -> pd.DataFrame:
         """The printed figures: table, dataset, method, quantity, size, value, note."""
         return printed_figures(self.name)
 
 
 def printed_figures(name: str) -> pd.DataFrame:
     """The figures that a paper prints: table, dataset, method, quantity, size, value, note."""
-    import pandas as pd
-
     with (files(__package__) / "printed" / f"{name}.csv").open(encoding="utf-8") as handle:
         frame = pd.read_csv(handle, dtype=str, keep_default_na=False)
     return frame.assign(value=pd.to_numeric(frame["value"]))
+
+
+def variant_label(label: str, extra: Mapping[str, Any]) -> str:
+    """The label of a method with further settings."""
+    settings = [
+        f"{name}={value if isinstance(value, str) else f'{value:g}'}" for name, value in extra.items() if name != "grid"
+    ]
+    return f"{label}[{', '.join(settings)}]" if settings else label
+
+
+def base_of(label: str) -> str:
+    """The label of a method without its further settings."""
+    return label.split("[", maxsplit=1)[0]
+
+
+def bases(labels: Any) -> Any:
+    """The same for a column of labels."""
+    return labels.str.split("[", regex=False).str[0]
+
+
+def follow_up(job: Job, finished: Mapping[str, SuiteResult]) -> Job:
+    """The job at the number of features that a method settled on in an earlier one, where it follows one."""
+    if not job.follows:
+        return job
+    name, method = job.follows.split(":")
+    if name not in finished:
+        return replace(job, methods={})
+    metric, frame = next(iter(job.quantities.values()))[0], finished[name].to_pandas()
+    scores = finished[name].scores(metric)
+    scores = scores[scores["data"].isin(job.data) & scores["method"].str.startswith(method)]
+    if scores.empty:
+        return replace(job, methods={})
+    best = scores.sort_values(metric).iloc[-1]
+    part = frame[frame["data"].eq(best["data"]) & frame["method"].eq(best["method"])]
+    size = max(1, round(float(part["size"].mean())))
+    return replace(job, protocol={**job.protocol, "sizes": [size, size + 1]})
+
+
+def best_variants(job: Job, study: SuiteResult) -> dict[tuple[str, str], str]:
+    """By data set and method: the variant with the best `chosen_by`, and of equals the best balanced accuracy."""
+    scores = study.scores(job.chosen_by).merge(study.scores("balanced_accuracy"), on=["data", "method", "size"])
+    first = job.chosen_by if job.chosen_by in scores else f"{job.chosen_by}_x"
+    scores = scores.sort_values([first, scores.columns[-2]], kind="stable")
+    base = bases(scores["method"])
+    return {(str(d), str(m)): str(v) for d, m, v in zip(scores["data"], base, scores["method"], strict=True)}

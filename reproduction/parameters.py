@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
 from marginsieve import recipes
-from marginsieve.bench.suite import Suite
-from marginsieve.data import NamedTable
-from marginsieve.data.table import filled_with_means
+from marginsieve.bench import Suite
+from marginsieve.data import NamedTable, filled_with_means
 
 from . import named_problems
 from .drawings import convergence, two_scales
+from .markdown import table_lines
 from .workplace import Call, Workplace
 
 PROTOCOL = {"name": "nested", "folds": 10, "settings": {"threshold": "margin"}}
@@ -36,7 +38,7 @@ class ParameterStudy:
     settings: Mapping[str, Any] = field(default_factory=dict)
     draws: int = 10
 
-    def quickly(self) -> ParameterStudy:
+    def quick_form(self) -> ParameterStudy:
         """The same with two draws of the folds."""
         return replace(self, draws=2)
 
@@ -53,14 +55,8 @@ class ParameterStudy:
         table.rename_axis(self.parameter).to_csv(drafts / f"{self.name}.csv")
         two_scales(self.values, table["error"], table["features"], self.parameter, drafts / f"{self.name}.svg")
         lines = [f"## {self.name}: {self.parameter} on {self.data[0]}", "", f"The paper: {self.text}", ""]
-        lines += [
-            f"| {self.parameter} | error % | its standard error over draws of the folds | mean number of features |",
-            "|---" * 4 + "|",
-        ]
-        lines += [
-            f"| {label} | {row.error:.1f} | {row.deviation:.1f} | {row.features:.1f} |"
-            for label, row in zip(labels, table.itertuples(), strict=True)
-        ]
+        headings = (self.parameter, "error %", "its standard error over draws of the folds", "mean number of features")
+        lines += table_lines(headings, table.map("{:.1f}".format).itertuples(name=None))
         return [*lines, "", f"![{self.name}]({self.name}.svg)", ""]
 
     def suite(self) -> Suite:
@@ -91,20 +87,21 @@ class ConvergenceStudy:
 
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report; the table as CSV and the picture beside it."""
-        import pandas as pd
-
         calls = self.calls()
         labels = [label for _ in named_problems.present(self.data) for label in self.variants]
-        results = place.kept(self.name, calls, alone=True)
+        results = place.run_calls(self.name, calls, alone=True)
         rows = [{"variant": label, **result["row"]} for label, result in zip(labels, results, strict=True)]
         pd.DataFrame(rows).to_csv(place.drafts / f"{self.name}.csv", index=False)
         lines = [f"## {self.name}: convergence", "", f"The paper: {self.text}", ""]
-        lines += ["| data set | moves | came to rest | features | at the cap | seconds |", "|---|---|---|---|---|---|"]
-        for row in rows:
-            shown = f"{row['data']}, {row['variant']}" if row["variant"] else row["data"]
-            rest = "yes" if row["converged"] else "no"
-            cells = [shown, row["moves"], rest, row["features"], f"{row['at_cap']:.0%}", f"{row['seconds']:.2f}"]
-            lines.append("| " + " | ".join(map(str, cells)) + " |")
+        cells = (
+            (
+                f"{row['data']}, {row['variant']}" if row["variant"] else row["data"],
+                *(row["moves"], "yes" if row["converged"] else "no", row["features"]),
+                *(f"{row['at_cap']:.0%}", f"{row['seconds']:.2f}"),
+            )
+            for row in rows
+        )
+        lines += table_lines(("data set", "moves", "came to rest", "features", "at the cap", "seconds"), cells)
         traces = [call.name for call in calls]
         moved = {name: result["moved"] for name, result in zip(traces, results, strict=True)}
         convergence(moved, place.drafts / f"{self.name}.svg")
@@ -126,4 +123,4 @@ class ConvergenceStudy:
         assert stop is not None
         row = {"data": data.name, "moves": int(stop.details["moves"]), "converged": bool(stop.details["converged"])}
         row |= {"features": int(stop.size), "at_cap": float(stop.details["share_at_cap"])}
-        return {"row": row | {"seconds": time.perf_counter() - since}, "moved": [float(one) for one in stop.trace]}
+        return {"row": row | {"seconds": time.perf_counter() - since}, "moved": [float(move) for move in stop.trace]}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from marginsieve.contracts import IntArray
-from marginsieve.engine.protocols import Protocol, register_protocol
+from marginsieve.engine import Protocol, register_protocol
 from marginsieve.errors import InputError
-from marginsieve.fitting.procedure import fit_encoded
-from marginsieve.fitting.training_rows import Encoded
+from marginsieve.outcomes import ClassTarget
 from marginsieve.recipes import svm_l1
 
 
@@ -25,11 +24,13 @@ class NoisyProtocol(Protocol):
     noise: str = "labels"
     noise_share: float = 0.05
 
-    def training_labels(self, part: Encoded, rng: np.random.Generator) -> IntArray:
-        """The codes of a training part with noise."""
-        if self.noise == "labels":
-            return _flip(part.target.codes, self.noise_share, rng)
-        return _outliers(part, self.noise_share)
+    def training_target(self, part: Any, rng: np.random.Generator) -> ClassTarget:
+        """The target of a training part with noise."""
+        target: ClassTarget = part.target
+        noisy = (
+            _flip(target.codes, self.noise_share, rng) if self.noise == "labels" else _outliers(part, self.noise_share)
+        )
+        return replace(target, codes=noisy)
 
 
 def _flip(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
@@ -40,14 +41,14 @@ def _flip(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
     return out
 
 
-def _outliers(part: Encoded, share: float) -> IntArray:
+def _outliers(part: Any, share: float) -> IntArray:
     """Flip, in each of two classes, the share of samples that lie furthest on their own side of an l1 machine."""
-    y = part.target.codes
+    y: IntArray = part.target.codes
     codes = np.unique(y)
     if len(codes) != 2:
         raise InputError(f"noise 'outliers' needs two classes; the table has {len(codes)}")
-    machine = fit_encoded(svm_l1(stop="own", points=2, threshold="margin", similar=None), part)
-    depth = machine.decision(part.table.Z) * np.where(y == codes[1], 1.0, -1.0)
+    machine = svm_l1(stop="own", points=2, threshold="margin", similar=None).fit_rows(part)
+    depth = machine.values(part.table.Z) * np.where(y == codes[1], 1.0, -1.0)
     out = y.copy()
     for code, other in (codes, codes[::-1]):
         members = np.flatnonzero(y == code)
@@ -80,31 +81,19 @@ PRINTED = (
     ),
     Protocol("mixed", "shares", repeats=200, test_share=0.1, sizes=(), settings=MARGIN),
     Protocol(
-        "symon",
-        "shares",
-        repeats=1,
-        test_share=0.3,
-        validation_share=0.2,
-        sizes=(0.2, 0.4, 0.6, 0.8),
-        settings=MARGIN,
+        "symon", "shares", repeats=1, test_share=0.3, validation_share=0.2, sizes=(0.2, 0.4, 0.6, 0.8), settings=MARGIN
     ),
-    NoisyProtocol(
-        "ramp-loss-labels",
-        "folds",
-        folds=10,
-        grid={"machine__C": (0.01, 0.1, 1.0, 10.0, 100.0)},
-        tuned="reported",
-        noise="labels",
-        settings=MARGIN,
-    ),
-    NoisyProtocol(
-        "ramp-loss-outliers",
-        "folds",
-        folds=10,
-        grid={"machine__C": (0.01, 0.1, 1.0, 10.0, 100.0)},
-        tuned="reported",
-        noise="outliers",
-        settings=MARGIN,
+    *(
+        NoisyProtocol(
+            f"ramp-loss-{noise}",
+            "folds",
+            folds=10,
+            grid={"machine__C": (0.01, 0.1, 1.0, 10.0, 100.0)},
+            tuned="reported",
+            noise=noise,
+            settings=MARGIN,
+        )
+        for noise in ("labels", "outliers")
     ),
 )
 for _protocol in PRINTED:

@@ -8,17 +8,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from marginsieve import recipes
 from marginsieve.data import NamedTable
 
 from . import named_problems
-from .claims import Claim, Evidence, NotRun, best_of, if_holds, listed
+from .claims import Claim, is_best, list_claims
+from .evidence import Evidence, NotRun, format_values, if_holds
 from .exact_and_daks import SAME, ExactAndDaks, with_means
 from .markdown import grid
-from .paper import Job, Paper
-from .variants import bases
+from .paper import Job, Paper, bases
 from .workplace import Call, Workplace
 
 SMALL = ("LEUKEMIA", "COLON", "SONAR", "WDBC", "DLBCL", "IONOSPHERE")
@@ -117,10 +118,8 @@ class BudgetRule:
 
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
-        import pandas as pd
-
         present = named_problems.present(self.data)
-        table = pd.DataFrame(place.kept(self.name, self.calls()), index=pd.Index(present, name="dataset"))
+        table = pd.DataFrame(place.run_calls(self.name, self.calls()), index=pd.Index(present, name="dataset"))
         table["budgets"] = [", ".join(map(str, BUDGETS[name])) for name in table.index]
         table.to_csv(place.drafts / f"{self.name}.csv")
         lines = [f"## {self.name}: where the budgets come from", ""]
@@ -140,12 +139,12 @@ class BudgetRule:
         y, means = np.asarray(labels), dict[str, float]()
         for C in sorted(PRICES):
             splits = StratifiedShuffleSplit(self.samples, train_size=self.share, random_state=0).split(X, y)
-            counts = [_used(X.iloc[rows], y[rows], problem.positive, C) for rows, _ in splits]
+            counts = [_count_features(X.iloc[rows], y[rows], problem.positive, C) for rows, _ in splits]
             means[f"C = {C:g}"] = float(np.mean(counts))
         return means
 
 
-def _used(X: Any, y: Any, positive: str, C: float) -> int:
+def _count_features(X: Any, y: Any, positive: str, C: float) -> int:
     """Features with a weight in the machine with the ramp loss and no budget."""
     machine = recipes.ramp_svm(C=C, positive=positive, similar=None, resamples=0, random_state=0, **WHOLE)
     return int(machine.fit(X, y).support_.sum())
@@ -175,8 +174,6 @@ def _accuracies(evidence: Evidence, group: str) -> Any:
 
 def _chosen_elsewhere(evidence: Evidence, group: str) -> str:
     """Accuracy where each fold's C and budget are chosen on the other nine: nothing is chosen where it is measured."""
-    import pandas as pd
-
     rows: dict[str, dict[str, float]] = {}
     for study in evidence.group(group):
         frame: Any = study.to_pandas()
@@ -188,7 +185,7 @@ def _chosen_elsewhere(evidence: Evidence, group: str) -> str:
             rows.setdefault(str(data), {})[str(method)] = 100 * float(np.mean(values))
     table: Any = pd.DataFrame(rows).T
     change = table["ramp_fs"] - table.drop(columns="ramp_fs").max(axis=1)
-    text = f"with C and budget chosen on the other folds: {listed(table.mean().to_dict())}; RL-FS-M is ahead on "
+    text = f"with C and budget chosen on the other folds: {format_values(table.mean())}; RL-FS-M is ahead on "
     text += f"{int((change > 0).sum())} of {len(table)}"
     if len(table) > 1:
         error = float((table["ramp_fs"] - table["fs_svm"]).sem())
@@ -223,7 +220,7 @@ def _gain(evidence: Evidence, group: str, printed: str) -> str:
     table = _accuracies(evidence, group)
     gains = {name: float((100 * (table["ramp_fs"] / table[name] - 1)).mean()) for name in table if name != "ramp_fs"}
     mean = float(np.mean(list(gains.values())))
-    figures = f"{mean:+.2f} % on average (printed {printed}): {listed(gains, 2)}"
+    figures = f"{mean:+.2f} % on average (printed {printed}): {format_values(gains, 2)}"
     return if_holds(mean > 0, figures)
 
 
@@ -232,7 +229,7 @@ def _fewer_features(evidence: Evidence) -> str:
     for group in GROUPS:
         means = evidence.means("n_features_selected", ("ramp_fs", "ramp_svm", "svm_l1"), group).mean()
         fewer.append(means["ramp_fs"] < means.drop("ramp_fs").min())
-        texts.append(f"{group}: {listed(means.to_dict())}")
+        texts.append(f"{group}: {format_values(means)}")
     return if_holds(all(fewer), "; ".join(texts))
 
 
@@ -265,7 +262,7 @@ def _worst_under_outliers(evidence: Evidence) -> str:
     worst = int((table["svm_l1"] <= table.min(axis=1) + 1e-9).sum())
     fall = (_accuracies(evidence, "label-noise") - table).mean()
     figures = (
-        f"worst or level on {worst} of {len(table)}; points lost from label noise to outliers: {listed(fall.to_dict())}"
+        f"worst or level on {worst} of {len(table)}; points lost from label noise to outliers: {format_values(fall)}"
     )
     return if_holds(worst >= 2, figures)
 
@@ -275,7 +272,7 @@ def _suffers_from_outliers(evidence: Evidence) -> str:
     for group in GROUPS:
         table = _accuracies(evidence, group)
         lead[group] = float((table["fs_svm"] - table["ramp_fs"]).mean())
-    figures = f"FS-SVM less RL-FS-M in points: {listed(lead, 2)}"
+    figures = f"FS-SVM less RL-FS-M in points: {format_values(lead, 2)}"
     return if_holds(lead["svm-outliers"] < lead["label-noise"] and lead["svm-outliers"] < 0, figures)
 
 
@@ -286,17 +283,17 @@ def _robust(evidence: Evidence) -> str:
         behind = table.max(axis=1).to_numpy()[:, None] - table
         for name in ("ramp_fs", "fisher", "svm_rfe"):
             lag[name] = max(lag.get(name, 0.0), float(behind[name].max()))
-    figures = f"furthest behind the best method of a table, in points: {listed(lag)}"
+    figures = f"furthest behind the best method of a table, in points: {format_values(lag)}"
     return if_holds(lag["ramp_fs"] < min(lag["fisher"], lag["svm_rfe"]), figures)
 
 
-def _above(evidence: Evidence) -> Any:
+def _excess(evidence: Evidence) -> Any:
     frame = evidence.table("table-4")
     return frame.assign(above=100 * (frame["daks"] / frame["exact"] - 1.0))
 
 
 def _same_solution(evidence: Evidence) -> str:
-    frame = _above(evidence)
+    frame = _excess(evidence)
     good = int((frame["above"] <= 100 * SAME).sum())
     figures = f"as good or better in {good} of {len(frame)}, {frame['above'].mean():+.2f} % on average (printed -0.17)"
     return if_holds(good > len(frame) / 2, figures)
@@ -309,7 +306,7 @@ def _much_faster(evidence: Evidence) -> str:
 
 
 def _better_in_some(evidence: Evidence) -> str:
-    frame = _above(evidence)
+    frame = _excess(evidence)
     least = frame[frame["data"].isin(["LEUKEMIA", "IONOSPHERE", "ARRHYTHMIA"])].groupby("data")["above"].min()
     figures = ", ".join(f"{name} {value:+.2f} %" for name, value in least.items())
     return if_holds(bool((least < -100 * SAME).all()), f"lowest difference {figures} (printed -1.9, -8.55, -10)")
@@ -319,7 +316,7 @@ def _what_exact_proved(evidence: Evidence) -> str:
     frame = evidence.table("table-4")
     proved = int((frame["exact_status"] == "optimal").sum())
     gap = 100 * (1 - frame["exact_bound"] / frame["exact"])
-    lower = int((_above(evidence)["above"] < -100 * SAME).sum())
+    lower = int((_excess(evidence)["above"] < -100 * SAME).sum())
     printed = 100 * (frame["printed"] / frame["exact"] - 1)
     return (
         f"both start from the point of the swaps here, and DAKS ends lower than the exact program in {lower} of "
@@ -328,30 +325,22 @@ def _what_exact_proved(evidence: Evidence) -> str:
     )
 
 
+UNDER_LABEL_NOISE, UNDER_OUTLIERS = (partial(_chosen_elsewhere, group=group) for group in GROUPS)
 CLAIMS = (
     *(
-        best_of(
+        Claim(
             f"RL-FS-M is the most accurate under {shown}",
             "section 4.3",
-            "ramp_fs",
-            tuple(METHODS),
-            "accuracy_percent",
-            group,
+            is_best("ramp_fs", tuple(METHODS), "accuracy_percent", group),
             partial(_chosen_elsewhere, group=group),
         )
         for group, _, shown in NOISE
     ),
-    Claim(
-        "RL-FS-M is the most accurate in the majority of cases",
-        "section 4.3",
-        _in_most_cases,
-        partial(_chosen_elsewhere, group="label-noise"),
-    ),
-    Claim(
-        "the best method of each table is the one that the text names",
+    Claim("RL-FS-M is the most accurate in the majority of cases", "section 4.3", _in_most_cases, UNDER_LABEL_NOISE),
+    *list_claims(
         "section 4.3, tables 6 to 13",
-        _winners,
-        partial(_chosen_elsewhere, group="svm-outliers"),
+        UNDER_OUTLIERS,
+        ("the best method of each table is the one that the text names", _winners),
     ),
     *(
         Claim(
@@ -362,39 +351,22 @@ CLAIMS = (
         )
         for (group, _, shown), printed in zip(NOISE, ("2.63", "2.06"), strict=True)
     ),
-    Claim(
-        "RL-FS-M uses fewer features than RL-l1-M and SVM-l1", "section 4.3", _fewer_features, _at_the_smallest_budget
+    *list_claims(
+        "section 4.3", _at_the_smallest_budget, ("RL-FS-M uses fewer features than RL-l1-M and SVM-l1", _fewer_features)
     ),
-    Claim(
-        "SVM-l1 is strongly influenced by outliers: worst in several cases",
+    *list_claims(
         "section 4.3",
-        _worst_under_outliers,
-        partial(_chosen_elsewhere, group="svm-outliers"),
+        UNDER_OUTLIERS,
+        ("SVM-l1 is strongly influenced by outliers: worst in several cases", _worst_under_outliers),
+        ("FS-SVM is good under label noise and falls behind under outliers", _suffers_from_outliers),
+        ("Fisher-SVM and RFE-SVM are not as robust as RL-FS-M", _robust),
     ),
-    Claim(
-        "FS-SVM is good under label noise and falls behind under outliers",
-        "section 4.3",
-        _suffers_from_outliers,
-        partial(_chosen_elsewhere, group="svm-outliers"),
-    ),
-    Claim(
-        "Fisher-SVM and RFE-SVM are not as robust as RL-FS-M",
-        "section 4.3",
-        _robust,
-        partial(_chosen_elsewhere, group="svm-outliers"),
-    ),
-    Claim(
-        "DAKS finds the exact program's solution in most cases",
+    *list_claims(
         "section 4.2, table 4",
-        _same_solution,
         _what_exact_proved,
-    ),
-    Claim("DAKS takes much less time", "section 4.2, table 4", _much_faster, _what_exact_proved),
-    Claim(
-        "DAKS finds better solutions on LEUKEMIA, IONOSPHERE and ARRHYTHMIA",
-        "section 4.2, table 4",
-        _better_in_some,
-        _what_exact_proved,
+        ("DAKS finds the exact program's solution in most cases", _same_solution),
+        ("DAKS takes much less time", _much_faster),
+        ("DAKS finds better solutions on LEUKEMIA, IONOSPHERE and ARRHYTHMIA", _better_in_some),
     ),
 )
 

@@ -5,32 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
 
 from marginsieve import recipes
-from marginsieve.bench.difficulty import describe
-from marginsieve.bench.results import OWN, SuiteResult
-from marginsieve.bench.statistics import Comparison, compare
-from marginsieve.bench.suite import Suite
-from marginsieve.data.paths import format_path, write_error
-from marginsieve.data.scratch import scratch_folder
-from marginsieve.engine.folders import claim, publish
-from marginsieve.engine.store import FILE
+from marginsieve.bench import Comparison, Suite, SuiteResult, compare, describe
+from marginsieve.engine import claim, publish
 from marginsieve.errors import InputError
-from marginsieve.report.figures import check_drawing
+from marginsieve.report import check_drawing
 
 from . import named_problems
 from .catalogue import paper_of
-from .claims import Evidence
 from .drawings import curves
-from .markdown import grid
-from .paper import KEPT, Job, Paper
-from .record import RUNS, begin_run, commit, described, hours_by_commit
-from .variants import base_of, bases, best_variants, following, variant
+from .evidence import Evidence
+from .markdown import grid, table_lines
+from .paper import KEPT, Job, Paper, base_of, bases, best_variants, follow_up, variant_label
+from .record import RUNS, begin_run, commit, describe_hours, hours_by_commit, result_in
 from .workplace import Progress, Workplace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TIMES = ("total_seconds",)  # of steps: steps.py
 REPORT, CLAIMS = "report.md", "claims.csv"
@@ -49,8 +42,8 @@ def reproduce(
     progress: Progress | None = None,
 ) -> Path:
     """Run what exists of a paper's study, resuming what the folder holds; write report.md, tables and plots there."""
-    paper, out = paper_of(name).at(scope), Path(out)
-    if resume and not any(out.glob(f"*/{FILE}")):
+    paper, out = paper_of(name).with_scope(scope), Path(out)
+    if resume and not any(result_in(folder) for folder in out.glob("*")):
         raise InputError(f"there is nothing to resume in {out}")
     if not named_problems.present(paper.data):
         raise InputError(
@@ -58,24 +51,20 @@ def reproduce(
             "says where they come from"
         )
     check_drawing()
-    claim(out, "reproduction", _expected(paper), (RUNS,))
+    claim(out, "reproduction", _file_names(paper), (RUNS,))
     begun_at = commit()
     begin_run(out, begun_at)
-    with scratch_folder() as scratch:
-        drafts = scratch / "made"  # tables and plots, until all are there
-        drafts.mkdir()
+    with TemporaryDirectory() as scratch:
+        drafts = Path(scratch)  # tables and plots, until all are there
         sections, evidence = _run(paper, Workplace(out, drafts, n_jobs, cluster, fresh, progress))
-        report = _report(paper, sections, evidence, scope, described(hours_by_commit(out), begun_at))
+        report = _report(paper, sections, evidence, scope, describe_hours(hours_by_commit(out), begun_at))
         files = {path.name: path.read_bytes() for path in sorted(drafts.iterdir())}
     claim(out, "reproduction", [*files, REPORT])
-    try:
-        publish(out, "reproduction", {**files, REPORT: report.encode()})
-    except OSError as error:
-        raise write_error(error, f"the folder {format_path(out)} cannot be written to") from error
+    publish(out, "reproduction", {**files, REPORT: report.encode()})
     return out / REPORT
 
 
-def _expected(paper: Paper) -> list[str]:
+def _file_names(paper: Paper) -> list[str]:
     """Names of files that a paper's run writes, but for plots of single data sets."""
     jobs = [f"{job.name}{ending}" for job in paper.jobs for ending in (".csv", ".tex", "-ranks.svg")]
     parts = [f"{part.name}{ending}" for part in paper.studies for ending in (".csv", ".svg")]
@@ -84,26 +73,24 @@ def _expected(paper: Paper) -> list[str]:
 
 def _run(paper: Paper, place: Workplace) -> tuple[list[str], Evidence]:
     """Studies in folders of `place.out`, tables and plots in its drafts; the report's sections, what claims read."""
-    printed = paper.printed()
+    printed = paper.figures()
     finished: dict[str, SuiteResult] = {}
     sections, ours = [], []
     for job in paper.jobs:
         names = named_problems.present(job.data)
         answers, studies = [], {}
         for tuning in ("paper", "nested") if job.nested else ("paper",):
-            suite = suite_of(following(job, finished), names, tuning)
+            suite = suite_of(follow_up(job, finished), names, tuning)
             if suite is None:
                 continue
             study = place.suite(suite, f"{job.name}-{tuning}")
             answers.append(_answers(job, study, tuning))
             studies[tuning] = study
             finished.setdefault(job.name, study)
-        table = _beside(job, printed, answers)
+        table = _compare_with_print(job, printed, answers)
         ours.append(table.assign(job=job.group or job.name))
         if studies:
             sections.append(_section(job, table, studies, printed, place.drafts))
-    import pandas as pd
-
     tables = pd.concat(ours, ignore_index=True)
     sections += [_group_section(paper, group, tables, place.drafts) for group in _groups(paper)]
     for part in paper.studies:
@@ -144,13 +131,11 @@ def _entries(job: Job, label: str, recipe: str, settings: Mapping[str, Any], tun
         return [{"name": recipe, "label": label, "grid": {}, **job.untuned[label]}]
     grid = {"grid": job.grids[label]} if label in job.grids else {}
     variants = job.variants.get(label, ())[: 1 if tuning == "nested" else None] or ({},)
-    return [{"name": recipe, "label": variant(label, extra), **settings, **grid, **extra} for extra in variants]
+    return [{"name": recipe, "label": variant_label(label, extra), **settings, **grid, **extra} for extra in variants]
 
 
 def _answers(job: Job, study: SuiteResult, tuning: str) -> pd.DataFrame:
     """Our value of each printed quantity, by data set and method, in the paper's units; of variants the best one's."""
-    import pandas as pd
-
     rows, chosen = [], best_variants(job, study) if job.chosen_by else {}
     for quantity, (metric, reduce) in job.quantities.items():
         scores = _counts(study) if metric == "n_features" else study.scores(metric)
@@ -182,7 +167,7 @@ def _variants(job: Job, study: SuiteResult) -> list[str]:
         return []
     value = scores.groupby(["data", "method"], sort=False)[metric].agg(["mean", "max"]).mul(100).round(1)
     sizes = study.to_pandas().groupby(["data", "method"], sort=False)["size"].mean().round(1)
-    no_sizes = (scores["size"] == OWN).all()
+    no_sizes = (scores["size"] == 0).all()
     table = (value["mean"].astype(str) + " / " + (sizes if no_sizes else value["max"]).astype(str)).unstack("method")
     what = "value / mean number of features" if no_sizes else "mean / maximum over the sizes"
     if len(table) == 1:
@@ -190,10 +175,8 @@ def _variants(job: Job, study: SuiteResult) -> list[str]:
     return grid(f"Variants, {what}:", table, corner="method" if table.shape[1] == 1 else "data set", digits=2)
 
 
-def _beside(job: Job, printed: pd.DataFrame, answers: list[pd.DataFrame]) -> pd.DataFrame:
+def _compare_with_print(job: Job, printed: pd.DataFrame, answers: list[pd.DataFrame]) -> pd.DataFrame:
     """One row per data set, method and quantity: printed, ours as the paper tunes, ours nested, verdict."""
-    import pandas as pd
-
     theirs = printed[printed["table"].isin(job.tables) & printed["quantity"].isin(list(job.quantities))]
     theirs = theirs[theirs["method"].isin(list(job.methods)) & theirs["note"].str.contains(job.note, regex=False)]
     theirs = theirs[theirs["size"] == job.size] if job.size else theirs
@@ -263,7 +246,7 @@ def _section(job: Job, table: pd.DataFrame, studies: dict[str, SuiteResult], pri
 
 def _ranks(job: Job, table: pd.DataFrame, out: Path, name: str = "") -> list[str]:
     """Average ranks of our values over the data sets, the tests that belong to them, and the diagram."""
-    quantity = [one for one, (metric, _) in job.quantities.items() if metric != "n_features"][-1]
+    quantity = [name for name, (metric, _) in job.quantities.items() if metric != "n_features"][-1]
     part = table[(table["quantity"] == quantity) & table["paper"].notna()]
     scores = part.pivot_table(index="dataset", columns="method", values="paper").dropna()
     if min(scores.shape) < 2:
@@ -277,7 +260,7 @@ def _ranks(job: Job, table: pd.DataFrame, out: Path, name: str = "") -> list[str
 
 def _group_section(paper: Paper, group: str, tables: pd.DataFrame, out: Path) -> str:
     """The jobs of a group as one table: values by data set and method, and the ranks over the data sets."""
-    job = next(one for one in paper.jobs if one.group == group)
+    job = next(job for job in paper.jobs if job.group == group)
     part = tables[tables["job"] == group]
     lines = [f"## {group}: all data sets", ""]
     for quantity in job.quantities:
@@ -292,30 +275,25 @@ def _group_section(paper: Paper, group: str, tables: pd.DataFrame, out: Path) ->
 
 def rank_table(compared: Comparison) -> list[str]:
     """Means and average ranks with the p-values against the paper's own method, or with what differs of all pairs."""
+    headings = ["method", "mean", "average rank"]
     if compared.control is None:
-        lines = ["| method | mean | average rank |", "|---|---|---|"]
-        for row in compared.table().to_dict("records"):
-            lines.append(f"| {row['method']} | {row['mean']:.2f} | {row['rank']:.2f} |")
+        rows = ((row.method, f"{row.mean:.2f}", f"{row.rank:.2f}") for row in compared.table().itertuples())
         pairs = compared.pairs()
         differing = pairs[pairs["p_nemenyi"] <= compared.alpha].to_dict("records")
         names = [f"{row['first']} and {row['second']} (p = {row['p_nemenyi']:.2g})" for row in differing]
-        listed = ", ".join(names) if names else "none"
-        return [*lines, "", f"Pairs that differ at {compared.alpha:.0%} by Nemenyi's test of all pairs: {listed}."]
-    lines = [
-        f"| method | mean | average rank | p against {compared.control} | Holm's threshold | Holm's p | differs |",
-        "|---|---|---|---|---|---|---|",
-    ]
+        text = f"Pairs that differ at {compared.alpha:.0%} by Nemenyi's test of all pairs: "
+        return [*table_lines(headings, rows), "", f"{text}{', '.join(names) if names else 'none'}."]
+    headings += [f"p against {compared.control}", "Holm's threshold", "Holm's p", "differs"]
     frame = compared.table().sort_values("p_alone", kind="stable", na_position="first")
-    left = len(frame) - 1
+    left, cells = len(frame) - 1, []
     for row in frame.to_dict("records"):
-        start = f"| {row['method']} | {row['mean']:.2f} | {row['rank']:.2f} |"
-        if row["method"] == compared.control:
-            lines.append(f"{start} | | | |")
-            continue
-        differs = "yes" if row["p_against_control"] <= compared.alpha else "no"
-        threshold, left = compared.alpha / left, left - 1
-        lines.append(f"{start} {row['p_alone']:.3g} | {threshold:.3g} | {row['p_against_control']:.3g} | {differs} |")
-    return lines
+        tests = [""] * 4
+        if row["method"] != compared.control:
+            differs = "yes" if row["p_against_control"] <= compared.alpha else "no"
+            p = row["p_alone"], compared.alpha / left, row["p_against_control"]
+            tests, left = [*(f"{value:.3g}" for value in p), differs], left - 1
+        cells.append([row["method"], f"{row['mean']:.2f}", f"{row['rank']:.2f}", *tests])
+    return table_lines(headings, cells)
 
 
 def _times(job: Job, study: SuiteResult, printed: pd.DataFrame) -> list[str]:
@@ -344,7 +322,7 @@ def _plots(job: Job, study: SuiteResult, out: Path) -> list[str]:
     """A picture for each data set; of several settings of a method the one with the best mean over the sizes."""
     metric = next(iter(job.quantities.values()))[0]
     scores = study.scores(metric)
-    scores = scores[scores["size"] != OWN]
+    scores = scores[scores["size"] != 0]
     lines = []
     for data, part in scores.groupby("data", sort=False):
         if part["size"].nunique() > 2:
@@ -359,14 +337,16 @@ def _plots(job: Job, study: SuiteResult, out: Path) -> list[str]:
 def _markdown(table: pd.DataFrame) -> list[str]:
     if table.empty:
         return []
-    lines = ["| data set | method | quantity | printed | ours, paper's protocol | ours, nested | verdict |"]
-    lines += ["|---|---|---|---|---|---|---|"]
-    for row in table.to_dict("records"):
-        numbers = [_number(row[key], row["printed"]) for key in ("printed", "paper", "nested")]
-        lines.append(
-            f"| {row['dataset']} | {row['method']} | {row['quantity']} | {' | '.join(numbers)} | {row['verdict']} |"
+    headings = ("data set", "method", "quantity", "printed", "ours, paper's protocol", "ours, nested", "verdict")
+    rows = (
+        (
+            *(row["dataset"], row["method"], row["quantity"]),
+            *(_number(row[key], row["printed"]) for key in ("printed", "paper", "nested")),
+            row["verdict"],
         )
-    return [*lines, ""]
+        for row in table.to_dict("records")
+    )
+    return [*table_lines(headings, rows), ""]
 
 
 def _without_print(job: Job, table: pd.DataFrame) -> list[str]:
@@ -388,8 +368,6 @@ def _number(value: float, like: float) -> str:
 
 
 def _report(paper: Paper, sections: list[str], evidence: Evidence, scope: str, run: str) -> str:
-    import pandas as pd
-
     claims = [claim.row(evidence) for claim in paper.claims]
     pd.DataFrame(claims).assign(paper=paper.name).to_csv(evidence.drafts / CLAIMS, index=False)
     counts = evidence.ours["verdict"].str.split(":").str[0].value_counts()
@@ -421,19 +399,16 @@ def option_of(scope: str) -> str:
 def claim_table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each claim: where it stands, our verdict with its figures, and why where it fails, as notes below."""
     reasons = list(dict.fromkeys(row["why"] for row in claims if row["why"]))
-    lines = ["| claim | where | verdict | why |", "|---|---|---|---|"]
-    for row in claims:
-        note = f"note {reasons.index(row['why']) + 1}" if row["why"] else ""
-        lines.append(f"| {row['claim']} | {row['where']} | {row['verdict']} | {note} |")
-    notes = [f"{count}. {text[:1].upper()}{text[1:]}." for count, text in enumerate(reasons, start=1)]
-    return [*lines, "", "Notes, each on an experiment of the same run:", "", *notes] if notes else lines
+    notes = {reason: f"note {count}" for count, reason in enumerate(reasons, start=1)}
+    rows = ((row["claim"], row["where"], row["verdict"], notes.get(row["why"], "")) for row in claims)
+    lines = table_lines(("claim", "where", "verdict", "why"), rows)
+    texts = [f"{count}. {text[:1].upper()}{text[1:]}." for count, text in enumerate(reasons, start=1)]
+    return [*lines, "", "Notes, each on an experiment of the same run:", "", *texts] if texts else lines
 
 
 def _properties(paper: Paper, out: Path) -> list[str]:
     """Table 1 of KP-imbalanced: the data sets as they are here beside what is printed."""
-    import pandas as pd
-
-    printed = paper.printed()
+    printed = paper.figures()
     theirs = printed[(printed["table"] == "1") & (printed["quantity"] == "gfr")].set_index("dataset")["value"]
     rows = []
     for name in named_problems.present([name for name in theirs.index if name in named_problems.names()]):
@@ -443,11 +418,12 @@ def _properties(paper: Paper, out: Path) -> list[str]:
         return []
     frame = pd.DataFrame(rows)
     frame.to_csv(out / "table-1.csv", index=False)
-    lines = ["## Table 1", "", "| data set | features | samples | minority % | imbalance ratio | GFR | GFR printed |"]
-    lines.append("|---|---|---|---|---|---|---|")
-    for row in rows:
-        lines.append(
-            f"| {row['dataset']} | {row['features']:.0f} | {row['samples']:.0f} | {row['minority_percent']:.1f} | "
-            f"{row['imbalance_ratio']:.2f} | {row['gfr']:.3f} | {row['gfr_printed']:.3f} |"
+    headings = ("data set", "features", "samples", "minority %", "imbalance ratio", "GFR", "GFR printed")
+    cells = (
+        (
+            *(row["dataset"], f"{row['features']:.0f}", f"{row['samples']:.0f}", f"{row['minority_percent']:.1f}"),
+            *(f"{row['imbalance_ratio']:.2f}", f"{row['gfr']:.3f}", f"{row['gfr_printed']:.3f}"),
         )
-    return [*lines, ""]
+        for row in rows
+    )
+    return ["## Table 1", "", *table_lines(headings, cells), ""]

@@ -8,46 +8,44 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from marginsieve import recipes
+from marginsieve.contracts import ProblemView
 from marginsieve.data import NamedTable
-from marginsieve.estimators.inputs import encode
-from marginsieve.fitting.preparation import prepare
-from marginsieve.fitting.procedure import plan_of
-from marginsieve.problem import Problem
-from marginsieve.searches.scaling_objective import Objective
-from marginsieve.searches.scaling_updates import QuasiNewton
+from marginsieve.estimators import prepare_search
+from marginsieve.searches import Objective, QuasiNewton
 
 from . import named_problems
-from .markdown import number
+from .markdown import number, table_lines
 from .paper import printed_figures
 from .workplace import Call, Workplace
 
 FOLDS = 3  # of leave-one-out
 
 
-def _filter(problem: Problem) -> Callable[[], Any]:
+def _filter(problem: ProblemView) -> Callable[[], Any]:
     return lambda: problem.score(None, ())
 
 
-def _ranking(problem: Problem) -> Callable[[], Any]:
+def _ranking(problem: ProblemView) -> Callable[[], Any]:
     gram = problem.gram()
     solutions = problem.solve(gram)
     return lambda: (problem.score(gram, solutions), problem.ties(gram, solutions))
 
 
-def _training(problem: Problem) -> Callable[[], Any]:
+def _training(problem: ProblemView) -> Callable[[], Any]:
     view = problem.view()
     return lambda: problem.solve(view)
 
 
-def _quasi_newton(problem: Problem) -> Callable[[], Any]:
+def _quasi_newton(problem: ProblemView) -> Callable[[], Any]:
     objective = Objective(problem, "min-max", "concave", 1.0, None, True)
     start = objective.begin()
     return lambda: QuasiNewton(1, 0.25, 4.0).curve(objective, start, None)
 
 
-STEPS: Mapping[str, tuple[str, Mapping[str, Any], Callable[[Problem], Callable[[], Any]]]] = {
+STEPS: Mapping[str, tuple[str, Mapping[str, Any], Callable[[ProblemView], Callable[[], Any]]]] = {
     "fisher": ("fisher", {}, _filter),
     "svm_rfe": ("svm_rfe", {}, _ranking),
     "svm_bfe": ("svm_bfe", {}, _ranking),
@@ -69,13 +67,11 @@ class StepTimes:
 
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
-        import pandas as pd
-
         printed = printed_figures(self.paper)
         printed = printed[printed["quantity"].isin(["seconds_per_step", "seconds_training"])]
         known = printed.set_index(["dataset", "method"])["value"].to_dict()
         present = named_problems.present(self.data)
-        results = place.kept(self.name, [Call(name, name, FOLDS, _measured) for name in present], alone=True)
+        results = place.run_calls(self.name, [Call(name, name, FOLDS, _time_steps) for name in present], alone=True)
         ours = dict(zip(present, results, strict=True))
         rows = [
             {"dataset": name, "method": method, "printed": known.get((name, method)), "ours": value}
@@ -90,16 +86,15 @@ class StepTimes:
             "for l1-CSSVM the training), the mean over three training parts of leave-one-out. Printed: the paper's",
             "machine, an i7-2620M of 2.7 GHz; ours: this one. Printed / ours, in seconds:",
             "",
-            "| data set | " + " | ".join(STEPS) + " |",
-            "|---" * (len(STEPS) + 1) + "|",
         ]
-        for name, times in ours.items():
-            cells = [f"{known.get((name, method), '-')} / {number(value, 2)}" for method, value in times.items()]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
-        return [*lines, ""]
+        cells = (
+            [name, *(f"{known.get((name, method), '-')} / {number(value, 2)}" for method, value in times.items())]
+            for name, times in ours.items()
+        )
+        return [*lines, *table_lines(["data set", *STEPS], cells), ""]
 
 
-def _measured(data: NamedTable) -> dict[str, Any]:
+def _time_steps(data: NamedTable) -> dict[str, Any]:
     """Mean seconds of a step of each method on one data set."""
     X, out = data.X.to_numpy(dtype=np.float64), dict[str, float]()
     for method, (recipe, settings, make) in STEPS.items():
@@ -107,9 +102,7 @@ def _measured(data: NamedTable) -> dict[str, Any]:
         for left_out in range(FOLDS):
             rest = np.arange(len(X)) != left_out
             selector = recipes.get(recipe)(positive=data.positive, **settings)
-            encoded = encode(selector, X[rest], data.y[rest], None)
-            plan, (part, _) = plan_of(selector, encoded), encoded.part()
-            step = make(prepare(plan, part, np.random.default_rng(0)).problem)
+            step = make(prepare_search(selector, X[rest], data.y[rest])[1])
             step()  # compile, fill caches
             since = time.perf_counter()
             step()

@@ -6,29 +6,21 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from marginsieve import recipes
-from marginsieve.bench.suite import Suite
-from marginsieve.data import NamedTable
-from marginsieve.data.atomic import write_atomic
-from marginsieve.data.paths import check_place
-from marginsieve.data.table import filled_with_means
-from marginsieve.engine.folders import claim
-from marginsieve.estimators.inputs import encode
-from marginsieve.fitting.preparation import prepare
-from marginsieve.fitting.procedure import plan_of
-from marginsieve.problem import is_filter
+from marginsieve.bench import Suite
+from marginsieve.contracts import Criterion, IntArray
+from marginsieve.data import NamedTable, filled_with_means, register_tables
+from marginsieve.estimators import prepare_search
 
 from . import named_problems
-from .markdown import grid, number
+from .markdown import grid, number, table_lines
 from .paper import printed_figures
 from .workplace import Call, Workplace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Of CAR the paper says that 15 % of 174 are in the minority: prostate or breast, 26 each.
 DATA = ("COLON", "SRBCT", "OLIVETTI", "DLBCL", "LEUKEMIA", "CARPROSTATE", "GORDON", "CNS", "BREAST")
@@ -81,16 +73,13 @@ def _settings_table(name: str, text: str, frame: pd.DataFrame, order: Sequence[s
     means = frame.groupby(["method", "data"], sort=False)[list(BOTH)].agg(["mean", "sem"])
     means.set_axis(["_".join(pair) for pair in means.columns], axis=1).to_csv(drafts / f"{name}.csv")
     names = list(dict.fromkeys(frame["data"]))
-    lines = [f"## {name}", "", text, "", "| | " + " | ".join(f"{d}, G-mean | {d}, AUC" for d in names) + " |"]
-    lines.append("|---" * (2 * len(names) + 1) + "|")
+    pairs = [(data, metric) for data in names for metric in BOTH]
+    rows = []
     for label in order:
-        cells = [
-            f"{means.loc[(label, d), (m, 'mean')]:.3f} ± {1.96 * means.loc[(label, d), (m, 'sem')]:.3f}"
-            for d in names
-            for m in BOTH
-        ]
-        lines.append(f"| {label} | " + " | ".join(cells) + " |")
-    return [*lines, ""]
+        values = [means.loc[(label, data), metric] for data, metric in pairs]
+        rows.append([label, *(f"{value['mean']:.3f} ± {1.96 * value['sem']:.3f}" for value in values)])
+    headings = ["", *(f"{data}, {'AUC' if metric == 'auc' else 'G-mean'}" for data, metric in pairs)]
+    return [f"## {name}", "", text, "", *table_lines(headings, rows), ""]
 
 
 @dataclass(frozen=True)
@@ -109,12 +98,9 @@ class Imbalance:
         d = SHARES["F/5"]
         methods = [{"name": "symon", "label": "symon_r1", "d": d, "validation": HELD}]
         methods += [{"name": name, "label": name, "n_features_to_select": d} for name in self.methods]
-        folder = place.out / self.name
-        claim(folder, "suite", ())
-        entries = [
-            self._thinned(name, rate, folder) for name in named_problems.present(self.data) for rate in self.rates
-        ]
-        data = [entry for entry in entries if entry is not None]
+        names = [f"{name}@{rate:g}" for name in named_problems.present(self.data) for rate in self.rates]
+        register_tables(names, _thin_table)
+        data = [{"name": name} for name in names if _rows_at_rate(name) is not None]
         protocol = {**SPLITS, "repeats": self.repeats}
         suite = Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
         frame = place.suite(suite, self.name).to_pandas()
@@ -126,27 +112,32 @@ class Imbalance:
         table.to_csv(place.drafts / f"{self.name}.csv")
         text = "The paper: strongly in favour of SYMON at every rate (no figures are printed). Ours, the mean over "
         text += "the tables with enough of the rarer class, by (rarer class / larger class): "
-        names = frame.groupby("rate", sort=False)["table"].unique()
-        text += "; ".join(f"{rate} on {', '.join(some)}" for rate, some in names.items()) + "."
+        tables = frame.groupby("rate", sort=False)["table"].unique()
+        text += "; ".join(f"{rate} on {', '.join(some)}" for rate, some in tables.items()) + "."
         lines = ["## imbalance (figures 6 and 7)", "", text, ""]
         for metric in BOTH:
             lines += grid(f"{metric}:", means[metric].unstack("method").map(lambda value: f"{value:.3f}"), "rate")
         return lines
 
-    def _thinned(self, name: str, rate: float, folder: Path) -> dict[str, Any] | None:
-        """The table with a random part of its rarer class, as a file; None where there is not enough of it."""
-        data, file = named_problems.load(name), folder / f"{name}@{rate:g}.parquet"
-        y = np.asarray(data.y).astype(str)
-        rare, rest = np.flatnonzero(y == str(data.positive)), np.flatnonzero(y != str(data.positive))
-        count = round(rate * len(rest))
-        if not 4 <= count <= len(rare):
-            return None
-        rows = np.sort(np.r_[np.random.default_rng(0).choice(rare, count, replace=False), rest])
-        check_place(file)
-        if not file.exists():
-            write_atomic(file, data.X.iloc[rows].assign(**{"class of the row": y[rows]}).to_parquet())
-        target = {"target": "class of the row", "positive": str(data.positive)}
-        return {"name": f"{name}@{rate:g}", "file": str(file), **target}
+
+def _rows_at_rate(name: str) -> tuple[NamedTable, IntArray] | None:
+    """A table and a random part of its rarer class with all of the other one; None where there is not enough of it."""
+    name, rate = name.split("@")
+    data = named_problems.load(name)
+    rare = np.flatnonzero(np.asarray(data.y) == data.positive)
+    rest = np.flatnonzero(np.asarray(data.y) != data.positive)
+    count = round(float(rate) * len(rest))
+    if not 4 <= count <= len(rare):
+        return None
+    return data, np.sort(np.r_[np.random.default_rng(0).choice(rare, count, replace=False), rest])
+
+
+def _thin_table(name: str) -> NamedTable:
+    """A table thinned out, such as COLON@0.15."""
+    known = _rows_at_rate(name)
+    assert known is not None
+    data, rows = known
+    return NamedTable(name, data.X.iloc[rows], data.y.iloc[rows], data.positive)
 
 
 PARTS = {"weighing": "feature_weighting_seconds", "selecting": "feature_selection_seconds", "in all": "total_seconds"}
@@ -162,12 +153,10 @@ class Times:
 
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
-        import pandas as pd
-
         printed = printed_figures("symon")
         known = printed[printed["table"] == "8"].set_index(["dataset", "method", "quantity"])["value"].to_dict()
         present = named_problems.present(self.data)
-        results = place.kept(self.name, [Call(name, name, None, _times_of_parts) for name in present], alone=True)
+        results = place.run_calls(self.name, [Call(name, name, None, _times_of_parts) for name in present], alone=True)
         rows = [
             {"data": name, "method": method, "part": part, "ours": seconds[part]}
             | {"printed": known.get((name, method, quantity), float("nan"))}
@@ -184,10 +173,10 @@ class Times:
         ]
         lines += ["whole path. The paper's BREAST has 24,481 columns; 293 have no value and are left out here.", ""]
         for part in PARTS:
-            one = frame[frame["part"] == part]
-            pairs = zip(one["printed"], one["ours"], strict=True)
+            some = frame[frame["part"] == part]
+            pairs = zip(some["printed"], some["ours"], strict=True)
             texts = [f"{'-' if a != a else number(a, 4)} / {number(b, 2)}" for a, b in pairs]
-            lines += grid(f"{part}:", one.assign(cell=texts).pivot(index="data", columns="method", values="cell"))
+            lines += grid(f"{part}:", some.assign(cell=texts).pivot(index="data", columns="method", values="cell"))
         return lines
 
 
@@ -198,23 +187,21 @@ def _times_of_parts(data: NamedTable) -> dict[str, Any]:
     for label, (recipe, settings) in methods_at(SHARES["F/5"]).items():
         if label in ("symon_r2", "symon_r3", "symon_r4"):
             continue
-        weighing, total = _timed(recipes.get(recipe)(**settings), X, data.y)
+        weighing, total = _time_parts(recipes.get(recipe)(**settings), X, data.y)
         selecting = max(total - weighing, 0.0)
         out["symon" if label == "symon_r1" else label] = {"weighing": weighing, "selecting": selecting, "in all": total}
     return out
 
 
-def _timed(selector: Any, X: Any, y: Any) -> tuple[float, float]:
+def _time_parts(selector: Any, X: Any, y: Any) -> tuple[float, float]:
     """Seconds of the criterion alone (of the search where it needs a machine), and of a fit, after one to compile."""
     selector.set_params(threshold="margin", random_state=0, similar=None)
-    encoded = encode(selector, X, y, None)
-    plan, (part, _) = plan_of(selector, encoded), encoded.part()
-    problem = prepare(plan, part, np.random.default_rng(0)).problem
-    weigh = (
-        (lambda: problem.score(None, ()))
-        if is_filter(plan.criterion)
-        else (lambda: plan.search.run(problem, np.random.default_rng(0)))
-    )
+    search, problem = prepare_search(selector, X, y)
+    needs_machine = problem.criterion is None or isinstance(problem.criterion, Criterion)
+
+    def weigh() -> Any:
+        return search.run(problem, np.random.default_rng(0)) if needs_machine else problem.score(None, ())
+
     weigh()
     since = time.perf_counter()
     weigh()

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import pandas as pd
 
-from marginsieve.bench.suite import Suite
-from marginsieve.engine.units import TUNING
+from marginsieve.bench import Suite
+from marginsieve.outcomes import ClassTarget
 
 from . import named_problems
 from .catalogue import PAPERS, paper_of
-from .paper import Paper
+from .paper import Paper, base_of
 from .record import stored_calls, timings
 from .reproduce import suite_of
-from .variants import base_of
 from .workplace import Call
 
 RATES = "rates.csv"
@@ -65,9 +65,9 @@ def _time(hours: float) -> str:
     return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.0f} minutes"
 
 
-def expected(name: str, scope: str) -> Effort:
+def estimate_effort(name: str, scope: str) -> Effort:
     """What a paper's run at a scope will take, on the data sets that are here, if nothing of it is stored."""
-    paper, total = paper_of(name).at(scope), Effort(0, 0.0)
+    paper, total = paper_of(name).with_scope(scope), Effort(0, 0.0)
     for folder, data, method, kind, count, amount in _pieces(paper):
         rate = _rate(name, folder, data, method, kind)
         if rate is None and kind == "whole":
@@ -98,7 +98,7 @@ def _pieces(paper: Paper) -> Iterator[tuple[str, str, str, str, int, float]]:
 def _of_suite(folder: str, suite: Suite) -> Iterator[tuple[str, str, str, str, int, float]]:
     for entry in suite.data:
         name = str(entry["name"])
-        splits, tuned = len(suite.protocol.splits(_labels(name), None, 0)), set[str]()
+        splits, tuned = len(suite.protocol.splits(ClassTarget.from_codes(_labels(name)), 0)), set[str]()
         for method in suite.methods:
             grid = dict(suite.protocol.grid) if method.grid is None else dict(method.grid)
             base, points = base_of(method.label), prod(len(values) for values in grid.values())
@@ -115,8 +115,6 @@ def _labels(name: str) -> Any:
 
 def read_rates() -> Any:
     """The rates of the run that is kept."""
-    import pandas as pd
-
     with (files(__package__) / RATES).open(encoding="utf-8") as handle:
         return pd.read_csv(handle, keep_default_na=False)
 
@@ -148,17 +146,15 @@ def _rate(paper: str, folder: str, data: str, method: str, kind: str) -> float |
 
 def rates_of(out: Path) -> Any:
     """The rates of a run of all papers, from its stores: mean seconds for one unit of work, and how many there were."""
-    import pandas as pd
-
     rows: list[tuple[Any, ...]] = []
-    for paper in (one for one in PAPERS.values() if (out / one.name).is_dir()):
+    for paper in (paper for paper in PAPERS.values() if (out / paper.name).is_dir()):
         points = {piece[:3]: piece[5] for piece in _pieces(paper) if piece[3] == "tuning"}
         parts = {part.name: float(getattr(part, "repeats", 1)) for part in paper.studies if not _is_counted(part)}
         for folder in sorted(path for path in (out / paper.name).glob("*") if path.is_dir()):
             amount = parts.get(folder.name)
             units = _seconds_of(folder)
             if amount is not None:
-                rows.append((paper.name, folder.name, "", "", "whole", 1, sum(one[3] for one in units) / amount))
+                rows.append((paper.name, folder.name, "", "", "whole", 1, sum(unit[3] for unit in units) / amount))
                 continue
             sums: dict[tuple[str, str, str], list[float]] = {}
             for data, method, kind, seconds in units:
@@ -175,7 +171,7 @@ def _is_counted(part: Any) -> bool:
 def _seconds_of(folder: Path) -> list[tuple[str, str, str, float]]:
     """Data set, method, kind and seconds of every unit, and of every call for one unit of work."""
     units = [
-        (data, base_of(method), "tuning" if split == TUNING else "fit", seconds)
+        (data, base_of(method), "tuning" if split == "tuning" else "fit", seconds)
         for data, method, split, seconds, _ in timings(folder)
     ]
     calls = stored_calls(folder)

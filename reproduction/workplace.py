@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import warnings
@@ -9,25 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import joblib
+import pandas as pd
 
-from marginsieve.bench.results import SuiteResult
-from marginsieve.bench.suite import Suite
-from marginsieve.bench.suite_runner import run_suite
+from marginsieve import __version__
+from marginsieve.bench import Suite, SuiteResult, run_suite
 from marginsieve.data import NamedTable
-from marginsieve.data.atomic import write_atomic
-from marginsieve.data.paths import check_place
-from marginsieve.engine.keys import key_of
-from marginsieve.engine.units import timestamp, versions
-from marginsieve.engine.workers import connected
-from marginsieve.solvers.processes import parallel
+from marginsieve.engine import parallel
 
 from . import named_problems
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .record import timestamp, write_json
 
 Progress = Callable[[str, int, int, int], None]  # what is run, done, all, failed
 
@@ -48,7 +42,8 @@ class Call:
     @property
     def key(self) -> str:
         """What decides the result."""
-        return key_of(self.settings, versions()["marginsieve"])
+        text = json.dumps([self.settings, __version__], sort_keys=True, default=str)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 class FinishedSuite(SuiteResult):
@@ -90,22 +85,21 @@ class Workplace:
         run_suite(suite, place, n_jobs=self.n_jobs, cluster=self.cluster, fresh=self.fresh, progress=watch)
         return FinishedSuite(place)
 
-    def kept(self, folder: str, calls: Sequence[Call], alone: bool = False) -> list[dict[str, Any]]:
+    def run_calls(self, folder: str, calls: Sequence[Call], alone: bool = False) -> list[dict[str, Any]]:
         """The results of calls, in their order, kept as JSON in the folder; `alone`: nothing else runs meanwhile."""
         files = [self.out / folder / f"{call.name}.json" for call in calls]
-        results = {k: result for k, call in enumerate(calls) if (result := self._stored(files[k], call)) is not None}
+        stored = {k: self._read_result(files[k], call) for k, call in enumerate(calls)}
+        results = {k: result for k, result in stored.items() if result is not None}
         waiting = [k for k in range(len(calls)) if k not in results]
         self._show(folder, len(results), len(calls))
-        for k, result, seconds in self._computed(waiting, [calls[k] for k in waiting], alone):
+        for k, result, seconds in self._compute(waiting, [calls[k] for k in waiting], alone):
             entry = {"key": calls[k].key, "data": calls[k].data, "amount": calls[k].amount, "seconds": seconds}
-            entry["finished"] = timestamp()
-            write_atomic(files[k], json.dumps({**entry, "result": result}).encode())
+            write_json(files[k], {**entry, "finished": timestamp(), "result": result})
             results[k] = result
             self._show(folder, len(results), len(calls))
         return [results[k] for k in range(len(calls))]
 
-    def _stored(self, file: Path, call: Call) -> dict[str, Any] | None:
-        check_place(file)
+    def _read_result(self, file: Path, call: Call) -> dict[str, Any] | None:
         if self.fresh or not file.is_file():
             return None
         entry = json.loads(file.read_text(encoding="utf-8"))
@@ -115,7 +109,7 @@ class Workplace:
         if self.progress is not None:
             self.progress(folder, done, count, 0)
 
-    def _computed(
+    def _compute(
         self, places: Sequence[int], calls: Sequence[Call], alone: bool
     ) -> Iterator[tuple[int, dict[str, Any], float]]:
         """Places, results and seconds as they come."""
@@ -123,9 +117,9 @@ class Workplace:
             work = (joblib.delayed(_result)(k, call) for k, call in zip(places, calls, strict=True))
             yield from parallel(1 if alone else self.n_jobs, return_as="generator_unordered")(work)
             return
-        with connected(self.cluster) as client:
-            from distributed import as_completed
+        from distributed import Client, as_completed
 
+        with Client(self.cluster, timeout=20) as client:
             tables = {name: client.scatter(named_problems.load(name), hash=False) for name in {c.data for c in calls}}
             futures = [
                 client.submit(_result, k, call, tables[call.data], pure=False)

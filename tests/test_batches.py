@@ -25,9 +25,9 @@ from marginsieve.estimators import inputs
 from marginsieve.fitting import batched_searches, preparation
 from marginsieve.fitting.batched_searches import TrainingPart, batch_fits, rank_parts
 from marginsieve.fitting.ensemble import Member
+from marginsieve.fitting.rows import Rows
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once
-from marginsieve.fitting.rows import Rows
 from marginsieve.kernels import Clinical, Gaussian, Linear
 from marginsieve.machines import CSVC
 from marginsieve.outcomes import Classes, ClassTarget

@@ -12,8 +12,8 @@ from marginsieve import Blend, load, predict, recipes, save
 from marginsieve import studies as study
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.outcomes.thresholds import balanced_threshold
 from marginsieve.fitting.view_averaging import sizes_of_list
+from marginsieve.outcomes.thresholds import balanced_threshold
 
 
 @pytest.fixture(scope="module")

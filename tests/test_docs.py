@@ -22,7 +22,7 @@ from marginsieve.engine import store
 from marginsieve.estimators.persistence import FORMAT
 from marginsieve.report.render import SCHEMA
 from reproduction.catalogue import PAPERS
-from reproduction.claims import VERDICTS, kind_of
+from reproduction.evidence import VERDICTS, kind_of
 from reproduction.reproduce import claim_table
 
 ROOT = Path(__file__).parents[1]

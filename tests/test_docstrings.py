@@ -20,7 +20,7 @@ MODULES = (
         f"marginsieve.{name}"
         for name in (
             *("recipes", "kernels", "machines", "criteria", "searches", "data", "engine", "studies", "bench", "report"),
-            *("outcomes", "algebra", "estimators"),
+            *("outcomes", "algebra", "estimators", "solvers"),
         )
     ),
 )

@@ -18,8 +18,8 @@ from marginsieve import recipes
 from marginsieve.data import make_cohort
 from marginsieve.engine import Pass, nested_cv, score_predictions
 from marginsieve.engine.scoring import score_difference
-from marginsieve.outcomes import ClassTarget
 from marginsieve.errors import InputError
+from marginsieve.outcomes import ClassTarget
 from marginsieve.outcomes.scores import average_precision, ranking_auc
 
 

@@ -13,8 +13,8 @@ from marginsieve.criteria import MixedTest
 from marginsieve.data.table import Schema, Table
 from marginsieve.errors import InputError
 from marginsieve.fitting.preparation import prepare
-from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.rows import Rows
+from marginsieve.fitting.settings import Plan
 from marginsieve.kernels import Clinical, heom_distances
 from marginsieve.machines import CSVC
 from marginsieve.outcomes import Classes, ClassTarget

@@ -1,4 +1,4 @@
-"""An outcome really added from outside the package: counts, scored by rank correlation, on a ridge machine of its own."""
+"""An outcome added from outside the package: counts, scored by rank correlation, on a ridge machine of its own."""
 
 from dataclasses import dataclass, replace
 

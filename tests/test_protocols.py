@@ -2,6 +2,7 @@
 
 import itertools
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,26 +20,28 @@ from marginsieve.data import make_cohort
 from marginsieve.engine import units
 from marginsieve.engine.protocols import PROTOCOLS, protocol_of
 from marginsieve.engine.store import Store
-from marginsieve.engine.tuning import _along_grid, _at, tune, tune_machine
+from marginsieve.engine.tuning import _along_grid, _plan_at, tune, tune_machine
 from marginsieve.errors import InputError
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.ensemble import run_search
 from marginsieve.fitting.preparation import prepare
 from marginsieve.fitting.procedure import plan_of
 from marginsieve.fitting.training import fit_model
+from marginsieve.outcomes import ClassTarget
 
 Y = np.repeat([0, 1], [70, 30])
+TARGET = ClassTarget.from_codes(Y)
 
 
 def encoded(X, y):
-    return table_of("t", pd.DataFrame(X), y, None).encoded
+    return table_of("t", pd.DataFrame(X), y, None).rows
 
 
 @pytest.mark.parametrize("name", list(PROTOCOLS))
 def test_splits_are_disjoint_stratified_and_repeat_themselves(name):
     protocol = PROTOCOLS[name]
-    splits = protocol.splits(Y, None, seed=1)
-    again = protocol.splits(Y, None, seed=1)
+    splits = protocol.splits(TARGET, 1)
+    again = protocol.splits(TARGET, 1)
     assert len({split.name for split in splits}) == len(splits)
     for split, same in zip(splits, again, strict=True):
         parts = [split.train, split.test] + ([] if split.validation is None else [split.validation])
@@ -49,25 +52,25 @@ def test_splits_are_disjoint_stratified_and_repeat_themselves(name):
         if protocol.scheme != "loo":
             assert abs(np.mean(Y[split.test]) - 0.3) < 0.1
     if protocol.scheme != "loo":
-        other = protocol.splits(Y, None, seed=2)
+        other = protocol.splits(TARGET, 2)
         assert any(len(a.test) != len(b.test) or (a.test != b.test).any() for a, b in zip(splits, other, strict=True))
 
 
 def test_the_papers_numbers():
     def shares(name):
-        split = PROTOCOLS[name].splits(Y, None, 0)[0]
+        split = PROTOCOLS[name].splits(TARGET, 0)[0]
         return [len(part) for part in (split.train, split.test) if part is not None]
 
-    assert len(PROTOCOLS["kp-imbalanced"].splits(Y, None, 0)) == 100
+    assert len(PROTOCOLS["kp-imbalanced"].splits(TARGET, 0)) == 100
     assert shares("kp-imbalanced") == [99, 1]
     assert PROTOCOLS["kp-imbalanced"].sizes_for(2308) == [20, 50, 100, 250, 500, 1000]
-    assert len(PROTOCOLS["mixed"].splits(Y, None, 0)) == 200
+    assert len(PROTOCOLS["mixed"].splits(TARGET, 0)) == 200
     assert shares("mixed") == [90, 10]
-    symon = PROTOCOLS["symon"].splits(Y, None, 0)[0]
+    symon = PROTOCOLS["symon"].splits(TARGET, 0)[0]
     assert (len(symon.train), len(symon.test), len(symon.validation)) == (50, 30, 20)
     assert PROTOCOLS["symon"].sizes_for(2000) == [400, 800, 1200, 1600]
-    assert len(PROTOCOLS["ramp-loss-labels"].splits(Y, None, 0)) == 10
-    kp_svm = PROTOCOLS["kp-svm"].splits(Y, None, 0)
+    assert len(PROTOCOLS["ramp-loss-labels"].splits(TARGET, 0)) == 10
+    kp_svm = PROTOCOLS["kp-svm"].splits(TARGET, 0)
     assert len(kp_svm) == 100
     assert {len(split.train) + len(split.test) for split in kp_svm} == {50}  # the test half of the table
     assert len({frozenset(np.concatenate([s.train, s.test]).tolist()) for s in kp_svm}) == 1
@@ -75,40 +78,42 @@ def test_the_papers_numbers():
 
 
 def test_nested_passes_cover_the_table_once():
-    splits = PROTOCOLS["nested"].splits(Y, None, 0)
+    splits = PROTOCOLS["nested"].splits(TARGET, 0)
     for repeat in range(3):
         rows = np.concatenate([split.test for split in splits if split.repeat == repeat])
         assert sorted(rows) == list(range(100))
     groups = np.arange(100) // 2
-    for split in PROTOCOLS["nested"].splits(Y, groups, 0):
+    for split in PROTOCOLS["nested"].splits(ClassTarget.from_codes(Y, groups=groups), 0):
         assert not set(groups[split.train]) & set(groups[split.test])
     with pytest.raises(InputError, match="draws rows, not groups"):
-        PROTOCOLS["mixed"].splits(Y, groups, 0)
-    with pytest.raises(InputError, match="makes 5 folds and the rarest class has 3 samples"):
-        PROTOCOLS["nested"].splits(np.repeat([0, 1], [20, 3]), None, 0)
+        PROTOCOLS["mixed"].splits(ClassTarget.from_codes(Y, groups=groups), 0)
+    with pytest.raises(InputError, match="makes 5 folds and class 1 has 3 samples"):
+        PROTOCOLS["nested"].splits(ClassTarget.from_codes(np.repeat([0, 1], [20, 3])), 0)
 
 
 def test_label_noise_flips_its_share():
     rng = np.random.default_rng(0)
-    flipped = PROTOCOLS["ramp-loss-labels"].training_labels(encoded(np.zeros((100, 1)), Y), rng)
+    flipped = PROTOCOLS["ramp-loss-labels"].training_target(encoded(np.zeros((100, 1)), Y), rng).codes
     assert (flipped != Y).sum() == 5
-    three = PROTOCOLS["ramp-loss-labels"].training_labels(encoded(np.zeros((90, 1)), np.repeat([0, 1, 2], 30)), rng)
+    three = (
+        PROTOCOLS["ramp-loss-labels"].training_target(encoded(np.zeros((90, 1)), np.repeat([0, 1, 2], 30)), rng).codes
+    )
     assert set(three) == {0, 1, 2}
 
 
 def test_outliers_are_those_furthest_on_their_own_side():
     x = np.r_[np.linspace(-5, -1, 70), np.linspace(1, 4, 30)][:, None]
-    flipped = PROTOCOLS["ramp-loss-outliers"].training_labels(encoded(x, Y), np.random.default_rng(0))
+    flipped = PROTOCOLS["ramp-loss-outliers"].training_target(encoded(x, Y), np.random.default_rng(0)).codes
     changed = np.flatnonzero(flipped != Y)
     assert changed.tolist() == [0, 1, 2, 3, 98, 99]  # 5 % of each class, round(3.5) and round(1.5) to even
     with pytest.raises(InputError, match="needs two classes"):
-        PROTOCOLS["ramp-loss-outliers"].training_labels(encoded(x, np.arange(100) % 3), np.random.default_rng(0))
+        PROTOCOLS["ramp-loss-outliers"].training_target(encoded(x, np.arange(100) % 3), np.random.default_rng(0))
 
 
 def test_outliers_of_a_table_with_categories():
     level = np.where(Y == 1, "a", "b")
     X = pd.DataFrame({"level": level, "n": np.random.default_rng(0).normal(size=len(Y))})
-    flipped = PROTOCOLS["ramp-loss-outliers"].training_labels(encoded(X, Y), np.random.default_rng(0))
+    flipped = PROTOCOLS["ramp-loss-outliers"].training_target(encoded(X, Y), np.random.default_rng(0)).codes
     assert (flipped != Y).sum() == 6
 
 
@@ -172,10 +177,11 @@ def test_tuning_reuses_kernels_without_a_trace(kernel):
     selector = recipes.fisher(kernel=kernel, threshold="margin", sampler="smote", n_features_to_select=1.0)
     selector.set_params(machine__tol=1e-8, random_state=0)
     table = encode(selector, cohort.X, cohort.y, None)
-    (part, _), plan, splits = table.part(), plan_of(selector, table), list(StratifiedKFold(3).split(cohort.X, cohort.y))
+    plan, splits = plan_of(selector, table), list(StratifiedKFold(3).split(cohort.X, cohort.y))
+    part = replace(table, target=table.target.settle(plan.outcome))
     grid = {"kernel__width": (0.1, 0.3), "machine__C": (0.1, 10.0), "negative_weight": (0.3, 1.0)}
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    plans = [_at(selector, point, table) for point in points]
+    plans = [_plan_at(selector, point, table) for point in points]
     train, test = splits[0]
     ready = prepare(plan, part.take(train), np.random.default_rng(0))
     rows = ready.scaling.apply(part.table.Z[test])

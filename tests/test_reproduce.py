@@ -1,8 +1,13 @@
 """The papers' tables by one command: printed figures as the papers have them, ours beside them, a verdict for each."""
 
+import ast
+import importlib
+import io
 import json
 import os
+import re
 import sys
+import tokenize
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,27 +25,27 @@ from marginsieve.data import NamedTable
 from marginsieve.data.table import Schema, filled_with_means, one_hot
 from marginsieve.engine.folders import changed_files
 from marginsieve.errors import InputError
-from marginsieve.solvers import branch_and_bound, smo
+from marginsieve.solvers import branch_and_bound, l1_start, smo
 from marginsieve.solvers.clock import Clock
 from marginsieve.solvers.highs import Limits
-from marginsieve.solvers.ramp_descent import l1_weights, printed_start
 from reproduction import everything, work
 from reproduction import reproduce as reproducing
 from reproduction.__main__ import run as command
 from reproduction.catalogue import PAPERS, paper_of
-from reproduction.claims import VERDICTS, Claim, Evidence, ahead_of, best_of, kind_of, undecided
+from reproduction.claims import Claim, is_ahead, is_best, undecidable_claim
 from reproduction.daks_printed import PrintedDaks
+from reproduction.evidence import VERDICTS, Evidence, kind_of
 from reproduction.exact_and_daks import ExactAndDaks
-from reproduction.final_classifiers import FinalClassifiers, naive_bayes
 from reproduction.halves import SelectionOnHalf
 from reproduction.kp_imbalanced import C2_PRINTED, POWERS, _best_penalty, _spread_of_penalties
 from reproduction.kp_printed import kp_as_printed
 from reproduction.kp_svm import EFFECTIVENESS
 from reproduction.markdown import grid
-from reproduction.paper import FULL, KEPT, QUICK, Job
+from reproduction.mixed import FinalClassifiers, naive_bayes
+from reproduction.paper import FULL, KEPT, QUICK, Job, best_variants, follow_up
 from reproduction.parameters import ConvergenceStudy, ParameterStudy
 from reproduction.ramp_loss import BUDGETS, SMALL, _at_the_smallest_budget, _chosen_elsewhere
-from reproduction.record import RUNS, begin_run, described, hours_by_commit
+from reproduction.record import RUNS, begin_run, describe_hours, hours_by_commit
 from reproduction.reproduce import _answers, _entries, _times, _verdict, reproduce
 from reproduction.symon import (
     _aucs_by_split,
@@ -52,7 +57,6 @@ from reproduction.symon import (
     _top_by_split,
     _wilcoxon,
 )
-from reproduction.variants import best_variants, following
 from reproduction.work import Effort
 from reproduction.workplace import Call, Workplace
 from test_ramp import instance
@@ -61,7 +65,7 @@ from test_ramp import value as objective
 
 @pytest.mark.parametrize("name", list(PAPERS))
 def test_printed_figures_are_well_formed(name):
-    printed = PAPERS[name].printed()
+    printed = PAPERS[name].figures()
     assert list(printed.columns) == ["table", "dataset", "method", "quantity", "size", "value", "note"]
     assert np.isfinite(printed["value"]).all()
     assert (printed["quantity"] != "").all()
@@ -81,7 +85,7 @@ def test_printed_figures_are_well_formed(name):
     ],
 )
 def test_printed_figures_are_those_of_the_papers(paper, table, dataset, method, quantity, value):
-    printed = PAPERS[paper].printed()
+    printed = PAPERS[paper].figures()
     keys = {"table": table, "dataset": dataset, "method": method, "quantity": quantity}
     found = printed[np.all([printed[key] == wanted for key, wanted in keys.items()], axis=0)]
     assert value in found["value"].tolist()
@@ -89,7 +93,7 @@ def test_printed_figures_are_those_of_the_papers(paper, table, dataset, method, 
 
 def test_every_job_asks_for_something_that_was_printed():
     for paper in PAPERS.values():
-        printed = paper.printed()
+        printed = paper.figures()
         for job in paper.jobs:
             if job.tables != ("figures",) and "-daks-" not in job.name:
                 part = printed[printed["table"].isin(job.tables) & printed["method"].isin(list(job.methods))]
@@ -224,9 +228,8 @@ def test_describe_is_its_definition():
 @pytest.mark.parametrize(("name", "gfr"), [("GLIOMA", 0.234), ("SRBCT", 0.169), ("CAR1", 0.086), ("BHAT4", 0.046)])
 def test_generalised_fisher_ratio_is_the_printed_one(name, gfr):
     from reproduction import named_problems
-    from reproduction.named_problems import PROBLEMS, folder
 
-    if not (folder() / f"{PROBLEMS[name][0]}.parquet").is_file():
+    if not named_problems.present([name]):
         pytest.skip("the papers' data sets are not here (MARGINSIEVE_DATA)")
     data = named_problems.load(name)
     assert describe(data.X, data.y)["gfr"] == pytest.approx(gfr, abs=6e-4)
@@ -254,7 +257,7 @@ def test_a_parameter_study_tells_error_and_number_of_features(colon):
     means = draws[draws["method"] == "0.5"].groupby("repeat")["accuracy"].mean()
     assert len(means) == 10
     assert table["deviation"][0] == pytest.approx(100 * means.std() / 10**0.5)
-    assert len(study.quickly().suite().units(study.suite().tables())) == 2 * 2 * 10  # values, draws, folds
+    assert len(study.quick_form().suite().units(study.suite().tables())) == 2 * 2 * 10  # values, draws, folds
     assert table["features"][0] > table["features"][1] >= 1
     assert table["error"].between(0, 50).all()
     assert (colon / "figure-x.svg").exists()
@@ -278,11 +281,11 @@ def test_a_job_may_follow_the_number_that_a_method_settled_on(colon):
     }
     study = run_suite(Suite.read(spec), colon / "own")
     job = replace(own, name="after", follows="own:kp_svm", methods={"fisher": ("fisher", {})})
-    sizes = following(job, {"own": study}).protocol["sizes"]
+    sizes = follow_up(job, {"own": study}).protocol["sizes"]
     means = study.to_pandas().groupby("method")["size"].mean()
     assert sizes[0] in [round(value) for value in means]
     assert sizes[1] == sizes[0] + 1
-    assert following(job, {}).methods == {}
+    assert follow_up(job, {}).methods == {}
 
 
 def test_missing_numbers_become_the_means_of_the_training_part():
@@ -296,7 +299,7 @@ def test_missing_numbers_become_the_means_of_the_training_part():
 
 
 def test_families_are_compared_by_score_and_by_stability(tmp_path):
-    from reproduction.families import FamilyComparison, measured
+    from reproduction.mixed import FamilyComparison, scores_and_stability
 
     cohort = {"n_samples": 40, "n_features": 12, "n_relevant": 4, "n_categorical": 3, "n_categorical_relevant": 1}
     data = [{"name": f"C{k}", "cohort": {**cohort, "random_state": k}} for k in range(2)]
@@ -304,7 +307,7 @@ def test_families_are_compared_by_score_and_by_stability(tmp_path):
     protocol = {"name": "mixed", "repeats": 4, "sizes": [1, 3, 6]}
     suite = Suite.read({"name": "curves", "protocol": protocol, "data": data, "method": methods})
     study = run_suite(suite, tmp_path / "curves-paper")
-    both = measured(study)
+    both = scores_and_stability(study)
     assert sorted(both["size"].unique()) == [1, 3, 6]
     told = FamilyComparison("curves", ("C0",), ("clinical_rfe",), ("hfs_nb",))
     text = "\n".join(told.run(Workplace(tmp_path, tmp_path)))
@@ -329,18 +332,22 @@ def test_claims_are_decided_by_means(tmp_path):
     def verdict(claim, evidence=evidence):
         return claim.row(evidence)["verdict"]
 
-    assert verdict(ahead_of("", "", ("a", "b"), ("c",), "q", "j")) == "reproduced: b 2.0, c 1.0; ahead on 1 of 1"
-    assert verdict(ahead_of("", "", ("a", "c"), ("b",), "q")) == "worse: c 1.0, b 2.0; ahead on 0 of 1"
-    assert verdict(ahead_of("", "", ("a",), ("d",), "q")) == "not comparable: d of q were not run"
-    assert verdict(ahead_of("", "", ("a",), ("b",), "q", "k")) == "not comparable: a, b of k were not run"
-    assert verdict(best_of("", "", "a", tuple(values), "q")) == "reproduced: a 3.0, b 2.0; best or level on 1 of 1"
-    assert verdict(best_of("", "", "b", tuple(values), "q")) == "worse: b 2.0, a 3.0; best or level on 0 of 1"
+    def ahead(*names):
+        return Claim("", "", is_ahead(*names))
+
+    def best(*names):
+        return Claim("", "", is_best(*names))
+
+    assert verdict(ahead(("a", "b"), ("c",), "q", "j")) == "reproduced: b 2.0, c 1.0; ahead on 1 of 1"
+    assert verdict(ahead(("a", "c"), ("b",), "q")) == "worse: c 1.0, b 2.0; ahead on 0 of 1"
+    assert verdict(ahead(("a",), ("d",), "q")) == "not comparable: d of q were not run"
+    assert verdict(ahead(("a",), ("b",), "q", "k")) == "not comparable: a, b of k were not run"
+    assert verdict(best("a", tuple(values), "q")) == "reproduced: a 3.0, b 2.0; best or level on 1 of 1"
+    assert verdict(best("b", tuple(values), "q")) == "worse: b 2.0, a 3.0; best or level on 0 of 1"
     equal = replace(evidence, ours=evidence.ours.assign(paper=2.0))
-    assert (
-        verdict(best_of("", "", "a", ("a", "b"), "q"), equal) == "level with b: a 2.0, b 2.0; best or level on 1 of 1"
-    )
-    assert verdict(ahead_of("", "", ("a",), ("b",), "q"), equal) == "level: a 2.0, b 2.0; ahead on 0 of 1"
-    assert verdict(undecided("", "", "nobody knows")) == "not comparable: nobody knows"
+    assert verdict(best("a", ("a", "b"), "q"), equal) == "level with b: a 2.0, b 2.0; best or level on 1 of 1"
+    assert verdict(ahead(("a",), ("b",), "q"), equal) == "level: a 2.0, b 2.0; ahead on 0 of 1"
+    assert verdict(undecidable_claim("", "", "nobody knows")) == "not comparable: nobody knows"
 
 
 def test_a_claim_that_fails_says_why_and_one_that_holds_does_not(tmp_path):
@@ -382,13 +389,13 @@ def test_claims_without_a_run_are_not_comparable(name, tmp_path):
 def test_every_scope_is_a_study_and_the_full_one_is_the_largest(name):
     paper = PAPERS[name]
     assert set(paper.full) <= {*(job.name for job in paper.jobs), *(part.name for part in paper.studies)}
-    assert paper.at(KEPT) is paper
-    assert paper.at(FULL) != paper
-    quick = paper.at(QUICK)
+    assert paper.with_scope(KEPT) is paper
+    assert paper.with_scope(FULL) != paper
+    quick = paper.with_scope(QUICK)
     assert set(quick.data) < set(paper.data)
     assert not any(getattr(part, "long", False) for part in quick.studies)
     with pytest.raises(InputError, match="scope is 'half'; it must be 'quick', 'kept' or 'full'"):
-        paper.at("half")
+        paper.with_scope("half")
 
 
 def test_categories_become_columns_of_the_training_parts_levels():
@@ -456,7 +463,7 @@ def test_fits_that_a_limit_ended_are_counted(tmp_path):
     spec = {"protocol": {"name": "nested", "folds": 2, "repeats": 1}, "data": [{"cohort": cohort}], "method": methods}
     study = run_suite(Suite.read(spec), tmp_path)
     assert study.to_pandas().groupby("method")["limited"].mean().to_dict() == {"cut": 1.0, "fisher": 0.0, "whole": 0.0}
-    lines = _times(paper_of("ramp-loss").jobs[0], study, paper_of("ramp-loss").printed())
+    lines = _times(paper_of("ramp-loss").jobs[0], study, paper_of("ramp-loss").figures())
     assert "A limit ended 2 of the 6 fits" in "\n".join(lines)
 
 
@@ -476,7 +483,7 @@ def test_ramp_loss_runs_swaps_and_daks_on_all_nine_tables_under_both_noises():
         group: [job for job in jobs if job.group == group] for group in dict.fromkeys(job.group for job in jobs)
     }
     assert set(by_group) == {"label-noise", "svm-outliers", "label-noise-daks", "svm-outliers-daks"}
-    full = {job.name: job for job in paper_of("ramp-loss").at(FULL).jobs}
+    full = {job.name: job for job in paper_of("ramp-loss").with_scope(FULL).jobs}
     for group, some in by_group.items():
         assert [job.data for job in some] == [(name,) for name in (SMALL if "daks" in group else BUDGETS)]
         assert all(("labels" in job.protocol["name"]) == group.startswith("label") for job in some)
@@ -643,7 +650,7 @@ def test_all_papers_are_run_by_one_command_and_every_claim_has_a_line(tables, mo
 @pytest.mark.parametrize("C", [0.3, 3.0])
 def test_daks_by_the_printed_rules_never_rises_and_is_never_below_the_optimum(seed, C):
     ramp = instance(seed, 14, 6, C, 2.0)
-    start = printed_start(ramp, l1_weights(ramp))
+    start = l1_start(ramp)
     search = PrintedDaks(ramp, Clock(30.0), 5.0)
     found = search.run()
     assert search.programs > 1 or not len(found.features)  # at a low C the constants alone prove that no weight is best
@@ -663,15 +670,15 @@ def test_calls_are_kept_and_run_again_where_their_settings_change(tables):
     seen = []
     place = Workplace(tables, tables, progress=lambda *state: seen.append(state))
     calls = [Call(f"SRBCT-{by}", "SRBCT", by, partial(_shifted, by=by)) for by in (1, 2)]
-    assert place.kept("calls", calls) == [{"rows": 15, "by": 1}, {"rows": 15, "by": 2}]
+    assert place.run_calls("calls", calls) == [{"rows": 15, "by": 1}, {"rows": 15, "by": 2}]
     assert seen == [("calls", done, 2, 0) for done in (0, 1, 2)]
     entry = json.loads((tables / "calls" / "SRBCT-1.json").read_text())
     assert entry["data"] == "SRBCT"
     assert entry["seconds"] >= 0
     other = [replace(calls[0], compute=partial(_shifted, by=7)), replace(calls[1], settings=3)]
-    assert place.kept("calls", [other[0]]) == [{"rows": 15, "by": 1}]  # the same settings: what is kept
-    assert place.kept("calls", [replace(other[1], compute=partial(_shifted, by=7))]) == [{"rows": 15, "by": 7}]
-    assert replace(place, fresh=True).kept("calls", [other[0]]) == [{"rows": 15, "by": 7}]
+    assert place.run_calls("calls", [other[0]]) == [{"rows": 15, "by": 1}]  # the same settings: what is kept
+    assert place.run_calls("calls", [replace(other[1], compute=partial(_shifted, by=7))]) == [{"rows": 15, "by": 7}]
+    assert replace(place, fresh=True).run_calls("calls", [other[0]]) == [{"rows": 15, "by": 7}]
 
 
 def test_calls_run_on_a_cluster(tables):
@@ -680,7 +687,7 @@ def test_calls_run_on_a_cluster(tables):
     calls = [Call(f"SRBCT-{by}", "SRBCT", by, partial(_shifted, by=by)) for by in (1, 2, 3)]
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, processes=False) as cluster:
         place = Workplace(tables, tables, cluster=cluster.scheduler_address)
-        assert [row["by"] for row in place.kept("calls", calls)] == [1, 2, 3]
+        assert [row["by"] for row in place.run_calls("calls", calls)] == [1, 2, 3]
     assert len(list((tables / "calls").glob("*.json"))) == 3
 
 
@@ -689,7 +696,7 @@ def test_what_a_run_takes_is_counted_and_grows_with_the_scope(tables, monkeypatc
     rates = [("kp-imbalanced", "no-selection-paper", "SRBCT", "svdd", kind, 2, 3.6) for kind in ("fit", "tuning")]
     frame = pd.DataFrame(rates, columns=list(work.COLUMNS))
     monkeypatch.setattr(work, "read_rates", lambda: frame)
-    counts = {scope: work.expected("kp-imbalanced", scope) for scope in (QUICK, KEPT, FULL)}
+    counts = {scope: work.estimate_effort("kp-imbalanced", scope) for scope in (QUICK, KEPT, FULL)}
     work.rates.cache_clear()
     assert 0 < counts[QUICK].count < counts[KEPT].count < counts[FULL].count
     assert counts[QUICK].hours < counts[KEPT].hours < counts[FULL].hours
@@ -710,7 +717,7 @@ def job_grids(job):
 def test_rates_are_read_off_the_stores(tables, monkeypatch):
     """Seconds by job, table and method; of tuning for one point of its grid; of calls for one unit of work."""
     paper = replace(PAPERS["kp-imbalanced"], jobs=PAPERS["kp-imbalanced"].jobs[-1:], studies=())
-    monkeypatch.setattr(work, "PAPERS", {paper.name: paper.at(QUICK)})
+    monkeypatch.setattr(work, "PAPERS", {paper.name: paper.with_scope(QUICK)})
     monkeypatch.setattr(reproducing, "paper_of", lambda _: paper)
     reproduce(paper.name, tables / "all" / paper.name, scope=QUICK)
     table = work.rates_of(tables / "all")
@@ -848,15 +855,15 @@ def test_hours_are_put_down_to_the_commit_of_the_run_that_they_ended_in(tables):
     assert hours_by_commit(tables) == {}
     (tables / RUNS).write_text(json.dumps([["2026-01-01T10:00:00+00:00", "one"], ["2026-01-02T10:00:00+00:00", "two"]]))
     stored("first", "2026-01-01T12:00:00+00:00", 1.0)
-    assert described(hours_by_commit(tables), "one") == "one, 1.0 hours of one core"
-    assert described(hours_by_commit(tables), "two") == "one, 1.0 hours of one core; the page was written at two"
+    assert describe_hours(hours_by_commit(tables), "one") == "one, 1.0 hours of one core"
+    assert describe_hours(hours_by_commit(tables), "two") == "one, 1.0 hours of one core; the page was written at two"
     stored("second", "2026-01-02T12:00:00+00:00", 2.0)
     stored("before any run", "2025-01-01T12:00:00+00:00", 4.0)
     assert hours_by_commit(tables) == pytest.approx({"one": 5.0, "two": 2.0})
     stored("first", "2026-01-02T13:00:00+00:00", 0.5)  # replaced
     assert hours_by_commit(tables) == pytest.approx({"one": 4.0, "two": 2.5})
     begin_run(tables, "three")
-    Workplace(tables, tables).kept("calls", [Call("third", "SRBCT", 1, partial(_shifted, by=1))])
+    Workplace(tables, tables).run_calls("calls", [Call("third", "SRBCT", 1, partial(_shifted, by=1))])
     assert "three" in hours_by_commit(tables)
 
 
@@ -884,3 +891,66 @@ def test_the_command_says_which_data_are_missing(run, tmp_path, monkeypatch):
     assert code == 2
     assert "none of the data sets of kp-imbalanced is here" in " ".join(err.split())
     assert not out
+
+
+MODULES = {path: path.read_text(encoding="utf-8") for path in sorted(Path(reproducing.__file__).parent.glob("*.py"))}
+ROOMS = {"bench", "cli", "data", "engine", "estimators", "kernels", "machines", "recipes", "report"}
+ROOMS |= {"searches", "solvers"}
+
+
+def test_reproductions_use_public_names_only():
+    """`marginsieve` itself and what its rooms list in `__all__`; no module inside a room, nothing private."""
+    count = 0
+    for path, text in MODULES.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                assert not any(alias.name.split(".")[0] == "marginsieve" for alias in node.names), path.name
+            if not isinstance(node, ast.ImportFrom) or node.level or node.module.split(".")[0] != "marginsieve":
+                continue
+            room = node.module.removeprefix("marginsieve").lstrip(".")
+            assert room in {"", "contracts", "errors", *ROOMS}, f"{path.name}:{node.lineno} imports {node.module}"
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                public = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+                assert alias.name in public, f"{path.name}:{node.lineno} imports {node.module}.{alias.name}"
+                count += 1
+    assert count > 50
+
+
+#: a lone participle or preposition; what these words are about needs a noun beside them
+ODD = re.compile(
+    r"_*(?!(?:embed|feed|need|seed|speed|proceed|exceed)$)(?:[a-z]{2,}ed|beside|apart|within|among|along|of|at|on|by|in"
+    r"|into|as|above|below|chosen|taken|given|drawn|hidden|frozen|kept|held|left|put|made|found|told|said|known|shown"
+    r"|seen|together)"
+)
+DIALECT = {"one", "made", "told", "came", "given", "said", "found", "wanted", "asked", "own"}
+
+
+def test_reproductions_have_ordinary_names_and_short_functions():
+    for path, text in MODULES.items():
+        for node in ast.walk(ast.parse(text)):
+            where = f"{path.name}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                assert not ODD.fullmatch(node.name), f"{where} {node.name}"
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno < 60, f"{where} {node.name}"
+                assert len(node.args.args) + len(node.args.kwonlyargs) <= 12, f"{where} {node.name}"
+            names = [node.arg] if isinstance(node, ast.arg) else [getattr(node, "id", "")]
+            assert not DIALECT & set(names), f"{where} {names}"
+
+
+def code_lines(text):
+    """Lines without blanks, comments and docstrings."""
+    documented, lines = set(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            documented |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    blank = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in blank:
+            lines |= set(range(token.start[0], token.end[0] + 1))
+    return len(lines - documented)
+
+
+def test_reproductions_are_short():
+    assert sum(code_lines(text) for text in MODULES.values()) <= 3800

@@ -27,11 +27,10 @@ from sklearn.svm import SVC
 from marginsieve import SVMSelector, recipes
 from marginsieve.criteria import ChiSquare
 from marginsieve.data import make_cohort
-from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.fitting import held_out, procedure
-from marginsieve.fitting.smote import Smote
 from marginsieve.fitting.rows import Rows, with_rest
+from marginsieve.fitting.smote import Smote
 from marginsieve.kernels import Gaussian, Polynomial
 from marginsieve.outcomes import Classes, ClassTarget
 from marginsieve.outcomes.folds import draw_share

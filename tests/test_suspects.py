@@ -18,7 +18,7 @@ from marginsieve.cli import app
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
-from marginsieve.estimators.suspects import gaussian_columns, label_columns, choose_suspects
+from marginsieve.estimators.suspects import choose_suspects, gaussian_columns, label_columns
 from marginsieve.outcomes.folds import stratified_folds
 from marginsieve.outcomes.label_noise import wrong_label
 from marginsieve.solvers.ridge import LARGEST_RANK, RELATIVE, HeldOutRidge, screened_scores

@@ -2,8 +2,8 @@
 
 from .difficulty import describe
 from .results import SuiteResult
-from .statistics import Comparison, compare
+from .statistics import Comparison, compare, wilcoxon_p
 from .suite import Suite
-from .suite_runner import run_suite
+from .suite_runner import example_result, run_suite
 
-__all__ = ["Comparison", "Suite", "SuiteResult", "compare", "describe", "run_suite"]
+__all__ = ["Comparison", "Suite", "SuiteResult", "compare", "describe", "example_result", "run_suite", "wilcoxon_p"]

@@ -15,7 +15,7 @@ from ..engine.stability import jaccard, nogueira
 from ..engine.store import FILE, Store
 from ..errors import InputError
 from ..outcomes import ClassTarget
-from ..report.figures import COLOURS, finish, new_figure
+from ..report.figures import COLOURS, finish_figure, new_figure
 from .statistics import Comparison, compare
 
 if TYPE_CHECKING:
@@ -41,16 +41,8 @@ class SuiteResult:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from marginsieve.bench import Suite, run_suite
-    >>> suite = Suite.read({
-    ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
-    ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
-    ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
-    ... })
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = run_suite(suite, folder)
-    ...     result.scores("auc").columns.tolist()
+    >>> from marginsieve.bench import example_result
+    >>> example_result().scores("auc").columns.tolist()
     ['data', 'method', 'size', 'auc', 'passes']
     """
 
@@ -76,19 +68,11 @@ class SuiteResult:
 
         Examples
         --------
-        >>> import tempfile
-        >>> from marginsieve.bench import Suite, run_suite
-        >>> suite = Suite.read({
-        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
-        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
-        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
-        ... })
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     result = run_suite(suite, folder)
-        ...     result.to_pandas()[["data", "method", "split", "status", "size"]]
-          data  method split status  size
-        0  toy  fisher   0.0   done     2
-        1  toy  fisher   0.1   done     2
+        >>> from marginsieve.bench import example_result
+        >>> example_result().to_pandas()[["data", "method", "split", "status", "size"]].head(2)
+           data  method split status  size
+        0  toy0  fisher   0.0   done     2
+        1  toy0  fisher   0.1   done     2
         """
         import pandas as pd
 
@@ -113,15 +97,9 @@ class SuiteResult:
         Examples
         --------
         >>> import tempfile
-        >>> from marginsieve.bench import Suite, run_suite
-        >>> suite = Suite.read({
-        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
-        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
-        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
-        ... })
+        >>> from marginsieve.bench import example_result
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     result = run_suite(suite, folder)
-        ...     result.to_parquet(f"{folder}/units.parquet")
+        ...     example_result().to_parquet(f"{folder}/units.parquet")
         """
         self.to_pandas().to_parquet(path, index=False)
 
@@ -135,16 +113,8 @@ class SuiteResult:
 
         Examples
         --------
-        >>> import tempfile
-        >>> from marginsieve.bench import Suite, run_suite
-        >>> suite = Suite.read({
-        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
-        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
-        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
-        ... })
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     result = run_suite(suite, folder)
-        ...     len(result.failures())
+        >>> from marginsieve.bench import example_result
+        >>> len(example_result().failures())
         0
         """
         import pandas as pd
@@ -152,6 +122,26 @@ class SuiteResult:
         columns = ["data", "method", "split", "error"]
         rows = [row for row in self._rows()[0] if row["status"] == "failed"]
         return pd.DataFrame([{name: row[name] for name in columns} for row in rows], columns=columns)
+
+    def timings(self) -> pd.DataFrame:
+        """Seconds of every unit that was run in the folder, those of earlier suites among them.
+
+        Returns
+        -------
+        DataFrame
+            Columns data, method, split ("tuning" for parameters that are tuned on the reported splits), seconds and
+            finished.
+
+        Examples
+        --------
+        >>> from marginsieve.bench import example_result
+        >>> sorted(example_result().timings()["split"].unique())
+        ['0.0', '0.1']
+        """
+        import pandas as pd
+
+        with closing(Store(self.folder, write=False)) as store:
+            return pd.DataFrame(store.timings(), columns=["data", "method", "split", "seconds", "finished"])
 
     def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
         """Scores by data set, method and size: pooled over each pass through the table and averaged over passes.
@@ -170,18 +160,11 @@ class SuiteResult:
 
         Examples
         --------
-        >>> import tempfile
-        >>> from marginsieve.bench import Suite, run_suite
-        >>> suite = Suite.read({
-        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
-        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
-        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
-        ... })
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     result = run_suite(suite, folder)
-        ...     result.scores("auc")[["data", "method", "size", "passes"]]
-          data  method  size  passes
-        0  toy  fisher     0       1
+        >>> from marginsieve.bench import example_result
+        >>> example_result().scores("auc")[["data", "method", "size", "passes"]].head(2)
+           data   method  size  passes
+        0  toy0   fisher     0       1
+        1  toy0  relieff     0       1
         """
         import pandas as pd
 
@@ -195,7 +178,7 @@ class SuiteResult:
             passes[row["data"], row["method"], size, group].append((row["result"]["test"], entry))
         values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
         for (name, method, size, _), parts in passes.items():
-            values[name, method, size].append(_pooled(parts, data[name], metric))
+            values[name, method, size].append(_pool(parts, data[name], metric))
         records = [(*where, float(np.nanmean(each)), len(each)) for where, each in values.items()]
         return pd.DataFrame(records, columns=["data", "method", "size", metric, "passes"])
 
@@ -227,17 +210,8 @@ class SuiteResult:
 
         Examples
         --------
-        >>> import tempfile
-        >>> from marginsieve.bench import Suite, run_suite
-        >>> cohort = {"n_samples": 40, "n_features": 10, "n_relevant": 2}
-        >>> suite = Suite.read({
-        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
-        ...     "data": [{"name": f"toy{k}", "cohort": {**cohort, "random_state": k}} for k in range(3)],
-        ...     "method": [{"name": name, "n_features_to_select": 2} for name in ("fisher", "relieff")],
-        ... })
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     result = run_suite(suite, folder)
-        ...     sorted(result.compare("auc").methods)
+        >>> from marginsieve.bench import example_result
+        >>> sorted(example_result().compare("auc").methods)
         ['fisher', 'relieff']
         """
         scores = self.scores(metric)
@@ -265,16 +239,8 @@ class SuiteResult:
 
         Examples
         --------
-        >>> import tempfile
-        >>> from marginsieve.bench import Suite, run_suite
-        >>> suite = Suite.read({
-        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
-        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
-        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
-        ... })
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     result = run_suite(suite, folder)
-        ...     result.plot_stability(metric="auc").axes[0].get_ylabel()
+        >>> from marginsieve.bench import example_result
+        >>> example_result().plot_stability(metric="auc").axes[0].get_ylabel()
         'ranking AUC'
         """
         keys = ["data", "method", "size"]
@@ -287,7 +253,7 @@ class SuiteResult:
             axes.plot(part["stability"], part[metric], lw=1, label=str(method), **style)
             for size, x, y in zip(part["size"], part["stability"], part[metric], strict=True):
                 axes.annotate(f"{size:g}", (x, y), fontsize=7, xytext=(3, 3), textcoords="offset points")
-        return finish(figure, axes, "stability of the selected sets (Nogueira)", METRICS[metric], path)
+        return finish_figure(figure, axes, "stability of the selected sets (Nogueira)", METRICS[metric], path)
 
     def stability(self) -> pd.DataFrame:
         """Stability of the selected features by data set, method and size, over the splits.
@@ -300,18 +266,11 @@ class SuiteResult:
 
         Examples
         --------
-        >>> import tempfile
-        >>> from marginsieve.bench import Suite, run_suite
-        >>> suite = Suite.read({
-        ...     "protocol": {"name": "nested", "folds": 2, "repeats": 1},
-        ...     "data": [{"name": "toy", "cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 2}}],
-        ...     "method": [{"name": "fisher", "n_features_to_select": 2}],
-        ... })
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     result = run_suite(suite, folder)
-        ...     result.stability()[["data", "method", "size", "sets"]]
-          data  method  size  sets
-        0  toy  fisher     0     2
+        >>> from marginsieve.bench import example_result
+        >>> example_result().stability()[["data", "method", "size", "sets"]].head(2)
+           data   method  size  sets
+        0  toy0   fisher     0     2
+        1  toy0  relieff     0     2
         """
         import pandas as pd
 
@@ -337,7 +296,7 @@ def _by_size(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int, 
                 yield row, entry["size"] if len(by_size) > 1 else OWN, entry
 
 
-def _pooled(parts: list[tuple[Any, Any]], data: dict[str, Any], metric: str) -> float:
+def _pool(parts: list[tuple[Any, Any]], data: dict[str, Any], metric: str) -> float:
     test = np.concatenate([np.asarray(rows, dtype=np.intp) for rows, _ in parts])
     target = ClassTarget.from_store(data).take(test)
     return point_scores(target, Pass.from_entries([entry for _, entry in parts])).get(metric, float("nan"))

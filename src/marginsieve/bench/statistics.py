@@ -19,7 +19,7 @@ from scipy import stats
 
 from ..contracts import Array
 from ..errors import InputError, listing
-from ..report.figures import COLOURS, new_figure, save
+from ..report.figures import COLOURS, new_figure, save_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,10 +133,10 @@ class Comparison:
 
         rows = []
         for a, b in itertools.combinations(range(len(self.methods)), 2):
-            one, other = self.scores[:, a], self.scores[:, b]
+            first, second = self.scores[:, a], self.scores[:, b]
             p_nemenyi = nemenyi_p(self.ranks[b] - self.ranks[a], self.scores)
-            difference = float(np.mean(one - other))
-            rows.append((self.methods[a], self.methods[b], difference, p_nemenyi, wilcoxon_p(one, other)))
+            difference = float(np.mean(first - second))
+            rows.append((self.methods[a], self.methods[b], difference, p_nemenyi, wilcoxon_p(first, second)))
         frame = pd.DataFrame(rows, columns=["first", "second", "difference", "p_nemenyi", "p_wilcoxon"])
         frame["p_wilcoxon_holm"] = holm(frame["p_wilcoxon"].to_numpy(dtype=float))
         return frame
@@ -214,7 +214,7 @@ class Comparison:
             axes.plot([rank, rank, edge], [0, y, y], color="black", lw=0.8)
             align = "right" if left else "left"
             axes.text(edge + (-0.05 if left else 0.05), y, f"{name}  {rank:.2f}", ha=align, va="center", fontsize=9.5)
-        return save(figure, path)
+        return save_figure(figure, path)
 
 
 def compare(scores: pd.DataFrame, alpha: float = 0.05, control: str | None = None) -> Comparison:
@@ -360,6 +360,23 @@ def wilcoxon_p(a: Array, b: Array) -> float:
     Exact where no two differences are equal in size, none is zero and there are at most 50. Otherwise zeros are left
     out and the p-value is that of the permutations of the signs (up to 13 pairs) or of the normal distribution,
     corrected for ties. Differences that agree to 12 decimals count as equal.
+
+    Parameters
+    ----------
+    a, b : array of shape (n,)
+        Scores of two methods.
+
+    Returns
+    -------
+    float
+        The p-value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.bench import wilcoxon_p
+    >>> wilcoxon_p(np.array([0.9, 0.8, 0.7, 0.95]), np.array([0.8, 0.6, 0.4, 0.55]))
+    0.125
     """
     difference = np.round(a - b, 12)
     return float(stats.wilcoxon(difference).pvalue) if difference.any() else 1.0

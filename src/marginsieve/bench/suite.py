@@ -102,7 +102,7 @@ class Suite:
         for part in ("data", "method"):
             if not spec.get(part):
                 raise InputError(f"the suite has no [[{part}]]: name at least one")
-            if not isinstance(spec[part], (list, tuple)) or not all(isinstance(one, Mapping) for one in spec[part]):
+            if not isinstance(spec[part], (list, tuple)) or not all(isinstance(entry, Mapping) for entry in spec[part]):
                 raise InputError(f"{part} of the suite is {shown_value(spec[part])}; it must be [[{part}]] tables")
         _refuse_dates(spec)
         check_seed(spec.get("seed", 0))
@@ -138,8 +138,8 @@ class Suite:
         if device == "cpu":
             return self
         methods = [
-            replace(one, settings=tuple(sorted({**dict(one.settings), "device": device}.items())))
-            for one in self.methods
+            replace(method, settings=tuple(sorted({**dict(method.settings), "device": device}.items())))
+            for method in self.methods
         ]
         return replace(self, methods=tuple(methods))
 
@@ -223,7 +223,7 @@ def _check_tuned(method: Method, protocol: Protocol) -> None:
     selector: Any = method.function(**dict(method.settings))
     known = selector.get_params()
     with reading(f"settings of the protocol, for {method.label!r}"):
-        selector.set_params(**{key: one for key, one in protocol.settings.items() if key in known}).check()
+        selector.set_params(**{key: value for key, value in protocol.settings.items() if key in known}).check()
     grid = protocol.grid if method.grid is None else dict(method.grid)
     if not protocol.tuned or not grid:
         return
@@ -238,10 +238,10 @@ def _refuse_dates(value: Any, where: str = "the suite") -> None:
     """TOML has dates and times, for which there is no place in a suite."""
     if isinstance(value, (dt.date, dt.time)):
         raise InputError(f"{where} is the date or time {value}; there is no place for one in a suite")
-    for key, one in value.items() if isinstance(value, Mapping) else ():
-        _refuse_dates(one, f"{key} of the suite")
-    for one in value if isinstance(value, (list, tuple)) else ():
-        _refuse_dates(one, where)
+    for key, entry in value.items() if isinstance(value, Mapping) else ():
+        _refuse_dates(entry, f"{key} of the suite")
+    for entry in value if isinstance(value, (list, tuple)) else ():
+        _refuse_dates(entry, where)
 
 
 def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from ..data.scratch import process_folder
 from ..engine.keys import key_of
 from ..engine.store import Store, begin, opened
 from ..engine.units import TUNING, Task, Unit, fit_and_predict, tune_reported
@@ -79,7 +80,7 @@ def run_suite(
         units = suite.units(tables)
         n_jobs = (-1 if len(units) >= MANY_UNITS else 1) if n_jobs is None else n_jobs
         run = stack.enter_context(workers(tables, n_jobs, cluster))
-        params = _tuned(suite, units, store, run, progress)
+        params = _tune_reported(suite, units, store, run, progress)
         about = {"name": suite.name, "protocol": suite.protocol.name, "scheme": suite.protocol.scheme}
         store.set_meta("suite", {**about, "control": suite.control})
         store.set_meta("current", [unit.key for unit in units])
@@ -94,7 +95,31 @@ def run_suite(
     return SuiteResult(folder)
 
 
-def _tuned(
+@cache
+def example_result() -> SuiteResult:
+    """Run two methods on three small generated tables, once in a process: results to try things on.
+
+    Returns
+    -------
+    SuiteResult
+        The results, in a folder that goes with the process.
+
+    Examples
+    --------
+    >>> from marginsieve.bench import example_result
+    >>> example_result().to_pandas()["data"].unique().tolist()
+    ['toy0', 'toy1', 'toy2']
+    """
+    cohort = {"n_samples": 40, "n_features": 10, "n_relevant": 2}
+    spec = {
+        "protocol": {"name": "nested", "folds": 2, "repeats": 1},
+        "data": [{"name": f"toy{k}", "cohort": {**cohort, "random_state": k}} for k in range(3)],
+        "method": [{"name": name, "n_features_to_select": 2} for name in ("fisher", "relieff")],
+    }
+    return run_suite(Suite.read(spec), process_folder() / "example")
+
+
+def _tune_reported(
     suite: Suite, units: list[Unit], store: Store, run: Run, progress: UnitProgress | None
 ) -> dict[tuple[str, str], dict[str, Any] | None]:
     """Parameters tuned on the reported splits, by table and method; None where the tuning failed."""

@@ -1,11 +1,20 @@
 """The command `marginsieve`."""
 
 import sys
+from importlib import import_module
 from typing import Any
 
 from .signals import caught, end_on_signals, ignore_signals
 
-__all__ = ["app", "main"]
+__all__ = ["app", "check_jobs", "exit_code_of", "main", "say", "show_progress"]
+
+_homes = {  # what other commands of ours share with this one: module and name
+    "app": ("commands", "app"),
+    "check_jobs": ("options", "check_jobs"),
+    "exit_code_of": ("guard", "guarded"),
+    "say": ("console", "say"),
+    "show_progress": ("progress", "shown"),
+}
 
 
 def main() -> None:
@@ -23,8 +32,7 @@ def main() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "app":
-        from .commands import app
-
-        return app
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _homes:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, inner = _homes[name]
+    return getattr(import_module(f".{module}", __name__), inner)

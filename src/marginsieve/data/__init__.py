@@ -2,5 +2,7 @@
 
 from .cohort import Cohort, Truth, make_cohort
 from .loaders import NamedTable, load_table, register_tables
+from .table import Schema, filled_with_means, one_hot
 
-__all__ = ["Cohort", "NamedTable", "Truth", "load_table", "make_cohort", "register_tables"]
+__all__ = ["Cohort", "NamedTable", "Schema", "Truth", "filled_with_means", "load_table", "make_cohort", "one_hot"]
+__all__ += ["register_tables"]

@@ -136,7 +136,29 @@ class Table:
 
 @dataclass(frozen=True)
 class Schema:
-    """What a training table says about its columns; turns further tables of the same columns into codes."""
+    """What a training table says about its columns; turns further tables of the same columns into codes.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the columns.
+    kind : tuple of str
+        "real", "ordinal", "nominal" or "boolean" for each column.
+    levels : mapping of int to tuple
+        Levels, in their order, of columns that are not numbers, by position.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from marginsieve.data import Schema
+    >>> frame = pd.DataFrame({"age": [40.0, 60.0], "site": ["a", "b"]})
+    >>> schema = Schema.from_table(frame)
+    >>> schema.kind
+    ('real', 'nominal')
+    >>> schema.encode(frame)
+    array([[40.,  0.],
+           [60.,  1.]])
+    """
 
     names: tuple[str, ...]
     kind: tuple[str, ...]
@@ -487,7 +509,29 @@ def equal_columns(Z: Matrix) -> list[IntArray]:
 
 
 def filled_with_means(Z: Array, training: Array, kind: Sequence[str] | None = None) -> Array:
-    """Codes with the training rows' column means where numbers are missing; other kinds stay as they are."""
+    """Codes with the training rows' column means where numbers are missing; other kinds stay as they are.
+
+    Parameters
+    ----------
+    Z : array of shape (rows, n)
+        Codes of a table, nan where a cell is missing.
+    training : array of shape (m, n)
+        Codes of the training rows.
+    kind : sequence of str or None, default=None
+        Kinds of the columns; None: all are numbers.
+
+    Returns
+    -------
+    array of shape (rows, n)
+        The codes, in a new array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.data import filled_with_means
+    >>> filled_with_means(np.array([[np.nan, 5.0]]), np.array([[1.0, 2.0], [3.0, np.nan]]))
+    array([[2., 5.]])
+    """
     seen = ~np.isnan(training)
     mean = np.where(seen, training, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     if kind is not None:
@@ -505,6 +549,29 @@ def one_hot(Z: Array, training: Array, kind: Sequence[str]) -> tuple[Array, IntA
 
     A category becomes a column of 0 and 1 for each level of the training rows, two levels one column; a cell without a
     value, or with a level that was not trained on, is 0 in all of them.
+
+    Parameters
+    ----------
+    Z : array of shape (rows, n)
+        Codes of a table.
+    training : array of shape (m, n)
+        Codes of the training rows.
+    kind : sequence of str
+        Kinds of the columns.
+
+    Returns
+    -------
+    (array of shape (rows, k), array of int of shape (k,))
+        Numbers, and the column of Z that each of their columns was made of.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from marginsieve.data import Schema, one_hot
+    >>> frame = pd.DataFrame({"age": [40.0, 60.0, 50.0], "site": ["a", "b", "c"]})
+    >>> schema = Schema.from_table(frame)
+    >>> one_hot(schema.encode(frame), schema.encode(frame), schema.kind)[1]
+    array([0, 1, 1, 1])
     """
     out: list[Array] = []
     owner: list[int] = []

@@ -28,8 +28,26 @@ LONGEST = 2**20  # bytes of a mark
 def claim(folder: Path, kind: str, names: Sequence[str], kept: Sequence[str] = ()) -> None:
     """Make a folder ours, before the work is done. It may be new, or hold other files as long as they have other names.
 
-    `kind` says what it holds: "study", "suite" or "reproduction"; `names` are the files that will be published there,
-    `kept` those that a folder of ours may hold without their being published (the store).
+    Parameters
+    ----------
+    folder : Path
+        The folder of results; a file with our mark is written there.
+    kind : str
+        What it holds, such as "study" or "suite"; a folder of ours that holds something else is refused.
+    names : sequence of str
+        Files that will be published there; files of others with such a name are refused.
+    kept : sequence of str, default=()
+        Files that a folder of ours may hold without their being published, such as the store.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from marginsieve.engine import claim
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     claim(Path(parent) / "out", "scores", ["table.csv"])
+    ...     [path.name for path in (Path(parent) / "out").iterdir()]
+    ['marginsieve.json']
     """
     try:
         if folder.exists() and not folder.is_dir():
@@ -83,8 +101,30 @@ def read_mark(folder: Path) -> dict[str, object] | None:
 def publish(folder: Path, kind: str, files: Mapping[str, bytes], gone: Sequence[str] = ()) -> None:
     """Put results into a folder of ours in one step: all are written beside their places first.
 
-    The mark with their digests goes first, so that whatever cuts the step short is seen. `gone`: files of an earlier
-    result that would not belong to this one.
+    The mark with their digests goes first, so that whatever cuts the step short is seen.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder that `claim` was called for.
+    kind : str
+        What it holds.
+    files : mapping of str to bytes
+        Content by name.
+    gone : sequence of str, default=()
+        Files of an earlier result that would not belong to this one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from marginsieve.engine import claim, publish
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     folder = Path(parent) / "out"
+    ...     claim(folder, "scores", ["table.csv"])
+    ...     publish(folder, "scores", {"table.csv": b"method,auc"})
+    ...     (folder / "table.csv").read_text()
+    'method,auc'
     """
     earlier = _digests(read_mark(folder) or {})
     for name in files:

@@ -35,21 +35,63 @@ class Split:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A way to evaluate; see PROTOCOLS for the named ones."""
+    """How a suite splits its tables, which numbers of features it reports, and what it tunes where.
+
+    A subclass may override `training_target`, as a study of wrong labels does.
+
+    Parameters
+    ----------
+    name : str
+        Name by which suites know it.
+    scheme : "folds", "loo" or "shares"
+        Repeated stratified folds, leave-one-out, or test rows drawn at random.
+    folds : int, default=5
+        Number of folds.
+    repeats : int, default=1
+        How often the folds, or the test rows, are drawn.
+    test_share : float, default=0.1
+        Share of the rows that are drawn for the test ("shares").
+    validation_share : float, default=0.0
+        Share of the rows that are drawn for validation ("shares"); methods are trained on them, too.
+    outer_share : float, default=1.0
+        Share of the rows that is drawn once and then split ("shares"); the rest is not used.
+    sizes : tuple of float, default=()
+        Numbers of features to report, or shares of the columns below 1; empty: the number that each method chooses.
+    grid : mapping of str to tuple, default={}
+        Values of each parameter that is tuned.
+    tuned : "", "nested" or "reported", default=""
+        Where parameters are tuned: nowhere, inside each training part, or on the splits that are reported, which is
+        optimistic.
+    inner_folds : int, default=10
+        Number of folds for tuning inside a training part.
+    settings : mapping of str to object, default={}
+        Parameters that every method is given.
+    impute : bool, default=False
+        Whether missing numbers become means of the training part and, for methods that take numbers alone, categories
+        columns of 0 and 1.
+
+    Examples
+    --------
+    >>> from marginsieve.engine import Protocol
+    >>> from marginsieve.outcomes import ClassTarget
+    >>> splits = Protocol("tenfold", "folds", folds=10).splits(ClassTarget.from_codes([0, 1] * 20), 0)
+    >>> len(splits), len(splits[0].test)
+    (10, 4)
+    """
 
     name: str
-    scheme: str  # "folds", "loo", "shares"
+    scheme: str
     folds: int = 5
     repeats: int = 1
-    test_share: float = 0.1  # "shares": of the table
-    validation_share: float = 0.0  # "shares": of the table
-    outer_share: float = 1.0  # "shares": drawn once from the table, the rest is left for model selection
-    sizes: tuple[float, ...] = ()  # counts, or shares of the columns below 1; empty: the method's own cut
+    test_share: float = 0.1
+    validation_share: float = 0.0
+    outer_share: float = 1.0
+    sizes: tuple[float, ...] = ()
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     tuned: str = ""
     inner_folds: int = 10
-    settings: Mapping[str, Any] = field(default_factory=dict)  # forced on every method
-    impute: bool = False  # missing numbers become means of the training part, categories columns where need be
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    impute: bool = False
 
     def splits(self, target: Target, seed: int) -> list[Split]:
         """All splits of a table, in order; they depend on its outcomes, the groups and the seed alone."""
@@ -106,7 +148,22 @@ PROTOCOLS: dict[str, Protocol] = {"nested": Protocol("nested", "folds", folds=5,
 
 
 def register_protocol(protocol: Protocol) -> None:
-    """Make a protocol known by its name, so that suites can name it."""
+    """Register a protocol by its name, so that suites can name it.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The protocol.
+
+    Examples
+    --------
+    >>> from marginsieve.bench import Suite
+    >>> from marginsieve.engine import Protocol, register_protocol
+    >>> register_protocol(Protocol("twenty-draws", "shares", repeats=20, test_share=0.3))
+    >>> spec = {"protocol": "twenty-draws", "data": [{"name": "toy", "cohort": {}}], "method": [{"name": "fisher"}]}
+    >>> Suite.read(spec).protocol.test_share
+    0.3
+    """
     PROTOCOLS[protocol.name] = protocol
 
 

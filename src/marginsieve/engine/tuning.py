@@ -244,6 +244,50 @@ def tune_machine(
     return _best_point(points, np.array([target.machine_scores(value) for value in np.concatenate(values, axis=1)]))
 
 
+def tune_on_all_features(
+    selector: SVMSelector,
+    X: Any,
+    y: Any,
+    grid: Mapping[str, Sequence[Any]],
+    splits: Sequence[tuple[IntArray, IntArray]],
+) -> Tuned:
+    """Choose hyper-parameters of the machine and the kernel without a selection, as protocols with a grid do.
+
+    Of equally good points the one with the larger AUC wins (two classes), then the last of the grid.
+
+    Parameters
+    ----------
+    selector : SVMSelector
+        The selector, not fitted; it is not changed.
+    X : table of shape (n_samples, n_features)
+        The table.
+    y : array-like of shape (n_samples,)
+        The classes.
+    grid : mapping of str to sequence
+        Values of each parameter.
+    splits : sequence of (train, test)
+        Row numbers of each split; the balanced accuracy is pooled over the test parts.
+
+    Returns
+    -------
+    Tuned
+        The selector with the chosen parameters, not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import StratifiedKFold
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.engine import tune_on_all_features
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> splits = list(StratifiedKFold(5).split(cohort.X, cohort.y))
+    >>> list(tune_on_all_features(recipes.fisher(), cohort.X, cohort.y, {"machine__C": [0.1, 1.0]}, splits).params)
+    ['machine__C']
+    """
+    params, score = tune_machine(selector, encode(selector, X, y, selector.kinds), grid, splits)
+    return Tuned(clone(selector).set_params(**params), params, {"machine": score})
+
+
 def refuse_grid(selector: SVMSelector, grid: Mapping[str, Sequence[Any]]) -> None:
     """Refuse a grid over what is not there, or over what these stages do not look at."""
     known = selector.get_params()

@@ -3,8 +3,8 @@
 from .blend import Blend
 from .mkl_classifier import MKLClassifier
 from .prediction import Prediction, predict
-from .selector import SVMSelector
+from .selector import SVMSelector, prepare_search
 from .suspects import find_suspects
 from .svdd import SVDD
 
-__all__ = ["SVDD", "Blend", "MKLClassifier", "Prediction", "SVMSelector", "find_suspects", "predict"]
+__all__ = ["SVDD", "Blend", "MKLClassifier", "Prediction", "SVMSelector", "find_suspects", "predict", "prepare_search"]

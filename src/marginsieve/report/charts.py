@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..outcomes.scores import METRICS
-from .figures import COLOURS, finish, new_figure, save
+from .figures import COLOURS, finish_figure, new_figure, save_figure
 
 MOST = 40  # features with a bar
 
@@ -28,7 +28,7 @@ def sizes(result: dict[str, Any], file: str | Path | None = None) -> Any:
         span = [[score["value"] - low], [high - score["value"]]]
         axes.errorbar([method["n_features"]], [score["value"]], span, color=colour, fmt="o", label=method["title"])
     axes.set_xscale("log")
-    return finish(figure, axes, "number of features", METRICS[metric], file)
+    return finish_figure(figure, axes, "number of features", METRICS[metric], file)
 
 
 def roc(result: dict[str, Any], file: str | Path | None = None) -> Any:
@@ -49,7 +49,7 @@ def calibration(result: dict[str, Any], file: str | Path | None = None) -> Any:
     observed = [b["observed"] for b in bins]
     span = [[b["observed"] - b["low"] for b in bins], [b["high"] - b["observed"] for b in bins]]
     axes.errorbar([b["predicted"] for b in bins], observed, span, color=COLOURS[0], marker="o")
-    return finish(figure, axes, "predicted probability", "observed share", file, legend=False)
+    return finish_figure(figure, axes, "predicted probability", "observed share", file, legend=False)
 
 
 def frequencies(result: dict[str, Any], file: str | Path | None = None) -> Any:
@@ -60,7 +60,7 @@ def frequencies(result: dict[str, Any], file: str | Path | None = None) -> Any:
     axes.barh([feature["name"] for feature in chosen], shares, color=COLOURS[0])
     axes.set_xlim(0, 1)
     axes.set_xlabel("share of outer folds that selected it")
-    return save(figure, file)
+    return save_figure(figure, file)
 
 
 def _lines(result: dict[str, Any], what: str, x: str, y: str, file: str | Path | None) -> Any:
@@ -71,7 +71,7 @@ def _lines(result: dict[str, Any], what: str, x: str, y: str, file: str | Path |
         axes.plot(curve["x"], curve["y"], label=label, ls="-" if name == "main" else "--")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.02)
-    return finish(figure, axes, x, y, file)
+    return finish_figure(figure, axes, x, y, file)
 
 
 def _curves(result: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,13 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 
 
 def check_drawing() -> None:
-    """Refuse to go on without matplotlib: what draws at its end asks at its beginning."""
+    """Refuse to go on without matplotlib: what draws at its end asks at its beginning.
+
+    Examples
+    --------
+    >>> from marginsieve.report import check_drawing
+    >>> check_drawing()
+    """
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
@@ -21,7 +27,25 @@ def check_drawing() -> None:
 
 
 def new_figure(width: float, height: float) -> tuple[Any, Any]:
-    """A matplotlib figure of its own (no global state) and its axes."""
+    """Make a matplotlib figure of its own (no global state) and its axes.
+
+    Parameters
+    ----------
+    width, height : float
+        Size in inches.
+
+    Returns
+    -------
+    (Figure, Axes)
+        The figure and its axes.
+
+    Examples
+    --------
+    >>> from marginsieve.report import new_figure
+    >>> figure, axes = new_figure(6.0, 4.0)
+    >>> axes.get_xlabel()
+    ''
+    """
     check_drawing()
     from matplotlib.figure import Figure
 
@@ -29,18 +53,65 @@ def new_figure(width: float, height: float) -> tuple[Any, Any]:
     return figure, figure.subplots()
 
 
-def finish(figure: Any, axes: Any, x: str, y: str, path: str | Path | None, legend: bool = True) -> Any:
-    """Label the axes, draw the grid and the legend; write the figure if there is a path; return it."""
+def finish_figure(figure: Any, axes: Any, x: str, y: str, path: str | Path | None, legend: bool = True) -> Any:
+    """Label the axes, draw the grid and the legend; write the figure if there is a path.
+
+    Parameters
+    ----------
+    figure, axes : Figure and Axes
+        Those of `new_figure`.
+    x, y : str
+        Labels of the axes.
+    path : str, path or None
+        File to write (.svg, .png or .pdf).
+    legend : bool, default=True
+        Whether there is a legend.
+
+    Returns
+    -------
+    Figure
+        The figure.
+
+    Examples
+    --------
+    >>> from marginsieve.report import finish_figure, new_figure
+    >>> figure, axes = new_figure(6.0, 4.0)
+    >>> finish_figure(figure, axes, "rows", "score", None, legend=False).axes[0].get_xlabel()
+    'rows'
+    """
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.grid(alpha=0.3)
     if legend:
         axes.legend(fontsize=8)
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
-def save(figure: Any, path: str | Path | None) -> Any:
-    """Write the figure if there is a path; return it."""
+def save_figure(figure: Any, path: str | Path | None) -> Any:
+    """Write the figure if there is a path; SVG files of equal figures are equal.
+
+    Parameters
+    ----------
+    figure : Figure
+        A figure of matplotlib.
+    path : str, path or None
+        File to write (.svg, .png or .pdf).
+
+    Returns
+    -------
+    Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from marginsieve.report import new_figure, save_figure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = save_figure(new_figure(6.0, 4.0)[0], f"{folder}/plain.svg")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['plain.svg']
+    """
     if path is not None:
         import matplotlib
 

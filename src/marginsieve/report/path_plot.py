@@ -9,7 +9,7 @@ import numpy as np
 
 from ..contracts import Path, Trials
 from ..errors import InputError
-from .figures import COLOURS, finish, new_figure
+from .figures import COLOURS, finish_figure, new_figure
 
 
 def plot_path(path: Path, file: str | File | None = None) -> Any:
@@ -61,7 +61,7 @@ def plot_path(path: Path, file: str | File | None = None) -> Any:
     axes.set_xticks(inside if len(inside) > 1 else [int(size[0]), int(size[-1])])
     axes.set_xticklabels([f"{int(tick):,}" for tick in axes.get_xticks()])
     axes.minorticks_off()
-    return finish(figure, axes, "number of features", path.scored_by, file)
+    return finish_figure(figure, axes, "number of features", path.scored_by, file)
 
 
 def _draw_harmonies(tried: Trials, file: str | File | None) -> Any:
@@ -71,4 +71,4 @@ def _draw_harmonies(tried: Trials, file: str | File | None) -> Any:
     axes.axvspan(0.5, tried.memory + 0.5, color=COLOURS[1], alpha=0.12, lw=0, label="the first memory")
     axes.plot(place, value, color=COLOURS[0], marker="o", ms=3, ls="", alpha=0.6, label="each harmony")
     axes.step(place, value[tried.best], where="post", color=COLOURS[1], lw=1.5, label="best so far")
-    return finish(figure, axes, "harmony", f"{tried.metric} on the validation rows", file)
+    return finish_figure(figure, axes, "harmony", f"{tried.metric} on the validation rows", file)

@@ -9,6 +9,8 @@ from .harmony import Harmony
 from .learned_path import LearnedPath
 from .merge import Merge
 from .penalized import PenalizedScaling
+from .scaling_objective import Objective
+from .scaling_updates import QuasiNewton
 from .top_k import TopK
 
 SEARCHES: dict[str, Callable[..., Search]] = {
@@ -21,4 +23,5 @@ SEARCHES: dict[str, Callable[..., Search]] = {
     "top_k": TopK,
 }
 
-__all__ = ["SEARCHES", "Backward", "Budget", "Harmony", "LearnedPath", "Merge", "PenalizedScaling", "TopK"]
+__all__ = ["SEARCHES", "Backward", "Budget", "Harmony", "LearnedPath", "Merge", "Objective", "PenalizedScaling"]
+__all__ += ["QuasiNewton", "TopK"]

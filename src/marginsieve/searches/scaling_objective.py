@@ -59,7 +59,35 @@ class ScaledPoint:
 
 
 class Objective:
-    """Phi for one problem; `start` (n,) are the factors that it is measured from."""
+    """Phi for one problem; `start` (n,) are the factors that it is measured from.
+
+    Parameters
+    ----------
+    problem : ProblemView
+        The problem; its machine is `Scalable`.
+    direction : "min-max" or "as-printed"
+        The sign of the machine's objective.
+    penalty : "concave" or "l1"
+        The penalty of the factors.
+    C2 : float
+        Strength of the penalty.
+    beta : float or None
+        Slope of the concave penalty; None is the usual one.
+    scaled : bool
+        Whether the penalty is in units of the start.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.estimators import prepare_search
+    >>> from marginsieve.searches import Objective
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> _, problem = prepare_search(recipes.kp_svm(), cohort.X, cohort.y)
+    >>> objective = Objective(problem, "min-max", "concave", 1.0, None, True)
+    >>> objective.slope(objective.begin()).shape
+    (10,)
+    """
 
     def __init__(
         self, problem: ProblemView, direction: str, penalty: str, C2: float, beta: float | None, scaled: bool

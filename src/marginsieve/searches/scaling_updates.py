@@ -80,6 +80,29 @@ class QuasiNewton:
 
     It moves until a factor falls below eps or `inner` times. Phi is divided by its unit over n, so that h is about 1
     and B = I is a fair start; where d does not descend, B = I again.
+
+    Parameters
+    ----------
+    inner : int
+        Largest number of iterations in one move.
+    eps : float
+        A move ends where a factor is below this, in units of its start.
+    cap : float
+        Largest factor, in units of its start.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.estimators import prepare_search
+    >>> from marginsieve.searches import Objective, QuasiNewton
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> _, problem = prepare_search(recipes.kp_cssvm(), cohort.X, cohort.y)
+    >>> objective = Objective(problem, "min-max", "concave", 1.0, None, True)
+    >>> start = objective.begin()
+    >>> factors = QuasiNewton(3, eps=0.25, cap=4.0).curve(objective, start, None)
+    >>> objective.solve_at(start, factors(1.0)).value <= start.value
+    True
     """
 
     def __init__(self, inner: int, eps: float, cap: float) -> None:

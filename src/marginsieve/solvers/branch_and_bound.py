@@ -36,15 +36,35 @@ ITERATIONS = 50_000  # of the simplex method in one of the tightening programs
 
 @dataclass(frozen=True)
 class Bounds:
-    """What holds at some optimum: |w|_1 <= norm, |w| of feature j <= U_j, low <= b <= high, 1 - y_i f_i <= M_i where
-    z_i = 1, and z_i = 0 for the samples that are fixed."""
+    """What holds at some optimum.
 
-    M: Array  # (m,)
-    U: Array  # (n,)
+    Attributes
+    ----------
+    M : array of shape (m,)
+        1 - y_i f_i <= M_i where z_i = 1.
+    U : array of shape (n,)
+        The weights of feature j are at most U_j in size.
+    norm : float
+        |w|_1 <= norm.
+    low, high : float
+        low <= b <= high.
+    fixed : array of bool of shape (m,)
+        z_i = 0 for the samples that are fixed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.solvers import Bounds
+    >>> Bounds(np.array([1.5, 9.0]), np.ones(3), 2.0, -1.0, 1.0, np.zeros(2, dtype=bool)).fix_safe_samples().fixed
+    array([ True, False])
+    """
+
+    M: Array
+    U: Array
     norm: float
     low: float
     high: float
-    fixed: BoolArray  # (m,)
+    fixed: BoolArray
 
     def fix_safe_samples(self) -> Bounds:
         """A sample that misses its margin by 2 at most is not worth leaving out."""
@@ -304,7 +324,29 @@ def _answer_with_gap(
 
 
 class MixedIntegerProgram:
-    """The mixed-integer program: columns p (d), q (d), b, xi (m), z (free samples), v (n), whole by default."""
+    """The mixed-integer program: columns p (d), q (d), b, xi (m), z (free samples), v (n).
+
+    Parameters
+    ----------
+    ramp : Ramp
+        The instance.
+    bounds : Bounds
+        Its constants.
+    whole_features : bool, default=True
+        Whether v is in {0, 1}; else in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.solvers import HingeData, Limits, MixedIntegerProgram, Ramp, restrict_program
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> ramp = Ramp(HingeData(X, y, np.full(4, 10.0)), owner=np.arange(2), cost=np.ones(2), budget=1.0)
+    >>> part, bounds = restrict_program(ramp, np.arange(2), np.arange(4), np.zeros(4, dtype=bool), 40.0)
+    >>> program = MixedIntegerProgram(part, bounds)
+    >>> answer = program.solve(None, Limits())
+    >>> answer.status, program.decode(answer.x)[0]
+    ('optimal', array([0]))
+    """
 
     def __init__(self, ramp: Ramp, bounds: Bounds, whole_features: bool = True) -> None:
         X, y, top = ramp.data.X, ramp.data.y, ramp.data.top

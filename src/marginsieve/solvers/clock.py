@@ -10,7 +10,19 @@ class TimeUp(Exception):
 
 
 class Clock:
-    """So many seconds from now; None is for ever."""
+    """So many seconds from now.
+
+    Parameters
+    ----------
+    seconds : float or None, default=None
+        The seconds; None is for ever.
+
+    Examples
+    --------
+    >>> from marginsieve.solvers import Clock
+    >>> Clock().is_up(), Clock(0.0).is_up()
+    (False, True)
+    """
 
     def __init__(self, seconds: float | None = None) -> None:
         self.end = None if seconds is None else time.perf_counter() + seconds

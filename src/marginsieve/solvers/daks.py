@@ -72,11 +72,39 @@ def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Gen
 
 
 def restrict_program(
-    ramp: Ramp, features: IntArray, rows: IntArray, inside: BoolArray, worth: float
+    ramp: Ramp, features: IntArray, rows: IntArray, inside: BoolArray, worth: float, rounds: int = 1
 ) -> tuple[Ramp, Bounds] | None:
-    """The program on some features and rows and its bounds; None: nothing is left of it.
+    """The program on some features and rows, and its tightened bounds.
 
-    `inside` are the rows that cannot be left out, `worth` what a known point costs on these rows.
+    Parameters
+    ----------
+    ramp : Ramp
+        The instance.
+    features : array of int
+        The features that stay, ascending.
+    rows : array of int
+        The rows that stay.
+    inside : array of bool of shape (rows,)
+        Rows that cannot be left out.
+    worth : float
+        What a known point costs on these rows.
+    rounds : int, default=1
+        Rounds of tightening.
+
+    Returns
+    -------
+    (Ramp, Bounds) or None
+        The smaller instance and its bounds; None where only the flat point can be better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.solvers import HingeData, Ramp, restrict_program
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> ramp = Ramp(HingeData(X, y, np.full(4, 10.0)), owner=np.arange(2), cost=np.ones(2), budget=1.0)
+    >>> part, bounds = restrict_program(ramp, np.array([0]), np.arange(4), np.ones(4, dtype=bool), 40.0)
+    >>> part.data.X.shape, bool(bounds.norm <= 40.0)
+    ((4, 1), True)
     """
     data, columns = ramp.data, ramp.columns(features)
     if len(np.unique(data.y[rows])) < 2 or not len(columns):
@@ -85,7 +113,7 @@ def restrict_program(
     kept = HingeData(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
     part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features], tried={})
     first = first_bounds(part, worth)
-    bounds = tighten_bounds(part, replace(first, fixed=first.fixed | inside), worth, 1)
+    bounds = tighten_bounds(part, replace(first, fixed=first.fixed | inside), worth, rounds)
     return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds)
 
 

@@ -25,27 +25,73 @@ UNCLOCKED = ("mip_detect_symmetry", "mip_heuristic_run_feasibility_jump")
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds the work: iterations and nodes decide results; seconds are a backstop, an answer says if they cut."""
+    """What bounds the work: iterations and nodes decide results; seconds are a backstop, an answer says if they cut.
 
-    iterations: int | None = None  # of the simplex method, in an LP
+    Parameters
+    ----------
+    iterations : int or None, default=None
+        Iterations of the simplex method in a linear program.
+    nodes : int or None, default=None
+        Nodes of branch and bound.
+    stall_nodes : int or None, default=None
+        Nodes without a better solution.
+    seconds : float or None, default=None
+        Seconds.
+    gap : float, default=1e-4
+        Relative gap at which branch and bound ends.
+
+    Examples
+    --------
+    >>> from marginsieve.solvers import Limits
+    >>> Limits(nodes=100).gap
+    0.0001
+    """
+
+    iterations: int | None = None
     nodes: int | None = None
-    stall_nodes: int | None = None  # nodes without a better solution
+    stall_nodes: int | None = None
     seconds: float | None = None
-    gap: float = 1e-4  # relative
+    gap: float = 1e-4
 
 
 @dataclass(frozen=True)
 class Answer:
-    """status: "optimal", "limit" (with or without a point), "infeasible", "unbounded"; clock: seconds cut it."""
+    """How a program ended.
+
+    Attributes
+    ----------
+    status : str
+        "optimal", "limit" (with or without a point), "infeasible" or "unbounded".
+    x : array of shape (n,) or None
+        The point.
+    value : float
+        Its objective.
+    bound : float
+        No feasible point is below.
+    row_dual : array of shape (r,) or None
+        Dual variables of the rows.
+    clock : bool
+        Whether seconds ended it.
+    nodes : int
+        Nodes of branch and bound.
+    col_dual : array of shape (n,) or None
+        Reduced costs.
+
+    Examples
+    --------
+    >>> from marginsieve.solvers import Answer
+    >>> Answer("infeasible", None, float("inf"), float("inf"), None, clock=False).nodes
+    0
+    """
 
     status: str
     x: Array | None
     value: float
-    bound: float  # no feasible point is below
+    bound: float
     row_dual: Array | None
     clock: bool
-    nodes: int = 0  # of branch and bound
-    col_dual: Array | None = None  # reduced costs
+    nodes: int = 0
+    col_dual: Array | None = None
 
 
 class Program:

@@ -33,7 +33,25 @@ CYCLING = 20_000  # of them from the last basis, before it is given up and the p
 
 @dataclass(frozen=True)
 class HingeData:
-    """X (m, d), y (m,) in {-1, +1}, top (m,) the price of each sample's loss."""
+    """The rows of a linear machine.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (m, d)
+        The columns.
+    y : array of shape (m,)
+        Labels -1 and +1.
+    top : array of shape (m,)
+        Price of each sample's loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.solvers import HingeData
+    >>> data = HingeData(np.array([[0.0, 1.0], [2.0, 1.0]]), np.array([-1.0, 1.0]), np.ones(2))
+    >>> data.outside(np.array([1.0]), -1.0, np.array([0]))
+    array([0., 0.])
+    """
 
     X: Matrix
     y: Array

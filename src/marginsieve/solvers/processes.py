@@ -57,6 +57,26 @@ def parallel(n_jobs: int | None, **settings: Any) -> Parallel:
     """joblib's workers; those that it starts as processes die with this one. A backend that the user chose is kept.
 
     Arrays that joblib shares with them lie in a scratch folder of ours: the next command removes what a kill left.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Number of workers, as joblib has it.
+    **settings
+        Further arguments of `joblib.Parallel`.
+
+    Returns
+    -------
+    joblib.Parallel
+        The workers.
+
+    Examples
+    --------
+    >>> import math
+    >>> from joblib import delayed
+    >>> from marginsieve.engine import parallel
+    >>> parallel(1)(delayed(math.sqrt)(k) for k in (4, 9))
+    [2.0, 3.0]
     """
     if type(get_active_backend()[0]).__name__ != "LokyBackend":
         return Parallel(n_jobs=n_jobs, **settings)

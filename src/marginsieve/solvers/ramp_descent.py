@@ -39,17 +39,48 @@ HOPELESS = 1.3  # a descent that is so many times above the best after its first
 
 @dataclass(frozen=True)
 class Ramp:
-    """One instance: columns of the table belong to features, features have costs and the budget bounds their sum."""
+    """One instance: columns of the table belong to features, features have costs and the budget bounds their sum.
+
+    Attributes
+    ----------
+    data : HingeData
+        The rows.
+    owner : array of int of shape (d,)
+        The feature of each column.
+    cost : array of shape (n,)
+        Costs of the features.
+    budget : float
+        What the costs of the features with a weight may add up to.
+    ramp : bool
+        Whether the loss is the ramp; else it is the plain hinge, and no sample is ever left out.
+    n_programs : list of int
+        Linear programs so far, counted in place.
+    tried : dict
+        Exchanges and swaps that were tried, filled in place.
+    clock : Clock
+        Limit of every program and every loop.
+    floor : float
+        No point is below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.solvers import HingeData, Ramp
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> ramp = Ramp(HingeData(X, y, np.full(4, 10.0)), owner=np.arange(2), cost=np.ones(2), budget=1.0)
+    >>> ramp.fits([0]), ramp.fits([0, 1])
+    (True, False)
+    """
 
     data: HingeData
-    owner: IntArray  # (d,) the feature of each column
-    cost: Array  # (n,) of the features
+    owner: IntArray
+    cost: Array
     budget: float
-    ramp: bool = True  # else the plain hinge: no sample is ever left out
-    n_programs: list[int] = field(default_factory=lambda: [0], compare=False)  # linear programs so far
+    ramp: bool = True
+    n_programs: list[int] = field(default_factory=lambda: [0], compare=False)
     tried: dict[Any, tuple[RampPoint | None, int]] = field(default_factory=dict, compare=False)  # see `_try_move`
-    clock: Clock = field(default_factory=Clock, compare=False)  # of every program and every loop
-    floor: float = -np.inf  # no point is below
+    clock: Clock = field(default_factory=Clock, compare=False)
+    floor: float = -np.inf
 
     @property
     def top(self) -> float:
@@ -106,7 +137,35 @@ class Ramp:
 
 @dataclass(frozen=True)
 class RampPoint:
-    """Features with a weight, their columns and weights, the intercept, the samples left out, F, the last duals."""
+    """A point of an instance.
+
+    Attributes
+    ----------
+    features : array of int
+        Features with a weight.
+    columns : array of int
+        Columns with a weight.
+    w : array of float
+        Their weights.
+    b : float
+        The intercept.
+    marked : array of bool of shape (m,)
+        Samples beyond the ramp, which are left out.
+    F : float
+        The objective.
+    alpha : array of shape (m,)
+        Dual variables of the last linear program.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.solvers import HingeData, Ramp
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> ramp = Ramp(HingeData(X, y, np.full(4, 10.0)), owner=np.arange(2), cost=np.ones(2), budget=1.0)
+    >>> point = ramp.flat()
+    >>> point.b, point.F, point.features
+    (1.0, 40.0, array([], dtype=int64))
+    """
 
     features: IntArray
     columns: IntArray
@@ -157,9 +216,30 @@ def descend(
 
 
 def descend_on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray | None = None) -> RampPoint:
-    """A descent on some features, from no sample left out by default; never above the flat point.
+    """A descent on some features; never above the flat point, which it is where the clock leaves no time for another.
 
-    The flat point where the clock leaves no time for any other.
+    Parameters
+    ----------
+    ramp : Ramp
+        The instance.
+    features : sequence of int
+        The features that may have a weight.
+    marked : array of bool of shape (m,) or None, default=None
+        Samples that are left out at the start; None: none is.
+
+    Returns
+    -------
+    RampPoint
+        Where the descent ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.solvers import HingeData, Ramp, descend_on
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> ramp = Ramp(HingeData(X, y, np.full(4, 10.0)), owner=np.arange(2), cost=np.ones(2), budget=1.0)
+    >>> round(descend_on(ramp, [0]).F, 6)
+    2.0
     """
     start = np.zeros(len(ramp.data.y), dtype=bool) if marked is None else marked
     if not len(columns := ramp.columns(features)):
@@ -232,10 +312,31 @@ def without_budget(ramp: Ramp) -> tuple[float, RampPoint | None, Array | None]:
     return ramp.least(fit.value), point if ramp.fits(point.features) else None, weight
 
 
-def printed_start(ramp: Ramp, weight: Array) -> RampPoint:
-    """The paper's first solution: the l1 machine's largest weights within the budget, the machine on them, the samples
-    beyond the ramp left out, the machine again."""
-    chosen = affordable_features(ramp, weight)
+def l1_start(ramp: Ramp, weight: Array | None = None) -> RampPoint:
+    """The l1 machine's largest weights within the budget, the machine on them, again without samples beyond the ramp.
+
+    Parameters
+    ----------
+    ramp : Ramp
+        The instance.
+    weight : array of shape (n,) or None, default=None
+        Sizes of the weights of the l1 machine on all features; None: it is solved.
+
+    Returns
+    -------
+    RampPoint
+        The first solution of the paper on DAKS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.solvers import HingeData, Ramp, l1_start
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> ramp = Ramp(HingeData(X, y, np.full(4, 10.0)), owner=np.arange(2), cost=np.ones(2), budget=1.0)
+    >>> l1_start(ramp).features
+    array([0])
+    """
+    chosen = affordable_features(ramp, l1_weights(ramp) if weight is None else weight)
     if not chosen:
         return ramp.flat()
     program = ramp.program(ramp.columns(chosen))
@@ -287,7 +388,7 @@ def fast(
     sure = descend_on(ramp.with_clock(ramp.clock.at_least(GRACE)), affordable_features(ramp, class_separation(ramp)))
     try:
         weight = l1_weights(ramp) if weight is None else weight
-        first = printed_start(ramp, weight)
+        first = l1_start(ramp, weight)
         sets = [affordable_features(ramp, weight), eliminate_features(ramp, weight)]
     except TimeUp:
         seen.append(sure)
