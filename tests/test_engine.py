@@ -23,7 +23,7 @@ from marginsieve.bench.suite import Suite
 from marginsieve.bench.suite_runner import run_suite
 from marginsieve.criteria import Fisher
 from marginsieve.engine import workers as engine
-from marginsieve.engine.folders import claim, locked
+from marginsieve.engine.folders import claim
 from marginsieve.engine.protocols import Protocol, Split
 from marginsieve.engine.store import FILE, Store
 from marginsieve.engine.units import Method, PlainTable, Task, Unit
@@ -282,7 +282,7 @@ def test_a_unit_that_always_kills_its_worker_fails_alone(tmp_path, monkeypatch):
 
 def test_two_runs_on_one_folder(tmp_path):
     claim(tmp_path, "suite", [])
-    with locked(tmp_path), pytest.raises(InputError, match=r"another run is at work on .* \(process \d+\)"):
+    with lock_folder(tmp_path), pytest.raises(InputError, match=r"another run is at work on .* \(process \d+\)"):
         run_suite(Suite.read(SPEC), tmp_path)
 
 

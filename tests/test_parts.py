@@ -1,7 +1,5 @@
 """Parts written outside the package: a kernel, a filter, a machine and a search, in a selector and in a study."""
 
-# ruff: noqa: ARG002 (the contracts name the arguments)
-
 from typing import Protocol, runtime_checkable
 
 import numpy as np

@@ -247,7 +247,7 @@ def test_what_one_method_cannot_tune_another_one_may(tmp_path, monkeypatch):
     assert set(frame["method"]) == {"fisher", "svm-rfe"}
     assert (frame["status"] == "done").all()
     with closing(Store(tmp_path, write=False)) as store:
-        states = {row["method"]: row["status"] for row in store.tuned().values()}
+        states = {row["method"]: row["status"] for row in store.tuning_rows().values()}
     assert states == {"fisher": "failed", "svm-rfe": "done"}
 
 

@@ -18,7 +18,7 @@ from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.engine.folders import publish
 from marginsieve.engine.metrics import Pass, score_difference, score_predictions
-from marginsieve.engine.store import opened
+from marginsieve.engine.store import open_store
 from marginsieve.fitting.settings import make_plan
 from marginsieve.outcomes.encoding import read_target
 from marginsieve.recipes import registry
@@ -236,7 +236,7 @@ def test_an_interrupted_study_keeps_its_plan(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         study(made.X, made.y, minutes=0.2, folder=tmp_path, progress=stop, **settings)
-    with opened(tmp_path, "study") as store:
+    with open_store(tmp_path, "study") as store:
         plan = store.meta("plan")["plan"]
     resumed = study(made.X, made.y, minutes=0.2, folder=tmp_path, **settings)
     assert resumed.result["protocol"]["plan"] == plan

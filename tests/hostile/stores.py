@@ -26,7 +26,7 @@ SPEC: dict[str, Any] = {
 def read(folder: Path, write: bool) -> dict[str, Any]:
     """All that a store says."""
     with closing(Store(folder, write)) as store:
-        damaged = store.damaged()
+        damaged = store.damages()
         units = {row["key"]: row for row in store.units()}
         entries = {key: store.meta(key) for key in ("suite", "current") if f"entry {key}" not in damaged}
         return {"damaged": damaged, "units": units, "data": store.data(), "entries": entries}

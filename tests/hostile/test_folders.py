@@ -13,7 +13,7 @@ from marginsieve import InputError
 from marginsieve.bench import Suite, run_suite
 from marginsieve.data import make_cohort
 from marginsieve.data.atomic import remove_leftovers, temporary_name
-from marginsieve.engine.folders import changed_files, check_kind, claim, locked, publish, read_mark
+from marginsieve.engine.folders import changed_files, check_kind, claim, publish, read_mark
 from marginsieve.engine.store import FILE, RESCUED, Store, begin, forget_empty
 from marginsieve.studies import files
 
@@ -171,10 +171,10 @@ def test_a_mark_leads_to_no_other_file(tmp_path):
 
 def test_a_lock_with_any_bytes_in_it(tmp_path):
     (tmp_path / "lock").write_bytes(bytes(range(256)))
-    with locked(tmp_path), pytest.raises(InputError, match="another run is at work"), locked(tmp_path):
+    with lock_folder(tmp_path), pytest.raises(InputError, match="another run is at work"), lock_folder(tmp_path):
         pass
     (tmp_path / "lock").write_bytes(b"\xff\xfe" * 200)
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         assert (tmp_path / "lock").read_text().startswith("process ")
 
 

@@ -468,7 +468,7 @@ def test_a_changed_digit_is_named_and_made_again(stored):
         connection.execute("UPDATE data SET positive = 1 - positive")
     connection.close()
     store = Store(stored)
-    damaged = store.damaged()
+    damaged = store.damages()
     store.close()
     assert len(damaged) == 2
     assert damaged[0].startswith("unit A / fisher / ")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..data.scratch import process_folder
 from ..engine.keys import key_of
-from ..engine.store import Store, begin, opened
+from ..engine.store import Store, begin, open_store
 from ..engine.units import TUNING, Task, Unit, fit_and_predict, tune_reported
 from ..engine.workers import Run, workers
 from .results import SuiteResult
@@ -73,7 +73,7 @@ def run_suite(
     """
     folder = Path(folder)
     begin(folder, "suite", resume, fresh)
-    with opened(folder, "suite") as store, ExitStack() as stack:
+    with open_store(folder, "suite") as store, ExitStack() as stack:
         tables = suite.tables()
         for table in tables:
             store.add_table(table)
@@ -143,7 +143,7 @@ def _tune_reported(
             if unit.key not in done
         ]
         _run_all(tasks, store, run, progress, len(first))
-        rows = store.tuned()
+        rows = store.tuning_rows()
         for where, unit in first.items():
             params[where] = rows[unit.key]["metrics"]["chosen"] if rows[unit.key]["status"] == "done" else None
         candidates = {where: some[1:] for where, some in candidates.items() if params[where] is None and some[1:]}

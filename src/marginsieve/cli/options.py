@@ -79,7 +79,7 @@ def say_verified(folder: Path) -> None:
     if read_mark(folder) is None or not (folder / FILE).is_file():
         raise InputError(f"there is no store of marginsieve in {str(folder)!r}")
     with closing(Store(folder, write=False)) as store:
-        count, damaged = store.count(), [*store.damaged(), *changed_files(folder)]
+        count, damaged = store.count(), [*store.damages(), *changed_files(folder)]
     if damaged:
         counted = "1 entry is" if len(damaged) == 1 else f"{len(damaged):,} entries are"
         raise InputError(f"{counted} damaged: {listing(damaged, 20)}; the command that made them makes them again")

@@ -185,7 +185,7 @@ def _write_mark(folder: Path, kind: str, files: Mapping[str, object]) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Only one run works on a folder of ours. The lock is the system's own: it goes when the process does."""
     with _open_lock(folder / LOCK) as handle:
         if not try_lock(handle):

@@ -28,7 +28,7 @@ from ..data.atomic import sync_folder, write_atomic
 from ..data.paths import check_place
 from ..data.scratch import scratch_folder
 from ..errors import InputError, listing, many
-from .folders import LOCK, MARK, check_kind, claim, locked, read_mark
+from .folders import LOCK, MARK, check_kind, claim, lock_folder, read_mark
 from .units import TUNING, UnitTable
 
 SCHEMA = 3
@@ -61,7 +61,7 @@ def checksum(values: Iterable[Any]) -> str:
     return hashlib.blake2b(json.dumps(list(values), default=repr).encode(), digest_size=16).hexdigest()
 
 
-def _connected(path: Path, write: bool) -> sqlite3.Connection:
+def _open_database(path: Path, write: bool) -> sqlite3.Connection:
     """A connection that runs nothing of what is in the file; without `write` not a byte of it changes."""
     if write:
         connection = sqlite3.connect(path, isolation_level="IMMEDIATE", timeout=30)
@@ -86,10 +86,10 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
         elif not self.path.exists():
             raise InputError(f"there is no study in {folder}")
-        with self._explained():
-            self.connection = _connected(self.path, write)
+        with self._explain_errors():
+            self.connection = _open_database(self.path, write)
         try:
-            with self._explained():
+            with self._explain_errors():
                 new = write and self._is_empty()
                 if not new:
                     self._check()
@@ -154,7 +154,7 @@ class Store:
             )
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         """What SQLite or damaged bytes raise, as a sentence: of the disk, or of what is wrong with the file."""
         try:
             yield
@@ -179,29 +179,29 @@ class Store:
 
     def add(self, rows: Iterable[dict[str, Any]]) -> None:
         """Write finished units, all or none of them."""
-        self._insert("units", [_stored(row, COLUMNS) for row in rows])
+        self._insert("units", [_as_stored(row, COLUMNS) for row in rows])
 
     def add_table(self, table: UnitTable) -> None:
         """Describe a table: the outcomes of its rows and the names of its features."""
         rows, features = table.rows.table.shape
         row = {"name": table.name, "rows": rows, "features": features, "names": table.rows.schema.names}
         row |= table.target.store_row
-        self._insert("data", [_stored(row, TABLE_COLUMNS)])
+        self._insert("data", [_as_stored(row, TABLE_COLUMNS)])
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
             return
-        with self._explained(), self.connection:
-            self._put(table, rows)
+        with self._explain_errors(), self.connection:
+            self._write_rows(table, rows)
 
-    def _put(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _write_rows(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if rows:
             marks = ", ".join("?" * (len(rows[0]) + 1))
             values = [(*row, checksum(row)) for row in rows]
             self.connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)
 
     def set_meta(self, key: str, value: Any) -> None:
-        with self._explained(), self.connection:
+        with self._explain_errors(), self.connection:
             self._put_meta({key: json.dumps(value)}, self._meta_values()[1])
 
     def _put_meta(self, values: Mapping[str, str], known: Mapping[str, Any]) -> None:
@@ -225,7 +225,7 @@ class Store:
 
     def meta(self, key: str) -> Any:
         """An entry; None where there is none. A damaged one is an error."""
-        with self._explained():
+        with self._explain_errors():
             if key in self._damaged_meta():
                 raise InputError(f"{self.path} is damaged (entry {key}): the same command as before makes it again")
             stored = self._meta_values()[0].get(key)
@@ -237,7 +237,7 @@ class Store:
         rows = self._raw(COLUMNS, "units WHERE status = 'done'")
         return {str(row[key]) for row, mark in rows if mark == checksum(row)}
 
-    def tuned(self) -> dict[str, dict[str, Any]]:
+    def tuning_rows(self) -> dict[str, dict[str, Any]]:
         """The units that tuned parameters on the reported splits, by their keys."""
         return {row["key"]: row for row in self._rows(COLUMNS, f"units WHERE split = '{TUNING}'")}
 
@@ -249,7 +249,7 @@ class Store:
         """Data set, method, split, seconds and end of every unit that was run, without a look at its result."""
         columns = "data, method, split, seconds, finished"
         where = "typeof(seconds) IN ('real', 'integer') AND finished IS NOT NULL"
-        with self._explained():
+        with self._explain_errors():
             rows = list(self.connection.execute(f"SELECT {columns} FROM units WHERE {where}"))
         return [(str(d), str(m), str(split), float(s), str(end)) for d, m, split, s, end in rows]
 
@@ -257,11 +257,11 @@ class Store:
         """The data sets by name, but for damaged ones, which a run describes again."""
         return {row["name"]: row for row in self._rows(TABLE_COLUMNS, "data")}
 
-    def damaged(self) -> list[str]:
+    def damages(self) -> list[str]:
         """Units, data sets and entries whose checksum is wrong, and what SQLite finds wrong, in words."""
         units = self._raw(("data", "method", "split", *COLUMNS), "units")
         tables = self._raw(("name", *TABLE_COLUMNS), "data")
-        with self._explained():
+        with self._explain_errors():
             damaged = [
                 *(f"unit {d} / {m} / {split}" for (d, m, split, *row), mark in units if mark != checksum(row)),
                 *(f"data set {name}" for (name, *row), mark in tables if mark != checksum(row)),
@@ -272,7 +272,7 @@ class Store:
 
     def mend(self) -> None:
         """Write the tables anew from what is not damaged."""
-        with self._explained():
+        with self._explain_errors():
             units = [tuple(row) for row, mark in self._raw(COLUMNS, "units") if mark == checksum(row)]
             tables = [tuple(row) for row, mark in self._raw(TABLE_COLUMNS, "data") if mark == checksum(row)]
             wrong = {*self._damaged_meta(), "schema", "package"}
@@ -285,17 +285,17 @@ class Store:
                 for table in CREATE:
                     self.connection.execute(f"DROP TABLE {table}")
                 self._create()
-                self._put("units", units)
-                self._put("data", tables)
+                self._write_rows("units", units)
+                self._write_rows("data", tables)
                 self._put_meta(entries, self._meta_values()[1])
 
     def count(self) -> int:
         """Rows of units, damaged ones too."""
-        with self._explained():
+        with self._explain_errors():
             return int(self.connection.execute("SELECT count(*) FROM units").fetchone()[0])
 
     def _raw(self, columns: tuple[str, ...], source: str) -> Iterator[tuple[list[Any], Any]]:
-        with self._explained():
+        with self._explain_errors():
             for *row, mark in self.connection.execute(f"SELECT {', '.join(columns)}, checksum FROM {source}"):
                 yield row, mark
 
@@ -311,7 +311,7 @@ class Store:
         self.connection.close()
 
 
-def _stored(row: Mapping[str, Any], columns: Iterable[str]) -> tuple[Any, ...]:
+def _as_stored(row: Mapping[str, Any], columns: Iterable[str]) -> tuple[Any, ...]:
     """The values of a row as they are stored."""
     return tuple(json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in columns)
 
@@ -331,7 +331,7 @@ def rescue(path: Path) -> tuple[int, str]:
                     store._insert(table, list(rows.values()))
                 store.connection.execute("PRAGMA journal_mode = DELETE")
             content = (folder / FILE).read_bytes()
-        return len(readable["units"]), _saved(path.parent, content)
+        return len(readable["units"]), _save_copy(path.parent, content)
     except (*BAD, OSError):
         return 0, ""
 
@@ -349,7 +349,7 @@ def _with_first_page(path: Path, folder: Path) -> Path:
 def _readable(path: Path) -> dict[str, dict[str, tuple[Any, ...]]]:
     """Rows of a damaged store whose checksum is right, by table and key; read from both ends."""
     readable: dict[str, dict[str, tuple[Any, ...]]] = {"units": {}, "data": {}}
-    with suppress(*BAD), closing(_connected(path, write=False)) as damaged:
+    with suppress(*BAD), closing(_open_database(path, write=False)) as damaged:
         for table, columns in (("units", COLUMNS), ("data", TABLE_COLUMNS)):
             for end in ("", f" ORDER BY {columns[0]} DESC"):
                 with suppress(*BAD):
@@ -359,7 +359,7 @@ def _readable(path: Path) -> dict[str, dict[str, tuple[Any, ...]]]:
     return readable
 
 
-def _saved(folder: Path, content: bytes) -> str:
+def _save_copy(folder: Path, content: bytes) -> str:
     """Write a rescued store under a name that is free; the same one is not saved twice."""
     stem, ending = RESCUED.split(".")
     for name in (RESCUED, *(f"{stem}-{number}.{ending}" for number in range(2, 100))):
@@ -378,11 +378,11 @@ def _saved(folder: Path, content: bytes) -> str:
 
 
 @contextmanager
-def opened(folder: Path, kind: str) -> Iterator[Store]:
+def open_store(folder: Path, kind: str) -> Iterator[Store]:
     """The store of a folder on which no other run is at work; the folder is made ours, damage is told and mended."""
     claim(folder, kind, (), [path.name for path in _files(folder)])
-    with locked(folder), closing(Store(folder)) as store:
-        if damaged := store.damaged():
+    with lock_folder(folder), closing(Store(folder)) as store:
+        if damaged := store.damages():
             text = f"{store.path} is damaged: what is wrong is made again ({listing(damaged)})"
             warnings.warn(text, UserWarning, stacklevel=4)
             store.mend()
@@ -401,7 +401,7 @@ def begin(folder: Path, kind: str, resume: bool, fresh: bool) -> list[Path]:
         return []
     for path in existing:
         check_place(path)
-    with locked(folder):
+    with lock_folder(folder):
         for path in existing:
             path.unlink()
         sync_folder(folder)
@@ -425,7 +425,7 @@ def forget_empty(folder: Path, is_new: bool, marked: bool) -> None:
                 check_place(path)
             used = 0
             if (folder / FILE).is_file():
-                with locked(folder), closing(Store(folder, write=False)) as store:
+                with lock_folder(folder), closing(Store(folder, write=False)) as store:
                     used = store.count()
             for path in [] if used else [*_files(folder), folder / LOCK, folder / MARK]:
                 path.unlink(missing_ok=True)

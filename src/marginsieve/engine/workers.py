@@ -37,7 +37,7 @@ def workers(
 ) -> Iterator[Run]:
     """A function that takes tasks and yields rows as they finish, in any order; with `in_step` for one device."""
     if cluster is not None:
-        with _dask(tables, cluster) as run:
+        with _dask_workers(tables, cluster) as run:
             yield run
     elif in_step:
         tracked = {table.name: table.track() if isinstance(table, UnitTable) else table for table in tables}
@@ -54,7 +54,7 @@ def workers(
             yield lambda tasks: _local(tasks, shared, n_jobs)
 
 
-def beside(run: Run, batches: Sequence[list[Task]]) -> list[Run]:
+def run_in_thread(run: Run, batches: Sequence[list[Task]]) -> list[Run]:
     """For each batch of tasks what gives its rows; they are run in a thread, one batch after the other, from now on."""
     queues: list[queue.SimpleQueue[dict[str, Any] | BaseException | None]] = [queue.SimpleQueue() for _ in batches]
 
@@ -94,10 +94,10 @@ def _local(tasks: list[Task], shared: dict[str, Path | PlainTable], n_jobs: int 
         except TerminatedWorkerError:
             crashes += 1
             if alone:
-                yield _died(left.pop(batch[0].unit.key))
+                yield _row_of_dead_worker(left.pop(batch[0].unit.key))
 
 
-def _died(task: Task) -> dict[str, Any]:
+def _row_of_dead_worker(task: Task) -> dict[str, Any]:
     return {**task.row(), "error": "the worker died each time", "versions": {}}
 
 
@@ -120,7 +120,7 @@ def _run_shared(task: Task, where: Path | PlainTable) -> dict[str, Any]:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
+def connect_cluster(address: str) -> Iterator[Any]:
     """A client of the Dask scheduler at this address."""
     try:
         from distributed import Client
@@ -135,9 +135,9 @@ def connected(address: str) -> Iterator[Any]:
 
 
 @contextmanager
-def _dask(tables: Sequence[UnitTable | PlainTable], address: str) -> Iterator[Run]:
+def _dask_workers(tables: Sequence[UnitTable | PlainTable], address: str) -> Iterator[Run]:
     """Dask workers: tables are scattered once; what goes with a worker that dies is made again elsewhere."""
-    with connected(address) as client:
+    with connect_cluster(address) as client:
         yield partial(_on_cluster, client, {table.name: table for table in tables}, {})
 
 
@@ -170,7 +170,7 @@ def run_together(tasks: Sequence[Task], table: UnitTable | PlainTable) -> list[d
     return [task.run(table) for task in tasks]
 
 
-def _sent(client: Any, table: UnitTable | PlainTable) -> Any:
+def _send_table(client: Any, table: UnitTable | PlainTable) -> Any:
     """A table on all workers; where one dies while it is sent, once more to those that are left.
 
     Dask waits for ever for a worker that dies at a certain moment: hence the time limit.
@@ -194,7 +194,7 @@ class _Batches:
         self.under_way: dict[Any, tuple[Any, list[tuple[Task, int]]]] = {}
         self.window, self.number = _Window(client), itertools.count()
 
-    def submitted(self) -> Iterator[Any]:
+    def submit(self) -> Iterator[Any]:
         """Futures of as many batches as there is room for."""
         while self.waiting and len(self.under_way) < self.window.room():
             batch = [self.waiting.popleft()]
@@ -204,13 +204,13 @@ class _Batches:
                 batch.append(self.waiting.popleft())
             known = self.scattered.get(name)
             if known is None or known.status != "finished":  # its copies went with their workers
-                self.scattered[name] = _sent(self.client, self.tables[name])
+                self.scattered[name] = _send_table(self.client, self.tables[name])
             key, some = f"{first.unit.key}-{tries}-{next(self.number)}", [task for task, _ in batch]
             future = self.client.submit(run_together, some, self.scattered[name], key=key, retries=2, pure=False)
             self.under_way[key] = future, batch
             yield future
 
-    def finished(self, future: Any) -> list[dict[str, Any]]:
+    def collect(self, future: Any) -> list[dict[str, Any]]:
         """The rows of a batch; those of units that are tried again come later."""
         from distributed import CancelledError
         from distributed.scheduler import KilledWorker
@@ -223,7 +223,7 @@ class _Batches:
         except (KilledWorker, CancelledError) as error:  # the result, or the table, was on a worker that died
             again = CRASHES if isinstance(error, CancelledError) else int(len(batch) > 1)
             self.waiting.extendleft((task, tries + 1) for task, tries in reversed(batch) if tries < again)
-            rows = [_died(task) for task, tries in batch if tries >= again]
+            rows = [_row_of_dead_worker(task) for task, tries in batch if tries >= again]
         for row in rows:
             self.left[row["data"]] -= 1
             if not self.left[row["data"]]:
@@ -238,8 +238,8 @@ def _on_cluster(
     from distributed import as_completed
 
     batches = _Batches(client, tables, scattered, tasks)
-    running = as_completed(list(batches.submitted()))
+    running = as_completed(list(batches.submit()))
     for future in running:
-        yield from batches.finished(future)
-        for more in batches.submitted():
+        yield from batches.collect(future)
+        for more in batches.submit():
             running.add(more)
