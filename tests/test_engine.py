@@ -23,7 +23,7 @@ from marginsieve.bench.suite import Suite
 from marginsieve.bench.suite_runner import run_suite
 from marginsieve.criteria import Fisher
 from marginsieve.engine import workers as engine
-from marginsieve.engine.folders import claim
+from marginsieve.engine.folders import claim, lock_folder
 from marginsieve.engine.protocols import Protocol, Split
 from marginsieve.engine.store import FILE, Store
 from marginsieve.engine.units import Method, PlainTable, Task, Unit
