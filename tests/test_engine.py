@@ -328,8 +328,8 @@ def test_stores_of_other_versions_are_left_alone(version, age, tmp_path):
 def test_tables_are_mapped_not_copied(tmp_path):
     (table,) = Suite.read({**SPEC, "data": SPEC["data"][:1]}).tables()
     shared = shared_table(share_table(table, tmp_path / "table"))
-    values = shared.encoded.table.Z
-    np.testing.assert_array_equal(values, table.encoded.table.Z)
+    values = shared.rows.table.Z
+    np.testing.assert_array_equal(values, table.rows.table.Z)
     base = values
     while base is not None and not isinstance(base, np.memmap):
         base = base.base
@@ -368,12 +368,12 @@ def test_a_table_that_does_not_arrive_is_sent_again(monkeypatch):
             return send()
 
     monkeypatch.setattr(engine, "LOOK_EVERY", 0.0)
-    assert engine._sent(Client(), None) == "the table on the cluster"
+    assert engine._send_table(Client(), None) == "the table on the cluster"
     assert Client.limits == [engine.SENDING] * 3
     monkeypatch.setattr(engine, "CRASHES", 0)
     Client.limits.clear()
     with pytest.raises(TimeoutError):
-        engine._sent(Client(), None)
+        engine._send_table(Client(), None)
 
 
 def test_no_scheduler_is_told(tmp_path, monkeypatch):
@@ -453,7 +453,7 @@ def one_millisecond(unit, table):
 
 
 def small_tasks(count):
-    table = PlainTable("table", None, None, None, None, 0)
+    table = PlainTable("table", None, None, None, None)
     split = Split("0", 0, np.arange(2), np.arange(2), random_state=0)
     unit = Unit("key", "table", Method("fisher", "fisher"), Protocol("study", "folds", folds=2, repeats=1), split, 0, 0)
     return table, [Task(replace(unit, key=f"k{k}"), one_millisecond) for k in range(count)]
