@@ -237,16 +237,17 @@ def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
     """(p by shuffled labels, true AUC of the fisher model with 20 columns on all rows)."""
     from marginsieve.studies.chance import above_chance
     from marginsieve.studies.choosing import choose
-    from marginsieve.studies.selection import StudyOptions, prepare_method
+    from marginsieve.studies.options import StudyOptions
+    from marginsieve.studies.selection import prepare_method
     from marginsieve.studies.study_data import from_arrays
 
     warnings.simplefilter("ignore")
     setting, seed = task
     rng = np.random.default_rng([seed, 77, setting.rows, setting.columns])
     X, y, shift = cohort(setting, rng)
-    options = StudyOptions(positive=1, random_state=0)
+    options = StudyOptions(methods="fisher", positive=1)
     table = from_arrays(X, y, ids=()).table(1)
-    choice = choose(*X.shape, mixed=False, prevalence=setting.positives / setting.rows, methods="fisher")
+    choice = choose(*X.shape, mixed=False, prevalence=setting.positives / setting.rows, options=options)
     methods = [prepare_method(method, table, options, None) for method in choice.methods]
     selector = recipes.fisher(n_features_to_select=20, positive=1, similar=None, random_state=0).fit(X, y)
     return above_chance(methods, table, choice, options).p, truth_of(selector, setting, shift)["auc"]

@@ -33,7 +33,7 @@ def test_a_file_format_is_one_reader(tmp_path):
 def test_a_section_of_the_report_is_one_function():
     cohort = make_cohort(40, 6, n_relevant=2, effect=2.0, random_state=0)
     result = marginsieve.study(
-        cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False, references=False, n_permutations=24
+        cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without=("suspects", "references"), n_permutations=24
     ).result
 
     @register_section("Weather <today>")

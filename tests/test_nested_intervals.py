@@ -56,7 +56,7 @@ def test_a_study_has_them_as_an_option():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 2
     X[:, 0] += 1.5 * y
-    settings = {"methods": "fisher", "n_features_to_select": 2, "cv": 3, "n_repeats": 1, "suspects": False}
+    settings = {"methods": "fisher", "n_features_to_select": 2, "cv": 3, "n_repeats": 1, "without": "suspects"}
     settings |= {"references": False, "n_permutations": 24}
     simple, nested = (study(X, y, intervals=kind, **settings).result for kind in ("simple", "nested"))
     assert simple["scores"]["auc"]["value"] == nested["scores"]["auc"]["value"]

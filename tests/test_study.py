@@ -12,8 +12,7 @@ import polars
 import pytest
 
 import marginsieve
-from marginsieve import InputError, SVMSelector, predict, recipes
-from marginsieve import studies as study
+from marginsieve import InputError, SVMSelector, predict, recipes, study
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.engine.folders import publish
@@ -27,10 +26,11 @@ from marginsieve.studies import choosing
 from marginsieve.studies.chance import above_chance
 from marginsieve.studies.findings import findings_of, leaks
 from marginsieve.studies.minutes import MOST_REPEATS, Measured, corrected, wall_seconds, within, workers_for
+from marginsieve.studies.options import SWITCHES, StudyOptions
 from marginsieve.studies.selection import prepare_method, score_label
 from marginsieve.studies.study_data import from_arrays, from_frame, recognised
 
-QUICK = {"cv": 3, "n_repeats": 1, "suspects": False, "references": False, "n_permutations": 24}
+QUICK = {"cv": 3, "n_repeats": 1, "without": ("suspects", "references"), "n_permutations": 24}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_null_tables_are_called_null(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(80, 200)), np.repeat(["a", "b"], [30, 50])
     answer = study(
-        X, y, methods="fisher", cv=5, n_repeats=2, suspects=False, references=False, random_state=seed
+        X, y, methods="fisher", cv=5, n_repeats=2, without=("suspects", "references"), random_state=seed
     ).result["answer"]
     assert not answer["evidence"]
     assert answer["headline"].startswith("No evidence that any of these features predict")
@@ -162,8 +162,8 @@ def test_mixed_tables_get_the_clinical_kernel():
 # -- the choice ---------------------------------------------------------------------------------------------------
 
 
-def chosen(m=100, n=1000, **settings):
-    return choosing.choose(m, n, **{"mixed": False, "prevalence": 0.3, **settings})
+def chosen(m=100, n=1000, mixed=False, prevalence=0.3, **options):
+    return choosing.choose(m, n, mixed=mixed, prevalence=prevalence, options=StudyOptions(**options))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_minutes_decide_once_and_more_give_more():
         assert plan == planned(minutes)[0]
     more = planned(2, workers=4)[0]
     assert (len(more.methods), more.n_repeats) > counts[2][:2]
-    given = planned(0.01, fixed=("methods", "permutations"), methods="svm-rfe,fisher", permutations=49)[0]
+    given = planned(0.01, fixed=("methods", "permutations"), methods="svm-rfe,fisher", n_permutations=49)[0]
     assert [method.label for method in given.methods] == ["svm_rfe", "fisher", "all features"]
     assert given.permutations == 49
     assert planned(600, fixed=("n_repeats",), n_repeats=2)[0].n_repeats == 2
@@ -228,7 +228,7 @@ def test_a_recorded_plan_gives_the_same_study():
 
 def test_an_interrupted_study_keeps_its_plan(tmp_path):
     made = make_cohort(60, 60, n_relevant=4, effect=1.5, random_state=0)
-    settings = {"methods": "auto", "cv": 3, "suspects": False, "references": False}
+    settings = {"methods": "auto", "cv": 3, "without": ("suspects", "references")}
 
     def stop(what, done, total):
         if done > 0.3 * total > 1.0:
@@ -272,6 +272,23 @@ def test_many_rows_are_sampled():
 def test_wrong_settings_get_a_sentence(settings, sentence, cohort):
     with pytest.raises(InputError, match=sentence):
         study(cohort.X, cohort.y, **{"methods": "fisher", **QUICK, **settings})
+
+
+@pytest.mark.parametrize("name", ["suspects", "references", "substitutes"])
+def test_switches_of_before_work_and_warn(name, cohort):
+    settings = {"methods": "fisher", **QUICK, "without": [other for other in SWITCHES if other != name]}
+    with pytest.warns(FutureWarning, match=rf"{name}=False is called without=\['{name}'\] now"):
+        old = study(cohort.X, cohort.y, **settings, **{name: False})
+    new = study(cohort.X, cohort.y, **{**settings, "without": [*settings["without"], name]})
+    assert old.result["options"] == new.result["options"]
+    assert old.result["scores"] == new.result["scores"]
+
+
+def test_what_is_no_option_is_refused(cohort):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_repeat'; did you mean 'n_repeats'"):
+        study(cohort.X, cohort.y, n_repeat=3)
+    with pytest.raises(InputError, match="without is 'suspect'; it must be one of"):
+        study(cohort.X, cohort.y, without="suspect")
 
 
 # -- the table ----------------------------------------------------------------------------------------------------
@@ -534,7 +551,7 @@ def test_no_suspect_is_said_as_such(found):
     ("count", "folds", "sentence"),
     [
         (2, None, "a study needs at least 3 of each class"),
-        (3, None, r"it takes 3 outer folds, not 5 \(--folds 3, cv=3\)"),
+        (3, None, r"it takes 3 outer folds, not 5 \(cv=3, --cv 3\)"),
         (3, 2, "it takes 3 outer folds, not 2"),
         (4, 6, "it takes 4 outer folds, not 6"),
     ],
@@ -543,9 +560,9 @@ def test_tiny_classes_get_advice_that_works(count, folds, sentence):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 3)), np.array(["rare"] * count + ["other"] * (30 - count))
     with pytest.raises(InputError, match=sentence):
-        study(X, y, methods="fisher", n_features_to_select=1, cv=folds, n_repeats=1, suspects=False)
+        study(X, y, methods="fisher", n_features_to_select=1, cv=folds, n_repeats=1, without="suspects")
     if advised := re.search(r"takes (\d)", sentence):
-        study(X, y, methods="fisher", n_features_to_select=1, cv=int(advised[1]), n_repeats=1, suspects=False)
+        study(X, y, methods="fisher", n_features_to_select=1, cv=int(advised[1]), n_repeats=1, without="suspects")
 
 
 def test_kernels_that_do_not_fit_are_told_of():

@@ -17,7 +17,7 @@ from marginsieve.studies.cheapest import costs_of
 from marginsieve.studies.study_data import from_arrays
 from marginsieve.studies.substitutes import substitutes, values_on
 
-QUICK = {"n_repeats": 1, "suspects": False, "references": False, "n_permutations": 24}
+QUICK = {"n_repeats": 1, "without": ("suspects", "references"), "n_permutations": 24}
 
 
 def table_of(X, y):
@@ -207,7 +207,9 @@ def test_costs_that_make_no_sense_are_refused(costs, named):
 
 def test_nothing_is_listed_where_it_is_not_wanted():
     cohort = make_cohort(60, 12, n_relevant=2, effect=1.5, random_state=0)
-    study = marginsieve.study(cohort.X, cohort.y, methods="fisher", substitutes=False, alternatives=0, cv=3, **QUICK)
+    without = (*QUICK["without"], "substitutes")
+    settings = {**QUICK, "without": without, "alternatives": 0, "cv": 3}
+    study = marginsieve.study(cohort.X, cohort.y, methods="fisher", **settings)
     assert study.result["substitutes"] is None
     assert not len(study.substitutes)
     assert not len(study.alternatives)

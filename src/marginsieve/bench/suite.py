@@ -22,11 +22,19 @@ from ..engine.keys import fingerprint, key_of
 from ..engine.protocols import Protocol, checked_grid, protocol_of
 from ..engine.tuning import refuse_grid
 from ..engine.units import Method, Unit, UnitTable
-from ..errors import InputError, listing, one_line, positive_number, reading, shown_value, whole_number
+from ..errors import (
+    InputError,
+    check_device,
+    listing,
+    one_line,
+    positive_number,
+    reading,
+    shown_value,
+    whole_number,
+)
 from ..fitting.settings import check_seed
 from ..fitting.training_rows import Encoded
 from ..outcomes import positive_code, read_target
-from ..solvers.arrays import check_device
 
 MOST_SECONDS = 1e8
 MOST_SHUFFLED = 10_000  # copies of a table

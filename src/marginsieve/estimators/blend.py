@@ -10,11 +10,11 @@ from sklearn.base import clone
 
 from ..contracts import BoolArray
 from ..criteria import Fisher, MarginChange
-from ..errors import InputError, listing, positive_number, truth_value
+from ..errors import InputError, check_n_jobs, listing, positive_number, truth_value
 from ..fitting.false_share import fit_list
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import Fitted
-from ..fitting.settings import AnyPlan, check_n_jobs, check_seed
+from ..fitting.settings import AnyPlan, check_seed
 from ..fitting.training_rows import Encoded
 from ..fitting.view_averaging import COMBINE, BlendPlan, blend_plan, fit_blend
 from ..kernels import Clinical

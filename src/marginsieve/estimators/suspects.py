@@ -12,10 +12,10 @@ from scipy import sparse, special
 
 from ..contracts import Array, BoolArray, IntArray, is_sparse
 from ..data.table import Table
-from ..errors import InputError, positive_number
+from ..errors import InputError, check_n_jobs, positive_number
 from ..fitting.procedure import seed_sequence
 from ..fitting.resampling import sample_index
-from ..fitting.settings import check_class_weight, check_n_jobs, weight_by_code
+from ..fitting.settings import check_class_weight, weight_by_code
 from ..fitting.training_rows import Encoded, Part
 from ..outcomes import Classes, Target, check_classes, positive_code, stratified_folds, units_per_class
 from ..outcomes.folds import Splits

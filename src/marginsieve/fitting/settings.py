@@ -30,16 +30,24 @@ from ..contracts import (
 )
 from ..criteria import FILTERS
 from ..data.table import Schema
-from ..errors import InputError, cost_number, listing, positive_number, shown_value, truth_value, whole_number
+from ..errors import (
+    InputError,
+    check_device,
+    check_n_jobs,
+    cost_number,
+    listing,
+    positive_number,
+    shown_value,
+    truth_value,
+    whole_number,
+)
 from ..outcomes import Classes, Target, positive_code
 from ..problem import is_filter
-from ..solvers.arrays import check_device
 from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
 from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
 from .training_rows import Part
 
 SIZE_RULES = ("auto", "best")
-MOST_JOBS = 1_000
 MOST_MEMBERS = 100_000  # of an ensemble, and of fits on subsamples
 
 
@@ -224,15 +232,6 @@ def check_seed(random_state: Any) -> None:
         raise InputError(
             f"random_state is {shown_value(random_state)}; it must be a whole number of 0 or more, a RandomState, "
             "a Generator or None"
-        )
-
-
-def check_n_jobs(n_jobs: Any) -> None:
-    """Refuse what is no number of workers."""
-    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool) and n_jobs != 0
-    if not (n_jobs is None or (whole and -MOST_JOBS <= n_jobs <= MOST_JOBS)):
-        raise InputError(
-            f"n_jobs is {shown_value(n_jobs)}; it must be 1 or more (up to {MOST_JOBS:,}), -1 for one per core, or None"
         )
 
 

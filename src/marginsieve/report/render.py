@@ -77,7 +77,7 @@ def render(result: dict[str, Any]) -> str:
     >>> from marginsieve.data import make_cohort
     >>> from marginsieve.report import render
     >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
     >>> render(study.result)[:15]
     '<!doctype html>'
     """

@@ -27,7 +27,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     prepared = "Columns were standardised"
     if main["kernel"] == "clinical":
         prepared = f"Mixed columns and missing cells were compared by the clinical kernel{cite('daemen2009')}"
-    grouped = ", keeping the rows of a group together" if result["settings"]["groups"] else ""
+    grouped = ", keeping the rows of a group together" if result["options"]["groups"] else ""
     size = f"The number of features was {SIZE_RULES[main['size_rule']]}"
     times = f"{protocol['repeats']} times repeated " if protocol["repeats"] > 1 else ""
     sentences = [

@@ -28,10 +28,9 @@ from ..fitting.view_averaging import BlendPlan, ViewPlan
 from ..problem import is_filter
 from ..solvers.processes import parallel
 from .choosing import SHUFFLED_ROWS, Choice, is_cheap
-from .selection import StudyOptions
+from .options import StudyOptions
 
 LEVEL = 0.04  # of the test: at 99 shuffles a claim without a signal is made in 4 % of tables
-FEWEST = 24  # shuffles with which p can be as low as the level
 SIZES = 8
 FOLDS = 5
 SHUFFLED_PAIRS = 1e8  # pairs of rows times columns up to which a filter that compares rows is shuffled

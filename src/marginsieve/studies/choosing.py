@@ -8,7 +8,6 @@ table itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import recipes
@@ -16,6 +15,7 @@ from ..engine.units import ALL_FEATURES, Method
 from ..errors import InputError
 from ..fitting.false_share import FEWEST_COLUMNS, FEWEST_PAIRS, FEWEST_SHUFFLES, PAIRS, SHUFFLES
 from ..fitting.training_rows import MOST_ROWS
+from .options import StudyOptions
 
 FOLDS, REPEATS = 5, 3
 ONE_REPEAT = 1000  # rows from which on the outer folds are drawn once: scores hardly depend on the draw
@@ -126,15 +126,7 @@ def choose(
     mixed: bool,
     prevalence: float,
     classes: int = 2,
-    methods: str | Sequence[str] = "auto",
-    cv: int | None = None,
-    n_repeats: int | None = None,
-    max_samples: int | None = None,
-    suspects: bool = True,
-    references: bool = True,
-    kernel: str | None = None,
-    alternatives: int | None = None,
-    permutations: int = PERMUTATIONS,
+    options: StudyOptions,
     on_gpu: bool = False,
 ) -> Choice:
     """What to run on a table of m rows and n columns: the methods that fit the shape, five folds, three repeats.
@@ -142,7 +134,9 @@ def choose(
     From 1,000 rows on there is one repeat. With `on_gpu` the halves of the rows may take as long as they would take
     there.
     """
-    why = []
+    why: list[str] = []
+    methods, max_samples, kernel = options.methods, options.max_samples, options.kernel
+    suspects, references = (name not in options.without for name in ("suspects", "references"))
     if methods == "auto":
         names, reason = defaults(mixed, prevalence, classes)
         why.append(reason)
@@ -155,19 +149,19 @@ def choose(
     if max_samples is None and m > MOST_ROWS:
         max_samples = ROWS
         why.append(f"{m} rows: each fit is on every row of the rare class and a weighted sample, {ROWS} rows in all")
-    cv = FOLDS if cv is None else cv
+    cv = FOLDS if options.cv is None else options.cv
     used = round(min(m, max_samples or m) * (1 - 1 / cv))
     every = [Method(name, name, (("kernel", kernel),) if kernel else ()) for name in names]
     every.append(Method(ALL_FEATURES, "su" if mixed else "fisher", (("n_features_to_select", 1.0),)))
     cost = {method.label: seconds_of(cost_of(method), used, n) for method in every}
     judging = seconds_of(SUSPECTS_COST, m, n) if suspects else 0.0
-    shuffling = shuffling_of(every[0], used, n) * permutations / PERMUTATIONS
+    shuffling = shuffling_of(every[0], used, n) * options.n_permutations / PERMUTATIONS
     halves, halving = halves_of(every[0], used, n, HALF_SECONDS * (GPU_GAIN if on_gpu else 1.0))
-    lists, listing = lists_of(every[0], used, n, cv, alternatives)
+    lists, listing = lists_of(every[0], used, n, cv, options.alternatives)
     return Choice(
         methods=tuple(every),
         cv=cv,
-        n_repeats=(1 if m >= ONE_REPEAT else REPEATS) if n_repeats is None else n_repeats,
+        n_repeats=(1 if m >= ONE_REPEAT else REPEATS) if options.n_repeats is None else options.n_repeats,
         max_samples=max_samples,
         suspects=suspects,
         why=tuple(why),
@@ -178,7 +172,7 @@ def choose(
         halving=halving,
         alternatives=lists,
         listing=listing,
-        permutations=permutations,
+        permutations=options.n_permutations,
         references=references,
         referring=reference_seconds(m, n) if references else 0.0,
     )

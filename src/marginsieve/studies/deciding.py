@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts import Progress
 from ..engine.keys import key_of
 from ..engine.store import opened
 from ..engine.units import Method, PreparedMethod, UnitTable
@@ -34,7 +33,8 @@ from .minutes import (
     within,
     workers_for,
 )
-from .selection import FoldRows, StudyOptions, units_of
+from .options import StudyOptions
+from .selection import FoldRows, units_of
 
 MOST_OF = 0.3  # of the seconds that the folds of one further method may take
 
@@ -46,38 +46,37 @@ def decided(
     table: UnitTable,
     choice: Choice,
     options: StudyOptions,
-    settings: dict[str, Any],
+    auto_jobs: bool,
     kept: FoldRows,
     since: float,
-    progress: Progress | None,
 ) -> tuple[Choice, int]:
     """What is run and by how many processes, from what the first folds took; within the minutes, where there are any.
 
     Where a folder has the decision of an earlier run of the same study, that holds.
     """
-    minutes = None if settings.get("plan") is not None else settings["minutes"]
+    minutes = None if options.plan is not None else options.minutes
     seconds = None if minutes is None else 60.0 * minutes
-    labels = sorted(method.label for method in choice.methods)
-    mark = key_of(table.fingerprint, labels, minutes, choice.cv, options.random_state)
+    mark = key_of(table.fingerprint, options.key())
+    n_jobs = None if auto_jobs else options.n_jobs or 1
     if minutes is not None and (plan := _recorded_in(kept.folder, mark)) is not None:
         choice, seconds = as_recorded(choice, plan), None
         methods = chosen(methods, choice)
     if seconds is None and options.device != "cpu" and has_cuda():  # one fold alone says nothing of folds in step
-        return choice, workers_for(choice, None if options.auto_jobs else options.n_jobs or 1)
-    known = _measured(methods, table, choice, options, kept, seconds, progress)
+        return choice, workers_for(choice, n_jobs)
+    at_once = -1 if auto_jobs else options.n_jobs
+    known = _measured(methods, table, choice, options, at_once, kept, seconds)
     choice = corrected(choice, known)
-    given = None if options.auto_jobs else options.n_jobs or 1
     if seconds is None:
-        return choice, workers_for(choice, given)
+        return choice, workers_for(choice, n_jobs)
     fixed = {
-        "methods": settings["methods"] != "auto",
-        "n_repeats": settings["n_repeats"] is not None,
+        "methods": options.methods != "auto",
+        "n_repeats": options.n_repeats is not None,
         "permutations": options.n_permutations != PERMUTATIONS,
         "alternatives": options.alternatives is not None,
     }
     left = seconds - (time.perf_counter() - since)
     plans = []
-    for count in dict.fromkeys([1, workers_for(choice, -1)] if given is None else [workers_for(choice, given)]):
+    for count in dict.fromkeys([1, workers_for(choice, -1)] if n_jobs is None else [workers_for(choice, n_jobs)]):
         some, possible = within(choice, known, left, count, fixed)
         work = sum(some.cost[one.label] for one in some.methods) * some.n_repeats
         plans.append((possible, work, -wall_seconds(some, count), some, count))
@@ -108,16 +107,16 @@ def _measured(
     table: UnitTable,
     choice: Choice,
     options: StudyOptions,
+    at_once: int | None,
     kept: FoldRows,
     seconds: float | None,
-    progress: Progress | None,
 ) -> Measured:
     """Run the first fold of the main method, then of all features and of the others, and say what they took.
 
     Others are left out where the table of costs, corrected by what the main method took, expects all of their folds to
     take longer than a part of the `seconds` that there are.
     """
-    show = progress or (lambda *_: None)
+    show = options.progress or (lambda *_: None)
     main, rest = methods[0], [*methods[:0:-1][:1], *methods[1:-1]]  # all features, the last one, first
     show(main[0].title, 0.0, 1.0)
     fold = _first_folds([main], table, choice, options, kept, 1)
@@ -128,9 +127,7 @@ def _measured(
         rest = [*rest[:1], *(pair for pair in rest[1:] if expected[pair[0].label] <= most)]
     worth = sum(expected[method.label] for method, _ in rest) > WORTH_WORKERS
     show("first folds of the other methods", 0.0, 1.0)
-    fold |= _first_folds(
-        rest, table, choice, options, kept, (-1 if options.auto_jobs else options.n_jobs) if worth else 1
-    )
+    fold |= _first_folds(rest, table, choice, options, kept, at_once if worth else 1)
     with one_thread():
         started = time.perf_counter()
         above_chance(methods, table, choice, replace(options, n_permutations=0, n_jobs=1))

@@ -11,7 +11,7 @@ from ..engine.units import PreparedMethod, UnitTable
 from ..fitting.false_share import FalseShare, false_share
 from .chance import rows_to_shuffle
 from .choosing import Choice
-from .selection import StudyOptions
+from .options import StudyOptions
 
 
 def main_false_share(prepared: PreparedMethod, table: UnitTable, choice: Choice, options: StudyOptions) -> FalseShare:

@@ -15,8 +15,8 @@ from typing import Any
 from ..engine.units import Method
 from ..errors import InputError, many, shown_value
 from ..fitting.false_share import FEWEST_PAIRS, FEWEST_SHUFFLES, PAIRS, SHUFFLES
-from .chance import FEWEST
 from .choosing import REPEATS, Choice
+from .options import FEWEST_SHUFFLES as FEWEST
 
 MOST_REPEATS = 10
 SHARE = 0.9  # of the minutes that is planned for

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..contracts import Array, Progress
-from ..engine.protocols import MOST_DRAWS
 from ..engine.units import Method, PreparedMethod, UnitTable
 from ..engine.workers import Run, beside, workers
-from ..errors import InputError, SolverError, listing, many, positive_number, shown_value, whole_number
+from ..errors import InputError, SolverError, listing, many
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.suspects import judge_labels
-from ..fitting.settings import MOST_MEMBERS, check_n_jobs
 from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
-from ..solvers.arrays import check_device, has_cuda
-from .chance import FEWEST, above_chance
+from ..solvers.arrays import has_cuda
+from .chance import above_chance
 from .cheapest import CheapList, cheapest_list, costs_of
 from .choosing import FOLDS, Choice, choose
 from .deciding import chosen, decided
@@ -33,9 +31,10 @@ from .false_features import main_false_share, marginal_q
 from .files import check_folder, write_study, write_text
 from .findings import Finding
 from .minutes import as_recorded, spoken, wall_seconds
+from .options import StudyOptions, from_options
 from .other_lists import lists_frame, other_lists
 from .reference_rows import ReferenceRow, reference_rows
-from .selection import FoldRows, Selection, StudyOptions, prepare_method, run_method, units_of
+from .selection import FoldRows, Selection, prepare_method, run_method, units_of
 from .study_data import StudyData, from_arrays
 from .study_run import StudyRun
 from .substitutes import substitutes, substitutes_frame
@@ -44,8 +43,7 @@ from .summary import summarize
 if TYPE_CHECKING:
     import pandas as pd
 
-INTERVALS = ("simple", "nested")
-MOST_MINUTES = 1e7
+ANALYSES = ("suspects", "references", "substitutes")
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class Study:
     >>> import marginsieve
     >>> from marginsieve.data import make_cohort
     >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
     >>> study.main.method.title, study.features.shape
     ('fisher', (10, 18))
     """
@@ -157,7 +155,7 @@ class Study:
         >>> import marginsieve
         >>> from marginsieve.data import make_cohort
         >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
         >>> study.html()[:15]
         '<!doctype html>'
         """
@@ -181,7 +179,7 @@ class Study:
         >>> import marginsieve
         >>> from marginsieve.data import make_cohort
         >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
         >>> import tempfile
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -209,7 +207,7 @@ class Study:
         >>> import marginsieve
         >>> from marginsieve.data import make_cohort
         >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     sorted(file.name for file in study.save(folder))[:3]
@@ -243,7 +241,7 @@ class Study:
         >>> import marginsieve
         >>> from marginsieve.data import make_cohort
         >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
         >>> study.plot_sizes().axes[0].get_xlabel()
         'number of features'
         """
@@ -267,7 +265,7 @@ class Study:
         >>> import marginsieve
         >>> from marginsieve.data import make_cohort
         >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
         >>> study.plot_roc().axes[0].get_xlabel()
         'false positive rate'
         """
@@ -291,7 +289,7 @@ class Study:
         >>> import marginsieve
         >>> from marginsieve.data import make_cohort
         >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
         >>> study.plot_precision_recall().axes[0].get_xlabel()
         'recall'
         """
@@ -315,7 +313,7 @@ class Study:
         >>> import marginsieve
         >>> from marginsieve.data import make_cohort
         >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
         >>> study.plot_calibration().axes[0].get_xlabel()
         'predicted probability'
         """
@@ -339,45 +337,15 @@ class Study:
         >>> import marginsieve
         >>> from marginsieve.data import make_cohort
         >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
         >>> study.plot_features().axes[0].get_xlabel()
         'share of outer folds that selected it'
         """
         return charts.frequencies(self.result, file)
 
 
-def study(
-    X: Any,
-    y: Any,
-    *,
-    methods: str | Sequence[str] = "auto",
-    minutes: float | None = None,
-    positive: Any = None,
-    n_features_to_select: int | None = None,
-    groups: Any = None,
-    ids: Sequence[str] | None = None,
-    keep: Sequence[str] = (),
-    prefilter: tuple[str, int] | None = None,
-    ensemble: int | None = None,
-    kernel: str | None = None,
-    max_samples: int | None = None,
-    cv: int | None = None,
-    n_repeats: int | None = None,
-    suspects: bool = True,
-    references: bool = True,
-    n_permutations: int = 99,
-    intervals: str = "simple",
-    false_share: float | None = None,
-    substitutes: bool = True,
-    alternatives: int | None = None,
-    feature_costs: Mapping[str, float] | None = None,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    device: str = "cpu",
-    progress: Progress | None = None,
-    folder: str | Path | None = None,
-    plan: Mapping[str, Any] | None = None,
-) -> Study:
+@from_options(StudyOptions)
+def study(X: Any, y: Any, options: StudyOptions) -> Study:
     """Select features of a table and score the whole procedure by nested cross-validation.
 
     Parameters
@@ -386,65 +354,7 @@ def study(
         pandas, polars, arrow or an array; numbers, categories, empty cells.
     y : array-like of shape (n_samples,)
         The classes, two or more.
-    methods : "auto", str or sequence of str, default="auto"
-        Names of methods as `marginsieve methods` lists them; the first is the one whose features are presented. "auto"
-        chooses by the shape of the table. All features with the same threshold are always run beside them.
-    minutes : float or None, default=None
-        How long the study may take: the first folds are measured, and decide once how many methods and repeats are run.
-    positive : label or None, default=None
-        The class of interest; None is the rarer one.
-    n_features_to_select : int or None, default=None
-        Number of features; None lets inner folds (or the method) decide.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Group of each row; rows of one group are never on both sides of a split.
-    ids : sequence of column names, or None, default=None
-        Columns that identify rows and are not features; None detects them, () means there are none.
-    keep : sequence of column names, default=()
-        Features that are always selected, by every method.
-    prefilter : (str, int) or None, default=None
-        Search only among this number of best columns of a filter, for every method.
-    ensemble : int or None, default=None
-        Average the ranking over this number of subsamples, for every method.
-    kernel : str or None, default=None
-        Kernel of every method; None leaves the choice to the methods.
-    max_samples : int or None, default=None
-        Train on at most this number of rows.
-    cv : int or None, default=None
-        Number of outer folds; None is 5.
-    n_repeats : int or None, default=None
-        Number of times that the folds are drawn; None is 3 (1 from 1,000 rows on), or what the minutes allow.
-    suspects : bool, default=True
-        Estimate how likely each label is wrong, as `find_suspects` does.
-    references : bool, default=True
-        Score an l1 logistic regression and a random forest of scikit-learn on the first repeat, for reference.
-    n_permutations : int, default=99
-        Number of times that the labels are shuffled to test whether anything predicts them, 24 or more.
-    intervals : "simple" or "nested", default="simple"
-        Standard errors from the predictions with factors that were measured on simulated tables, or by nested
-        cross-validation on this table, which takes about three times as long.
-    false_share : float or None, default=None
-        Every method selects the longest list whose estimated share of false features is at most this, in place of a
-        number of features. The share is estimated for the main method's list in any case, where it is not too costly.
-    substitutes : bool, default=True
-        Test which columns could stand in for features of the list.
-    alternatives : int or None, default=None
-        Number of lists that differ from the main one: without its first feature, its second and so on, and the last
-        without the whole list. None is 5, or none where that would take long; 0 is none.
-    feature_costs : mapping of column to cost, or None, default=None
-        What it costs to measure each column, 1 where it is not named; the cheapest list within the error of the best is
-        reported beside the main one.
-    random_state : int, default=0
-        Seed; the result depends on it alone, not on the number of workers.
-    n_jobs : int or None, default=None
-        Number of worker processes.
-    device : str, default="cpu"
-        Where many searches at once are run, as in `SVMSelector`: "cpu", "cuda" or "auto".
-    progress : callable or None, default=None
-        Called as progress(what, done, total).
-    folder : str, path or None, default=None
-        Folder in which finished folds are kept: the same call continues where it was interrupted.
-    plan : mapping or None, default=None
-        What an earlier study decided by its minutes (`result["protocol"]["plan"]`), to be done again as it was.
+    {options}
 
     Returns
     -------
@@ -456,77 +366,56 @@ def study(
     >>> import marginsieve
     >>> from marginsieve.data import make_cohort
     >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
     >>> study.features["name"].head(2).sort_values().tolist()
     ['g03', 'g07']
     """
-    keep = [keep] if isinstance(keep, str) else keep
-    data = from_arrays(X, y, groups, [ids] if isinstance(ids, str) else ids, keep)
-    given = (
-        positive,
-        n_features_to_select,
-        tuple(keep),
-        prefilter,
-        ensemble,
-        random_state,
-        n_jobs,
-        n_permutations,
-        intervals,
-        false_share,
-        substitutes,
-        alternatives,
-        feature_costs,
-    )
-    options = StudyOptions(*given, device=device)
-    settings: dict[str, Any] = {"methods": methods, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
-    settings |= {"cv": cv, "n_repeats": n_repeats, "suspects": suspects, "references": references, "plan": plan}
-    return run_study(data, options, settings, progress, None if folder is None else Path(folder))
+    columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "drop")}
+    return run_study(from_arrays(X, y, **columns), options)
 
 
 def run_study(
     data: StudyData,
     options: StudyOptions,
-    settings: dict[str, Any],
-    progress: Progress | None = None,
-    folder: Path | None = None,
+    *,
+    auto_jobs: bool = False,
     command: str | None = None,
     announce: Callable[[str], None] | None = None,
     since: float | None = None,
 ) -> Study:
     """Choose what to run on the data and run it; the table is encoded once for all methods.
 
-    `announce` is called with a sentence when it is known how long the study takes; `since` is when its time began.
+    With `auto_jobs` there are as many workers as it is worth. `announce` is called with a sentence when it is known how
+    long the study takes; `since` is when its time began.
     """
     since = time.perf_counter() if since is None else since
-    _check(settings, options)
+    asked_for, progress = options, options.progress
+    options.check()
+    check_analyses(options)
     table = data.table(options.positive)
     target = table.encoded.target
     cost = None if options.feature_costs is None else costs_of(options.feature_costs, table.encoded.schema.names)
-    _check_classes(target, data, settings["cv"])
+    _check_classes(target, data, options.cv)
     on_gpu = options.device != "cpu" and has_cuda()
     choice = choose(
         *data.X.shape,
         mixed=data.mixed or data.gaps,
         prevalence=rarest(target.codes)[1] / len(target.codes),
         classes=len(target.classes),
-        alternatives=options.alternatives,
-        permutations=options.n_permutations,
+        options=options,
         on_gpu=on_gpu,
-        **{name: value for name, value in settings.items() if name not in ("minutes", "plan")},
     )
-    if (plan := settings.get("plan")) is not None:
-        choice = as_recorded(choice, plan)
+    if options.plan is not None:
+        choice = as_recorded(choice, options.plan)
     methods = [prepare_method(method, table, options, choice.max_samples) for method in choice.methods]
-    kept = FoldRows(folder)
-    choice, count = decided(methods, table, choice, options, settings, kept, since, progress)
+    kept = FoldRows(None if options.folder is None else Path(options.folder))
+    choice, count = decided(methods, table, choice, options, auto_jobs, kept, since)
     methods = chosen(methods, choice)
     if announce is not None:
         seconds = time.perf_counter() - since + wall_seconds(choice, count)
         cores = f" with {count} processes" if count > 1 else ""
         announce(f"this takes about {spoken(seconds)}{cores}: {choice.why[-1]}")
-    options = replace(
-        options, n_jobs=count if options.auto_jobs else options.n_jobs, n_permutations=choice.permutations
-    )
+    options = replace(options, n_jobs=count if auto_jobs else options.n_jobs, n_permutations=choice.permutations)
     work = _StudyWork(choice, count, progress)
     done, failures = [], []
     with workers([table], options.n_jobs) as on_cpu, workers([table], 1, in_step=True) as in_step:
@@ -571,7 +460,7 @@ def run_study(
         *others,
         command,
     )
-    return Study(StudyRun(data, choice, options, *came))
+    return Study(StudyRun(data, choice, asked_for, *came))
 
 
 def _beside_the_device(
@@ -608,7 +497,7 @@ def _other_lists(
     order = np.argsort(selector.ranking_)
     listed = order[selector.support_[order]]
     near = other = cheap = None
-    if options.substitutes:
+    if "substitutes" not in options.without:
         with work.step("substitutes", 0.0):
             near = substitutes(table, nested, listed, jobs, keep)
     if choice.alternatives:
@@ -620,30 +509,12 @@ def _other_lists(
     return near, other, cost, cheap
 
 
-def _check(settings: dict[str, Any], options: StudyOptions) -> None:
-    whole_number("study", "random_state", options.random_state, 0)
-    whole_number("study", "n_permutations", options.n_permutations, FEWEST, most=MOST_MEMBERS)
-    if options.intervals not in INTERVALS:
-        raise InputError(f"study: intervals is {options.intervals!r}; it must be one of {listing(INTERVALS)}")
-    check_n_jobs(options.n_jobs)
-    check_device(options.device)
-    if options.false_share is not None:
-        positive_number("study", "false_share", options.false_share, 1.0)
-        if options.n_features_to_select is not None:
-            raise InputError("false_share and n_features_to_select were both given: leave one out")
-    if not (options.feature_costs is None or isinstance(options.feature_costs, Mapping)):
-        raise InputError(
-            f"study: feature_costs is {shown_value(options.feature_costs)}; it must be a mapping of columns to numbers"
-        )
-    numbers = (("ensemble", 1, MOST_MEMBERS), ("n_features_to_select", 1, None), ("alternatives", 0, MOST_MEMBERS))
-    for name, lowest, most in numbers:
-        if (value := getattr(options, name)) is not None:
-            whole_number("study", name, value, lowest, most)
-    if settings["minutes"] is not None:
-        positive_number("study", "minutes", settings["minutes"], MOST_MINUTES)
-    for name, lowest in (("cv", 2), ("n_repeats", 1), ("max_samples", 1)):
-        if settings[name] is not None:
-            whole_number("study", name, settings[name], lowest, None if name == "max_samples" else MOST_DRAWS)
+def check_analyses(options: StudyOptions) -> None:
+    """Refuse names of analyses that are none."""
+    for option, names in (("with_", options.with_), ("without", options.without)):
+        for name in names:
+            if name not in ANALYSES:
+                raise InputError(f"study: {option} is {name!r}; it must be one of {listing(ANALYSES)}")
 
 
 def _check_classes(target: Target, data: StudyData, cv: int | None) -> None:
@@ -656,7 +527,7 @@ def _check_classes(target: Target, data: StudyData, cv: int | None) -> None:
         units = many(count, "sample" if data.groups is None else "group")
         if enough:
             few = min(enough, key=lambda some: abs(some - folds))
-            advice = f"it takes {few} outer folds, not {folds} (--folds {few}, cv={few})"
+            advice = f"it takes {few} outer folds, not {folds} (cv={few}, --cv {few})"
         else:
             advice = "a study needs at least 3 of each class; leave this class out, or join it with another"
         raise InputError(f"the target {data.target!r} has {units} of class {label!s}: {advice}")

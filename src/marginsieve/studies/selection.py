@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -33,33 +33,13 @@ from ..estimators.inputs import refuse_cells
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import seed_sequence
 from .choosing import Choice
+from .options import StudyOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 CORE = 0.9  # share of the outer folds that selected a feature of the core
-
-
-@dataclass(frozen=True)
-class StudyOptions:
-    """What a user asks of every method: the class of interest, a number of features, columns to keep, and so on."""
-
-    positive: Any = None
-    n_features_to_select: int | None = None
-    keep: tuple[str, ...] = ()
-    prefilter: tuple[str, int] | None = None
-    ensemble: int | None = None
-    random_state: int = 0
-    n_jobs: int | None = None  # None is one process, unless `auto_jobs` leaves it to the study
-    n_permutations: int = 99
-    intervals: str = "simple"
-    false_share: float | None = None
-    substitutes: bool = True
-    alternatives: int | None = None
-    feature_costs: Mapping[str, Any] | None = None
-    auto_jobs: bool = False
-    device: str = "cpu"
 
 
 @dataclass(frozen=True)

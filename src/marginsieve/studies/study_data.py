@@ -204,7 +204,9 @@ def _plain_number(text: Any) -> bool:
     return True
 
 
-def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Sequence[Any] = ()) -> StudyData:
+def from_arrays(
+    X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Sequence[Any] = (), drop: Sequence[Any] = ()
+) -> StudyData:
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
     import pandas as pd
 
@@ -230,10 +232,10 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
     target = _unused(target, frame)
     frame = frame.assign(**{target: _as_column("y", y, len(frame))})
     if groups is None:
-        return from_frame(frame, target, ids=ids, keep=keep)
+        return from_frame(frame, target, drop=drop, ids=ids, keep=keep)
     group_name = _unused("groups", frame)
     frame[group_name] = _as_column("groups", groups, len(frame))
-    return from_frame(frame, target, groups=group_name, ids=ids, keep=keep)
+    return from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep)
 
 
 def _unused(name: str, frame: pd.DataFrame) -> str:

@@ -16,8 +16,9 @@ from .cheapest import CheapList
 from .choosing import Choice
 from .effects import evidence
 from .findings import Finding
+from .options import StudyOptions
 from .reference_rows import ReferenceRow
-from .selection import Selection, StudyOptions
+from .selection import Selection
 from .study_data import StudyData, suspect_table
 
 if TYPE_CHECKING:
