@@ -32,7 +32,7 @@ from marginsieve.searches import Backward, TopK
 from marginsieve.solvers import arrays as backends
 from marginsieve.solvers import lockstep, smo
 from marginsieve.solvers.arrays import NUMPY, cupy_on, torch_on
-from marginsieve.studies import deciding, running
+from marginsieve.studies import planning, running
 
 TOL = 1e-10
 SIZES = (4, 20, 1)
@@ -312,7 +312,7 @@ def test_fits_in_step_are_those_one_by_one(on_arrays):
 
 def test_a_study_finds_the_same_on_a_device(on_arrays, monkeypatch):
     monkeypatch.setattr(running, "has_cuda", lambda: True)
-    monkeypatch.setattr(deciding, "has_cuda", lambda: True)
+    monkeypatch.setattr(planning, "has_cuda", lambda: True)
     fixed = {"methods": "fisher,l1_cssvm,svm_rfe", "cv": 3, "n_repeats": 1}
     fixed |= {
         "n_permutations": 24,
@@ -322,7 +322,7 @@ def test_a_study_finds_the_same_on_a_device(on_arrays, monkeypatch):
     plain, other = (marginsieve.study(COHORT.X, COHORT.y, device=device, **fixed) for device in ("cpu", "cuda"))
     assert on_arrays
     assert plain.features["name"].tolist() == other.features["name"].tolist()
-    assert plain.result["chance"] == other.result["chance"]
+    assert plain.result["analyses"]["evidence"] == other.result["analyses"]["evidence"]
     for one, two in zip(plain.result["methods"], other.result["methods"], strict=True):
         assert one["scores"]["auc"] == two["scores"]["auc"]
 

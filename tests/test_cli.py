@@ -85,7 +85,7 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     )
     assert code == 0
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["schema"] == 4
+    assert result["schema"] == 5
     assert result["method"] == "svm_rfe"
     assert result["table"]["classes"] == {"case": 20, "control": 40}
     assert result["table"]["positive"] == "case"
@@ -214,7 +214,8 @@ def settled(folder):
     """A result without what differs from run to run."""
     result = json.loads((folder / "result.json").read_text())
     del result["seconds"], result["how"]["command"]
-    for method in (*result["methods"], *result["reference_rows"]):
+    references = result["analyses"]["references"] or {"compared": []}
+    for method in (*result["methods"], *references["compared"]):
         del method["seconds"]
     return result
 
@@ -421,7 +422,8 @@ def test_several_methods_a_budget_of_minutes_and_a_report(run, tmp_path):
     assert "report.html" in out
     assert not (tmp_path / "r" / "suspects.csv").exists()
     plan = result["protocol"]["plan"]
-    assert (plan["methods"], plan["permutations"], plan["suspects"]) == (["fisher", "su"], 24, False)
+    assert (plan["methods"], plan["analyses"]["evidence"]) == (["fisher", "su"], [24])
+    assert "suspects" not in plan["analyses"]
     again = (*words[:-1], tmp_path / "again", "--plan", tmp_path / "r", "--cv", 2)
     assert run(*again)[0] == 0
     second = json.loads((tmp_path / "again" / "result.json").read_text())

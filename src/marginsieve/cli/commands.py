@@ -81,8 +81,8 @@ def select(
     from ..studies.study_data import from_frame, label_of
 
     since = time.perf_counter()
-    wanted = arguments.study_options(given, options)
-    wanted.check()
+    study_options = arguments.study_options(given, options)
+    study_options.check()
     new_folder, new_mark = not out.exists(), read_mark(out) is None
     planted = None if truth is None else arguments.truth_of(truth)
 
@@ -92,17 +92,19 @@ def select(
 
     try:
         with shown(in_seconds=True) as progress:
-            reading = {"separator": separator, "decimal": decimal, "encoding": encoding, "groups": wanted.groups}
+            reading = {"separator": separator, "decimal": decimal, "encoding": encoding, "groups": study_options.groups}
             frame = read_table(table, target=target, **reading)
-            columns = {name: getattr(wanted, name) for name in ("groups", "drop", "ids", "keep")}
+            columns = {name: getattr(study_options, name) for name in ("groups", "drop", "ids", "keep")}
             data = from_frame(frame, target, **columns)
-            label = None if wanted.positive is None else label_of(data, wanted.positive)
+            label = None if study_options.positive is None else label_of(data, study_options.positive)
             annotated = table.suffix.lower() == ".h5ad"
             files.check_folder(out, table if annotated else None)
             arguments.say_deleted(begin(out, "study", resume, fresh))
             command = arguments.say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
-            work = replace(wanted, positive=label, progress=progress, folder=out)
-            study = run_study(data, work, auto_jobs=wanted.n_jobs is None, command=command, announce=tell, since=since)
+            work = replace(study_options, positive=label, progress=progress, folder=out)
+            study = run_study(
+                data, work, auto_jobs=study_options.n_jobs is None, command=command, announce=tell, since=since
+            )
             progress("writing", 1.0, 1.0)
             study.save(out)
             if annotated:

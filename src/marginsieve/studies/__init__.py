@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .running import Study, study
+from importlib import import_module
+from typing import Any
 
 __all__ = ["Study", "study"]
 
@@ -14,6 +12,4 @@ def __getattr__(name: str) -> Any:
     """The study loads when it is used: the command shows its options without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import running
-
-    return getattr(running, name)
+    return getattr(import_module(".running", __name__), name)

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ..errors import (
     InputError,
@@ -28,9 +28,6 @@ from ..errors import (
     shown_value,
     whole_number,
 )
-
-if TYPE_CHECKING:
-    from ..contracts import Progress
 
 FEWEST_SHUFFLES = 24  # of the labels: with fewer, p cannot be as low as the level of the test
 MOST_COUNT = 100_000  # subsamples, shuffles, lists and folds
@@ -305,7 +302,7 @@ class StudyOptions:
         decides=False,
         recorded=False,
     )
-    progress: Progress | None = option(
+    progress: Callable[[str, float, float], Any] | None = option(
         None,
         "Called as progress(what, done, total).",
         kind="callable or None",

@@ -3,47 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..contracts import Array, Progress
-from ..engine.units import Method, PreparedMethod, UnitTable
+from ..engine.units import Method
 from ..engine.workers import Run, beside, workers
-from ..errors import InputError, SolverError, listing, many
+from ..errors import InputError, SolverError, many
 from ..estimators.fitted_selector import FittedSelector
-from ..estimators.suspects import judge_labels
 from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from ..solvers.arrays import has_cuda
-from .chance import above_chance
-from .cheapest import CheapList, cheapest_list, costs_of
-from .choosing import FOLDS, Choice, choose
-from .deciding import chosen, decided
-from .false_features import main_false_share, marginal_q
+from . import analyses  # noqa: F401, which registers them
+from .analyses.costs import CheapList
+from .analyses.other_lists import lists_frame
+from .analyses.substitutes import substitutes_frame
+from .analysis import AnalysisResult, Choice, Shape, StudyRun, load_analyses
 from .files import check_folder, write_study, write_text
 from .findings import Finding
-from .minutes import as_recorded, spoken, wall_seconds
 from .options import StudyOptions, from_options
-from .other_lists import lists_frame, other_lists
-from .reference_rows import ReferenceRow, reference_rows
+from .planning import FOLDS, Planner, choose, follow_plan, format_duration, methods_of, wall_seconds
 from .selection import FoldRows, Selection, prepare_method, run_method, units_of
-from .study_data import StudyData, from_arrays
-from .study_run import StudyRun
-from .substitutes import substitutes, substitutes_frame
+from .study_data import StudyData, costs_of, from_arrays
 from .summary import summarize
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ANALYSES = ("suspects", "references", "substitutes")
 
 
 @dataclass(frozen=True)
@@ -118,24 +108,26 @@ class Study:
     @property
     def suspects(self) -> pd.DataFrame | None:
         """Every sample, the most suspicious label first; None where labels were not judged."""
-        return self.run.suspects
+        result = self.run.results.get("suspects")
+        return None if result is None else result.details
 
     @property
     def substitutes(self) -> pd.DataFrame:
         """What could stand in for features of the list: `feature`, `substitute`, the change of AUC, the verdict."""
-        frame = self.run.substitutes
-        return substitutes_frame([]) if frame is None else frame
+        result = self.run.results.get("substitutes")
+        return substitutes_frame([]) if result is None else result.details
 
     @property
     def alternatives(self) -> pd.DataFrame:
         """The best lists that differ: what each does `without`, its features, the change of AUC."""
-        frame = self.run.alternatives
-        return lists_frame([]) if frame is None else frame
+        result = self.run.results.get("other-lists")
+        return lists_frame([]) if result is None else result.details
 
     @property
     def cheapest(self) -> CheapList | None:
         """The cheapest list within the error of the best; None where no costs were given."""
-        return self.run.cheapest
+        result = self.run.results.get("costs")
+        return None if result is None else result.details
 
     @cached_property
     def result(self) -> dict[str, Any]:
@@ -214,7 +206,9 @@ class Study:
         ['features.csv', 'methods.txt', 'model.marginsieve']
         """
         check_folder(Path(folder))
-        tables = {"features.csv": self.features, "predictions.csv": self.predictions, "suspects.csv": self.suspects}
+        tables = {"features.csv": self.features, "predictions.csv": self.predictions}
+        for result in self.run.results.values():
+            tables |= result.tables
         return write_study(Path(folder), self.result, self.html(), tables, self.model)
 
     def _repr_html_(self) -> str:
@@ -389,132 +383,67 @@ def run_study(
     long the study takes; `since` is when its time began.
     """
     since = time.perf_counter() if since is None else since
-    asked_for, progress = options, options.progress
     options.check()
-    check_analyses(options)
+    known = load_analyses()
     table = data.table(options.positive)
     target = table.encoded.target
-    cost = None if options.feature_costs is None else costs_of(options.feature_costs, table.encoded.schema.names)
+    if options.feature_costs is not None:
+        costs_of(options.feature_costs, table.encoded.schema.names)
     _check_classes(target, data, options.cv)
     on_gpu = options.device != "cpu" and has_cuda()
-    choice = choose(
-        *data.X.shape,
-        mixed=data.mixed or data.gaps,
-        prevalence=rarest(target.codes)[1] / len(target.codes),
-        classes=len(target.classes),
-        options=options,
-        on_gpu=on_gpu,
-    )
+    prevalence = rarest(target.codes)[1] / len(target.codes)
+    shape = Shape(*data.X.shape, data.mixed or data.gaps, prevalence, len(target.classes))
+    choice = choose(shape, options, on_gpu)
     if options.plan is not None:
-        choice = as_recorded(choice, options.plan)
-    methods = [prepare_method(method, table, options, choice.max_samples) for method in choice.methods]
+        choice = follow_plan(choice, options.plan)
+    methods = [prepare_method(method, table, choice.options) for method in choice.methods]
     kept = FoldRows(None if options.folder is None else Path(options.folder))
-    choice, count = decided(methods, table, choice, options, auto_jobs, kept, since)
-    methods = chosen(methods, choice)
+    run = StudyRun(data, table, choice, options, methods, command=command)
+    choice, count = Planner(methods, run, kept, None if auto_jobs else options.n_jobs or 1, since).decide()
     if announce is not None:
         seconds = time.perf_counter() - since + wall_seconds(choice, count)
         cores = f" with {count} processes" if count > 1 else ""
-        announce(f"this takes about {spoken(seconds)}{cores}: {choice.why[-1]}")
-    options = replace(options, n_jobs=count if auto_jobs else options.n_jobs, n_permutations=choice.permutations)
-    work = _StudyWork(choice, count, progress)
-    done, failures = [], []
-    with workers([table], options.n_jobs) as on_cpu, workers([table], 1, in_step=True) as in_step:
-        runs = [on_cpu] * len(methods)
+        announce(f"this takes about {format_duration(seconds)}{cores}: {choice.why[-1]}")
+    options = replace(options, n_jobs=count if auto_jobs else options.n_jobs)
+    run = replace(run, choice=choice, options=options, methods=methods_of(methods, choice))
+    work = _StudyWork(choice, count, options.progress)
+    run = run_methods(run, kept, work, on_gpu)
+    for name in [name for name in known if name in choice.efforts]:
+        with work.step(name, choice.seconds(name)):
+            result = known[name].run(run)
+            run.results[name] = result if isinstance(result, AnalysisResult) else AnalysisResult(result)
+    return Study(replace(run, seconds=time.perf_counter() - since))
+
+
+def run_methods(run: StudyRun, kept: FoldRows, work: _StudyWork, on_gpu: bool) -> StudyRun:
+    """The study with every method's nested scores and its selector on all rows."""
+    table, settled = run.table, replace(run.choice.options, n_jobs=run.options.n_jobs)
+    selections, failures = [], []
+    with workers([table], settled.n_jobs) as on_cpu, workers([table], 1, in_step=True) as batched:
+        runners = [on_cpu] * len(run.methods)
         if on_gpu:
-            runs = _beside_the_device(methods, table, choice, options, kept, on_cpu, in_step)
-        for (method, prepared), run in zip(methods, runs, strict=True):
+            runners = _beside_the_device(run, settled, kept, on_cpu, batched)
+        for (method, prepared), runner in zip(run.methods, runners, strict=True):
             with work.part(method) as tick:
                 try:
-                    done.append(run_method(method, prepared, table, choice, options, run, kept, tick))
+                    selections.append(run_method(method, prepared, table, settled, runner, kept, tick))
                 except SolverError as error:
-                    if method is methods[0][0] or method.baseline:
+                    if method is run.methods[0][0] or method.baseline:
                         raise
                     failures.append(Finding("method", "alarm", f"{method.title} failed: {error}"))
-    references: tuple[ReferenceRow, ...] = ()
-    if choice.references:
-        with work.step("reference rows", choice.referring):
-            state = options.random_state
-            references = reference_rows(table, done[-1].nested, choice.cv, state, options.n_jobs)
-    with work.step("shuffled labels", choice.shuffling):
-        chance = above_chance(methods, table, choice, options)
-    halves = None
-    if any(choice.halves):
-        with work.step("halves of the rows", choice.halving):
-            halves = main_false_share(methods[0][1], table, choice, options)
-    others = _other_lists(methods[0][1], table, done[0], choice, options, cost, work)
-    judged = None
-    if choice.suspects:
-        with work.step("judging labels", choice.judging):
-            judged, remarks = _judged(table, options)
-            failures += remarks
-    seconds = time.perf_counter() - since
-    came = (
-        tuple(done),
-        chance,
-        judged,
-        tuple(failures),
-        seconds,
-        references,
-        halves,
-        marginal_q(table),
-        *others,
-        command,
-    )
-    return Study(StudyRun(data, choice, asked_for, *came))
+    return replace(run, selections=tuple(selections), failures=tuple(failures))
 
 
-def _beside_the_device(
-    methods: Sequence[tuple[Method, PreparedMethod]],
-    table: UnitTable,
-    choice: Choice,
-    options: StudyOptions,
-    kept: FoldRows,
-    on_cpu: Run,
-    in_step: Run,
-) -> list[Run]:
+def _beside_the_device(run: StudyRun, settled: StudyOptions, kept: FoldRows, on_cpu: Run, batched: Run) -> list[Run]:
     """What runs the folds of each method: those without batches are run by processes while the device works."""
-    runs = [in_step if works_in_batches(pair[1].plan, table.encoded.table) else on_cpu for pair in methods]
-    if options.n_jobs in (1, None):
-        return runs
-    places = [k for k, run in enumerate(runs) if run is on_cpu]
-    missing = [kept.missing(units_of(*methods[k], table, choice, options)) for k in places]
-    for k, run in zip(places, beside(on_cpu, missing), strict=True):
-        runs[k] = run
-    return runs
-
-
-def _other_lists(
-    prepared: PreparedMethod,
-    table: UnitTable,
-    main: Selection,
-    choice: Choice,
-    options: StudyOptions,
-    cost: Array | None,
-    work: _StudyWork,
-) -> tuple[pd.DataFrame | None, pd.DataFrame | None, Array | None, CheapList | None]:
-    """Substitutes, alternatives, the cost of each column and the cheapest list, as far as they are asked for."""
-    selector, nested, jobs, keep = main.selector, main.nested, options.n_jobs, options.keep
-    order = np.argsort(selector.ranking_)
-    listed = order[selector.support_[order]]
-    near = other = cheap = None
-    if "substitutes" not in options.without:
-        with work.step("substitutes", 0.0):
-            near = substitutes(table, nested, listed, jobs, keep)
-    if choice.alternatives:
-        with work.step("other lists", choice.listing):
-            other = other_lists(table, prepared, nested, len(listed), choice.alternatives, keep, jobs)
-    if cost is not None:
-        with work.step("costs", 0.0):
-            cheap = cheapest_list(table, prepared, nested, listed, cost, keep, jobs)
-    return near, other, cost, cheap
-
-
-def check_analyses(options: StudyOptions) -> None:
-    """Refuse names of analyses that are none."""
-    for option, names in (("with_", options.with_), ("without", options.without)):
-        for name in names:
-            if name not in ANALYSES:
-                raise InputError(f"study: {option} is {name!r}; it must be one of {listing(ANALYSES)}")
+    runners = [batched if works_in_batches(pair[1].plan, run.table.encoded.table) else on_cpu for pair in run.methods]
+    if settled.n_jobs in (1, None):
+        return runners
+    places = [k for k, runner in enumerate(runners) if runner is on_cpu]
+    missing = [kept.missing(units_of(*run.methods[k], run.table, settled)) for k in places]
+    for k, runner in zip(places, beside(on_cpu, missing), strict=True):
+        runners[k] = runner
+    return runners
 
 
 def _check_classes(target: Target, data: StudyData, cv: int | None) -> None:
@@ -533,22 +462,13 @@ def _check_classes(target: Target, data: StudyData, cv: int | None) -> None:
         raise InputError(f"the target {data.target!r} has {units} of class {label!s}: {advice}")
 
 
-def _judged(table: UnitTable, options: StudyOptions) -> tuple[pd.DataFrame | None, list[Finding]]:
-    """How likely each label is wrong."""
-    try:
-        return judge_labels(table.encoded, n_jobs=options.n_jobs, random_state=options.random_state), []
-    except (InputError, SolverError) as error:
-        return None, [Finding("suspects", "note", f"labels were not judged: {error}")]
-
-
 class _StudyWork:
     """Work done of all work, in expected seconds, passed on as parts of it finish."""
 
-    def __init__(self, choice: Choice, workers: int, progress: Progress | None) -> None:
+    def __init__(self, choice: Choice, workers: int, progress: Callable[[str, float, float], Any] | None) -> None:
         self.fits, self.cost = choice.cv * choice.n_repeats + 1, choice.cost
         work = sum(self.cost[method.label] for method in choice.methods) * self.fits
-        work += choice.shuffling + choice.halving + choice.listing
-        work += choice.judging * choice.suspects + choice.referring * choice.references
+        work += sum(map(choice.seconds, choice.efforts))
         self.unit = wall_seconds(choice, workers) / max(work, 1e-9)  # seconds on the clock for one of work
         self.total = self.unit * work
         self.done, self.show = 0.0, progress or (lambda *_: None)

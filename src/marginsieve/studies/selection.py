@@ -19,7 +19,7 @@ from sklearn.base import clone
 from .. import recipes
 from ..contracts import Array, BoolArray, PricesFeatures
 from ..engine.keys import key_of
-from ..engine.metrics import Scores
+from ..engine.metrics import METRICS, Scores
 from ..engine.nested import Fold, Nested, collected, nested_errors, nested_splits, pair_splits
 from ..engine.protocols import Protocol
 from ..engine.stability import Stability, nogueira
@@ -32,7 +32,6 @@ from ..estimators.fitted_selector import FittedSelector
 from ..estimators.inputs import refuse_cells
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import seed_sequence
-from .choosing import Choice
 from .options import StudyOptions
 
 if TYPE_CHECKING:
@@ -130,6 +129,15 @@ class Selection:
         return frame
 
 
+def plain_scores(scores: Scores) -> dict[str, dict[str, float]]:
+    """Scores as result.json has them."""
+    return {
+        name: {"value": scores.value[name], "low": scores.low[name], "high": scores.high[name]}
+        for name in METRICS
+        if name in scores.value
+    }
+
+
 def list_part(selected: BoolArray, frequency: Array) -> NDArray[np.object_]:
     """(n,) "core": selected, and in at least 9 of 10 outer folds too; "optional": selected; "rest"."""
     core = selected & (frequency >= CORE - 1e-12)
@@ -149,16 +157,14 @@ def score_label(selector: FittedSelector) -> str:
     return f"{name}, when the feature was last looked at"
 
 
-def prepare_method(
-    method: Method, table: UnitTable, options: StudyOptions, max_samples: int | None
-) -> tuple[Method, PreparedMethod]:
+def prepare_method(method: Method, table: UnitTable, options: StudyOptions) -> tuple[Method, PreparedMethod]:
     """A method with its settings for this table: columns standardised, both classes weigh the same.
 
     A table with categories or empty cells gets the clinical kernel where the recipe's own kernel refuses it. Both the
     recipe and the table are checked before anything is run.
     """
     recipe = recipes.get(method.recipe)
-    settings = _settings(method, recipe, options, max_samples)
+    settings = _settings(method, recipe, options)
     selector = _build(recipe, method, settings)
     try:
         return replace(method, settings=tuple(settings.items())), _prepared(selector, table)
@@ -175,15 +181,13 @@ def prepare_method(
     raise InputError(f"{method.title}: {refusal}") from refusal
 
 
-def _settings(
-    method: Method, recipe: Callable[..., FittedSelector], options: StudyOptions, max_samples: int | None
-) -> dict[str, Any]:
+def _settings(method: Method, recipe: Callable[..., FittedSelector], options: StudyOptions) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "standardize": True,
         "class_weight": "balanced",
         "keep": list(options.keep) or None,
         "positive": options.positive,
-        "max_samples": max_samples,
+        "max_samples": options.max_samples,
         "probability": True,
         "random_state": options.random_state,
     }
@@ -217,13 +221,13 @@ def _prepared(selector: FittedSelector, table: UnitTable) -> PreparedMethod:
     return PreparedMethod(selector, plan)
 
 
-def units_of(
-    method: Method, prepared: PreparedMethod, table: UnitTable, choice: Choice, options: StudyOptions
-) -> list[Task]:
-    """The outer folds of a method, repeat by repeat."""
-    target, state = table.encoded.target, options.random_state
-    protocol = Protocol("study", "folds", folds=choice.cv, repeats=choice.n_repeats)
-    splits = nested_splits(target, choice.cv, choice.n_repeats, state)
+def units_of(method: Method, prepared: PreparedMethod, table: UnitTable, options: StudyOptions) -> list[Task]:
+    """The outer folds of a method, repeat by repeat; the options say how many."""
+    target, state, cv, n_repeats = table.encoded.target, options.random_state, options.cv, options.n_repeats
+    assert cv is not None
+    assert n_repeats is not None
+    protocol = Protocol("study", "folds", folds=cv, repeats=n_repeats)
+    splits = nested_splits(target, cv, n_repeats, state)
     quick = clone(prepared.selector)
     quick.set_params(**{name: value for name, value in UNREAD.items() if name in quick.get_params(deep=False)})
     unread = PreparedMethod(quick, prepared.plan)
@@ -231,9 +235,7 @@ def units_of(
     pairs = pair_splits(splits, state) if options.intervals == "nested" else []
     tasks = []
     for split in (*splits, *pairs):
-        unit = Unit(
-            key_of(mark, choice.cv, state, split.name), table.name, method, protocol, split, state, split.random_state
-        )
+        unit = Unit(key_of(mark, cv, state, split.name), table.name, method, protocol, split, state, split.random_state)
         tasks.append(Task(unit, partial(run_prepared, prepared=unread), catch=False))
     return tasks
 
@@ -272,7 +274,6 @@ def run_method(
     method: Method,
     prepared: PreparedMethod,
     table: UnitTable,
-    choice: Choice,
     options: StudyOptions,
     run: Run,
     kept: FoldRows,
@@ -282,7 +283,7 @@ def run_method(
     since = time.perf_counter()
     target, state = table.encoded.target, options.random_state
     folds = []
-    for row in kept.rows(units_of(method, prepared, table, choice, options), run):
+    for row in kept.rows(units_of(method, prepared, table, options), run):
         folds.append(Fold.of_row(row))
         if progress is not None:
             progress(len(folds))

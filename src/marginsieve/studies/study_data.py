@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..contracts import is_sparse
+from ..contracts import Array, is_sparse
 from ..data.numerals import find_separated, is_text, read_numerals
 from ..data.reading import ENCODING_NOTE
 from ..data.stored import is_anndata
@@ -18,7 +18,7 @@ from ..data.table import Schema, as_frame, sound_sparse
 from ..data.tidy import tidy_frame
 from ..engine.keys import fingerprint
 from ..engine.units import UnitTable
-from ..errors import InputError, listing
+from ..errors import InputError, listing, shown_value
 from ..estimators import find_suspects
 from ..fitting.memory import refuse_dense
 from ..fitting.training_rows import Encoded
@@ -314,6 +314,19 @@ def _of_groups(X: pd.DataFrame) -> list[Finding]:
         for name, dtype in X.dtypes.items()
         if dtype.kind != "f" and called_id(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
     ]
+
+
+def costs_of(given: Mapping[str, Any], names: Sequence[str]) -> Array:
+    """(n,) the cost of each column; those without one cost 1."""
+    known = set(names)
+    if unknown := [str(name) for name in given if str(name) not in known]:
+        raise InputError(f"feature_costs names {listing(unknown)}, which the table does not have as a feature")
+    for name, cost in given.items():
+        number = isinstance(cost, (int, float, np.integer, np.floating)) and not isinstance(cost, bool)
+        if not number or not 0.0 <= float(cost) < np.inf:
+            raise InputError(f"feature_costs of {str(name)!r} is {shown_value(cost)}; it must be a number of 0 or more")
+    by_name = {str(name): float(cost) for name, cost in given.items()}
+    return np.array([by_name.get(name, 1.0) for name in names])
 
 
 def label_of(data: StudyData, positive: str) -> Any:

@@ -12,25 +12,35 @@ of AUC against the main method's list there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import delayed
 
-from ..contracts import Array, IntArray
-from ..engine.metrics import Scores
-from ..engine.nested import Fold, Nested
-from ..engine.units import PreparedMethod, UnitTable
-from ..errors import InputError, listing, shown_value
-from ..fitting.false_share import places
-from ..fitting.held_out import inner_folds
-from ..fitting.settings import AnyPlan
-from ..fitting.training_rows import Encoded
-from ..outcomes.scores import ranking_auc
-from ..solvers.processes import parallel
-from ..solvers.threads import one_thread
+from ...contracts import Array, IntArray
+from ...engine.metrics import Scores
+from ...engine.nested import Fold, Nested
+from ...engine.units import PreparedMethod, UnitTable
+from ...fitting.false_share import places
+from ...fitting.held_out import inner_folds
+from ...fitting.settings import AnyPlan
+from ...fitting.training_rows import Encoded
+from ...outcomes.scores import ranking_auc
+from ...report.numbers import shown
+from ...solvers.processes import parallel
+from ...solvers.threads import one_thread
+from ..analysis import (
+    AnalysisResult,
+    Facts,
+    StudyRun,
+    costs_little,
+    part_of_every_study,
+    register_analysis,
+    say_nothing,
+)
+from ..study_data import costs_of
 from .substitutes import auc_change, training_rows, values_on
 
 EXPONENTS = (0.0, 0.5, 1.0, 2.0)
@@ -50,17 +60,52 @@ class CheapList:
     change: Scores
 
 
-def costs_of(given: Mapping[str, Any], names: Sequence[str]) -> Array:
-    """(n,) the cost of each column; those without one cost 1."""
-    known = set(names)
-    if unknown := [str(name) for name in given if str(name) not in known]:
-        raise InputError(f"feature_costs names {listing(unknown)}, which the table does not have as a feature")
-    for name, cost in given.items():
-        number = isinstance(cost, (int, float, np.integer, np.floating)) and not isinstance(cost, bool)
-        if not number or not 0.0 <= float(cost) < np.inf:
-            raise InputError(f"feature_costs of {str(name)!r} is {shown_value(cost)}; it must be a number of 0 or more")
-    by_name = {str(name): float(cost) for name, cost in given.items()}
-    return np.array([by_name.get(name, 1.0) for name in names])
+@register_analysis
+class Costs:
+    """The cheapest list that predicts as well."""
+
+    name, order, template = "costs", 62.0, "instead"
+
+    def applies(self, facts: Facts) -> str | None:
+        """Where costs are given, for two classes."""
+        if facts.options.feature_costs is None:
+            return "no costs were given"
+        return None if facts.shape.classes == 2 else "there are more than two classes"
+
+    levels = staticmethod(part_of_every_study)
+    cost = staticmethod(costs_little)
+
+    def run(self, run: StudyRun) -> AnalysisResult:
+        """The cheapest list, and what it and the main one cost."""
+        options, names = run.options, run.table.encoded.schema.names
+        cost = costs_of(options.feature_costs or {}, names)
+        cheap = cheapest_list(
+            run.table, run.prepared, run.main.nested, run.listed, cost, keep=options.keep, n_jobs=options.n_jobs
+        )
+        if cheap is None:
+            return AnalysisResult(None, {"cost": cost})
+        change = cheap.change
+        values = {
+            "main": cheap.main_cost,
+            "cheapest": cheap.cost,
+            "features": list(cheap.features),
+            "change": {"value": change.value["auc"], "low": change.low["auc"], "high": change.high["auc"]},
+        }
+        return AnalysisResult(values, {"cost": cost}, details=cheap)
+
+    def sentence(self, result: dict[str, Any]) -> str | None:
+        """What it costs and whether it is as good."""
+        costs = result["analyses"][self.name]
+        if not result["answer"]["evidence"]:
+            return None
+        if costs["cheapest"] >= costs["main"]:
+            return f"No list that costs less than this one ({costs['main']:g}) reached its score."
+        value, span = shown(costs["change"], signed=True)
+        text = f"A list that costs {costs['cheapest']:g} instead of {costs['main']:g} did as well in inner folds"
+        span = span if span.startswith("no") else f"90 % interval {span}"
+        return f"{text}; over the outer folds the AUC changed by {value} ({span})."
+
+    doubt = staticmethod(say_nothing)
 
 
 def cheapest_list(
@@ -79,14 +124,16 @@ def cheapest_list(
         return None
     kept = np.array([names.index(name) for name in keep], dtype=np.intp)
     plan = prepared.plan
-    jobs = [delayed(_one_fold)(encoded, table.positive, plan, cost, kept, fold, k) for k, fold in enumerate(folds)]
+    jobs = [
+        delayed(_values_of_fold)(encoded, table.positive, plan, cost, kept, fold, k) for k, fold in enumerate(folds)
+    ]
     *values, chosen = parallel(n_jobs)([*jobs, delayed(_choose)(encoded, plan, cost, kept, main, len(folds))])
-    change = auc_change(nested, [one[0] for one in values], [one[1] for one in values])
+    change = auc_change(nested, [each[0] for each in values], [each[1] for each in values])
     listed = tuple(names[j] for j in chosen)
     return CheapList(listed, float(cost[chosen].sum()), float(cost[main].sum()), change)
 
 
-def _one_fold(
+def _values_of_fold(
     encoded: Encoded, positive: int, plan: AnyPlan, cost: Array, kept: IntArray, fold: Fold, number: int
 ) -> tuple[Array, Array]:
     """Decision values of a fold's test rows: with the cheapest list of the training rows, and with the main one."""

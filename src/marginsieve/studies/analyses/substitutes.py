@@ -15,18 +15,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import delayed
 
-from ..contracts import Array, IntArray
-from ..criteria import Fisher
-from ..data.association import most_alike
-from ..engine.metrics import DIFFERENCES, SWAPS, Factors, Pass, Scores, score_difference
-from ..engine.nested import Fold, Nested
-from ..engine.units import UnitTable
-from ..estimators import SVMSelector
-from ..fitting.preparation import varying
-from ..fitting.training_rows import Encoded
-from ..searches import TopK
-from ..solvers.processes import parallel
-from ..solvers.threads import one_thread
+from ...contracts import Array, IntArray
+from ...criteria import Fisher
+from ...data.association import most_alike
+from ...engine.metrics import DIFFERENCES, SWAPS, Factors, Pass, Scores, score_difference
+from ...engine.nested import Fold, Nested
+from ...engine.units import UnitTable
+from ...errors import many
+from ...estimators import SVMSelector
+from ...fitting.preparation import varying
+from ...fitting.training_rows import Encoded
+from ...searches import TopK
+from ...solvers.processes import parallel
+from ...solvers.threads import one_thread
+from ..analysis import (
+    AnalysisResult,
+    Facts,
+    StudyRun,
+    costs_little,
+    part_of_every_study,
+    register_analysis,
+    say_nothing,
+)
+from ..study_data import costs_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +60,51 @@ class _Swap:
     alike: float
 
 
-def substitutes(
+@register_analysis
+class Substitutes:
+    """Columns that could stand in for features of the list."""
+
+    name, order, template = "substitutes", 60.0, "instead"
+
+    def applies(self, facts: Facts) -> str | None:
+        """For two classes and tables that are not too long."""
+        if facts.shape.classes != 2:
+            return "there are more than two classes"
+        return f"there are more than {MOST_ROWS:,} rows" if facts.shape.rows > MOST_ROWS else None
+
+    levels = staticmethod(part_of_every_study)
+    cost = staticmethod(costs_little)
+
+    def run(self, run: StudyRun) -> AnalysisResult:
+        """What could stand in for features of the list; None where nothing was tried."""
+        nested, fixed = run.main.nested, run.options.keep
+        frame = find_substitutes(run.table, nested, run.listed, run.options.n_jobs, fixed)
+        names = run.table.encoded.schema.names
+        by_feature: dict[str, list[str]] = {}
+        for row in frame[frame["equivalent"].astype(bool)].to_dict("records"):
+            by_feature.setdefault(row["feature"], []).append(row["substitute"])
+        columns = {"substitutes": np.array([", ".join(by_feature.get(name, ())) for name in names], dtype=object)}
+        rows: list[dict[Any, Any]] = frame.to_dict("records")
+        if run.options.feature_costs is not None:
+            cost = dict(zip(names, costs_of(run.options.feature_costs, names), strict=True))
+            rows = [row | {"costs": [cost[row["feature"]], cost[row["substitute"]]]} for row in rows]
+        values = {"margin": MARGIN, "features": int(frame["feature"].nunique()), "rows": rows} if rows else None
+        return AnalysisResult(values, columns, details=frame)
+
+    def sentence(self, result: dict[str, Any]) -> str | None:
+        """How many features have one."""
+        known = result["analyses"][self.name]
+        same = [row for row in known["rows"] if row["equivalent"]]
+        if not result["answer"]["evidence"] or not same:
+            return None
+        counted, first = len({row["feature"] for row in same}), f"{same[0]['substitute']} for {same[0]['feature']}"
+        text = f"{many(counted, 'feature')} of the list {'has' if counted == 1 else 'have'} a substitute outside it"
+        return f"{text}, such as {first}: the AUC changes by less than {known['margin']}."
+
+    doubt = staticmethod(say_nothing)
+
+
+def find_substitutes(
     table: UnitTable, nested: Nested, ranked: IntArray, n_jobs: int | None, fixed: Sequence[str] = ()
 ) -> pd.DataFrame:
     """A row for each feature of the list and candidate: the change of AUC with its interval, and the verdict.
@@ -61,11 +116,11 @@ def substitutes(
     if len(table.classes) == 2 and len(nested.truth) <= MOST_ROWS:
         swaps = _candidates(table.encoded, ranked, [names.index(name) for name in fixed if name in names])
         swaps = swaps[: max(CANDIDATES, int(4 * WORK / len(nested.folds) / len(nested.truth) ** 2))]
-        jobs = (delayed(_one_fold)(table.encoded, table.positive, fold, swaps) for fold in nested.folds)
+        jobs = (delayed(_values_of_fold)(table.encoded, table.positive, fold, swaps) for fold in nested.folds)
         values = parallel(n_jobs)(jobs) if swaps else []
         for k, swap in enumerate(swaps):
-            gap = auc_change(nested, [one[1][k] for one in values], [one[0][k] for one in values], SWAPS)
-            change, low, high = (one["auc"] for one in (gap.value, gap.low, gap.high))
+            gap = auc_change(nested, [each[1][k] for each in values], [each[0][k] for each in values], SWAPS)
+            change, low, high = (ends["auc"] for ends in (gap.value, gap.low, gap.high))
             same = bool(low > -MARGIN and high < MARGIN)
             rows.append((names[swap.feature], names[swap.candidate], swap.alike, change, low, high, same))
     return substitutes_frame(rows)
@@ -92,7 +147,9 @@ def _candidates(encoded: Encoded, ranked: IntArray, fixed: Sequence[int]) -> lis
     ]
 
 
-def _one_fold(encoded: Encoded, positive: int, fold: Fold, swaps: Sequence[_Swap]) -> tuple[list[Array], list[Array]]:
+def _values_of_fold(
+    encoded: Encoded, positive: int, fold: Fold, swaps: Sequence[_Swap]
+) -> tuple[list[Array], list[Array]]:
     """Decision values of a fold's test rows for each swap: with the feature, and with the candidate in its place."""
     part = training_rows(encoded, fold)
     known: dict[tuple[int, ...], Array] = {}

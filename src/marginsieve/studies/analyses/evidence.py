@@ -8,31 +8,35 @@ interval of one table says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import delayed
 
-from ..contracts import IntArray
-from ..engine.units import Method, PreparedMethod, UnitTable
-from ..fitting.batches import TrainingPart
-from ..fitting.ensemble import members_together
-from ..fitting.false_share import shuffled_rows
-from ..fitting.held_out import HeldOut, hold_out, inner_folds, size_grid
-from ..fitting.settings import Plan
-from ..fitting.training import search_once
-from ..fitting.training_rows import Part, choose_rows
-from ..fitting.view_averaging import BlendPlan, ViewPlan
-from ..problem import is_filter
-from ..solvers.processes import parallel
-from .choosing import SHUFFLED_ROWS, Choice, is_cheap
-from .options import StudyOptions
+from ...contracts import IntArray
+from ...engine.units import Method, PreparedMethod, UnitTable
+from ...fitting.batches import TrainingPart
+from ...fitting.ensemble import members_together
+from ...fitting.false_share import shuffled_rows
+from ...fitting.held_out import HeldOut, hold_out, inner_folds, size_grid
+from ...fitting.settings import Plan
+from ...fitting.training import search_once
+from ...fitting.training_rows import Part, choose_rows
+from ...fitting.view_averaging import BlendPlan, ViewPlan
+from ...problem import is_filter
+from ...solvers.processes import parallel
+from ..analysis import Facts, Level, StudyRun, applies_always, register_analysis, say_nothing
+from ..options import FEWEST_SHUFFLES, StudyOptions
+from ..planning import ALL_COST, cost_of, fit_seconds, is_cheap
 
 LEVEL = 0.04  # of the test: at 99 shuffles a claim without a signal is made in 4 % of tables
+SHUFFLES = 99
 SIZES = 8
 FOLDS = 5
+SHUFFLED_ROWS = 1000  # at most
+SHUFFLED_FITS = 60.0  # what 99 shuffles cost, in fits
 SHUFFLED_PAIRS = 1e8  # pairs of rows times columns up to which a filter that compares rows is shuffled
 
 
@@ -45,21 +49,53 @@ class Chance:
     shuffles: int
 
 
-def above_chance(
-    methods: Sequence[tuple[Method, PreparedMethod]],
-    table: UnitTable,
-    choice: Choice,
-    options: StudyOptions,
-) -> Chance:
+@register_analysis
+class Evidence:
+    """Whether anything predicts, by shuffled labels."""
+
+    name, order, template, unit = "evidence", 5.0, "", "labelling"
+
+    applies = staticmethod(applies_always)
+
+    def levels(self, facts: Facts) -> list[Level]:
+        """As many shuffles as the level of the test needs; then those that are usual, or those that were given."""
+        count = facts.options.n_permutations
+        return [Level((FEWEST_SHUFFLES,), 0), Level((count,), 20)] if count == SHUFFLES else [Level((count,), 0)]
+
+    def cost(self, facts: Facts) -> float:
+        """Searches of the main method without an ensemble."""
+        (shuffles,) = facts.effort
+        if (unit := facts.seconds_of_unit(self.unit)) is not None:
+            return unit * shuffles
+        plain = Method("fisher", "fisher") if facts.main.recipe in ("stable_fisher", "two_views") else facts.main
+        cost, rows = cost_of(plain) if is_cheap(facts.main) else ALL_COST, min(facts.used, SHUFFLED_ROWS)
+        return SHUFFLED_FITS * fit_seconds(cost, rows, facts.shape.columns) * shuffles / SHUFFLES
+
+    def measure(self, run: StudyRun) -> None:
+        """The true labels."""
+        above_chance(run, 0)
+
+    def run(self, run: StudyRun) -> dict[str, Any]:
+        """Whether the scores are above chance: `p` is the share of labellings that score as well, ours included."""
+        return asdict(above_chance(run, run.choice.efforts[self.name][0]))
+
+    def evident(self, values: Mapping[str, Any] | None) -> bool:
+        """Whether the scores are above chance."""
+        return values is None or bool(values["evident"])
+
+    sentence = doubt = staticmethod(say_nothing)  # it is what the headline is about
+
+
+def above_chance(run: StudyRun, shuffles: int) -> Chance:
     """(1 + shuffles that score as well) / (1 + shuffles), and whether that is evidence.
 
-    What is searched: see `_shuffled`.
+    What is searched: see `_searched`.
     """
-    shuffles = options.n_permutations
+    table, options = run.table, run.choice.options
     rng = np.random.default_rng(options.random_state)
-    part = rows_to_shuffle(table, choice, rng)
+    part = rows_to_shuffle(table, options, rng)
     searches = []
-    for view in _shuffled(methods, part):
+    for view in _searched(run.methods, part):
         searched = search_once(view.plan, view.part(part), rng)
         grid = size_grid(searched.ready.most, max(1, len(searched.problem.keep)))
         some = tuple(sorted({grid[int(k)] for k in np.linspace(0, len(grid) - 1, SIZES)}))
@@ -67,21 +103,21 @@ def above_chance(
     orders = [np.arange(len(part.y)), *(shuffled_rows(part, rng) for _ in range(shuffles))]
     seed = int(rng.integers(2**31))
     names = table.encoded.target.classes.tolist()
-    values = _best_together(searches, part, orders, names, seed)
+    values = _best_batched(searches, part, orders, names, seed)
     if values is None:
-        values = parallel(options.n_jobs)(delayed(_best)(searches, part, order, names, seed) for order in orders)
+        values = parallel(run.options.n_jobs)(delayed(_best)(searches, part, order, names, seed) for order in orders)
     p = float(np.mean(np.array(values) >= values[0] - 1e-12))
     return Chance(p <= LEVEL, p, shuffles)
 
 
-def rows_to_shuffle(table: UnitTable, choice: Choice, rng: np.random.Generator) -> Part:
+def rows_to_shuffle(table: UnitTable, options: StudyOptions, rng: np.random.Generator) -> Part:
     """The rows on which labels are shuffled: all, or a sample."""
     part, _ = table.encoded.part()
-    sample, boosted = choose_rows(part, min(SHUFFLED_ROWS, choice.max_samples or SHUFFLED_ROWS), rng)
+    sample, boosted = choose_rows(part, min(SHUFFLED_ROWS, options.max_samples or SHUFFLED_ROWS), rng)
     return Part(part.table, part.y, boosted, part.groups).take(sample)
 
 
-def _shuffled(methods: Sequence[tuple[Method, PreparedMethod]], part: Part) -> list[ViewPlan]:
+def _searched(methods: Sequence[tuple[Method, PreparedMethod]], part: Part) -> list[ViewPlan]:
     """What is searched on shuffled labels: the main method, all features (place -1), and a non-linear filter.
 
     Of a blend the filters are searched; of a method whose search is expensive, the filter of all features. The
@@ -125,7 +161,7 @@ def _best(
     return float(max(scores))
 
 
-def _best_together(
+def _best_batched(
     searches: Sequence[tuple[ViewPlan, tuple[int, ...]]],
     part: Part,
     orders: Sequence[IntArray],
@@ -136,15 +172,17 @@ def _best_together(
     moved = [Part(part.table, part.y[order], part.weight[order], part.groups) for order in orders]
     if any(view.plan.device == "cpu" for view, _ in searches) or any(len(np.unique(p.y)) < len(names) for p in moved):
         return None
-    folds = [inner_folds(FOLDS, one, names, np.random.default_rng(seed))[0][0] for one in moved]
+    folds = [inner_folds(FOLDS, each, names, np.random.default_rng(seed))[0][0] for each in moved]
     best = np.full(len(orders), -np.inf)
     for view, sizes in searches:
         table = view.part(part).table
-        jobs = [TrainingPart(*fold, one.y, one.weight) for one, some in zip(moved, folds, strict=True) for fold in some]
+        jobs = [
+            TrainingPart(*fold, each.y, each.weight) for each, some in zip(moved, folds, strict=True) for fold in some
+        ]
         members = members_together(view.plan, table, jobs, sizes)
         if members is None:
             return None
-        for k, one in enumerate(moved):
+        for k, each in enumerate(moved):
             held = HeldOut.of(sizes, members[k * len(folds[0]) : (k + 1) * len(folds[0])])
-            best[k] = max(best[k], np.nanmax(held.scores(one.y, one.weight, view.plan)[0]))
+            best[k] = max(best[k], np.nanmax(held.scores(each.y, each.weight, view.plan)[0]))
     return best.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from dataclasses import dataclass
@@ -16,11 +17,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
-from ..contracts import Array, BoolArray, IntArray
-from ..data.table import filled_with_means, one_hot
-from ..engine.metrics import Scores, score_difference
-from ..engine.nested import Nested, nested_of, nested_splits
-from ..engine.units import PlainTable, UnitTable
+from ...contracts import Array, BoolArray, IntArray
+from ...data.table import filled_with_means, one_hot
+from ...engine.metrics import Scores, score_difference
+from ...engine.nested import Nested, nested_of, nested_splits
+from ...engine.units import PlainTable, UnitTable
+from ..analysis import Facts, Level, StudyRun, applies_always, register_analysis, say_nothing
+from ..selection import plain_scores
 
 COSTS = (0.03, 0.1, 0.3, 1.0)  # C of the logistic regression, chosen by inner folds
 TREES = 200
@@ -77,10 +80,10 @@ class OnCodes(ClassifierMixin, BaseEstimator):
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:
         """The table's columns with a weight; all for models without weights."""
         best = getattr(self.model_, "best_estimator_", self.model_)
-        linear = [one for one in getattr(best, "estimators_", [best]) if hasattr(one, "coef_")]
+        linear = [model for model in getattr(best, "estimators_", [best]) if hasattr(model, "coef_")]
         chosen = np.ones(self.n_features_in_, dtype=bool)
         if linear:
-            used = np.any([one.coef_.any(axis=0) for one in linear], axis=0)
+            used = np.any([model.coef_.any(axis=0) for model in linear], axis=0)
             chosen = np.isin(np.arange(self.n_features_in_), self.owner_[used])
         return np.flatnonzero(chosen) if indices else chosen
 
@@ -88,6 +91,44 @@ class OnCodes(ClassifierMixin, BaseEstimator):
         filled = filled_with_means(Z, self.training_, self.kind)
         X, owner = one_hot(filled, self.training_, self.kind)
         return np.nan_to_num(X), owner
+
+
+@register_analysis
+class References:
+    """What common models of scikit-learn score on the same splits."""
+
+    name, order, template = "references", 70.0, ""
+
+    applies = staticmethod(applies_always)
+
+    def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
+        """After the methods."""
+        return [Level((), 50)]
+
+    def cost(self, facts: Facts) -> float:
+        """By the size of the table, on five folds."""
+        m, n = facts.shape.rows, facts.shape.columns
+        return 5 * (0.5 + 9e-6 * m * math.sqrt(n) * math.log2(m + 1) + 8e-7 * m * n)
+
+    def run(self, run: StudyRun) -> dict[str, Any]:
+        """Rows for the table of methods."""
+        rows = reference_rows(
+            run.table, run.baseline.nested, run.choice.cv, run.options.random_state, run.options.n_jobs
+        )
+        return {
+            "compared": [
+                {
+                    "title": row.title,
+                    "scores": plain_scores(row.scores),
+                    "difference": plain_scores(row.difference),
+                    "n_features": int(np.median(row.nested.sizes)),
+                    "seconds": round(row.seconds, 3),
+                }
+                for row in rows
+            ]
+        }
+
+    sentence = doubt = staticmethod(say_nothing)  # they stand beside the methods
 
 
 def reference_rows(
