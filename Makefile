@@ -7,10 +7,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .PHONY: demo test test-gpu check bench hostile reproduce docs clean
 
 demo: $(VENV)/.installed
-	$(BIN)/marginsieve cohort demo/cohort.csv --samples 200 --features 300 --relevant 8 --redundant 0 --prevalence 0.2 --flip 0.03 \
-		--categorical 20 --categorical-relevant 2 --missing 0.02
-	$(BIN)/marginsieve select demo/cohort.csv --target outcome --method two-views,clinical-rfe --false-share 0.1 --repeats 1 \
-		--out demo/result --truth demo/cohort.truth.json --jobs 2
+	$(BIN)/marginsieve cohort demo/cohort.csv --n-samples 200 --n-features 300 --n-relevant 8 --n-redundant 0 --prevalence 0.2 --flip 0.03 \
+		--n-categorical 20 --n-categorical-relevant 2 --missing 0.02
+	$(BIN)/marginsieve select demo/cohort.csv --target outcome --methods two-views,clinical-rfe --false-share 0.1 --n-repeats 1 \
+		--out demo/result --truth demo/cohort.truth.json --n-jobs 2
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -235,26 +235,31 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
 
 def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
     """(p by shuffled labels, true AUC of the fisher model with 20 columns on all rows)."""
-    from marginsieve.studies.chance import above_chance
-    from marginsieve.studies.choosing import choose
-    from marginsieve.studies.selection import StudyOptions, prepare_method
+    from marginsieve.studies import analyses  # noqa: F401, which are part of a choice
+    from marginsieve.studies.analyses.evidence import above_chance
+    from marginsieve.studies.analysis import Shape, StudyRun
+    from marginsieve.studies.options import StudyOptions
+    from marginsieve.studies.planning import choose
+    from marginsieve.studies.selection import prepare_method
     from marginsieve.studies.study_data import from_arrays
 
     warnings.simplefilter("ignore")
     setting, seed = task
     rng = np.random.default_rng([seed, 77, setting.rows, setting.columns])
     X, y, shift = cohort(setting, rng)
-    options = StudyOptions(positive=1, random_state=0)
-    table = from_arrays(X, y, ids=()).table(1)
-    choice = choose(*X.shape, mixed=False, prevalence=setting.positives / setting.rows, methods="fisher")
-    methods = [prepare_method(method, table, options, None) for method in choice.methods]
+    options = StudyOptions(methods="fisher", positive=1)
+    data = from_arrays(X, y, ids=())
+    table = data.table(1)
+    choice = choose(Shape(*X.shape, False, setting.positives / setting.rows), options)
+    methods = [prepare_method(method, table, choice.options) for method in choice.methods]
+    run = StudyRun(data, table, choice, options, methods)
     selector = recipes.fisher(n_features_to_select=20, positive=1, similar=None, random_state=0).fit(X, y)
-    return above_chance(methods, table, choice, options).p, truth_of(selector, setting, shift)["auc"]
+    return above_chance(run, 99).p, truth_of(selector, setting, shift)["auc"]
 
 
 def evidence(cohorts: int, jobs: int) -> None:
     """Shares of tables in which a signal is claimed."""
-    from marginsieve.studies.chance import LEVEL
+    from marginsieve.studies.analyses.evidence import LEVEL
 
     print("| setting | tables | true AUC | claimed |\n|---|---|---|---|")
     with ProcessPoolExecutor(jobs) as pool:

@@ -23,8 +23,8 @@ from marginsieve import recipes
 from marginsieve.data import cohort as generated
 from marginsieve.engine import nested_cv
 from marginsieve.solvers.threads import one_thread
+from marginsieve.studies.analyses.substitutes import MARGIN, find_substitutes, values_on
 from marginsieve.studies.study_data import from_arrays
-from marginsieve.studies.substitutes import MARGIN, substitutes, values_on
 
 ROWS, EFFECTS, NOISES, SIZES = (80, 120, 200, 300), (0.5, 0.7, 1.0), (0.1, 0.3, 0.7, 1.2), (5, 12)
 NEW = 10_000
@@ -44,7 +44,7 @@ def one_table(task: tuple[int, int, float, float, int]) -> list[tuple[float, ...
         nested = nested_cv(selector, X, y, n_repeats=3)
         selector.fit(X, y)
         ranked = np.argsort(selector.ranking_)[: selector.n_features_]
-        frame = substitutes(from_arrays(X, y, None, [], ()).table(None), nested, ranked, None)
+        frame = find_substitutes(from_arrays(X, y, None, [], ()).table(None), nested, ranked, None)
         whole = from_arrays(made.X, made.y, None, [], ()).table(None)
         part, new = whole.encoded.take(np.arange(m)), np.arange(m, m + NEW)
         names, truth = list(made.X.columns), whole.y[new] == whole.positive

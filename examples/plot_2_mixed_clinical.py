@@ -18,7 +18,7 @@ cohort = make_cohort(
     missing=0.05,
     random_state=0,
 )
-study = marginsieve.study(cohort.X, cohort.y, methods="clinical-rfe,su", n_repeats=1, suspects=False)
+study = marginsieve.study(cohort.X, cohort.y, methods="clinical-rfe,su", n_repeats=1, without="suspects")
 print(study.result["answer"]["headline"])
 for finding in study.result["findings"]:
     print(finding["level"], "-", finding["text"])

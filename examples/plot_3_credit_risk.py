@@ -14,7 +14,7 @@ from marginsieve.data import make_cohort
 from marginsieve.engine import nested_cv
 
 loans = make_cohort(n_samples=1200, n_features=30, n_relevant=5, effect=1.0, prevalence=0.03, random_state=0)
-study = marginsieve.study(loans.X, loans.y, methods="l1-cssvm", n_repeats=1, suspects=False, n_permutations=24)
+study = marginsieve.study(loans.X, loans.y, methods="l1-cssvm", n_repeats=1, without="suspects", n_permutations=24)
 print(study.result["answer"]["headline"])
 scores = study.result["scores"]
 print({name: round(scores[name]["value"], 2) for name in ("sensitivity", "specificity", "pr_auc")})

@@ -12,7 +12,7 @@ from marginsieve.data import make_cohort
 
 cohort = make_cohort(n_samples=120, n_features=300, n_relevant=8, n_redundant=4, effect=1.2, random_state=1)
 names = ["fisher", "su", "svm-rfe", "l1-cssvm"]
-study = marginsieve.study(cohort.X, cohort.y, methods=names, n_repeats=1, suspects=False)
+study = marginsieve.study(cohort.X, cohort.y, methods=names, n_repeats=1, without="suspects")
 rows = [
     {
         "method": method["title"],

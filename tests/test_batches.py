@@ -33,7 +33,7 @@ from marginsieve.machines import CSVC
 from marginsieve.outcomes import Classes, ClassTarget
 from marginsieve.searches import Backward, TopK
 from marginsieve.solvers import smo
-from marginsieve.studies import deciding, running
+from marginsieve.studies import planning, running
 
 TOL = 1e-10
 SIZES = (4, 20, 1)
@@ -318,13 +318,17 @@ def test_batch_fits_are_those_one_by_one(on_arrays):
 
 def test_a_study_finds_the_same_on_a_device(on_arrays, monkeypatch):
     monkeypatch.setattr(running, "has_cuda", lambda: True)
-    monkeypatch.setattr(deciding, "has_cuda", lambda: True)
-    fixed = {"methods": "fisher,l1_cssvm,svm_rfe", "cv": 3, "n_repeats": 1, "suspects": False, "references": False}
-    fixed |= {"n_permutations": 24, "substitutes": False, "n_jobs": 2}  # the folds of l1_cssvm are run beside
+    monkeypatch.setattr(planning, "has_cuda", lambda: True)
+    fixed = {"methods": "fisher,l1_cssvm,svm_rfe", "cv": 3, "n_repeats": 1}
+    fixed |= {
+        "n_permutations": 24,
+        "without": ("suspects", "references", "substitutes"),
+        "n_jobs": 2,
+    }  # the folds of l1_cssvm are run beside
     plain, other = (marginsieve.study(COHORT.X, COHORT.y, device=device, **fixed) for device in ("cpu", "cuda"))
     assert on_arrays
     assert plain.features["name"].tolist() == other.features["name"].tolist()
-    assert plain.result["chance"] == other.result["chance"]
+    assert plain.result["analyses"]["evidence"] == other.result["analyses"]["evidence"]
     for one, two in zip(plain.result["methods"], other.result["methods"], strict=True):
         assert one["scores"]["auc"] == two["scores"]["auc"]
 
@@ -386,8 +390,8 @@ def test_arrays_on_a_device_are_tables(arrays, dispatch, monkeypatch):
 
 
 def test_a_study_takes_an_array_on_a_device(arrays):
-    fixed = {"methods": "fisher", "cv": 3, "n_repeats": 1, "suspects": False, "references": False, "alternatives": 0}
-    fixed |= {"n_permutations": 24, "substitutes": False, "n_jobs": 1}
+    fixed = {"methods": "fisher", "cv": 3, "n_repeats": 1, "alternatives": 0}
+    fixed |= {"n_permutations": 24, "without": ("suspects", "references", "substitutes"), "n_jobs": 1}
     X, y = COHORT.X.to_numpy(), (np.asarray(COHORT.y) == "case").astype(int)
     on_device = arrays.to_device(X), arrays.to_device(y, np.int64)
     plain, other = (marginsieve.study(*data, **fixed) for data in ((X, y), on_device))

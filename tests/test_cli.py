@@ -1,19 +1,22 @@
 """The command, run as a user runs it: files in, files and a readable page out, sentences for mistakes."""
 
+import inspect
 import json
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
+import marginsieve
 from marginsieve import recipes
 from marginsieve.cli import commands as cli
-from marginsieve.cli import options
 from marginsieve.cli import progress as cli_progress
 from marginsieve.data import make_cohort
 from marginsieve.studies import selection
+from marginsieve.studies.options import StudyOptions, info_of, read_names
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +49,12 @@ def run(monkeypatch, capsys):
     return call
 
 
-QUICK = ("--folds", 3, "--repeats", 1, "--no-suspects", "--no-references", "--permutations", 24)
-ONE = (*QUICK, "--method", "svm-rfe")
+QUICK = ("--cv", 3, "--n-repeats", 1, "--without", "suspects,references", "--n-permutations", 24)
+ONE = (*QUICK, "--methods", "svm-rfe")
 
 
 def test_a_saved_model_predicts_new_samples(folder, run, tmp_path):
-    asked = ("--target", "outcome", "--drop", "patient", "--features", 4, "--out", tmp_path / "r")
+    asked = ("--target", "outcome", "--drop", "patient", "--n-features-to-select", 4, "--out", tmp_path / "r")
     assert run("select", folder / "t.csv", *asked, *ONE)[0] == 0
     chosen = [entry["name"] for entry in json.loads((tmp_path / "r" / "result.json").read_text())["features"]]
     frame = pd.read_csv(folder / "t.csv")
@@ -82,7 +85,7 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     )
     assert code == 0
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["schema"] == 4
+    assert result["schema"] == 5
     assert result["method"] == "svm_rfe"
     assert result["table"]["classes"] == {"case": 20, "control": 40}
     assert result["table"]["positive"] == "case"
@@ -110,7 +113,9 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
 
 def test_json_is_all_that_is_printed(folder, run, tmp_path):
     words = ("select", folder / "t.csv", "--target", "outcome", "--drop", "patient", "--json", "--out", tmp_path)
-    code, out, _ = run(*words, "--features", 3, "--keep", "g01,g02", "--method", "fisher", "--seed", 4, *QUICK)
+    code, out, _ = run(
+        *words, "--n-features-to-select", 3, "--keep", "g01,g02", "--methods", "fisher", "--random-state", 4, *QUICK
+    )
     assert code == 0
     result = json.loads(out)
     assert result == json.loads((tmp_path / "result.json").read_text())
@@ -125,11 +130,20 @@ def test_a_filter_may_come_first_and_near_duplicates_are_named(tmp_path, run):
     first = next(name for name in frame.columns if name != "outcome")
     frame["copy"] = frame[first] * 2.0 + 1.0
     frame.to_csv(tmp_path / "t.csv", index=False)
-    words = ("select", tmp_path / "t.csv", "--target", "outcome", "--out", tmp_path / "out", "--features", 10)
-    code, out, _ = run(*words, "--prefilter", "fast:10", "--keep", first, "--method", "svm-bfe", *QUICK)
+    words = (
+        "select",
+        tmp_path / "t.csv",
+        "--target",
+        "outcome",
+        "--out",
+        tmp_path / "out",
+        "--n-features-to-select",
+        10,
+    )
+    code, out, _ = run(*words, "--prefilter", "fast:10", "--keep", first, "--methods", "svm-bfe", *QUICK)
     assert code == 0
     result = json.loads((tmp_path / "out" / "result.json").read_text())
-    assert result["settings"]["prefilter"] == ["fast", 10]
+    assert result["options"]["prefilter"] == ["fast", 10]
     (group,) = result["groups"]
     assert {group["representative"], *group["members"]} == {first, "copy"}
     assert group["correlation"] == [pytest.approx(1.0)]
@@ -148,7 +162,7 @@ def test_a_filter_may_come_first_and_near_duplicates_are_named(tmp_path, run):
 
 def test_same_seed_same_result_for_every_number_of_jobs(folder, run, tmp_path):
     def result(jobs, name):
-        words = ("select", folder / "t.csv", "--target", "outcome", "--jobs", jobs, "--out", tmp_path / name)
+        words = ("select", folder / "t.csv", "--target", "outcome", "--n-jobs", jobs, "--out", tmp_path / name)
         assert run(*words, *ONE)[0] == 0
         return settled(tmp_path / name), (tmp_path / name / "predictions.csv").read_text()
 
@@ -157,8 +171,19 @@ def test_same_seed_same_result_for_every_number_of_jobs(folder, run, tmp_path):
 
 @pytest.mark.parametrize("moment", [1, 4, 7, 11])
 def test_an_interrupted_study_goes_on_where_it_was(moment, folder, run, tmp_path, monkeypatch):
-    words = ("select", folder / "t.csv", "--target", "outcome", "--method", "fisher,svm-rfe", "--folds", 2)
-    words = (*words, "--repeats", 2, "--features", 5, "--no-suspects", "--no-references", "--permutations", 24, "--out")
+    words = ("select", folder / "t.csv", "--target", "outcome", "--methods", "fisher,svm-rfe", "--cv", 2)
+    words = (
+        *words,
+        "--n-repeats",
+        2,
+        "--n-features-to-select",
+        5,
+        "--without",
+        "suspects,references",
+        "--n-permutations",
+        24,
+        "--out",
+    )
     whole, cut, genuine, runs = tmp_path / "whole", tmp_path / "cut", selection.run_prepared, []
 
     def counted(*arguments, **prepared):
@@ -189,7 +214,8 @@ def settled(folder):
     """A result without what differs from run to run."""
     result = json.loads((folder / "result.json").read_text())
     del result["seconds"], result["how"]["command"]
-    for method in (*result["methods"], *result["reference_rows"]):
+    references = result["analyses"]["references"] or {"compared": []}
+    for method in (*result["methods"], *references["compared"]):
         del method["seconds"]
     return result
 
@@ -213,17 +239,20 @@ def mistakes(folder):
         (("select", folder, *target), "is a folder"),
         (("select", table, "--target", "outcom"), "did you mean 'outcome'?"),
         (("select", table, *target, "--groups", "nobody"), "groups names 'nobody'"),
-        (("select", table, *target, "--method", "magic"), "there is no method 'magic'; the methods are 'svm-rfe'"),
-        (("select", table, *target, "--method", "svm-ref"), "did you mean 'svm-rfe'?"),
-        (("select", table, *target, "--features", "few"), "--features is 'few'; it must be auto"),
-        (("select", table, *target, "--features", "0"), "--features is '0'"),
+        (("select", table, *target, "--methods", "magic"), "there is no method 'magic'; the methods are 'svm-rfe'"),
+        (("select", table, *target, "--methods", "svm-ref"), "did you mean 'svm-rfe'?"),
+        (
+            ("select", table, *target, "--n-features-to-select", "few"),
+            "--n-features-to-select is 'few'; it must be auto",
+        ),
+        (("select", table, *target, "--n-features-to-select", "0"), "--n-features-to-select is '0'"),
         (("select", table, *target, "--positive", "maybe"), "positive is 'maybe'; the target 'outcome' has"),
         (("select", table, *target, "--keep", "g99"), "keep names 'g99'"),
         (("select", table, *target, "--keep", "outcome"), "which is the target"),
-        (("select", table, *target, "--jobs", "0"), "--jobs is 0"),
+        (("select", table, *target, "--n-jobs", "0"), "n_jobs is 0"),
         (("select", table, *target, "--out", table), "is a file; name a folder"),
         (("select", table, *target, "--drop", "outcome"), "is the target"),
-        (("select", table, *target, "--folds", "50"), "it takes 20 outer folds, not 50"),
+        (("select", table, *target, "--cv", "50"), "it takes 20 outer folds, not 50"),
         (("select", table, "--target", "g01"), "looks continuous"),
         (("select", table), "Missing option"),
         (("cohort", folder / "x.csv", "--prevalence", "2"), "prevalence is 2.0"),
@@ -317,7 +346,7 @@ def test_noise_is_called_noise(run, tmp_path):
 
 
 def test_cohort_writes_a_table_and_its_truth(run, tmp_path):
-    code, out, _ = run("cohort", tmp_path / "sub" / "c.csv", "--samples", 20, "--features", 30)
+    code, out, _ = run("cohort", tmp_path / "sub" / "c.csv", "--n-samples", 20, "--n-features", 30)
     assert code == 0
     assert "c.csv" in out
     frame = pd.read_csv(tmp_path / "sub" / "c.csv")
@@ -352,7 +381,17 @@ def test_a_count_is_the_budget_of_methods_that_have_one(run, tmp_path, monkeypat
     frame["ward"] = np.where(np.arange(60) % 3, "north", "south")  # a category, which linear programs take
     frame.to_csv(tmp_path / "t.csv", index=False)
     monkeypatch.setitem(recipes.RECIPES, "ramp_fs", replace(recipes.entry("ramp_fs"), function=quick_ramp_fs))
-    words = ("--target", "outcome", "--method", "ramp-fs", "--features", 3, "--out", tmp_path / "o", *QUICK)
+    words = (
+        "--target",
+        "outcome",
+        "--methods",
+        "ramp-fs",
+        "--n-features-to-select",
+        3,
+        "--out",
+        tmp_path / "o",
+        *QUICK,
+    )
     code, out, _ = run("select", tmp_path / "t.csv", *words)
     assert code == 0
     result = json.loads((tmp_path / "o" / "result.json").read_text())
@@ -369,8 +408,8 @@ def quick_ramp_fs(budget=10, **settings):
 def test_several_methods_a_budget_of_minutes_and_a_report(run, tmp_path):
     cohort = make_cohort(60, 30, n_relevant=4, effect=2.0, random_state=0)
     cohort.frame().assign(sample=[f"S{k:03}" for k in range(60)]).to_csv(tmp_path / "t.csv", index=False)
-    words = ("select", tmp_path / "t.csv", "--target", "outcome", "--method", "fisher,su", "--out", tmp_path / "r")
-    code, out, err = run(*words, "--minutes", "0.01", "--folds", 2)
+    words = ("select", tmp_path / "t.csv", "--target", "outcome", "--methods", "fisher,su", "--out", tmp_path / "r")
+    code, out, err = run(*words, "--minutes", "0.01", "--cv", 2)
     assert code == 0
     assert "this takes about" in err
     assert "the least study, and takes longer than asked for" in err
@@ -383,8 +422,9 @@ def test_several_methods_a_budget_of_minutes_and_a_report(run, tmp_path):
     assert "report.html" in out
     assert not (tmp_path / "r" / "suspects.csv").exists()
     plan = result["protocol"]["plan"]
-    assert (plan["methods"], plan["permutations"], plan["suspects"]) == (["fisher", "su"], 24, False)
-    again = (*words[:-1], tmp_path / "again", "--plan", tmp_path / "r", "--folds", 2)
+    assert (plan["methods"], plan["analyses"]["evidence"]) == (["fisher", "su"], [24])
+    assert "suspects" not in plan["analyses"]
+    again = (*words[:-1], tmp_path / "again", "--plan", tmp_path / "r", "--cv", 2)
     assert run(*again)[0] == 0
     second = json.loads((tmp_path / "again" / "result.json").read_text())
     assert (second["scores"], second["features"]) == (result["scores"], result["features"])
@@ -461,14 +501,15 @@ def test_predictions_never_overwrite_the_table(folder, run, tmp_path):
         folder / "t.csv",
         "--target",
         "outcome",
-        "--method",
+        "--methods",
         "fisher",
         "--out",
         tmp_path / "r",
-        "--no-suspects",
-        "--folds",
+        "--without",
+        "suspects",
+        "--cv",
         2,
-        "--repeats",
+        "--n-repeats",
         1,
     )
     assert code == 0
@@ -488,7 +529,7 @@ def test_a_command_that_fails_at_once_leaves_nothing_behind(folder, run, tmp_pat
     code, _, _ = run("select", folder / "t.csv", "--target", "g01", "--out", tmp_path / "r")
     assert code == 2
     assert not (tmp_path / "r").exists()
-    code, _, err = run("select", folder / "t.csv", "--target", "outcome", "--folds", 50, "--out", tmp_path / "r")
+    code, _, err = run("select", folder / "t.csv", "--target", "outcome", "--cv", 50, "--out", tmp_path / "r")
     assert code == 2
     assert "outer folds" in err
     assert not (tmp_path / "r").exists()
@@ -509,8 +550,8 @@ def test_bench_loads_a_module_that_registers_tables(run, tmp_path):
 
 
 def test_names_with_commas_stand_in_quotes():
-    assert options.names_of('a, "b, c" ,d,,') == ["a", "b, c", "d"]
-    assert options.names_of("") == []
+    assert read_names('a, "b, c" ,d,,') == ("a", "b, c", "d")
+    assert read_names("") == ()
 
 
 def test_no_color_is_obeyed(folder, run, tmp_path, monkeypatch):
@@ -519,3 +560,65 @@ def test_no_color_is_obeyed(folder, run, tmp_path, monkeypatch):
     _, out, err = run("select", folder / "t.csv", "--target", "outcom", "--out", tmp_path)
     assert "\x1b[3" not in out + err
     assert "did you mean" in err
+
+
+def test_options_come_from_a_file_or_a_result_folder_and_those_given_win(folder, run, tmp_path):
+    (tmp_path / "o.toml").write_text(
+        'methods = ["fisher"]\ncv = 3\nn_repeats = 1\nn_permutations = 24\nrandom_state = 4\n'
+        'without = ["suspects", "references"]\nprefilter = ["fast", 20]\ndrop = ["patient"]\nkeep = ["g01"]\n'
+    )
+    words = ("select", folder / "t.csv", "--target", "outcome", "--options")
+    code, _, err = run(*words, tmp_path / "o.toml", "--cv", 2, "--positive", "control", "--out", tmp_path / "r")
+    assert code == 0, err
+    first = json.loads((tmp_path / "r" / "result.json").read_text())
+    assert first["protocol"]["folds"] == 2
+    assert first["table"]["dropped_columns"] == ["patient"]
+    assert first["options"]["keep"] == ["g01"]
+    assert run(*words, tmp_path / "r", "--out", tmp_path / "again")[0] == 0
+    second = settled(tmp_path / "again")
+    assert second == settled(tmp_path / "r")
+    for text, sentence in (
+        ("folds = 3", "has 'folds', which is no option; options are"),
+        ("n_repeat = 3", "which is no option; did you mean 'n_repeats'?"),
+        ("cv = 'x'", "cv is 'x'; it must be a whole number"),
+        ("keep = 3", "keep is 3; it must be a name or a sequence of names"),
+        ("prefilter = 3", "prefilter is 3; it must be a pair"),
+        ("cv =", "is not valid TOML"),
+    ):
+        (tmp_path / "wrong.toml").write_text(text)
+        code, _, err = run(*words, tmp_path / "wrong.toml", "--out", tmp_path / "wrong")
+        assert code == 2, text
+        assert sentence in " ".join(err.split())
+
+
+def test_old_spellings_work_and_warn(folder, run, tmp_path):
+    new = ("--cv", 2, "--n-repeats", 1, "--n-permutations", 24, "--methods", "fisher", "--random-state", 3)
+    old = ("--folds", 2, "--repeats=1", "--permutations", 24, "--method", "fisher", "--seed", 3, "--jobs", 1)
+    words = ("select", folder / "t.csv", "--target", "outcome", "--out")
+    without = ("--no-suspects", "--no-references", "--no-substitutes", "--features", 5)
+    code, _, err = run(*words, tmp_path / "old", *old, *without)
+    assert code == 0
+    for name, spelled in (("--folds", "--cv"), ("--repeats", "--n-repeats"), ("--features", "--n-features-to-select")):
+        assert f"note: {name} is {spelled} now" in err
+    assert "note: --no-suspects is --without suspects now" in err
+    without = ("--without", "suspects,references", "--without", "substitutes", "--n-features-to-select", 5)
+    code, _, err = run(*words, tmp_path / "new", *new, *without, "--n-jobs", 1)
+    assert code == 0
+    assert "note: --" not in err
+    assert settled(tmp_path / "old") == settled(tmp_path / "new")
+    code, out, err = run(
+        "cohort", tmp_path / "c.csv", "--samples", 20, "--features", 6, "--relevant", 2, "--redundant", 1, "--seed", 1
+    )
+    assert code == 0
+    assert "20 rows, 6 columns" in out
+    assert "--seed is --random-state now" in err
+
+
+def test_every_option_is_on_the_command_line_under_its_python_name():
+    command = typer.main.get_command(cli.app).commands["select"]
+    spelled = {name: parameter for parameter in command.params for name in parameter.opts}
+    for entry in fields(StudyOptions):
+        if info_of(entry).command:
+            flag = "--" + entry.name.strip("_").replace("_", "-")
+            assert spelled[flag].help.startswith(info_of(entry).help[:40])
+    assert list(inspect.signature(marginsieve.study).parameters)[2:] == [one.name for one in fields(StudyOptions)]

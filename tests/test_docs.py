@@ -54,12 +54,23 @@ def test_the_null_gate_runs_every_recipe():
     assert len(suite.tables()) == 20
 
 
-@pytest.fixture
-def methods_table():
-    spec = importlib.util.spec_from_file_location("methods_table", ROOT / "docs" / "methods_table.py")
+def script(name):
+    """A module of docs/ that writes a table."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def methods_table():
+    return script("methods_table")
+
+
+def test_the_page_of_options_is_that_of_the_study():
+    page = text_of("docs", "options.md")
+    assert page == script("options_table").filled(page), "run: python docs/options_table.py"
+    assert page.count("\n| `--") == 25
 
 
 def test_the_page_of_methods_is_that_of_the_recipes(methods_table):

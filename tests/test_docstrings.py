@@ -183,10 +183,10 @@ STUDIES = {}  # of the examples, which show one study from many sides: it is run
 def each_study_once(monkeypatch):
     run = running.run_study
 
-    def remembered(data, options, settings, *rest, **others):
-        key = data.X.to_csv(), str(list(data.y)), repr(options), repr(sorted(settings.items())), repr((rest, others))
+    def remembered(data, options, **others):
+        key = data.X.to_csv(), str(list(data.y)), repr(options), repr(others)
         if key not in STUDIES:
-            STUDIES[key] = run(data, options, settings, *rest, **others)
+            STUDIES[key] = run(data, options, **others)
         return STUDIES[key]
 
     monkeypatch.setattr(running, "run_study", remembered)

@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from marginsieve import load, recipes, save
-from marginsieve import studies as study
+from marginsieve import load, recipes, save, study
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.false_share import FalseShare, false_share, list_sizes, q_values
-from marginsieve.studies.false_features import marginal_q
+from marginsieve.studies.analyses.false_features import marginal_q
 from marginsieve.studies.study_data import from_arrays
 
 
@@ -143,9 +142,9 @@ def test_marginal_values_are_adjusted_tests_of_single_columns():
 @pytest.mark.usefixtures("halves")
 def test_a_study_says_how_many_are_false(tmp_path):
     X, y = planted()
-    settings = {"methods": "fisher", "cv": 3, "n_repeats": 1, "suspects": False, "references": False}
+    settings = {"methods": "fisher", "cv": 3, "n_repeats": 1, "without": ("suspects", "references")}
     made = study(X, y, n_permutations=24, **settings)
-    known = made.result["false_share"]
+    known = made.result["analyses"]["false-share"]
     assert 0 <= known["share"] <= 1
     assert 5 <= known["below_a_tenth"] <= 7
     assert any("may have nothing to do with the target" in text for text in made.result["answer"]["sentences"])
@@ -164,9 +163,9 @@ def test_tables_of_few_columns_have_none(rng):
     X = rng.normal(size=(60, 20))
     y = np.arange(60) % 2
     X[:, 0] += 3.0 * y
-    settings = {"methods": "fisher", "cv": 3, "n_repeats": 1, "suspects": False, "references": False}
+    settings = {"methods": "fisher", "cv": 3, "n_repeats": 1, "without": ("suspects", "references")}
     made = study(X, y, n_permutations=24, **settings)
-    assert made.result["false_share"] is None
+    assert made.result["analyses"]["false-share"]["share"] is None
     assert any("since it has few columns" in text for text in made.result["answer"]["sentences"])
     assert made.features["marginal_q"].min() < 0.01
 

@@ -95,8 +95,7 @@ def test_a_study_gives_the_score_and_the_probability_by_hand(positive):
         positive=label,
         cv=2,
         n_repeats=1,
-        suspects=False,
-        references=False,
+        without=("suspects", "references"),
         n_permutations=24,
     )
     told = marginsieve.predict(found.model, COHORT.X).table

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from marginsieve import recipes
-from marginsieve import studies as study
+from marginsieve import recipes, study
 from marginsieve.engine.nested import Fold, collected, nested_errors, nested_splits, pair_splits
 from marginsieve.outcomes import Classes
 
@@ -56,8 +55,8 @@ def test_a_study_has_them_as_an_option():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 2
     X[:, 0] += 1.5 * y
-    settings = {"methods": "fisher", "n_features_to_select": 2, "cv": 3, "n_repeats": 1, "suspects": False}
-    settings |= {"references": False, "n_permutations": 24}
+    settings = {"methods": "fisher", "n_features_to_select": 2, "cv": 3, "n_repeats": 1, "n_jobs": 1}
+    settings |= {"without": ("suspects", "references"), "n_permutations": 24}
     simple, nested = (study(X, y, intervals=kind, **settings).result for kind in ("simple", "nested"))
     assert simple["scores"]["auc"]["value"] == nested["scores"]["auc"]["value"]
     for one, other in ((simple["scores"][name], nested["scores"][name]) for name in ("auc", "balanced_accuracy")):

@@ -517,7 +517,7 @@ def registered():
 
 def test_recipes_of_ones_own_are_studied(registered, cohort):
     study = marginsieve.study(
-        cohort.X, cohort.y, methods=registered, cv=3, n_repeats=1, suspects=False, references=False, n_permutations=24
+        cohort.X, cohort.y, methods=registered, cv=3, n_repeats=1, without=("suspects", "references"), n_permutations=24
     )
     titles = [one.method.title for one in study.run.selections]
     assert titles == ["laplace-rfe", "gap", "least-squares-rfe", "at-random", "all features"]
@@ -560,8 +560,7 @@ def test_each_recipe_can_be_the_main_one(place, registered, cohort):
             methods=name,
             cv=3,
             n_repeats=1,
-            suspects=False,
-            references=False,
+            without=("suspects", "references"),
             n_permutations=24,
             n_features_to_select=4,
         )
@@ -609,7 +608,7 @@ def test_an_entry_in_a_dictionary_is_fitted_studied_and_saved(axis, cohort, regi
         return SVMSelector(**{**settings, **parts})
 
     study = marginsieve.study(
-        cohort.X, cohort.y, methods="third-party", cv=3, n_repeats=1, suspects=False, n_features_to_select=3
+        cohort.X, cohort.y, methods="third-party", cv=3, n_repeats=1, without="suspects", n_features_to_select=3
     )
     assert study.main.method.recipe == "third_party"
     for number, model in enumerate((fitted, study.model)):
@@ -631,8 +630,7 @@ def test_a_refusal_in_a_study_names_the_recipe(registered, cohort):
             methods="without-margin",
             cv=3,
             n_repeats=1,
-            suspects=False,
-            references=False,
+            without=("suspects", "references"),
             n_permutations=24,
         )
 
@@ -656,8 +654,7 @@ def test_a_model_with_a_machine_of_ones_own_is_not_saved_and_a_study_of_it_is(re
         methods="least-squares-rfe",
         cv=3,
         n_repeats=1,
-        suspects=False,
-        references=False,
+        without=("suspects", "references"),
         n_permutations=24,
     )
     with pytest.warns(UserWarning, match="the model is not written: the model has a part 'LeastSquares"):

@@ -207,7 +207,7 @@ def test_an_annotated_file_comes_back_with_what_was_found(tmp_path):
     path = tmp_path / "t.h5ad"
     anndata.AnnData(cohort.X.to_numpy(), obs=obs, var=pd.DataFrame(index=list(cohort.X.columns))).write_h5ad(path)
     frame = read_table(path, target="state")
-    found = study(frame.drop(columns="state"), frame["state"], methods="fisher", cv=2, n_repeats=1, suspects=False)
+    found = study(frame.drop(columns="state"), frame["state"], methods="fisher", cv=2, n_repeats=1, without="suspects")
     (tmp_path / "r").mkdir()
     for folder, name in ((tmp_path / "r", "t.h5ad"), (tmp_path, "t-selected.h5ad")):
         written = write_back(path, folder, found.features, found.result)
@@ -262,7 +262,9 @@ def test_an_anndata_object_is_its_table():
     fixed = {"n_features_to_select": 2, "random_state": 0}
     ours, theirs = (recipes.fisher(**fixed).fit(table, y) for table in (AnnData(), AnnData().to_df()))
     assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
-    some = study(AnnData(), y, methods="fisher", cv=3, n_repeats=1, suspects=False, references=False, n_permutations=24)
+    some = study(
+        AnnData(), y, methods="fisher", cv=3, n_repeats=1, without=("suspects", "references"), n_permutations=24
+    )
     assert set(some.features["name"]) == set("abcd")
     with pytest.raises(InputError, match="AnnData object"):
         clinical_kernel(AnnData())

@@ -12,15 +12,14 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from marginsieve import InputError
-from marginsieve import studies as study
+from marginsieve import InputError, study
 from marginsieve.cli import commands as cli
 from marginsieve.data import make_cohort
 from marginsieve.report import render, svg
-from marginsieve.report.answer import answer
 from marginsieve.report.numbers import shown
+from marginsieve.studies.analyses.effects import cramers_v, describe_feature, eta_squared, hedges_g
+from marginsieve.studies.answer import answer
 from marginsieve.studies.curves import confusion, curves, wilson
-from marginsieve.studies.effects import cramers_v, eta_squared, evidence, hedges_g
 
 HOSTILE = (
     "<script>window.pwned=1</script>",
@@ -165,7 +164,7 @@ def test_the_page_is_drawn_again_from_the_folder(found, tmp_path, monkeypatch, c
     for text, sentence in (
         ("{", "is not valid JSON"),
         ("[]", "is not the result of a study"),
-        ('{"schema": 1}', "schema 1 and this marginsieve reads 4: run `marginsieve select` again"),
+        ('{"schema": 1}', "schema 1 and this marginsieve reads 5: run `marginsieve select` again"),
     ):
         (tmp_path / "result.json").write_text(text)
         with pytest.raises(SystemExit) as stop:
@@ -244,10 +243,10 @@ def test_effect_sizes():
 
 def test_evidence_says_the_direction():
     codes = np.repeat([0, 1], 10)
-    up = evidence(pd.Series(np.arange(20.0)), "real", codes, ["no", "yes"], 1)
+    up = describe_feature(pd.Series(np.arange(20.0)), "real", codes, ["no", "yes"], 1)
     assert up["direction"] == "higher in yes"
     levels = pd.Series(np.repeat(["p", "q"], 10)).where(np.arange(20) != 3)
-    told = evidence(levels, "nominal", codes, ["no", "yes"], 1)
+    told = describe_feature(levels, "nominal", codes, ["no", "yes"], 1)
     assert told["direction"] == "more often q in yes"
     assert told["effect"]["value"] == pytest.approx(1.0)
     assert [(part["class"], part["count"]) for part in told["plot"]["classes"]] == [("yes", 10), ("no", 9)]
@@ -281,7 +280,7 @@ def drawn_result(result, rng):
         method["difference"] = {name: drawn_score(rng, -1.0, 1.0) for name in method["difference"]}
     result["scores"] = result["methods"][0]["scores"]
     p = float(rng.choice([0.01, 0.04, 0.05, 0.5, 1.0]))
-    result["chance"] = {"evident": p <= 0.04, "p": p, "shuffles": 99}
+    result["analyses"]["evidence"] = {"evident": p <= 0.04, "p": p, "shuffles": 99}
     sizes = np.sort(rng.integers(1, 60, 3))
     usual = [int(sizes[0]), int(sizes[2])]
     result["n_features_over_folds"] = {
@@ -328,8 +327,8 @@ def test_no_sentence_contradicts_a_number(found):
         headline, text = words["headline"], " ".join(words["sentences"])
         level = {"balanced_accuracy": 0.5, "auc": 0.5}
         above = all(result["scores"][k]["low"] is None or result["scores"][k]["low"] > v for k, v in level.items())
-        assert headline.startswith("No evidence") == (not result["chance"]["evident"])
-        assert ("the interval includes chance" in headline) == (result["chance"]["evident"] and not above)
+        assert headline.startswith("No evidence") == (not result["analyses"]["evidence"]["evident"])
+        assert ("the interval includes chance" in headline) == (result["analyses"]["evidence"]["evident"] and not above)
         span = rf"{NUMBER} \(95 % interval {NUMBER} to {NUMBER}\)"
         numbers_agree(headline, f"balanced accuracy {span}", result["scores"]["balanced_accuracy"])
         numbers_agree(text, f"\\(AUC {span}", result["scores"]["auc"])

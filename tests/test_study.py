@@ -12,8 +12,7 @@ import polars
 import pytest
 
 import marginsieve
-from marginsieve import InputError, SVMSelector, predict, recipes
-from marginsieve import studies as study
+from marginsieve import InputError, SVMSelector, predict, recipes, study
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.engine.folders import publish
@@ -22,15 +21,17 @@ from marginsieve.engine.store import open_store
 from marginsieve.fitting.settings import make_plan
 from marginsieve.outcomes.encoding import read_target
 from marginsieve.recipes import registry
-from marginsieve.report.answer import answer
-from marginsieve.studies import choosing
-from marginsieve.studies.chance import above_chance
+from marginsieve.studies import planning
+from marginsieve.studies.analyses.evidence import above_chance
+from marginsieve.studies.analysis import Measured, Shape, StudyRun
+from marginsieve.studies.answer import answer
 from marginsieve.studies.findings import findings_of, leaks
-from marginsieve.studies.minutes import MOST_REPEATS, Measured, corrected, wall_seconds, within, workers_for
+from marginsieve.studies.options import SWITCHES, StudyOptions
+from marginsieve.studies.planning import MOST_REPEATS, correct_costs, fit_minutes, wall_seconds, workers_for
 from marginsieve.studies.selection import prepare_method, score_label
 from marginsieve.studies.study_data import from_arrays, from_frame, recognised
 
-QUICK = {"cv": 3, "n_repeats": 1, "suspects": False, "references": False, "n_permutations": 24}
+QUICK = {"cv": 3, "n_repeats": 1, "without": ("suspects", "references"), "n_permutations": 24}
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +54,11 @@ def test_planted_features_are_recovered_and_flipped_labels_flagged(cohort, found
     chosen = {feature["name"] for feature in result["features"]}
     assert len(chosen & set(cohort.truth.relevant)) >= 4
     assert len(chosen - set(cohort.truth.relevant)) <= 2
-    suspects = {row["row"] for row in result["suspects"]["rows"]}
+    suspects = {row["row"] for row in result["analyses"]["suspects"]["rows"]}
     flipped = set(cohort.truth.flipped)
     assert len(suspects & flipped) >= 0.6 * len(flipped)  # those that are more likely wrong than right
     assert len(suspects - flipped) <= 1
-    assert result["suspects"]["count"] == len(suspects) >= 2
+    assert result["analyses"]["suspects"]["count"] == len(suspects) >= 2
     assert f"{len(suspects)} labels are more likely wrong" in " ".join(result["answer"]["sentences"])
 
 
@@ -66,7 +67,7 @@ def test_null_tables_are_called_null(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(80, 200)), np.repeat(["a", "b"], [30, 50])
     answer = study(
-        X, y, methods="fisher", cv=5, n_repeats=2, suspects=False, references=False, random_state=seed
+        X, y, methods="fisher", cv=5, n_repeats=2, without=("suspects", "references"), random_state=seed
     ).result["answer"]
     assert not answer["evidence"]
     assert answer["headline"].startswith("No evidence that any of these features predict")
@@ -127,8 +128,10 @@ def test_the_same_seed_gives_the_same_study(cohort, found):
     again = study(
         polars.from_pandas(cohort.X), np.asarray(cohort.y), methods=["stable_fisher", "svm_rfe"], cv=3, n_repeats=2
     )
-    for key in ("scores", "features", "suspects"):
+    for key in ("scores", "features"):
         assert again.result[key] == found.result[key]
+    for name in set(found.result["analyses"]) - {"references"}:  # which has seconds
+        assert again.result["analyses"][name] == found.result["analyses"][name]
 
 
 def test_three_classes():
@@ -162,8 +165,8 @@ def test_mixed_tables_get_the_clinical_kernel():
 # -- the choice ---------------------------------------------------------------------------------------------------
 
 
-def chosen(m=100, n=1000, **settings):
-    return choosing.choose(m, n, **{"mixed": False, "prevalence": 0.3, **settings})
+def chosen(m=100, n=1000, mixed=False, prevalence=0.3, **options):
+    return planning.choose(Shape(m, n, mixed, prevalence), StudyOptions(**options))
 
 
 @pytest.mark.parametrize(
@@ -182,23 +185,25 @@ def test_methods_follow_the_shape(shape, names):
     assert (choice.cv, choice.n_repeats) == (5, 3)
 
 
-def planned(minutes, workers=1, fixed=(), seconds=1.0, **settings):
+UNITS = {"labelling": 0.05, "search on half of the rows": 0.02}
+
+
+def planned(minutes, workers=1, seconds=1.0, **settings):
     """What is run in so many minutes where a fold of any method takes `seconds`."""
     choice = chosen(200, 2000, **settings)
-    known = Measured({method.label: seconds for method in choice.methods}, 0.05, 0.02)
-    names = ("methods", "n_repeats", "permutations", "alternatives")
-    return within(choice, known, 60.0 * minutes, workers, {name: name in fixed for name in names})
+    known = Measured({method.label: seconds for method in choice.methods}, UNITS)
+    return fit_minutes(choice, known, 60.0 * minutes, workers)
 
 
 def test_minutes_decide_once_and_more_give_more():
     plans = [planned(minutes)[0] for minutes in (0.1, 1, 2, 5, 20, 600)]
-    counts = [(len(plan.methods), plan.n_repeats, plan.halves) for plan in plans]
+    counts = [(len(plan.methods), plan.n_repeats, plan.efforts["false-share"]) for plan in plans]
     assert counts[0] == (2, 1, (0, 0))  # never without the first method and all features
     assert counts == sorted(counts)
     assert counts[-1] == (5, MOST_REPEATS, (25, 40))
     assert not planned(0.1)[1]
     assert "takes longer than asked for" in plans[0].why[-1]
-    assert planned(0.1)[0].permutations == 24
+    assert planned(0.1)[0].efforts["evidence"] == (24,)
     for minutes in (1, 5, 20):
         plan, possible = planned(minutes)
         assert possible
@@ -206,10 +211,10 @@ def test_minutes_decide_once_and_more_give_more():
         assert plan == planned(minutes)[0]
     more = planned(2, workers=4)[0]
     assert (len(more.methods), more.n_repeats) > counts[2][:2]
-    given = planned(0.01, fixed=("methods", "permutations"), methods="svm-rfe,fisher", permutations=49)[0]
+    given = planned(0.01, methods="svm-rfe,fisher", n_permutations=49)[0]
     assert [method.label for method in given.methods] == ["svm_rfe", "fisher", "all features"]
-    assert given.permutations == 49
-    assert planned(600, fixed=("n_repeats",), n_repeats=2)[0].n_repeats == 2
+    assert given.efforts["evidence"] == (49,)
+    assert planned(600, n_repeats=2)[0].n_repeats == 2
 
 
 def test_a_recorded_plan_gives_the_same_study():
@@ -219,16 +224,18 @@ def test_a_recorded_plan_gives_the_same_study():
     plan = first.result["protocol"]["plan"]
     again = study(made.X, made.y, methods="auto", plan=json.loads(json.dumps(plan)), n_jobs=2, **settings)
     assert again.result["protocol"]["plan"] == plan
-    keys = ("scores", "chance", "n_features", "features", "stability", "false_share", "alternatives")
+    keys = ("scores", "n_features", "features", "stability")
     assert {key: first.result[key] for key in keys} == {key: again.result[key] for key in keys}
-    for wrong in ({**plan, "repeats": 0}, {**plan, "methods": ["nothing"]}, {"repeats": 1}, {**plan, "halves": 3}):
+    names = ("evidence", "false-share", "other-lists")
+    assert [first.result["analyses"][name] for name in names] == [again.result["analyses"][name] for name in names]
+    for wrong in ({**plan, "repeats": 0}, {**plan, "methods": ["nothing"]}, {"repeats": 1}, {**plan, "analyses": 3}):
         with pytest.raises(InputError, match="must be the plan of a result"):
             study(made.X, made.y, plan=wrong, **settings)
 
 
 def test_an_interrupted_study_keeps_its_plan(tmp_path):
     made = make_cohort(60, 60, n_relevant=4, effect=1.5, random_state=0)
-    settings = {"methods": "auto", "cv": 3, "suspects": False, "references": False}
+    settings = {"methods": "auto", "cv": 3, "without": ("suspects", "references")}
 
     def stop(what, done, total):
         if done > 0.3 * total > 1.0:
@@ -244,7 +251,9 @@ def test_an_interrupted_study_keeps_its_plan(tmp_path):
 
 def test_workers_are_started_where_they_are_worth_it(monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 6)
-    small, large = (corrected(chosen(200, 2000), Measured({"two_views": t}, t / 50, t / 50)) for t in (0.01, 10.0))
+    small, large = (
+        correct_costs(chosen(200, 2000), Measured({"two_views": t}, dict.fromkeys(UNITS, t / 50))) for t in (0.01, 10.0)
+    )
     assert workers_for(small, None) == 1
     assert workers_for(large, None) == 6
     assert [workers_for(small, jobs) for jobs in (1, 3, -1, -2)] == [1, 3, 6, 5]
@@ -252,9 +261,9 @@ def test_workers_are_started_where_they_are_worth_it(monkeypatch):
 
 
 def test_many_rows_are_sampled():
-    assert chosen(50_000, 30).max_samples == choosing.ROWS
-    assert chosen(5_000, 30).max_samples is None
-    assert chosen(50_000, 30, max_samples=777).max_samples == 777
+    assert chosen(50_000, 30).options.max_samples == planning.ROWS
+    assert chosen(5_000, 30).options.max_samples is None
+    assert chosen(50_000, 30, max_samples=777).options.max_samples == 777
 
 
 @pytest.mark.parametrize(
@@ -272,6 +281,23 @@ def test_many_rows_are_sampled():
 def test_wrong_settings_get_a_sentence(settings, sentence, cohort):
     with pytest.raises(InputError, match=sentence):
         study(cohort.X, cohort.y, **{"methods": "fisher", **QUICK, **settings})
+
+
+@pytest.mark.parametrize("name", ["suspects", "references", "substitutes"])
+def test_switches_of_before_work_and_warn(name, cohort):
+    settings = {"methods": "fisher", **QUICK, "without": [other for other in SWITCHES if other != name]}
+    with pytest.warns(FutureWarning, match=rf"{name}=False is called without=\['{name}'\] now"):
+        old = study(cohort.X, cohort.y, **settings, **{name: False})
+    new = study(cohort.X, cohort.y, **{**settings, "without": [*settings["without"], name]})
+    assert old.result["options"] == new.result["options"]
+    assert old.result["scores"] == new.result["scores"]
+
+
+def test_what_is_no_option_is_refused(cohort):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_repeat'; did you mean 'n_repeats'"):
+        study(cohort.X, cohort.y, n_repeat=3)
+    with pytest.raises(InputError, match="without is 'suspect'; it must be one of"):
+        study(cohort.X, cohort.y, without="suspect")
 
 
 # -- the table ----------------------------------------------------------------------------------------------------
@@ -366,8 +392,8 @@ def again(done):
     """The methods of a study, prepared anew, with what else the test of chance needs."""
     run = done.run
     table = run.data.table(run.options.positive)
-    methods = [prepare_method(method, table, run.options, run.choice.max_samples) for method in run.choice.methods]
-    return methods, table, run.choice, run.options
+    methods = [prepare_method(method, table, run.choice.options) for method in run.choice.methods]
+    return StudyRun(run.data, table, run.choice, run.options, methods)
 
 
 @pytest.mark.parametrize("pure", [True, False])
@@ -380,7 +406,7 @@ def test_shuffled_labels_of_groups_tell_a_signal_from_none(pure):
     signal[:, 0] += 1.6 * label
     for X, found in ((signal, True), (noise, False)):
         done = study(X, np.where(label, "a", "b"), groups=groups, methods="fisher", **QUICK)
-        assert above_chance(*again(done)).evident == found
+        assert above_chance(again(done), 24).evident == found
 
 
 @pytest.mark.parametrize(
@@ -416,7 +442,7 @@ def test_odd_tables_are_read_and_the_users_own_is_left_alone():
     result = study(X, y, methods="clinical-rfe", cv=2, n_repeats=1)
     pd.testing.assert_frame_equal(X, before)
     assert result.result["table"]["features"] == 5
-    assert result.result["suspects"]["judged"] == 60
+    assert result.result["analyses"]["suspects"]["judged"] == 60
     assert result.run.data.labels.iloc[0] == (0, 0)
     assert study(X[[0, 1]].to_numpy(), y, methods="fisher", **QUICK).result["table"]["features"] == 2
 
@@ -525,7 +551,7 @@ def test_lengths_and_members_of_a_list_are_told_apart(found):
 
 def test_no_suspect_is_said_as_such(found):
     result = json.loads(json.dumps(found.result))
-    result["suspects"] |= {"rows": [], "count": 0}
+    result["analyses"]["suspects"] |= {"rows": [], "count": 0}
     text = " ".join(answer(result)["sentences"])
     assert "No label is more likely wrong than right. Estimated share of wrong labels: " in text
 
@@ -534,7 +560,7 @@ def test_no_suspect_is_said_as_such(found):
     ("count", "folds", "sentence"),
     [
         (2, None, "a study needs at least 3 of each class"),
-        (3, None, r"it takes 3 outer folds, not 5 \(--folds 3, cv=3\)"),
+        (3, None, r"it takes 3 outer folds, not 5 \(cv=3, --cv 3\)"),
         (3, 2, "it takes 3 outer folds, not 2"),
         (4, 6, "it takes 4 outer folds, not 6"),
     ],
@@ -543,9 +569,9 @@ def test_tiny_classes_get_advice_that_works(count, folds, sentence):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 3)), np.array(["rare"] * count + ["other"] * (30 - count))
     with pytest.raises(InputError, match=sentence):
-        study(X, y, methods="fisher", n_features_to_select=1, cv=folds, n_repeats=1, suspects=False)
+        study(X, y, methods="fisher", n_features_to_select=1, cv=folds, n_repeats=1, without="suspects")
     if advised := re.search(r"takes (\d)", sentence):
-        study(X, y, methods="fisher", n_features_to_select=1, cv=int(advised[1]), n_repeats=1, suspects=False)
+        study(X, y, methods="fisher", n_features_to_select=1, cv=int(advised[1]), n_repeats=1, without="suspects")
 
 
 def test_kernels_that_do_not_fit_are_told_of():

@@ -13,11 +13,10 @@ from marginsieve.data import make_cohort
 from marginsieve.data.association import most_alike
 from marginsieve.engine import nested_cv
 from marginsieve.errors import InputError
-from marginsieve.studies.cheapest import costs_of
-from marginsieve.studies.study_data import from_arrays
-from marginsieve.studies.substitutes import substitutes, values_on
+from marginsieve.studies.analyses.substitutes import find_substitutes, values_on
+from marginsieve.studies.study_data import costs_of, from_arrays
 
-QUICK = {"n_repeats": 1, "suspects": False, "references": False, "n_permutations": 24}
+QUICK = {"n_repeats": 1, "without": ("suspects", "references"), "n_permutations": 24}
 
 
 def table_of(X, y):
@@ -126,7 +125,7 @@ def test_what_loses_more_than_the_margin_is_rarely_called_equivalent():
         X = pd.DataFrame({"a": a, "b": 0.7 * a + 0.9 * rng.normal(size=160)})  # AUC .86 and .72
         X = X.join(pd.DataFrame(rng.normal(size=(160, 8))).add_prefix("n"))
         nested = nested_cv(recipes.fisher(n_features_to_select=1), X, y, n_repeats=1)
-        frame = substitutes(table_of(X, y), nested, np.array([0]), None).query("substitute == 'b'")
+        frame = find_substitutes(table_of(X, y), nested, np.array([0]), None).query("substitute == 'b'")
         tried, claims = tried + len(frame), claims + int(frame["equivalent"].sum())
     assert tried >= 15
     assert claims == 0
@@ -189,8 +188,8 @@ def test_categories_gaps_and_three_classes():
     assert not len(three.substitutes)
     assert not len(three.alternatives)
     assert three.cheapest is None
-    assert three.result["substitutes"] is None
-    assert three.result["costs"] is None
+    assert three.result["analyses"]["substitutes"] is None
+    assert three.result["analyses"]["costs"] is None
 
 
 @pytest.mark.parametrize(
@@ -207,8 +206,10 @@ def test_costs_that_make_no_sense_are_refused(costs, named):
 
 def test_nothing_is_listed_where_it_is_not_wanted():
     cohort = make_cohort(60, 12, n_relevant=2, effect=1.5, random_state=0)
-    study = marginsieve.study(cohort.X, cohort.y, methods="fisher", substitutes=False, alternatives=0, cv=3, **QUICK)
-    assert study.result["substitutes"] is None
+    without = (*QUICK["without"], "substitutes")
+    settings = {**QUICK, "without": without, "alternatives": 0, "cv": 3}
+    study = marginsieve.study(cohort.X, cohort.y, methods="fisher", **settings)
+    assert study.result["analyses"]["substitutes"] is None
     assert not len(study.substitutes)
     assert not len(study.alternatives)
     assert study.cheapest is None

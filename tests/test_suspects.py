@@ -378,7 +378,7 @@ def test_study_command_and_function_agree(noisy, tmp_path):
         assert list(by_row["suspect"]) == list(judged["suspect"])
         assert list(by_row["id"]) == list(noisy["sample"])
         assert list(by_row["label"]) == list(y)
-    suspects = study.result["suspects"]
+    suspects = study.result["analyses"]["suspects"]
     assert suspects["count"] == len(suspects["rows"]) == judged["suspect"].sum()
     assert suspects["wrong_share"] == pytest.approx(judged.attrs["wrong_share"], abs=1e-6)
     assert {row["row"] for row in suspects["rows"]} == set(np.flatnonzero(judged["suspect"]))
@@ -391,10 +391,10 @@ def test_study_command_and_function_agree(noisy, tmp_path):
 def test_no_list_under_a_card_of_none(noisy):
     clean = make_cohort(90, 30, n_relevant=8, effect=3.0, prevalence=0.4, random_state=3)
     study = marginsieve.study(clean.X, clean.y, methods="fisher", cv=3, n_repeats=1)
-    assert study.result["suspects"]["count"] == 0
-    assert study.result["suspects"]["rows"] == []
+    assert study.result["analyses"]["suspects"]["count"] == 0
+    assert study.result["analyses"]["suspects"]["rows"] == []
     assert "is more likely wrong than right.</p>" in study.html()
-    assert json.dumps(study.result["suspects"]["wrong_share"])
+    assert json.dumps(study.result["analyses"]["suspects"]["wrong_share"])
 
 
 # -- the benchmark ---------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .estimators import SVDD, Blend, MKLClassifier, Prediction, SVMSelector, find_suspects, predict
     from .estimators.persistence import load, save
     from .report.path_plot import plot_path
-    from .studies import Study, study
+    from .studies.running import Study, study
 
     __version__: str
 
@@ -26,7 +26,7 @@ _homes = {  # public names load when they are used
     "estimators": ("Blend", "MKLClassifier", "Prediction", "SVDD", "SVMSelector", "find_suspects", "predict"),
     "estimators.persistence": ("load", "save"),
     "report.path_plot": ("plot_path",),
-    "studies": ("Study", "study"),
+    "studies.running": ("Study", "study"),
 }
 _home_of = {name: home for home, names in _homes.items() for name in names}
 __all__ = ["SVDD", "Blend", "InputError", "MKLClassifier", "Path", "Prediction", "SVMSelector", "SolverError", "Study"]

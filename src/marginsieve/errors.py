@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 MOST_COST = 1e12
+MOST_JOBS = 1_000
+DEVICES = ("cpu", "auto", "cuda")
 
 
 class InputError(ValueError):
@@ -124,3 +126,19 @@ def positive_number(owner: str, name: str, value: Any, top: float = math.inf) ->
     if not is_real(value) or not math.isfinite(value) or not 0 < float(value) <= top:
         limit = "" if top == math.inf else f" of at most {top:g}"
         raise InputError(f"{owner}: {name} is {shown_value(value)}; it must be a positive number{limit}")
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse what is no number of workers."""
+    whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool) and n_jobs != 0
+    if not (n_jobs is None or (whole and -MOST_JOBS <= n_jobs <= MOST_JOBS)):
+        raise InputError(
+            f"n_jobs is {shown_value(n_jobs)}; it must be 1 or more (up to {MOST_JOBS:,}), -1 for one per core, or None"
+        )
+
+
+def check_device(device: Any) -> None:
+    """Refuse what is no device."""
+    plain = isinstance(device, str) and (device in DEVICES or device.removeprefix("cuda:").isdigit())
+    if not plain:
+        raise InputError(f'device is {shown_value(device)}; it must be "auto", "cpu", "cuda" or "cuda:0" and so on')

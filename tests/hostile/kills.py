@@ -38,8 +38,9 @@ def prepared(folder: Path) -> dict[str, list[str]]:
     cohort = make_cohort(60, 200, n_relevant=3, random_state=0)
     cohort.frame().to_csv(folder / "t.csv", index=False)
     (folder / "s.toml").write_text(SUITE)
-    select = "select t.csv --target outcome --method svm-rfe,fisher --repeats 4 --no-suspects --jobs 2 --out result"
-    return {"bench": ["bench", "s.toml", "--jobs", "2", "--out", "bench"], "select": select.split()}
+    select = "select t.csv --target outcome --methods svm-rfe,fisher --n-repeats 4 --without suspects --n-jobs 2"
+    bench = "bench s.toml --n-jobs 2 --out bench"
+    return {"bench": bench.split(), "select": [*select.split(), "--out", "result"]}
 
 
 def killed(

@@ -243,7 +243,9 @@ def test_an_annotated_copy_is_claimed_and_appears_whole(tmp_path, monkeypatch):
     assert sorted(path.name for path in out.iterdir()) == ["marginsieve.json", "t.h5ad"]
 
 
-@pytest.mark.parametrize("line", ["cohort c.csv --samples 40 --features 8 --relevant 2 --redundant 0", "report r"])
+@pytest.mark.parametrize(
+    "line", ["cohort c.csv --n-samples 40 --n-features 8 --n-relevant 2 --n-redundant 0", "report r"]
+)
 def test_a_full_disk_is_the_systems(run, tmp_path, monkeypatch, line):
     assert run(f"select t.csv --target outcome --out r {FAST}")[0] == 0
 

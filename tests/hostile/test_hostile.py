@@ -21,13 +21,14 @@ from scipy import sparse
 import marginsieve
 from marginsieve import InputError, load, predict, recipes, save
 from marginsieve.bench import Suite, run_suite
-from marginsieve.cli import options
+from marginsieve.cli import arguments
 from marginsieve.data import available, make_cohort
 from marginsieve.data.atomic import write_atomic, write_together
 from marginsieve.data.inert_text import inert, is_formula, restore_text
 from marginsieve.data.reading import read_table
 from marginsieve.engine.folders import changed_files, claim, read_mark
 from marginsieve.engine.store import FILE, RESCUED, Store
+from marginsieve.errors import check_n_jobs
 from marginsieve.fitting import memory as free_memory
 from marginsieve.report import render
 from marginsieve.studies import files
@@ -40,7 +41,7 @@ from .inputs import CASES, labels, numbers
 @pytest.fixture(scope="module")
 def small_result():
     made = make_cohort(40, 6, n_relevant=2, effect=2.0, random_state=0)
-    settings = {"methods": "fisher", "cv": 3, "n_repeats": 1, "suspects": False, "references": False}
+    settings = {"methods": "fisher", "cv": 3, "n_repeats": 1, "without": ("suspects", "references")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return json.loads(json.dumps(marginsieve.study(made.X, made.y, **settings).result))
@@ -168,7 +169,7 @@ def test_a_result_with_a_wrong_value_is_drawn_or_refused_in_a_sentence(small_res
 @pytest.mark.parametrize("content", ['{"how": null}', '{"how": {"command": 3}}', "[]", "{}", "nothing", '{"how": []}'])
 def test_a_folder_with_an_odd_result_has_no_earlier_command(content, tmp_path, capsys):
     (tmp_path / "result.json").write_text(content)
-    assert options.say_replaced(tmp_path, "marginsieve select") == "marginsieve select"
+    assert arguments.say_replaced(tmp_path, "marginsieve select") == "marginsieve select"
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -244,7 +245,7 @@ def test_folds_of_rows_that_are_not_there_are_refused(cv, sentence):
 @pytest.mark.parametrize("jobs", [0, 10**30, -(10**30)])
 def test_counts_of_workers_without_sense_are_refused(jobs):
     with pytest.raises(InputError, match="it must be 1 or more"):
-        options.check_jobs(jobs)
+        check_n_jobs(jobs)
     with pytest.raises(InputError, match="it must be 1 or more"):
         recipes.fisher(n_jobs=jobs).fit(numbers(), labels())
 
@@ -294,7 +295,7 @@ def test_closed_streams_do_not_stop_a_command(closed, tmp_path):
         for number in closed:
             os.close(number)
 
-    line = [sys.executable, "-m", "marginsieve", "cohort", "c.csv", "--samples", "20", "--features", "5"]
+    line = [sys.executable, "-m", "marginsieve", "cohort", "c.csv", "--n-samples", "20", "--n-features", "5"]
     line += ["--relevant", "2", "--redundant", "0"]
     done = subprocess.run(line, cwd=tmp_path, preexec_fn=close, check=False, timeout=100)
     assert done.returncode == 0
@@ -313,7 +314,7 @@ def test_a_generated_table_that_does_not_fit_into_memory_is_refused():
     with pytest.raises(InputError, match=r"a table of 1,000,000 rows and 1,000,000 columns would take about"):
         make_cohort(10**6, 10**6)
     with pytest.raises(InputError, match=r"a table of 1,000,000 rows and 1,000,000 columns would take about"):
-        options.check_cells(10**6, 10**6)
+        arguments.check_cells(10**6, 10**6)
 
 
 # -- cells of CSV files --------------------------------------------------------------------------------------------

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..errors import InputError, shown_value
+from ..errors import InputError
 
-DEVICES = ("auto", "cpu", "cuda")
 DeviceArray = Any  # an array of one of the libraries, on any device
 
 
@@ -218,13 +217,6 @@ def to_library_of(values: Any, like: Any) -> Any:
 def _library_of(values: Any) -> str:
     """The package that the type of an object comes from."""
     return type(values).__module__.partition(".")[0]
-
-
-def check_device(device: Any) -> None:
-    """Refuse what is no device."""
-    plain = isinstance(device, str) and (device in DEVICES or device.removeprefix("cuda:").isdigit())
-    if not plain:
-        raise InputError(f'device is {shown_value(device)}; it must be "auto", "cpu", "cuda" or "cuda:0" and so on')
 
 
 def backend_for(device: str, gain: float) -> Backend | None:

@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import recipes
-from ..batches.arrays import check_device
 from ..data import load_table, make_cohort
 from ..data.paths import check_file
 from ..data.reading import read_table
@@ -23,7 +22,16 @@ from ..engine.keys import fingerprint, key_of
 from ..engine.protocols import Protocol, checked_grid, protocol_of
 from ..engine.tuning import refuse_grid
 from ..engine.units import Method, Unit, UnitTable
-from ..errors import InputError, listing, one_line, positive_number, reading, shown_value, whole_number
+from ..errors import (
+    InputError,
+    check_device,
+    listing,
+    one_line,
+    positive_number,
+    reading,
+    shown_value,
+    whole_number,
+)
 from ..fitting.rows import Rows
 from ..fitting.settings import check_seed
 from ..outcomes import Classes

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from . import options
+from ..errors import check_n_jobs
+from ..studies.options import read_names
+from . import arguments
+from .arguments import RenamedOptions, with_study_options
 from .console import say, show_grid, show_prediction, show_recovered, show_result, show_study, show_suspects
 from .guard import guarded
 from .progress import shown
@@ -46,95 +50,26 @@ def root(
     sweep()
 
 
-@app.command()
+@app.command(cls=RenamedOptions)
+@with_study_options
 def select(
     table: Annotated[Path, Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
     target: Annotated[str, Option(help="The column that holds the class.")],
-    positive: Annotated[str | None, Option(help="The class of interest; the rarer one by default.")] = None,
-    method: Annotated[
-        str,
-        Option(
-            help="One or several of those that `marginsieve methods` lists, separated by commas, the one to present "
-            "first; auto chooses by the shape of the table. All features are always run beside them."
-        ),
-    ] = "auto",
-    minutes: Annotated[
-        float | None,
-        Option(help="How long it may take: the first folds, measured, decide how many methods and repeats are run."),
-    ] = None,
-    features: Annotated[
-        str,
-        Option(help="How many features (a method with a budget: at most), or auto: inner folds decide, or the method."),
-    ] = "auto",
-    groups: Annotated[str | None, Option(help="A column whose equal values stay together, such as a patient.")] = None,
-    ids: Annotated[
-        str,
-        Option(help="Columns that tell rows apart, separated by commas; auto finds them, none: there are none."),
-    ] = "auto",
-    keep: Annotated[
-        str,
-        Option(help="Columns that are always selected, separated by commas (a name with a comma in double quotes)."),
-    ] = "",
-    drop: Annotated[str, Option(help="Columns that are not features, separated by commas.")] = "",
-    prefilter: Annotated[
-        str,
-        Option(help="Search among the best columns of a filter only, such as fast:2000 or su:500; see the docs."),
-    ] = "",
-    ensemble: Annotated[
-        int | None, Option(help="Average the ranking over this many subsamples: slower, more stable.", min=1)
-    ] = None,
-    kernel: Annotated[
-        str | None, Option(help="linear, gaussian, polynomial or clinical, for methods that take one.")
-    ] = None,
-    max_samples: Annotated[int | None, Option(help="Train on at most this many rows; 5,000 above 10,000.")] = None,
-    folds: Annotated[int, Option(help="Outer folds.", min=2)] = 5,
-    repeats: Annotated[
-        int | None,
-        Option(help="How often the outer folds are drawn; 3 (1 from 1,000 rows on), or by --minutes.", min=1),
-    ] = None,
-    judge: Annotated[bool, Option("--suspects/--no-suspects", help="Judge every label.")] = True,
-    references: Annotated[
-        bool, Option("--references/--no-references", help="Score common models of scikit-learn for reference.")
-    ] = True,
-    permutations: Annotated[
-        int, Option(help="Shuffles of the labels that test whether anything predicts, 24 or more.")
-    ] = 99,
-    intervals: Annotated[
-        str, Option(help="simple, or nested: standard errors by nested cross-validation, about 3 times as long.")
-    ] = "simple",
-    false_share: Annotated[
-        float | None, Option(help="Take the longest list with at most this share of false features, such as 0.1.")
-    ] = None,
-    stand_ins: Annotated[
-        bool, Option("--substitutes/--no-substitutes", help="Test which columns could stand in for selected ones.")
-    ] = True,
-    alternatives: Annotated[
-        int | None, Option(help="How many lists that differ to make; 5, or none where that takes long.", min=0)
-    ] = None,
-    costs: Annotated[
-        Path | None, Option(help="A table of columns and what they cost: find the cheapest list that predicts as well.")
-    ] = None,
     out: Annotated[Path, Option(help="The folder for the results.")] = Path("marginsieve-result"),
-    seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
-    jobs: Annotated[
-        int | None, Option(help="Worker processes; one per core where that is faster, -1 is one per core.")
+    options: Annotated[
+        Path | None,
+        Option(help="Options by their names, in a TOML file or those of a result folder; those given here win."),
     ] = None,
-    device: Annotated[
-        str, Option(help="Where many searches at once are run: cpu, cuda, or auto for a GPU where it gains.")
-    ] = "cpu",
     separator: Annotated[str | None, Option(help="Between the fields of a text file; found out by default.")] = None,
     decimal: Annotated[str | None, Option(help="A point or a comma in numbers; found out by default.")] = None,
     encoding: Annotated[str | None, Option(help="Of a text file; found out by default.")] = None,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
-    plan: Annotated[
-        Path | None,
-        Option(help="A result folder: run what its --minutes decided, on any machine with the same result."),
-    ] = None,
     truth: Annotated[
         Path | None, Option(help="What was planted (.truth.json of `marginsieve cohort`): say what was found of it.")
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print result.json and nothing else.")] = False,
+    **given: Any,
 ) -> None:
     """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
     from ..data.reading import read_table
@@ -142,17 +77,14 @@ def select(
     from ..engine.store import begin, forget_empty
     from ..errors import InputError
     from ..studies import files
-    from ..studies.files import write_back
     from ..studies.running import run_study
-    from ..studies.selection import StudyOptions
     from ..studies.study_data import from_frame, label_of
 
     since = time.perf_counter()
-    count, filtered = options.features_of(features), options.prefilter_of(prefilter)
+    study_options = arguments.study_options(given, options)
+    study_options.check()
     new_folder, new_mark = not out.exists(), read_mark(out) is None
-    options.check_jobs(1 if jobs is None else jobs)
-    planted = None if truth is None else options.truth_of(truth)
-    prices = None if costs is None else options.costs_of(costs)
+    planted = None if truth is None else arguments.truth_of(truth)
 
     def tell(text: str) -> None:
         if not as_json:
@@ -160,28 +92,23 @@ def select(
 
     try:
         with shown(in_seconds=True) as progress:
-            frame = read_table(
-                table, separator=separator, decimal=decimal, encoding=encoding, target=target, groups=groups
-            )
-            kept, dropped = tuple(options.names_of(keep)), options.names_of(drop)
-            data = from_frame(frame, target, groups=groups, drop=dropped, ids=options.ids_of(ids), keep=kept)
-            label = None if positive is None else label_of(data, positive)
-            study_options = StudyOptions(
-                *(label, count, kept, filtered, ensemble, seed, jobs, permutations, intervals, false_share),
-                *(stand_ins, alternatives, prices, jobs is None, device),
-            )
-            settings = {"methods": method, "minutes": minutes, "kernel": kernel, "max_samples": max_samples}
-            settings |= {"cv": folds, "n_repeats": repeats, "suspects": judge, "references": references}
-            settings["plan"] = None if plan is None else files.current_result(plan)["protocol"]["plan"]
+            reading = {"separator": separator, "decimal": decimal, "encoding": encoding, "groups": study_options.groups}
+            frame = read_table(table, target=target, **reading)
+            columns = {name: getattr(study_options, name) for name in ("groups", "drop", "ids", "keep")}
+            data = from_frame(frame, target, **columns)
+            label = None if study_options.positive is None else label_of(data, study_options.positive)
             annotated = table.suffix.lower() == ".h5ad"
             files.check_folder(out, table if annotated else None)
-            options.say_deleted(begin(out, "study", resume, fresh))
-            command = options.say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
-            study = run_study(data, study_options, settings, progress, out, command, tell, since)
+            arguments.say_deleted(begin(out, "study", resume, fresh))
+            command = arguments.say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
+            work = replace(study_options, positive=label, progress=progress, folder=out)
+            study = run_study(
+                data, work, auto_jobs=study_options.n_jobs is None, command=command, announce=tell, since=since
+            )
             progress("writing", 1.0, 1.0)
             study.save(out)
             if annotated:
-                write_back(table, out, study.features, study.result)
+                files.write_back(table, out, study.features, study.result)
     except InputError:
         forget_empty(out, new_folder, new_mark)
         raise
@@ -226,13 +153,13 @@ def predict(
 
     path = out or (None if as_json else Path("predicted.csv"))
     if path is not None:
-        options.check_csv(path, table)
+        arguments.check_csv(path, table)
         files.check_replaced(path, force, "predicted")
     fitted, new = load(model), read_table(table, whole=True)
     prediction = say(fitted, new)
     frame = prediction.table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))
-    for place, name in enumerate(options.ids_among(new.columns, fitted.columns_.names, frame.columns), 1):
+    for place, name in enumerate(arguments.ids_among(new.columns, fitted.columns_.names, frame.columns), 1):
         frame.insert(place, name, new[name].to_numpy())
     if path is not None:
         files.write_csv(frame, path)
@@ -243,17 +170,17 @@ def predict(
         show_prediction(prediction, fitted, path)
 
 
-@app.command()
+@app.command(cls=RenamedOptions)
 def bench(
     suite: Annotated[Path, Argument(help=r"A TOML file: \[\[data]], \[\[method]], protocol.")],
     out: Annotated[Path, Option(help="The folder of the study; the same folder resumes.")],
-    jobs: Annotated[
+    n_jobs: Annotated[
         int | None, Option(help="Worker processes; one per core where there are many units, -1 is one per core.")
     ] = None,
     device: Annotated[
         str, Option(help="Where many searches at once are run: cpu, cuda, or auto for a GPU where it gains.")
     ] = "cpu",
-    cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --jobs.")] = None,
+    cluster: Annotated[str | None, Option(help="A Dask scheduler, tcp://host:port, instead of --n-jobs.")] = None,
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete what the folder holds and start over.")] = False,
     load: Annotated[str | None, Option(help="A Python module that registers tables and protocols by name.")] = None,
@@ -266,17 +193,17 @@ def bench(
     from ..bench.suite_runner import run_suite
     from ..engine.store import begin
 
-    options.check_jobs(1 if jobs is None else jobs)
+    check_n_jobs(n_jobs)
     if verify:
-        options.say_verified(out)
+        arguments.say_verified(out)
         return
     if load is not None:
-        options.load_module(load)
+        arguments.load_module(load)
     chosen_suite = Suite.read(suite).on_device(device)
-    options.say_deleted(begin(out, "suite", resume, fresh))
+    arguments.say_deleted(begin(out, "suite", resume, fresh))
     with shown(SELDOM) as progress:
         watch = partial(_counted, progress, chosen_suite.name)
-        study = run_suite(chosen_suite, out, n_jobs=jobs, cluster=cluster, progress=watch)
+        study = run_suite(chosen_suite, out, n_jobs=n_jobs, cluster=cluster, progress=watch)
     scores, failures = study.scores(metric), study.failures()
     if as_json:
         sys.stdout.write(scores.to_json(orient="records", indent=2) + "\n")
@@ -312,7 +239,7 @@ def methods(
     show_grid(headings, entries, left=headings, overflow="fold", no_wrap=("method",))
 
 
-@app.command()
+@app.command(cls=RenamedOptions)
 def suspects(
     table: Annotated[Path, Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
     target: Annotated[str, Option(help="The column that holds the class.")],
@@ -324,8 +251,8 @@ def suspects(
         float | None, Option(help="At most this share of the correct labels is expected among the suspects; 0.05.")
     ] = None,
     out: Annotated[Path, Option(help="The table of all samples (.csv).")] = Path("suspects.csv"),
-    seed: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
-    jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
+    random_state: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
+    n_jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the samples as JSON and nothing else.")] = False,
 ) -> None:
@@ -334,13 +261,14 @@ def suspects(
     from ..studies import files
     from ..studies.study_data import suspects_of
 
-    options.check_jobs(jobs)
-    options.check_csv(out, table)
+    check_n_jobs(n_jobs)
+    arguments.check_csv(out, table)
     files.check_replaced(out, force, "suspicion")
-    frame, dropped = read_table(table, target=target, groups=groups), options.names_of(drop)
-    settings: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
-    settings |= {} if clean_rate is None else {"clean_rate": clean_rate}
-    judged, findings = suspects_of(frame, target, groups=groups, drop=dropped, **settings)
+    frame, dropped = read_table(table, target=target, groups=groups), read_names(drop)
+    rate = {} if clean_rate is None else {"clean_rate": clean_rate}
+    judged, findings = suspects_of(
+        frame, target, groups=groups, drop=dropped, random_state=random_state, n_jobs=n_jobs, **rate
+    )
     files.write_csv(judged, out)
     if as_json:
         sys.stdout.write(judged.to_json(orient="records", indent=2) + "\n")
@@ -348,31 +276,41 @@ def suspects(
         show_suspects(judged, findings, out)
 
 
-@app.command()
+@app.command(cls=RenamedOptions)
 def cohort(
     path: Annotated[Path, Argument(help="Where to write the table (.csv); the truth goes beside it (.truth.json).")],
-    samples: Annotated[int, Option(help="Rows.")] = 120,
-    features: Annotated[int, Option(help="Numeric columns.")] = 2000,
-    relevant: Annotated[int, Option(help="Columns that differ between the classes.")] = 10,
-    redundant: Annotated[int, Option(help="Noisy copies of relevant columns.")] = 5,
+    n_samples: Annotated[int, Option(help="Rows.")] = 120,
+    n_features: Annotated[int, Option(help="Numeric columns.")] = 2000,
+    n_relevant: Annotated[int, Option(help="Columns that differ between the classes.")] = 10,
+    n_redundant: Annotated[int, Option(help="Noisy copies of relevant columns.")] = 5,
     prevalence: Annotated[float, Option(help="Share of cases.")] = 0.25,
     effect: Annotated[float, Option(help="Difference of a relevant column, in standard deviations.")] = 1.5,
     flip: Annotated[float, Option(help="Share of wrong labels.")] = 0.0,
-    categorical: Annotated[int, Option(help="Columns of categories.")] = 0,
-    categorical_relevant: Annotated[int, Option(help="Those of them that differ between the classes.")] = 0,
+    n_categorical: Annotated[int, Option(help="Columns of categories.")] = 0,
+    n_categorical_relevant: Annotated[int, Option(help="Those of them that differ between the classes.")] = 0,
     missing: Annotated[float, Option(help="Share of empty cells.")] = 0.0,
-    seed: Annotated[int, Option(help="The same seed gives the same table.", min=0)] = 0,
+    random_state: Annotated[int, Option(help="The same seed gives the same table.", min=0)] = 0,
 ) -> None:
     """Generate a table with a known truth to try things on; its target is the column `outcome`."""
     from ..data import make_cohort
 
-    options.check_cells(samples, features + max(categorical, 0))
-    planted: dict[str, Any] = {"n_relevant": relevant, "n_redundant": redundant, "effect": effect, "flip": flip}
-    planted |= {"n_categorical": categorical, "n_categorical_relevant": categorical_relevant, "missing": missing}
-    table = make_cohort(samples, features, prevalence=prevalence, random_state=seed, **planted)
+    arguments.check_cells(n_samples, n_features + max(n_categorical, 0))
+    table = make_cohort(
+        n_samples,
+        n_features,
+        n_relevant=n_relevant,
+        n_redundant=n_redundant,
+        n_categorical=n_categorical,
+        n_categorical_relevant=n_categorical_relevant,
+        prevalence=prevalence,
+        effect=effect,
+        flip=flip,
+        missing=missing,
+        random_state=random_state,
+    )
     truth = path.with_suffix(".truth.json")
-    options.write_cohort(path, truth, table.frame().round(5), table.truth.to_dict())
-    typer.echo(f"{samples} rows, {features + categorical} columns: {path}; what was planted: {truth}")
+    arguments.write_cohort(path, truth, table.frame().round(5), table.truth.to_dict())
+    typer.echo(f"{n_samples} rows, {n_features + n_categorical} columns: {path}; what was planted: {truth}")
 
 
 def run() -> int:

@@ -10,12 +10,12 @@ from sklearn.base import clone
 
 from ..contracts import BoolArray, Outcome
 from ..criteria import Fisher, MarginChange
-from ..errors import InputError, listing, positive_number
+from ..errors import InputError, check_n_jobs, listing, positive_number
 from ..fitting.false_share import fit_list
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import Fitted
 from ..fitting.rows import Rows
-from ..fitting.settings import AnyPlan, check_n_jobs, check_seed, outcome_of
+from ..fitting.settings import AnyPlan, check_seed, outcome_of
 from ..fitting.view_averaging import COMBINE, BlendPlan, blend_plan, fit_blend
 from ..kernels import Clinical
 from ..machines import CSVC

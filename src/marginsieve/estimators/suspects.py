@@ -12,11 +12,10 @@ from scipy import sparse, special
 
 from ..contracts import Array, BoolArray, IntArray, is_sparse
 from ..data.table import Table
-from ..errors import InputError, positive_number
+from ..errors import InputError, check_n_jobs, positive_number
 from ..fitting.procedure import seed_sequence
 from ..fitting.resampling import sample_index
 from ..fitting.rows import Rows
-from ..fitting.settings import check_n_jobs
 from ..outcomes import Classes, ClassTarget
 from ..outcomes.folds import Splits, stratified_folds, units_per_stratum
 from ..outcomes.label_noise import wrong_label

@@ -8,7 +8,6 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from ..batches.arrays import check_device
 from ..contracts import (
     Criterion,
     CriterionLike,
@@ -31,7 +30,16 @@ from ..contracts import (
     resources_of,
 )
 from ..criteria import FILTERS
-from ..errors import InputError, listing, positive_number, shown_value, truth_value, whole_number
+from ..errors import (
+    InputError,
+    check_device,
+    check_n_jobs,
+    listing,
+    positive_number,
+    shown_value,
+    truth_value,
+    whole_number,
+)
 from ..outcomes import OUTCOMES
 from ..problem import is_filter
 from .compatibility import refuses, refuses_mixed, refuses_table, refuses_target
@@ -39,7 +47,6 @@ from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
 from .rows import Rows
 
 SIZE_RULES = ("auto", "best")
-MOST_JOBS = 1_000
 MOST_MEMBERS = 100_000  # of an ensemble, and of fits on subsamples
 
 
@@ -229,15 +236,6 @@ def check_seed(random_state: Any) -> None:
         raise InputError(
             f"random_state is {shown_value(random_state)}; it must be a whole number of 0 or more, a RandomState, "
             "a Generator or None"
-        )
-
-
-def check_n_jobs(n_jobs: Any) -> None:
-    """Refuse what is no number of workers."""
-    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool) and n_jobs != 0
-    if not (n_jobs is None or (whole and -MOST_JOBS <= n_jobs <= MOST_JOBS)):
-        raise InputError(
-            f"n_jobs is {shown_value(n_jobs)}; it must be 1 or more (up to {MOST_JOBS:,}), -1 for one per core, or None"
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -23,13 +23,18 @@ from ..contracts import (
     Search,
     is_sparse,
 )
-from ..errors import InputError, cost_number, listing, shown_value, truth_value
+from ..errors import InputError, cost_number, listing, many, shown_value, truth_value
+from .class_curves import confusion, draw_curves
+from .class_effects import describe_feature
 from .class_scores import CLASS_METRICS, linearise_scores, rooms_of
 from .encoding import read_groups, read_labels, read_weight
 from .folds import Splits, unit_name, units_per_stratum
 from .scores import balanced_accuracy, ranking_auc, ranking_aucs
 from .target import FoldLimit, Target
 from .thresholds import balanced_threshold, cost_threshold, fit_sigmoid
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Threshold = float | str | tuple[float, float]
 
@@ -174,6 +179,8 @@ class ClassTarget(Target):
     codes: IntArray
     outcome: Classes = field(default_factory=Classes)
     positive: int | None = None
+
+    outcome_name: ClassVar[str] = Classes.name
 
     @classmethod
     def from_codes(
@@ -460,6 +467,26 @@ class ClassTarget(Target):
             middle[0] = balanced_threshold(values[:, 0], self.labels[0, rows], weight)
         return middle, unit
 
+    @property
+    def has_auc(self) -> bool:
+        """Whether there are two classes."""
+        return self.binary
+
+    def fold_advice(self, folds: int) -> str | None:
+        """Every class must be there in every training part, twice, so that inner folds can be made of it."""
+        counts = units_per_stratum(self.codes, self.groups)
+        for label, count in zip(self.classes, counts, strict=True):
+            enough = [some for some in range(2, count + 1) if count - -(-count // some) >= 2]
+            if folds in enough or len(counts) < 2:
+                continue
+            units = f"has {many(count, unit_name(self.groups).removesuffix('s'))} of class {label!s}"
+            if not enough:
+                advice = "a study needs at least 3 of each class; leave this class out, or join it with another"
+                return f"{units}: {advice}"
+            few = min(enough, key=lambda some: abs(some - folds))
+            return f"{units}: it takes {few} outer folds, not {folds} (cv={few}, --cv {few})"
+        return None
+
     # -- predictions and their scores -------------------------------------------------------------------------------
 
     def entry(self, decision: ClassDecision, raw: Array) -> dict[str, Any]:  # type: ignore[override]
@@ -514,6 +541,25 @@ class ClassTarget(Target):
         counts = np.bincount(self.codes, minlength=len(self.classes))
         labels = [str(label) for label in self.classes]
         return {"classes": dict(zip(labels, map(int, counts), strict=True)), "positive": labels[self._code]}
+
+    @property
+    def observed(self) -> Any:
+        """(m,) the labels."""
+        return self.classes[self.codes]
+
+    def in_terms_of_user(self, predicted: Any) -> Any:
+        """The labels of these codes."""
+        return self.classes[predicted]
+
+    def effect(self, column: pd.Series, kind: str) -> dict[str, Any]:
+        """Effect size between the classes, the class in which the column is higher, and values by class."""
+        return describe_feature(column, kind, self.codes, [str(label) for label in self.classes], self._code)
+
+    def pictures(self, predicted: Any, decision: Array | None, probability: Array | None) -> dict[str, Any]:
+        """ROC, precision-recall and calibration of two classes; the confusion matrix of any number."""
+        lines = None if decision is None else draw_curves(decision, probability, self.codes == self._code)
+        labels = [str(label) for label in self.classes]
+        return {"curves": lines, "confusion": confusion(predicted, self.codes, labels)}
 
     def model_notes(self, values: Array, machines: Sequence[Any]) -> list[str]:
         """A machine that calls every training row the same has learned nothing to cut."""

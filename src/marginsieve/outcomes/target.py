@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.model_selection import GroupKFold, KFold
@@ -28,6 +28,9 @@ from ..contracts import (
     Search,
 )
 from .folds import Splits, draw_share, stratified_folds, unit_name, units_per_stratum
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -204,6 +207,7 @@ class Target(ABC):
 
     # -- inner scores and decisions -----------------------------------------------------------------------------------
 
+    outcome_name: ClassVar[str]  # of the outcome
     scored_by = "score"
 
     @abstractmethod
@@ -239,6 +243,16 @@ class Target(ABC):
         spread = np.sqrt(share @ (values - share @ values) ** 2)
         return np.zeros(values.shape[1]), np.where(spread > 0, spread, 1.0)
 
+    @property
+    def has_auc(self) -> bool:
+        """Whether there are two sides, which AUC compares."""
+        return False
+
+    def fold_advice(self, folds: int) -> str | None:  # noqa: ARG002
+        """Why so many outer folds cannot be made of these rows, and what can; None where they can."""
+        limit = self.fold_limit()
+        return None if limit.count >= 3 else f"has too few rows ({limit.reason}): a study needs at least 3"
+
     # -- predictions and their scores --------------------------------------------------------------------------
 
     @abstractmethod
@@ -273,6 +287,28 @@ class Target(ABC):
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Plain values for the table of a result."""
+
+    @property
+    @abstractmethod
+    def observed(self) -> Any:
+        """(m,) the outcomes as they were given."""
+
+    def in_terms_of_user(self, predicted: Any) -> Any:
+        """Predictions as they would have been given."""
+        return predicted
+
+    def effect(self, column: pd.Series, kind: str) -> dict[str, Any]:  # noqa: ARG002
+        """How a column goes with the outcome: "effect" with its interval, "direction" in words, "plot" or None."""
+        unknown = float("nan")
+        return {
+            "effect": {"name": "", "value": unknown, "low": unknown, "high": unknown, "unit": ""},
+            "direction": "",
+            "plot": None,
+        }
+
+    def pictures(self, predicted: Any, decision: Array | None, probability: Array | None) -> dict[str, Any]:  # noqa: ARG002
+        """What the page draws of out-of-fold predictions (repeats, m): "curves" and "confusion", or None."""
+        return {"curves": None, "confusion": None}
 
     def model_notes(self, values: Array, machines: Sequence[Any]) -> list[str]:  # noqa: ARG002
         """What is remarkable about a model's values (m, k) of its training rows."""

@@ -1,7 +1,8 @@
 """The report: the JSON of a study in, one page out. It knows nothing else."""
 
 from .figures import COLOURS, check_drawing, finish_figure, new_figure, save_figure
-from .render import SECTIONS, register_section, render
+from .render import render
+from .sections import SECTIONS, register_section
 
 __all__ = ["COLOURS", "SECTIONS", "check_drawing", "finish_figure", "new_figure", "register_section", "render"]
 __all__ += ["save_figure"]

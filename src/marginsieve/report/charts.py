@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..outcomes.scores import METRICS
 from .figures import COLOURS, finish_figure, new_figure, save_figure
 
 MOST = 40  # features with a bar
@@ -28,7 +27,7 @@ def sizes(result: dict[str, Any], file: str | Path | None = None) -> Any:
         span = [[score["value"] - low], [high - score["value"]]]
         axes.errorbar([method["n_features"]], [score["value"]], span, color=colour, fmt="o", label=method["title"])
     axes.set_xscale("log")
-    return finish_figure(figure, axes, "number of features", METRICS[metric], file)
+    return finish_figure(figure, axes, "number of features", result["metrics"][metric], file)
 
 
 def roc(result: dict[str, Any], file: str | Path | None = None) -> Any:

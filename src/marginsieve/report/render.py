@@ -12,50 +12,16 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from ..errors import InputError, one_line, shown_value
-from ..outcomes.scores import METRICS
 from . import svg
 from .numbers import shown
+from .sections import Section, sections_in_order
 
-SCHEMA = 4
+SCHEMA = 5
 NEEDED = (
-    *("answer", "table", "methods", "features", "scores", "protocol", "how", "suspects", "findings", "curves"),
+    *("answer", "analyses", "table", "methods", "features", "scores", "protocol", "how", "findings", "curves"),
     *("confusion", "n_features", "n_features_over_folds", "stability", "groups", "methods_text", "bibtex", "seconds"),
+    "metrics",
 )
-
-
-Section = Callable[[dict[str, Any]], "Markup | None"]
-SECTIONS: dict[str, Section] = {}  # further sections by title, after those of the template
-
-
-def register_section(title: str) -> Callable[[Section], Section]:
-    """Make a function known that turns a result into a section of the page.
-
-    Parameters
-    ----------
-    title : str
-        The heading.
-
-    Returns
-    -------
-    callable
-        A decorator. The function takes the result and returns Markup, or None where it has nothing to show.
-
-    Examples
-    --------
-    >>> from markupsafe import Markup
-    >>> from marginsieve.report import SECTIONS, register_section
-    >>> @register_section("Rows")
-    ... def rows(result):
-    ...     return Markup("<p>{}</p>").format(result["table"]["rows"])
-    >>> SECTIONS.pop("Rows") is rows
-    True
-    """
-
-    def add(section: Section) -> Section:
-        SECTIONS[title] = section
-        return section
-
-    return add
 
 
 def render(result: dict[str, Any]) -> str:
@@ -77,7 +43,7 @@ def render(result: dict[str, Any]) -> str:
     >>> from marginsieve.data import make_cohort
     >>> from marginsieve.report import render
     >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, suspects=False)
+    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
     >>> render(study.result)[:15]
     '<!doctype html>'
     """
@@ -101,25 +67,30 @@ def render(result: dict[str, Any]) -> str:
 
 def _page(result: dict[str, Any]) -> str:
     script = _part("report.js")
-    values = {
+    values: dict[str, Any] = {
         "r": result,
         "style": Markup(_part("report.css")),
         "script": Markup(script),
         "digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "metrics": METRICS,
         "styles": {method["title"]: _style(k, method) for k, method in enumerate(result["methods"])},
         "sizes_chart": sizes_chart(result),
         "roc_chart": _two_lines(result, "roc", "false positive rate", "true positive rate"),
         "pr_chart": _two_lines(result, "precision_recall", "recall", "precision"),
         "calibration_chart": _calibration_chart(result),
-        "small": svg.values_by_class,
-        "bar": svg.interval_bar,
-        "key": svg.legend_mark,
         "floor": _floor(result),
         "reach": _reach(result),
-        "sections": {title: html for title, section in SECTIONS.items() if (html := section(result)) is not None},
     }
+    known = [(section, _draw(section, values)) for section in sections_in_order()]
+    values["sections"] = [(section, html) for section, html in known if html]
     return str(_environment().get_template("report.html").render(values))
+
+
+def _draw(section: Section, values: dict[str, Any]) -> Markup | None:
+    """A section of the page; None where it has nothing to show."""
+    if section.draw is not None:
+        return section.draw(values["r"])
+    html = _environment().from_string(section.template).render(values).strip()
+    return Markup(html) if html else None
 
 
 def render_in_notebook(result: dict[str, Any]) -> str:
@@ -150,6 +121,7 @@ def _environment() -> Any:
         "duration": _duration,
     }
     environment.filters |= filters
+    environment.globals |= {"small": svg.values_by_class, "bar": svg.interval_bar, "key": svg.legend_mark}
     return environment
 
 
@@ -204,7 +176,12 @@ def sizes_chart(result: dict[str, Any]) -> Markup:
     lowest = min([lowest, *(p["score"] - p["error"] for m in methods for p in m["curve"])])
     floor, top = max(0.0, min(0.5, lowest // 0.1 / 10)), max(result["table"]["features"], 2)
     chart = svg.Chart(
-        "Score against the number of features", (1, top), (floor, 1.0), "number of features", METRICS[metric], True
+        "Score against the number of features",
+        (1, top),
+        (floor, 1.0),
+        "number of features",
+        result["metrics"][metric],
+        True,
     )
     for k, method in enumerate(methods):
         style, shape = _style(k, method)

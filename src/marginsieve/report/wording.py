@@ -27,7 +27,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     prepared = "Columns were standardised"
     if main["kernel"] == "clinical":
         prepared = f"Mixed columns and missing cells were compared by the clinical kernel{cite('daemen2009')}"
-    grouped = ", keeping the rows of a group together" if result["settings"]["groups"] else ""
+    grouped = ", keeping the rows of a group together" if result["options"]["groups"] else ""
     size = f"The number of features was {SIZE_RULES[main['size_rule']]}"
     times = f"{protocol['repeats']} times repeated " if protocol["repeats"] > 1 else ""
     sentences = [
@@ -46,9 +46,9 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     beside = f"{named}, and for " if named else ""
     sentences.append(f"The same splits were used for {beside}all features without a selection.")
     sentences.append(f"Stability is that of Nogueira et al.{cite('nogueira2018')} over the outer folds.")
-    if not result["chance"]["evident"]:
+    if not result["answer"]["evidence"]:
         sentences.append("The scores gave no evidence that the features predict it.")
-    elif result["suspects"]["judged"]:
+    elif (result["analyses"].get("suspects") or {}).get("judged"):
         sentences.append(
             "How likely each label is wrong was estimated from ridge regressions (linear or with a Gaussian kernel) "
             "that had not seen the sample, with unknown rates of wrong labels in each class."

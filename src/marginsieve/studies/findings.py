@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from ..contracts import IntArray
 from ..data.numerals import is_text
 from ..errors import listing
-from ..outcomes import rarest
+from ..outcomes.folds import units_per_stratum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,8 @@ def _separating(X: pd.DataFrame, codes: IntArray) -> list[str]:
 
 def fewest_units(codes: IntArray, groups: Any = None) -> int:
     """How many samples or groups the rarest class has."""
-    return rarest(codes, None if groups is None else np.unique(groups, return_inverse=True)[1])[1]
+    known = None if groups is None else np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
+    return min(units_per_stratum(codes, known))
 
 
 def _few(codes: IntArray, groups: Any) -> list[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -19,11 +19,11 @@ from sklearn.base import clone
 from .. import recipes
 from ..contracts import Array, BoolArray, PricesFeatures
 from ..engine.keys import key_of
-from ..engine.metrics import Scores
-from ..engine.nested import Fold, Nested, collected, nested_errors, nested_splits, pair_splits
+from ..engine.nested import Fold, Nested, collect_folds, nested_errors, nested_splits, pair_splits
 from ..engine.protocols import Protocol
+from ..engine.scoring import Scores
 from ..engine.stability import Stability, nogueira
-from ..engine.store import Store, opened
+from ..engine.store import Store, open_store
 from ..engine.units import UNREAD, Method, PreparedMethod, Task, Unit, UnitTable, run_prepared, versions
 from ..engine.workers import Run
 from ..errors import InputError
@@ -32,34 +32,13 @@ from ..estimators.fitted_selector import FittedSelector
 from ..estimators.inputs import refuse_cells
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import seed_sequence
-from .choosing import Choice
+from .options import StudyOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 CORE = 0.9  # share of the outer folds that selected a feature of the core
-
-
-@dataclass(frozen=True)
-class StudyOptions:
-    """What a user asks of every method: the class of interest, a number of features, columns to keep, and so on."""
-
-    positive: Any = None
-    n_features_to_select: int | None = None
-    keep: tuple[str, ...] = ()
-    prefilter: tuple[str, int] | None = None
-    ensemble: int | None = None
-    random_state: int = 0
-    n_jobs: int | None = None  # None is one process, unless `auto_jobs` leaves it to the study
-    n_permutations: int = 99
-    intervals: str = "simple"
-    false_share: float | None = None
-    substitutes: bool = True
-    alternatives: int | None = None
-    feature_costs: Mapping[str, Any] | None = None
-    auto_jobs: bool = False
-    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -102,7 +81,7 @@ class Selection:
     def formula(self) -> ScoreFormula | None:
         """A new sample's score by hand; None where the machine is not linear or there are three classes."""
         selector = self.selector
-        if len(selector.classes_) != 2 or not hasattr(selector, "coef_"):
+        if not self.nested.target.has_auc or not hasattr(selector, "coef_"):
             return None
         sign, (slope, offset) = selector._sign, selector._sigmoid[0]
         return ScoreFormula(sign * selector.coef_[0], sign * selector.intercept_[0], slope, sign * offset)
@@ -143,11 +122,18 @@ class Selection:
         if ids is not None:
             frame["id"] = np.tile(np.asarray(ids), repeats)
         frame["repeat"] = np.repeat(np.arange(1, repeats + 1), m)
-        frame["label"] = np.tile(nested.classes[nested.truth], repeats)
-        frame["predicted"] = nested.classes[nested.predicted.ravel()]
+        frame["label"] = np.tile(nested.target.observed, repeats)
+        frame["predicted"] = nested.target.in_terms_of_user(nested.predicted.ravel())
         for name, values in (("decision", nested.decision), ("probability", nested.probability)):
             frame[name] = (np.full(shape, np.nan) if values is None else values).ravel()
         return frame
+
+
+def plain_scores(scores: Scores) -> dict[str, dict[str, float]]:
+    """Scores as result.json has them."""
+    return {
+        name: {"value": scores.value[name], "low": scores.low[name], "high": scores.high[name]} for name in scores.value
+    }
 
 
 def list_part(selected: BoolArray, frequency: Array) -> NDArray[np.object_]:
@@ -169,16 +155,14 @@ def score_label(selector: FittedSelector) -> str:
     return f"{name}, when the feature was last looked at"
 
 
-def prepare_method(
-    method: Method, table: UnitTable, options: StudyOptions, max_samples: int | None
-) -> tuple[Method, PreparedMethod]:
+def prepare_method(method: Method, table: UnitTable, options: StudyOptions) -> tuple[Method, PreparedMethod]:
     """A method with its settings for this table: columns standardised, both classes weigh the same.
 
     A table with categories or empty cells gets the clinical kernel where the recipe's own kernel refuses it. Both the
     recipe and the table are checked before anything is run.
     """
     recipe = recipes.get(method.recipe)
-    settings = _settings(method, recipe, options, max_samples)
+    settings = _settings(method, recipe, options)
     selector = _build(recipe, method, settings)
     try:
         return replace(method, settings=tuple(settings.items())), _prepared(selector, table)
@@ -195,15 +179,14 @@ def prepare_method(
     raise InputError(f"{method.title}: {refusal}") from refusal
 
 
-def _settings(
-    method: Method, recipe: Callable[..., FittedSelector], options: StudyOptions, max_samples: int | None
-) -> dict[str, Any]:
+def _settings(method: Method, recipe: Callable[..., FittedSelector], options: StudyOptions) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "standardize": True,
         "class_weight": "balanced",
         "keep": list(options.keep) or None,
         "positive": options.positive,
-        "max_samples": max_samples,
+        "outcome": options.outcome,
+        "max_samples": options.max_samples,
         "probability": True,
         "random_state": options.random_state,
     }
@@ -232,18 +215,18 @@ def _build(recipe: Callable[..., FittedSelector], method: Method, settings: dict
 
 def _prepared(selector: FittedSelector, table: UnitTable) -> PreparedMethod:
     """The selector with its plan on the whole table; refuses what does not fit, before any fold is run."""
-    plan = selector.plan(table.encoded)
-    refuse_cells(table.encoded.table.Z, table.encoded.schema, selector.takes_gaps)
+    plan = selector.plan(table.rows)
+    refuse_cells(table.rows.table.Z, table.rows.schema, selector.takes_gaps)
     return PreparedMethod(selector, plan)
 
 
-def units_of(
-    method: Method, prepared: PreparedMethod, table: UnitTable, choice: Choice, options: StudyOptions
-) -> list[Task]:
-    """The outer folds of a method, repeat by repeat."""
-    target, state = table.encoded.target, options.random_state
-    protocol = Protocol("study", "folds", folds=choice.cv, repeats=choice.n_repeats)
-    splits = nested_splits(target, choice.cv, choice.n_repeats, state)
+def units_of(method: Method, prepared: PreparedMethod, table: UnitTable, options: StudyOptions) -> list[Task]:
+    """The outer folds of a method, repeat by repeat; the options say how many."""
+    target, state, cv, n_repeats = table.target, options.random_state, options.cv, options.n_repeats
+    assert cv is not None
+    assert n_repeats is not None
+    protocol = Protocol("study", "folds", folds=cv, repeats=n_repeats)
+    splits = nested_splits(target, cv, n_repeats, state)
     quick = clone(prepared.selector)
     quick.set_params(**{name: value for name, value in UNREAD.items() if name in quick.get_params(deep=False)})
     unread = PreparedMethod(quick, prepared.plan)
@@ -251,9 +234,7 @@ def units_of(
     pairs = pair_splits(splits, state) if options.intervals == "nested" else []
     tasks = []
     for split in (*splits, *pairs):
-        unit = Unit(
-            key_of(mark, choice.cv, state, split.name), table.name, method, protocol, split, state, split.random_state
-        )
+        unit = Unit(key_of(mark, cv, state, split.name), table.name, method, protocol, split, state, split.random_state)
         tasks.append(Task(unit, partial(run_prepared, prepared=unread), catch=False))
     return tasks
 
@@ -268,7 +249,7 @@ class FoldRows:
     def missing(self, tasks: Sequence[Task]) -> list[Task]:
         """The tasks whose rows are not known."""
         if self.folder is not None:
-            with opened(self.folder, "study") as store:
+            with open_store(self.folder, "study") as store:
                 self._read(store)
         return [task for task in tasks if task.unit.key not in self.known]
 
@@ -277,7 +258,7 @@ class FoldRows:
 
     def rows(self, tasks: Sequence[Task], run: Run) -> Iterator[dict[str, Any]]:
         """The rows of all tasks, those that are known first; the others are run and kept."""
-        with nullcontext() if self.folder is None else opened(self.folder, "study") as store:
+        with nullcontext() if self.folder is None else open_store(self.folder, "study") as store:
             if store is not None:
                 self._read(store)
             yield from (self.known[task.unit.key] for task in tasks if task.unit.key in self.known)
@@ -292,7 +273,6 @@ def run_method(
     method: Method,
     prepared: PreparedMethod,
     table: UnitTable,
-    choice: Choice,
     options: StudyOptions,
     run: Run,
     kept: FoldRows,
@@ -300,14 +280,14 @@ def run_method(
 ) -> Selection:
     """The nested score of a method, then its fit on all rows."""
     since = time.perf_counter()
-    target, state = table.encoded.target, options.random_state
+    target, state = table.target, options.random_state
     folds = []
-    for row in kept.rows(units_of(method, prepared, table, choice, options), run):
-        folds.append(Fold.of_row(row))
+    for row in kept.rows(units_of(method, prepared, table, options), run):
+        folds.append(Fold.from_row(row))
         if progress is not None:
             progress(len(folds))
     outer, twice = ([fold for fold in folds if ("x" in fold.name) == paired] for paired in (False, True))
-    nested = collected(target, table.positive, outer, table.encoded.table.shape[1], state)
+    nested = collect_folds(target, outer, table.rows.table.shape[1], state)
     chosen = nested.frequency > 0
     selector = fit_prepared(prepared, table, options.n_jobs, None if method.baseline else chosen)
     scores = nested.scores(errors=nested_errors(nested, twice) if twice else None)
@@ -321,7 +301,7 @@ def fit_prepared(
     selector: FittedSelector = clone(prepared.selector).set_params(n_jobs=n_jobs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted = selector.fit_rows(table.encoded, plan=prepared.plan, allowed=chosen)
+        fitted = selector.fit_rows(table.rows, plan=prepared.plan, allowed=chosen)
         selector.adopt(fitted, seed_sequence(selector.random_state))
     selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
     return selector

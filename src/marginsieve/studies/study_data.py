@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..batches.arrays import on_host
-from ..contracts import is_sparse
+from ..contracts import Array, Outcome, is_sparse
 from ..data.numerals import find_separated, is_text, read_numerals
 from ..data.reading import ENCODING_NOTE
 from ..data.stored import is_anndata
@@ -19,11 +19,10 @@ from ..data.table import Schema, as_frame, sound_sparse
 from ..data.tidy import tidy_frame
 from ..engine.keys import fingerprint
 from ..engine.units import UnitTable
-from ..errors import InputError, listing
+from ..errors import InputError, listing, shown_value
 from ..estimators import find_suspects
 from ..fitting.memory import refuse_dense
-from ..fitting.training_rows import Encoded
-from ..outcomes import positive_code, read_target
+from ..fitting.rows import Rows
 from .findings import MIXED, Finding, are_numbers, findings_of, leaks
 
 if TYPE_CHECKING:
@@ -64,12 +63,11 @@ class StudyData:
     def gaps(self) -> bool:
         return bool(self.X.isna().to_numpy().any())
 
-    def table(self, positive: Any = None) -> UnitTable:
+    def table(self, outcome: Outcome) -> UnitTable:
         """The table as units see it: encoded once, the target read once."""
-        target = read_target(self.X, self.y, None, self.groups)
-        schema, code = Schema.from_table(self.X), positive_code(target, positive)
-        encoded = Encoded(schema, schema.table(self.X), target)
-        return UnitTable("table", encoded, code, fingerprint(self.X, target, 0))
+        target = outcome.read(self.X, self.y, None, self.groups).settle(outcome)
+        schema = Schema.from_table(self.X)
+        return UnitTable("table", Rows(schema, schema.table(self.X), target), fingerprint(self.X, target))
 
 
 def from_frame(
@@ -204,7 +202,9 @@ def _plain_number(text: Any) -> bool:
     return True
 
 
-def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Sequence[Any] = ()) -> StudyData:
+def from_arrays(
+    X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Sequence[Any] = (), drop: Sequence[Any] = ()
+) -> StudyData:
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
     import pandas as pd
 
@@ -230,10 +230,10 @@ def from_arrays(X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Seque
     target = _unused(target, frame)
     frame = frame.assign(**{target: _as_column("y", y, len(frame))})
     if groups is None:
-        return from_frame(frame, target, ids=ids, keep=keep)
+        return from_frame(frame, target, drop=drop, ids=ids, keep=keep)
     group_name = _unused("groups", frame)
     frame[group_name] = _as_column("groups", groups, len(frame))
-    return from_frame(frame, target, groups=group_name, ids=ids, keep=keep)
+    return from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep)
 
 
 def _unused(name: str, frame: pd.DataFrame) -> str:
@@ -312,6 +312,19 @@ def _of_groups(X: pd.DataFrame) -> list[Finding]:
         for name, dtype in X.dtypes.items()
         if dtype.kind != "f" and called_id(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
     ]
+
+
+def costs_of(given: Mapping[str, Any], names: Sequence[str]) -> Array:
+    """(n,) the cost of each column; those without one cost 1."""
+    known = set(names)
+    if unknown := [str(name) for name in given if str(name) not in known]:
+        raise InputError(f"feature_costs names {listing(unknown)}, which the table does not have as a feature")
+    for name, cost in given.items():
+        number = isinstance(cost, (int, float, np.integer, np.floating)) and not isinstance(cost, bool)
+        if not number or not 0.0 <= float(cost) < np.inf:
+            raise InputError(f"feature_costs of {str(name)!r} is {shown_value(cost)}; it must be a number of 0 or more")
+    by_name = {str(name): float(cost) for name, cost in given.items()}
+    return np.array([by_name.get(name, 1.0) for name in names])
 
 
 def label_of(data: StudyData, positive: str) -> Any:

@@ -11,20 +11,15 @@ from typing import Any
 import numpy as np
 
 from .. import recipes
-from ..engine.metrics import METRICS, Scores
-from ..estimators.suspects import CLEAN_RATE, PREDICTS, WRONG_SHARE
+from ..engine.nested import Nested
 from ..fitting.training import Model
-from ..report.answer import answer
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
-from .curves import confusion, curves
-from .minutes import recorded
-from .reference_rows import ReferenceRow
-from .selection import Selection, score_label
-from .study_run import StudyRun
-from .substitutes import MARGIN
+from .analysis import StudyRun, load_analyses
+from .answer import answer
+from .planning import record_plan
+from .selection import Selection, plain_scores, score_label
 
-DETAILED = 100  # selected features with evidence and a small plot
 PROBE = "interactions"  # the recipe that looks for features that matter only together
 NAMED = 10  # of its features
 LISTED = 1000  # selected features in the JSON; features.csv has them all
@@ -36,30 +31,22 @@ def summarize(study: StudyRun) -> dict[str, Any]:
     main, nested, data = study.main, study.main.nested, study.data
     selector = main.selector
     methods = [_method(study, selection) for selection in study.selections]
+    metrics, pictures = nested.target.metrics, [_pictures(some.nested) for some in (main, study.baseline)]
+    findings = [*data.findings, *study.failures]
+    findings += [finding for result in study.results.values() for finding in result.findings]
     result: dict[str, Any] = {
         "schema": SCHEMA,
         "version": version("marginsieve"),
         "method": main.method.recipe,
-        "settings": {
-            "methods": [method.label for method in study.choice.methods[:-1]],
-            "n_features_to_select": study.options.n_features_to_select,
-            "groups": data.group_column,
-            "keep": list(study.options.keep),
-            "prefilter": study.options.prefilter,
-            "ensemble": getattr(selector, "ensemble", None),
-            "max_samples": study.choice.max_samples,
-            "positive": None if study.options.positive is None else str(study.options.positive),
-        },
+        "options": study.options.record() | {"groups": data.group_column},
         "table": _table(study),
         "protocol": _protocol(study),
+        "metrics": {name: metrics[name].title for name in methods[0]["scores"]},
+        "chance_levels": {name: metrics[name].chance for name in methods[0]["scores"]},
         "scores": methods[0]["scores"],
-        "chance": asdict(study.chance),
+        "analyses": {name: study.results[name].values if name in study.results else None for name in load_analyses()},
         "stability": methods[0]["stability"],
-        "false_share": _false_share(study),
         "interactions": _interactions(study),
-        "substitutes": _substitutes(study),
-        "alternatives": _alternatives(study),
-        "costs": _costs(study),
         "n_features": selector.n_features_,
         "n_features_over_folds": methods[0]["n_features_over_folds"],
         "threshold": selector.threshold_,
@@ -70,11 +57,9 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "features": _features(study),
         "groups": [group.to_dict() for group in selector.groups_],
         "methods": methods,
-        "reference_rows": [_reference(row) for row in study.reference_rows],
-        "curves": {"main": curves(nested), "all": curves(study.baseline.nested)},
-        "confusion": confusion(nested),
-        "suspects": _suspects(study),
-        "findings": [asdict(finding) for finding in (*data.findings, *study.failures)],
+        "curves": {"main": pictures[0]["curves"], "all": pictures[1]["curves"]},
+        "confusion": pictures[0]["confusion"],
+        "findings": [asdict(finding) for finding in findings],
         "notes": main.notes,
         "seconds": round(study.seconds, 3),
         "how": {
@@ -84,8 +69,6 @@ def summarize(study: StudyRun) -> dict[str, Any]:
             "versions": {name: version(name) for name in LIBRARIES},
         },
     }
-    able = study.judged is not None and study.judged.attrs[PREDICTS]
-    result["suspects"]["trusted"] = study.chance.evident and able
     result["answer"] = answer(result)
     result["references"] = recipes.references()
     result["methods_text"], result["bibtex"] = paragraph(result)
@@ -93,15 +76,17 @@ def summarize(study: StudyRun) -> dict[str, Any]:
     return dict(_plain(result))
 
 
+def _pictures(nested: Nested) -> dict[str, Any]:
+    return nested.target.pictures(nested.predicted, nested.decision, nested.probability)
+
+
 def _table(study: StudyRun) -> dict[str, Any]:
     data, nested, selector = study.data, study.main.nested, study.main.selector
-    counts = np.bincount(nested.truth, minlength=len(nested.classes))
     return {
         "target": data.target,
-        "rows": len(nested.truth),
+        "rows": len(nested.target),
         "features": data.X.shape[1],
-        "classes": {str(label): int(count) for label, count in zip(nested.classes, counts, strict=True)},
-        "positive": str(nested.classes[nested.positive]),
+        **nested.target.describe(),
         "kinds": dict(sorted(Counter(selector.columns_.kind).items())),
         "missing_cells": float(data.X.isna().to_numpy().mean()),
         "id_columns": list(data.ids),
@@ -114,7 +99,7 @@ def _table(study: StudyRun) -> dict[str, Any]:
 def _protocol(study: StudyRun) -> dict[str, Any]:
     nested, scores = study.main.nested, study.main.scores
     return {
-        "outer": "repeated stratified cross-validation" + (", grouped" if nested.groups is not None else ""),
+        "outer": "repeated stratified cross-validation" + (", grouped" if nested.target.groups is not None else ""),
         "folds": study.choice.cv,
         "repeats": nested.repeats,
         "random_state": nested.random_state,
@@ -122,7 +107,8 @@ def _protocol(study: StudyRun) -> dict[str, Any]:
         "interval": f"intervals ({scores.level:.0%}) are for the model on all rows"
         + (", by nested cross-validation" if study.options.intervals == "nested" else ""),
         "chosen": list(study.choice.why),
-        "plan": recorded(study.choice),
+        "plan": record_plan(study.choice),
+        "left_out": dict(study.choice.left_out),
     }
 
 
@@ -138,8 +124,8 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
         "does": "All features with the same kind of machine and the same threshold." if baseline else recipe.does,
         "source": "" if baseline else recipe.source,
         "citation": [] if baseline else list(recipe.citation),
-        "scores": _scores(selection.scores),
-        "difference": _scores(study.difference(selection)),
+        "scores": plain_scores(selection.scores),
+        "difference": plain_scores(study.difference(selection)),
         "n_features": selector.n_features_,
         "n_features_over_folds": {
             "median": float(np.median(nested.sizes)),
@@ -161,24 +147,9 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
     }
 
 
-def _false_share(study: StudyRun) -> dict[str, Any] | None:
-    """The estimated share of false features in the list, and how it was got; None where it was too costly."""
-    halves, given = study.halves, study.options.false_share
-    if halves is None:
-        return None
-    return {
-        "share": halves.of_list(study.main.selector.support_),
-        "asked": given,
-        "below_a_tenth": int(np.count_nonzero(halves.q <= 0.1)),
-        "pairs": halves.pairs,
-        "shuffles": halves.shuffles,
-        "sizes": list(halves.sizes),
-    }
-
-
 def _interactions(study: StudyRun) -> dict[str, Any] | None:
     """What a non-linear model on features that matter together scores beside the main method; None without one."""
-    probe = next((one for one in study.selections[1:] if one.method.recipe == PROBE), None)
+    probe = next((each for each in study.selections[1:] if each.method.recipe == PROBE), None)
     if probe is None:
         return None
     names = probe.selector.get_feature_names_out()[np.argsort(probe.selector.ranking_[probe.selector.support_])]
@@ -186,54 +157,7 @@ def _interactions(study: StudyRun) -> dict[str, Any] | None:
         "title": probe.method.title,
         "n_features": probe.selector.n_features_,
         "features": [str(name) for name in names[:NAMED]],
-        "difference": _scores(study.difference(probe, study.main)),
-    }
-
-
-def _substitutes(study: StudyRun) -> dict[str, Any] | None:
-    """What could stand in for features of the list; None where nothing was tried."""
-    frame = study.substitutes
-    if frame is None or not len(frame):
-        return None
-    rows: list[dict[Any, Any]] = frame.to_dict("records")
-    if study.cost is not None:
-        cost = dict(zip(study.main.selector.columns_.names, study.cost, strict=True))
-        rows = [row | {"costs": [cost[row["feature"]], cost[row["substitute"]]]} for row in rows]
-    return {"margin": MARGIN, "features": int(frame["feature"].nunique()), "rows": rows}
-
-
-def _alternatives(study: StudyRun) -> dict[str, Any] | None:
-    """Lists that differ; None where none were made."""
-    frame = study.alternatives
-    if frame is None or not len(frame):
-        return None
-    rows: list[dict[Any, Any]] = frame.to_dict("records")
-    for row in rows:
-        row |= {"n_features": len(row["features"]), "features": list(row["features"][:DETAILED])}
-    return {"margin": MARGIN, "rows": rows}
-
-
-def _costs(study: StudyRun) -> dict[str, Any] | None:
-    """The cheapest list; None where no costs were given or there are more than two classes."""
-    cheap = study.cheapest
-    if cheap is None:
-        return None
-    change = cheap.change
-    return {
-        "main": cheap.main_cost,
-        "cheapest": cheap.cost,
-        "features": list(cheap.features),
-        "change": {"value": change.value["auc"], "low": change.low["auc"], "high": change.high["auc"]},
-    }
-
-
-def _reference(row: ReferenceRow) -> dict[str, Any]:
-    return {
-        "title": row.title,
-        "scores": _scores(row.scores),
-        "difference": _scores(row.difference),
-        "n_features": int(np.median(row.nested.sizes)),
-        "seconds": round(row.seconds, 3),
+        "difference": plain_scores(study.difference(probe, study.main)),
     }
 
 
@@ -256,30 +180,21 @@ def _left_out(selector: Any) -> list[dict[str, Any]] | None:
     return [{"row": int(row), **values} for row, values in selector.suspects_.to_dict("index").items()]
 
 
-def _scores(scores: Scores) -> dict[str, dict[str, float]]:
-    return {
-        name: {"value": scores.value[name], "low": scores.low[name], "high": scores.high[name]}
-        for name in METRICS
-        if name in scores.value
-    }
-
-
 def _features(study: StudyRun) -> list[dict[str, Any]]:
-    """The selected features of the main method, by rank."""
+    """The selected features of the main method, by rank, with what the analyses say of them."""
     frame = study.features.query("selected").head(LISTED)
     others = [s for s in study.selections[1:] if not s.method.baseline]
     chosen = {s.method.title: set(s.selector.get_feature_names_out()) for s in others}
     alike = enumerate(study.main.selector.groups_, 1)
     groups = {name: k for k, group in alike for name in (group.representative, *group.members)}
-    known = ["name", "rank", "part", "score", "frequency", "halves", "q_value", "marginal_q", "coefficient", "kind"]
-    out: list[dict[Any, Any]] = frame[known].to_dict("records")
-    for place, entry in enumerate(out):
+    out: list[dict[Any, Any]] = frame[["name", "rank", "part", "score", "frequency", "coefficient", "kind"]].to_dict(
+        "records"
+    )
+    for entry in out:
         name = entry["name"]
         entry |= {"group": groups.get(name), "also_by": [title for title, some in chosen.items() if name in some]}
-        shown = study.evidence[name]
-        entry |= {"effect": shown["effect"], "direction": shown["direction"]}
-        if place < DETAILED:
-            entry["plot"] = shown["plot"]
+        for result in study.results.values():
+            entry |= result.entries.get(name, {})
     return out
 
 
@@ -288,16 +203,6 @@ def _formula(selection: Selection) -> dict[str, Any] | None:
     if (formula := selection.formula) is None:
         return None
     return {"intercept": formula.intercept, "slope": formula.slope, "offset": formula.offset}
-
-
-def _suspects(study: StudyRun) -> dict[str, Any]:
-    """The suspects, the worst first; how many labels were judged, and the share that is wrong in each class."""
-    result: dict[str, Any] = {"judged": 0, "count": 0, "clean_rate": CLEAN_RATE, "named_by": "row"}
-    if (frame := study.suspects) is None or study.judged is None:
-        return {**result, "wrong_share": {}, "rows": []}
-    rows = frame[frame["suspect"]].drop(columns="suspect").to_dict("records")
-    result |= {"judged": len(frame), "count": len(rows), "named_by": "id" if "id" in frame else "row"}
-    return {**result, "wrong_share": study.judged.attrs[WRONG_SHARE], "rows": rows}
 
 
 def _plain(value: Any) -> Any:

@@ -18,21 +18,23 @@ DRAWS = 400  # of tables of counts, for the interval of Cramér's V
 UNITS = {"Hedges' g": "standard deviations", "eta squared": "share of the variance", "Cramér's V": "0 to 1"}
 
 
-def evidence(column: pd.Series, kind: str, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
+def describe_feature(
+    column: pd.Series, kind: str, codes: IntArray, classes: list[str], positive: int
+) -> dict[str, Any]:
     """Effect size with its name, unit and 95 % interval, the direction in words, values by class.
 
     The interval is of the column alone: of a column that was selected because its effect is large it is too high.
     """
     if kind in ("nominal", "boolean") or column.dtype.kind not in "iufb":
-        result = _of_levels(column, codes, classes, positive)
+        result = _describe_levels(column, codes, classes, positive)
     else:
-        result = _of_numbers(column.to_numpy(dtype=np.float64), codes, classes, positive)
+        result = _describe_numbers(column.to_numpy(dtype=np.float64), codes, classes, positive)
     if len(classes) == 2:  # the class of interest first
         result["plot"]["classes"].sort(key=lambda part: part["class"] != classes[positive])
     return result
 
 
-def _of_numbers(value: Array, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
+def _describe_numbers(value: Array, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
     known = np.isfinite(value)
     parts = [np.sort(value[known & (codes == code)]) for code in range(len(classes))]
     shown = []
@@ -44,12 +46,12 @@ def _of_numbers(value: Array, codes: IntArray, classes: list[str], positive: int
         shown.append(entry)
     if len(classes) == 2:
         name, size = "Hedges' g", hedges_g(parts[positive], parts[1 - positive])
-        ends = _of_g(size, len(parts[positive]), len(parts[1 - positive]))
+        ends = _interval_of_g(size, len(parts[positive]), len(parts[1 - positive]))
         direction = f"{'higher' if size > 0 else 'lower'} in {classes[positive]}"
     else:
         name, size = "eta squared", eta_squared(parts)
-        ends = _of_eta(size, sum(map(len, parts)))
-        direction = _apart({name: part.mean() for name, part in zip(classes, parts, strict=True) if len(part)})
+        ends = _interval_of_eta(size, sum(map(len, parts)))
+        direction = _outlying_class({name: part.mean() for name, part in zip(classes, parts, strict=True) if len(part)})
     return {"effect": _effect(name, size, ends), "direction": direction, "plot": {"type": "numbers", "classes": shown}}
 
 
@@ -57,7 +59,7 @@ def _effect(name: str, size: float, ends: tuple[float, float]) -> dict[str, Any]
     return {"name": name, "value": size, "low": ends[0], "high": ends[1], "unit": UNITS[name]}
 
 
-def _of_g(g: float, n1: int, n2: int) -> tuple[float, float]:
+def _interval_of_g(g: float, n1: int, n2: int) -> tuple[float, float]:
     """95 % interval of Hedges' g by its large-sample variance."""
     if n1 < 2 or n2 < 2 or not np.isfinite(g):
         return float("nan"), float("nan")
@@ -65,7 +67,7 @@ def _of_g(g: float, n1: int, n2: int) -> tuple[float, float]:
     return float(g - Z * error), float(g + Z * error)
 
 
-def _of_eta(size: float, count: int) -> tuple[float, float]:
+def _interval_of_eta(size: float, count: int) -> tuple[float, float]:
     """95 % interval of eta squared, by Fisher's transformation of its root."""
     if count < 5:
         return float("nan"), float("nan")
@@ -74,15 +76,15 @@ def _of_eta(size: float, count: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _of_v(table: Array) -> tuple[float, float]:
+def _interval_of_v(table: Array) -> tuple[float, float]:
     """95 % interval of Cramér's V: tables drawn with the shares of each class."""
     rng, counts = np.random.default_rng(0), table.sum(axis=1).astype(int)
     rows = [rng.multinomial(count, row / max(count, 1), size=DRAWS) for count, row in zip(counts, table, strict=True)]
-    drawn = [cramers_v(np.array([some[k] for some in rows], dtype=float)) for k in range(DRAWS)]
-    return tuple(float(end) for end in np.quantile(drawn, [0.025, 0.975]))  # type: ignore[return-value]
+    values = [cramers_v(np.array([some[k] for some in rows], dtype=float)) for k in range(DRAWS)]
+    return tuple(float(end) for end in np.quantile(values, [0.025, 0.975]))  # type: ignore[return-value]
 
 
-def _apart(means: dict[str, float]) -> str:
+def _outlying_class(means: dict[str, float]) -> str:
     """Which class lies furthest from the one next to it, above or below the others."""
     if len(means) < 2:
         return ""
@@ -91,7 +93,7 @@ def _apart(means: dict[str, float]) -> str:
     return f"highest in {order[-1]}" if high >= low else f"lowest in {order[0]}"
 
 
-def _of_levels(column: pd.Series, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
+def _describe_levels(column: pd.Series, codes: IntArray, classes: list[str], positive: int) -> dict[str, Any]:
     known = column.notna().to_numpy()
     levels, which = np.unique(column[known].astype(str), return_inverse=True)
     table = np.zeros((len(classes), len(levels)))
@@ -122,7 +124,7 @@ def _of_levels(column: pd.Series, codes: IntArray, classes: list[str], positive:
         if -gap.min() > gap.max() + 1e-9:
             widest, how = int(np.argmin(gap)), "less"
         most = f"{how} often {levels[widest]!s} in {classes[positive]}"
-    return {"effect": _effect("Cramér's V", cramers_v(table), _of_v(table)), "direction": most, "plot": shown}
+    return {"effect": _effect("Cramér's V", cramers_v(table), _interval_of_v(table)), "direction": most, "plot": shown}
 
 
 def hedges_g(ours: Array, others: Array) -> float:

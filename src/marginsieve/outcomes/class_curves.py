@@ -7,31 +7,26 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from ..contracts import Array, BoolArray
-from ..engine.nested import Nested
+from ..contracts import Array, BoolArray, IntArray
 
 POINTS = 61
 BINS = 8
 Z = 1.959964  # of a 95 % interval
 
 
-def curves(nested: Nested) -> dict[str, Any] | None:
-    """What the page draws of a method's predictions; None for more than two classes."""
-    if nested.decision is None:
-        return None
-    positive = nested.truth == nested.positive
+def draw_curves(decision: Array, probability: Array | None, positive: BoolArray) -> dict[str, Any]:
+    """What the page draws of decision values and probabilities (repeats, m)."""
     return {
-        "roc": _roc(nested.decision, positive),
-        "precision_recall": _precision_recall(nested.decision, positive),
-        "calibration": None if nested.probability is None else _calibration(nested.probability, positive),
-        "brier": None if nested.probability is None else float(np.mean((nested.probability - positive) ** 2)),
+        "roc": _roc(decision, positive),
+        "precision_recall": _precision_recall(decision, positive),
+        "calibration": None if probability is None else _calibration(probability, positive),
+        "brier": None if probability is None else float(np.mean((probability - positive) ** 2)),
     }
 
 
-def confusion(nested: Nested) -> dict[str, Any]:
+def confusion(predicted: IntArray, truth: IntArray, labels: list[str]) -> dict[str, Any]:
     """Mean counts over the repeats: a row per true class, a column per predicted one."""
-    labels = [str(label) for label in nested.classes]
-    tables = [confusion_matrix(nested.truth, row, labels=np.arange(len(labels))) for row in nested.predicted]
+    tables = [confusion_matrix(truth, row, labels=np.arange(len(labels))) for row in predicted]
     return {"classes": labels, "counts": np.mean(tables, axis=0).tolist()}
 
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import listing, many
-from ..fitting.false_share import FEWEST_COLUMNS
-from ..outcomes.scores import METRICS
-from .numbers import shown
+from ..report.numbers import shown
+from .analysis import Gate, HasCard, load_analyses
 
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
 CLOSE = 0.02  # a difference of balanced accuracy that is not worth a doubt
-NAMES = {**METRICS, "auc": "AUC"}
-NONE_BELOW = "no list keeps that below 10 %"
 COMPARED = ("balanced_accuracy", "auc", "pr_auc", "accuracy")
 VERDICTS = {
     "better": "is better in",
@@ -23,20 +20,43 @@ VERDICTS = {
 
 
 def answer(result: dict[str, Any]) -> dict[str, Any]:
-    """Headline, sentences and doubts of a summarised study."""
-    evident = result["chance"]["evident"]
+    """Headline, sentences and doubts of a summarised study, with those of its analyses.
+
+    Whether there is evidence says the result; analyses read it there as `result["answer"]["evidence"]`.
+    """
+    known = [each for name, each in load_analyses().items() if result["analyses"].get(name) is not None]
+    gates = [each.evident(result["analyses"][each.name]) for each in known if isinstance(each, Gate)]
+    evident = all(gates)
+    result = {**result, "answer": {"evidence": evident}}
+    sentences = [*SENTENCES, *((each.order, each.sentence) for each in known)]
+    texts = [sentence(result) for _, sentence in sorted(sentences, key=lambda pair: pair[0])]
+    doubts = [*_doubts(result, evident), *(text for each in known if (text := each.doubt(result)))]
+    cards = [card for each in known if isinstance(each, HasCard) and (card := each.card(result)) is not None]
     return {
         "evidence": evident,
         "headline": _headline(result, evident),
-        "sentences": [text for text in (part(result) for part in SENTENCES) if text],
-        "doubts": _doubts(result, evident),
+        "sentences": [text for text in texts if text],
+        "doubts": [*doubts, *result["notes"]],
+        "cards": [{"value": value, "text": text} for value, text in cards],
+        "without_evidence": _without_evidence(result),
     }
+
+
+def _without_evidence(result: dict[str, Any]) -> str:
+    """How to read the page of a study in which nothing predicts."""
+    share = f"{100 * result['analyses']['evidence']['p']:.0f} %"
+    return (
+        "The list below is what the method picks when it must pick something. Shuffled labels score as well in "
+        f"{share} of tries, for the list and for all features: tables without any relation to the target give such "
+        "scores."
+    )
 
 
 def _headline(result: dict[str, Any], evident: bool) -> str:
     table, target = result["table"], result["table"]["target"]
     span, chance = _score(result, "balanced_accuracy"), f"chance gives {1 / len(table['classes']):.2f}"
-    test = f"p = {result['chance']['p']:.2f} by {result['chance']['shuffles']} shuffles of the labels"
+    known = result["analyses"]["evidence"]
+    test = f"p = {known['p']:.2f} by {known['shuffles']} shuffles of the labels"
     if not evident:
         return f"No evidence that any of these features predict {target} ({test}): {span}; {chance}."
     count = result["n_features"]
@@ -56,7 +76,12 @@ def _headline(result: dict[str, Any], evident: bool) -> str:
 def _score(result: dict[str, Any], metric: str, scores: dict[str, Any] | None = None) -> str:
     """ "AUC 0.90 (95 % interval 0.81 to 0.95)"."""
     value, span = shown((scores or result["scores"])[metric])
-    return f"{NAMES[metric]} {value} ({span if span.startswith('no') else f'95 % interval {span}'})"
+    return f"{name_of(result, metric)} {value} ({span if span.startswith('no') else f'95 % interval {span}'})"
+
+
+def name_of(result: dict[str, Any], metric: str) -> str:
+    """A metric in a sentence."""
+    return "AUC" if metric == "auc" else str(result["metrics"][metric])
 
 
 def _above_chance(result: dict[str, Any]) -> bool:
@@ -105,7 +130,7 @@ def _price(result: dict[str, Any]) -> str:
     for metric in COMPARED:
         if metric in change:
             value, span = shown(change[metric], signed=True)
-            verdicts.setdefault(verdict(change[metric]), []).append(f"{NAMES[metric]} ({value}, {span})")
+            verdicts.setdefault(verdict(change[metric]), []).append(f"{name_of(result, metric)} ({value}, {span})")
     parts = [f"{words} {listing_of(verdicts[key])}" for key, words in VERDICTS.items() if key in verdicts]
     return f"Against all features the short list {'; '.join(parts)}."
 
@@ -146,43 +171,9 @@ def _stability(result: dict[str, Any]) -> str:
 def _only_length(result: dict[str, Any]) -> bool:
     """Whether the folds agree on what is listed and differ in how much more they took."""
     listed = result["features"]
-    return bool(listed) and result["stability"]["value"] < STABLE and all(one["frequency"] == 1 for one in listed)
-
-
-def _labels(result: dict[str, Any]) -> str:
-    judged = result["suspects"]
-    if judged["judged"] == 0:
-        return ""
-    if not result["chance"]["evident"]:
-        return "Labels cannot be judged where nothing predicts them."
-    if not judged["trusted"]:
-        return "Labels cannot be judged: the machines that judge them predict no better than chance."
-    shares = ", ".join(f"{share:.0%} of {label}" for label, share in judged["wrong_share"].items())
-    estimate = f"Estimated share of wrong labels: {shares}."
-    if not judged["rows"]:
-        return f"No label is more likely wrong than right. {estimate}"
-    named = listing([row[judged["named_by"]] for row in judged["rows"]], 5)
-    one = judged["count"] == 1
-    labels, them = ("1 label is", "it") if one else (f"{judged['count']:,} labels are", "them")
-    noun = judged["named_by"] + ("" if one else "s")
-    return f"{labels} more likely wrong than right ({noun} {named}): check {them} by hand. {estimate}"
-
-
-def _false(result: dict[str, Any]) -> str:
-    """How many features of the list are false."""
-    known, count = result.get("false_share"), result["n_features"]
-    if not result["chance"]["evident"] or "false_share" not in result:
-        return ""
-    if known is None:
-        why = "it has few columns" if result["table"]["features"] < FEWEST_COLUMNS else "that would take long"
-        return f"How many features of the list are false was not estimated on this table, since {why}."
-    share, below = known["share"], known["below_a_tenth"]
-    how = f"{2 * known['pairs']} halves of the rows against {known['shuffles']} shuffles of the labels"
-    text = f"Of the {count:,} features in the list up to {share:.0%} may have nothing to do with the target ({how})"
-    if count == 1:
-        text = f"That the one feature has nothing to do with the target has an estimated chance of {share:.0%} ({how})"
-    longest = f"the longest list with at most 10 % of such has {many(below, 'feature')}" if below else NONE_BELOW
-    return f"{text}; {longest}."
+    return (
+        bool(listed) and result["stability"]["value"] < STABLE and all(feature["frequency"] == 1 for feature in listed)
+    )
 
 
 def _together(result: dict[str, Any]) -> str:
@@ -198,30 +189,8 @@ def _together(result: dict[str, Any]) -> str:
     return f"No sign of features that matter only together: a non-linear model is not shown to be better {what}."
 
 
-def _instead(result: dict[str, Any]) -> str:
-    """What could stand in for features of the list, and the cheapest list."""
-    if not result["chance"]["evident"]:
-        return ""
-    texts, known, costs = [], result.get("substitutes"), result.get("costs")
-    if known is not None:
-        same = [row for row in known["rows"] if row["equivalent"]]
-        counted = len({row["feature"] for row in same})
-        if same:
-            first = f"{same[0]['substitute']} for {same[0]['feature']}"
-            verb = "has" if counted == 1 else "have"
-            text = f"{many(counted, 'feature')} of the list {verb} a substitute outside it, such as {first}"
-            texts.append(f"{text}: the AUC changes by less than {known['margin']}.")
-    if costs is not None and costs["cheapest"] < costs["main"]:
-        value, span = shown(costs["change"], signed=True)
-        text = f"A list that costs {costs['cheapest']:g} instead of {costs['main']:g} did as well in inner folds"
-        span = span if span.startswith("no") else f"90 % interval {span}"
-        texts.append(f"{text}; over the outer folds the AUC changed by {value} ({span}).")
-    elif costs is not None:
-        texts.append(f"No list that costs less than this one ({costs['main']:g}) reached its score.")
-    return " ".join(texts)
-
-
-SENTENCES = (_list, _false, _price, _together, _stability, _instead, _labels)
+# by their places among those of the analyses
+SENTENCES = ((10, _list), (30, _price), (40, _together), (50, _stability))
 
 
 def _doubts(result: dict[str, Any], evident: bool) -> list[str]:
@@ -254,4 +223,4 @@ def _doubts(result: dict[str, Any], evident: bool) -> list[str]:
                 f"{best['title']} has a higher balanced accuracy ({level:.2f}); the method presented was fixed "
                 "beforehand, since the best of several is optimistically biased"
             )
-    return [*doubts, *result["notes"]]
+    return doubts

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
+import inspect
+import operator
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from ..errors import InputError, listing, many
+import typer
+from typer.core import TyperCommand
+
+from ..errors import InputError, listing, many, one_line
+from ..studies.options import SWITCHES, StudyOptions, check_keys, flag_of, info_of, read_names
 from .console import say
 
 if TYPE_CHECKING:
@@ -18,25 +25,99 @@ if TYPE_CHECKING:
 COPIES_WRITTEN = 5.5  # of a generated table while its file is made
 
 
-def features_of(text: str) -> int | None:
-    if text == "auto":
-        return None
-    if not text.isdecimal() or len(text) > 12 or int(text) < 1:
-        raise InputError(f"--features is {text[:30]!r}; it must be auto or a whole number of 1 or more")
-    return int(text)
+# spellings of the version before, by command
+OLD = {
+    "select": {info_of(entry).old: flag_of(entry) for entry in fields(StudyOptions) if info_of(entry).old}
+    | {f"--no-{name}": f"--without {name}" for name in SWITCHES}
+    | {f"--{name}": "" for name in SWITCHES},
+    "bench": {"--jobs": "--n-jobs"},
+    "suspects": {"--jobs": "--n-jobs", "--seed": "--random-state"},
+    "cohort": {"--seed": "--random-state"}
+    | {f"--{name}": f"--n-{name}" for name in ("samples", "features", "relevant", "redundant", "categorical")}
+    | {"--categorical-relevant": "--n-categorical-relevant"},
+}
 
 
-def prefilter_of(text: str) -> tuple[str, int] | None:
-    from ..fitting.settings import read_prefilter
+class RenamedOptions(TyperCommand):
+    """A command that takes old spellings of its options for one version, and says how they are spelled now."""
 
-    if not text:
-        return None
-    name, _, count = text.partition(":")
-    if not count.isdecimal() or len(count) > 12:
-        raise InputError(f"--prefilter is {text!r}; it must be a filter and a count, like fast:2000")
-    prefilter = name.strip(), int(count)
-    read_prefilter(prefilter)
-    return prefilter
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        known = OLD.get(self.name or "", {})
+        renamed = []
+        for k, word in enumerate(args):
+            name, equals, value = word.partition("=")
+            if word == "--":
+                renamed += args[k:]
+                break
+            if name not in known:
+                renamed.append(word)
+                continue
+            new = f"is {known[name]} now" if known[name] else "is what happens anyway"
+            say(f"note: {name} {new}; the old spelling will be gone in the next version", stderr=True)
+            words = known[name].split()
+            renamed += [words[0] + equals + value, *words[1:]] if words else []
+        return super().parse_args(ctx, renamed)
+
+
+def with_study_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with a parameter for each option of a study, in place of its `**given`; None is not given."""
+    signature = inspect.signature(command, eval_str=True)
+    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    for entry in fields(StudyOptions):
+        if (info := info_of(entry)).command:
+            default = info.shown or (str(entry.default) if entry.default not in (None, ()) else "")
+            declared = typer.Option(flag_of(entry), help=info.help, show_default=default or False)
+            kind: Any = info.parse
+            parameter = inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=None)
+            own.append(parameter.replace(annotation=operator.getitem(Annotated, (kind | None, declared))))
+    command.__annotations__ = {one.name: one.annotation for one in own}
+    cast(Any, command).__signature__ = signature.replace(parameters=own)
+    return command
+
+
+def study_options(given: Mapping[str, Any], file: Path | None) -> StudyOptions:
+    """The options of a study: those of a file, where there is one, and those that were given, which win."""
+    values = {} if file is None else options_of_file(file)
+    for entry in fields(StudyOptions):
+        if (value := given.get(entry.name)) is None:
+            continue
+        if entry.name == "plan":
+            value = plan_of(Path(value))
+        elif entry.name == "feature_costs":
+            value = costs_of(Path(value))
+        elif isinstance(value, list):
+            value = [name for text in value for name in read_names(text)]
+        elif (read := info_of(entry).read) is not None:
+            value = read(value)
+        values[entry.name] = value
+    return StudyOptions(**values)
+
+
+def options_of_file(path: Path) -> dict[str, Any]:
+    """Options from a TOML file, or those of the study in a result folder."""
+    from ..data.paths import check_file, format_path
+    from ..studies.files import current_result
+
+    if path.is_dir() or path.suffix == ".json":
+        values = current_result(path).get("options")
+    else:
+        check_file(path, "name a TOML file or a folder that `marginsieve select` wrote")
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{format_path(path)} is not valid TOML: {one_line(error)}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{format_path(path)} has no options of a study")
+    check_keys(values, format_path(path))
+    return values
+
+
+def plan_of(folder: Path) -> dict[str, Any]:
+    """What the minutes of an earlier study decided."""
+    from ..studies.files import current_result
+
+    plan = current_result(folder)["protocol"]["plan"]
+    return dict(plan)
 
 
 def say_deleted(paths: list[Path]) -> None:
@@ -168,23 +249,6 @@ def _as_generated(path: Path, truth: Path) -> bool:
         return ours and known["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     except (OSError, ValueError, KeyError):
         return False
-
-
-def check_jobs(jobs: int) -> None:
-    from ..fitting.settings import MOST_JOBS
-
-    if jobs == 0 or not -MOST_JOBS <= jobs <= MOST_JOBS:
-        raise InputError(f"--jobs is {jobs}; it must be 1 or more (up to {MOST_JOBS:,}), or -1 for one per core")
-
-
-def names_of(text: str) -> list[str]:
-    """Names between commas; one that holds a comma itself stands in double quotes."""
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
-
-
-def ids_of(text: str) -> list[str] | None:
-    """None: they are to be found."""
-    return None if text == "auto" else [] if text == "none" else names_of(text)
 
 
 def check_csv(path: Path, table: Path) -> None:

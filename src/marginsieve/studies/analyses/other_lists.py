@@ -1,0 +1,177 @@
+"""The best lists that differ from the main method's: without one of its features, or without all of them.
+
+A list is what the main method ranks first when it may not use some columns: one feature of its own list and those that
+are nearly the same, or the whole list. What is left out is chosen anew from the training rows of each outer fold, by
+the place of the feature in the ranking there, so that the score is that of the way the list is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import delayed
+
+from ...contracts import IntArray
+from ...data.association import most_alike
+from ...engine.nested import Fold, Nested
+from ...engine.units import PreparedMethod, UnitTable
+from ...estimators.fitted_selector import FittedSelector
+from ...fitting.false_share import places
+from ...fitting.preparation import varying
+from ...fitting.rows import Rows
+from ...solvers.processes import parallel
+from ...solvers.threads import one_thread
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis, say_nothing
+from ..planning import search_seconds
+from .false_features import SEARCH, search_half
+from .substitutes import MARGIN, auc_change, predict_on, training_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAME, MOST_SAME = 0.9, 50  # how alike a column is that is left out with a feature, and how many of them at most
+LISTS, MOST_SECONDS = 5, 30.0  # how many are made where their searches take no longer than that
+NAMED = 100  # features of a list in result.json
+COLUMNS = ("without", "features", "shared", "change", "low", "high", "as_good")
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """The main method's list on some rows, and those without the k-th of its features, then without all of it."""
+
+    first: IntArray
+    free: IntArray  # those of it that the user does not want in every list
+    others: tuple[IntArray | None, ...]  # None: nothing is left to choose from
+
+
+@register_analysis
+class OtherLists:
+    """The best lists that differ from the main one."""
+
+    name, order, template, unit = "other-lists", 61.0, "instead", SEARCH
+
+    def applies(self, facts: Facts) -> str | None:
+        """For two classes, unless no list is asked for."""
+        if not facts.shape.has_auc:
+            return "there are more than two classes"
+        return "no list was asked for" if facts.options.alternatives == 0 else None
+
+    def levels(self, facts: Facts) -> list[Level]:
+        """As many as were given; otherwise some, where that does not take long."""
+        if facts.options.alternatives is not None:
+            return [Level((facts.options.alternatives,), 0)]
+        expected = (LISTS + 1) * (facts.cv + 1) * search_seconds(facts.main, facts.used, facts.shape.columns)
+        required = self.name in facts.options.with_ or facts.options.plan is not None
+        return [Level((LISTS,), 70)] if required or expected <= MOST_SECONDS else []
+
+    def cost(self, facts: Facts) -> float:
+        """Searches of the main method in the folds of one repeat."""
+        searches = (facts.effort[0] + 1) * (facts.cv + 1)
+        if (unit := facts.seconds_of_unit(self.unit)) is not None:
+            return 2.5 * unit * searches  # on all rows of a training part, where the unit has half of them
+        return searches * search_seconds(facts.main, facts.used, facts.shape.columns)
+
+    def measure(self, run: StudyRun) -> None:
+        """A search on half of the rows."""
+        search_half(run)
+
+    def run(self, run: StudyRun) -> AnalysisResult:
+        """Lists that differ; None where none could be made."""
+        count, options = run.choice.efforts[self.name][0], run.options
+        frame = find_other_lists(
+            run.table, run.prepared, run.main.nested, len(run.listed), count, options.keep, options.n_jobs
+        )
+        rows: list[dict[Any, Any]] = frame.to_dict("records")
+        for row in rows:
+            row |= {"n_features": len(row["features"]), "features": list(row["features"][:NAMED])}
+        return AnalysisResult({"margin": MARGIN, "rows": rows} if rows else None, details=frame)
+
+    sentence = doubt = staticmethod(say_nothing)  # the page has them
+
+
+def find_other_lists(
+    table: UnitTable,
+    prepared: PreparedMethod,
+    nested: Nested,
+    size: int,
+    count: int,
+    keep: Sequence[str],
+    n_jobs: int | None,
+) -> pd.DataFrame:
+    """`count` lists with the change of AUC on the first repeat's folds, the best first; none without two classes.
+
+    `size`: the number of features of the lists on all rows; in a fold it is that of the fold's list.
+    """
+    encoded, selector = table.rows, prepared.selector
+    folds = [fold for fold in nested.folds if fold.repeat == 0]
+    if not table.target.has_auc or count < 1 or any(fold.support is None for fold in folds):
+        return lists_frame([])
+    names, rows = encoded.schema.names, []
+    kept = np.array([names.index(name) for name in keep], dtype=np.intp)
+    jobs = [delayed(_values_of_fold)(encoded, selector, fold, count, kept) for fold in folds]
+    *values, lists = parallel(n_jobs)([*jobs, delayed(_lists)(encoded, selector, size, count, kept)])
+    for k, other in enumerate(lists.others):
+        ours = [each[1][k] for each in values]
+        if other is None or any(value is None for value in ours):
+            continue
+        gap = auc_change(nested, ours, [each[0] for each in values])
+        change, low, high = (ends["auc"] for ends in (gap.value, gap.low, gap.high))
+        without = "the whole list" if k == count - 1 else names[lists.free[k]]
+        shared = int(np.isin(other, lists.first).sum())
+        rows.append((without, tuple(names[j] for j in other), shared, change, low, high, bool(low > -MARGIN)))
+    return lists_frame(rows).sort_values("change", ascending=False, kind="stable", ignore_index=True)
+
+
+def lists_frame(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+    """The rows as a table, which may be empty."""
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _values_of_fold(
+    encoded: Rows, selector: FittedSelector, fold: Fold, count: int, kept: IntArray
+) -> tuple[dict[str, Any], list[dict[str, Any] | None]]:
+    """Predictions of a fold's test rows with the main method's list and with each of the others."""
+    assert fold.support is not None
+    part = training_rows(encoded, fold)
+    with one_thread():
+        lists = _lists(part, selector, max(1, len(fold.support)), count, kept)
+        every = [None if columns is None else np.sort(columns) for columns in (lists.first, *lists.others)]
+        first, *others = (
+            None if columns is None else predict_on(part, columns, encoded, fold.test) for columns in every
+        )
+    assert first is not None
+    return first, others
+
+
+def _lists(encoded: Rows, selector: FittedSelector, size: int, count: int, kept: IntArray) -> _Lists:
+    usable = varying(encoded.table)
+    kept = kept[usable[kept]]
+    first = rank_columns(encoded, selector, np.arange(len(usable)), size, kept)
+    free = first[~np.isin(first, kept)]
+    others: list[IntArray | None] = []
+    for k in range(count):
+        if k < count - 1 and k >= len(free):
+            others.append(None)
+            continue
+        left_out = free
+        if k < count - 1:
+            (near, alike), *_ = most_alike(encoded.table, free[[k]], usable, MOST_SAME)
+            left_out = np.append(near[np.abs(alike) >= SAME], free[k])
+        rest = np.setdiff1d(np.arange(len(usable)), np.setdiff1d(left_out, kept))
+        enough = usable[rest].sum() >= max(2, size)
+        others.append(rank_columns(encoded, selector, rest, size, kept) if enough else None)
+    return _Lists(first, free, tuple(others))
+
+
+def rank_columns(encoded: Rows, selector: FittedSelector, columns: IntArray, size: int, kept: IntArray) -> IntArray:
+    """The first columns in the method's ranking of some columns, those to keep before all others."""
+    some = encoded.columns(columns)
+    place = places(selector.plan(some), some.active, np.random.default_rng(0))
+    order = columns[np.argsort(place, kind="stable")[: np.isfinite(place).sum()]]
+    order = np.concatenate([kept, order[~np.isin(order, kept)]])
+    return np.asarray(order[:size], dtype=np.intp)

@@ -1,0 +1,223 @@
+"""What could stand in for a selected feature: columns that leave the AUC as it is when they take its place.
+
+Candidates are the columns that are most alike, which no label decides. In every outer fold the list that was chosen
+there is fitted with the feature and with the candidate in its place, on the training rows, and both predict the test
+rows. A candidate is a substitute where two one-sided tests at 5 % say that the AUC changes by less than the margin:
+equivalence is shown, not the absence of a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import delayed
+
+from ...contracts import IntArray
+from ...criteria import Fisher
+from ...data.association import most_alike
+from ...engine.nested import Fold, Nested
+from ...engine.scoring import SWAPS, Factors, Pass, Scores, score_difference
+from ...engine.units import UnitTable
+from ...errors import many
+from ...estimators import SVMSelector
+from ...fitting.preparation import varying
+from ...fitting.rows import Rows
+from ...searches import TopK
+from ...solvers.processes import parallel
+from ...solvers.threads import one_thread
+from ..analysis import (
+    AnalysisResult,
+    Facts,
+    StudyRun,
+    costs_little,
+    part_of_every_study,
+    register_analysis,
+    say_nothing,
+)
+from ..study_data import costs_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MARGIN = 0.02  # of AUC
+LEVEL = 0.9  # of the interval that has to be within the margin: two one-sided tests at 5 %
+FEATURES, CANDIDATES = 20, 3  # of the list, and for each of them
+ALIKE = 0.5  # how alike a candidate is at least
+MOST_ROWS = 1000
+WORK = 4e7  # swaps x folds x rows^2 / 4 up to which all are tried
+COLUMNS = ("feature", "substitute", "alike", "change", "low", "high", "equivalent")
+
+
+@dataclass(frozen=True)
+class _Swap:
+    """A feature, a candidate for its place, and how alike they are."""
+
+    feature: int
+    candidate: int
+    alike: float
+
+
+@register_analysis
+class Substitutes:
+    """Columns that could stand in for features of the list."""
+
+    name, order, template = "substitutes", 60.0, "instead"
+
+    def applies(self, facts: Facts) -> str | None:
+        """For two classes and tables that are not too long."""
+        if not facts.shape.has_auc:
+            return "there are more than two classes"
+        return f"there are more than {MOST_ROWS:,} rows" if facts.shape.rows > MOST_ROWS else None
+
+    levels = staticmethod(part_of_every_study)
+    cost = staticmethod(costs_little)
+
+    def run(self, run: StudyRun) -> AnalysisResult:
+        """What could stand in for features of the list; None where nothing was tried."""
+        nested, fixed = run.main.nested, run.options.keep
+        frame = find_substitutes(run.table, nested, run.listed, run.options.n_jobs, fixed)
+        names = run.table.rows.schema.names
+        by_feature: dict[str, list[str]] = {}
+        for row in frame[frame["equivalent"].astype(bool)].to_dict("records"):
+            by_feature.setdefault(row["feature"], []).append(row["substitute"])
+        columns = {"substitutes": np.array([", ".join(by_feature.get(name, ())) for name in names], dtype=object)}
+        rows: list[dict[Any, Any]] = frame.to_dict("records")
+        if run.options.feature_costs is not None:
+            cost = dict(zip(names, costs_of(run.options.feature_costs, names), strict=True))
+            rows = [row | {"costs": [cost[row["feature"]], cost[row["substitute"]]]} for row in rows]
+        values = {"margin": MARGIN, "features": int(frame["feature"].nunique()), "rows": rows} if rows else None
+        return AnalysisResult(values, columns, details=frame)
+
+    def sentence(self, result: dict[str, Any]) -> str | None:
+        """How many features have one."""
+        known = result["analyses"][self.name]
+        same = [row for row in known["rows"] if row["equivalent"]]
+        if not result["answer"]["evidence"] or not same:
+            return None
+        counted, first = len({row["feature"] for row in same}), f"{same[0]['substitute']} for {same[0]['feature']}"
+        text = f"{many(counted, 'feature')} of the list {'has' if counted == 1 else 'have'} a substitute outside it"
+        return f"{text}, such as {first}: the AUC changes by less than {known['margin']}."
+
+    doubt = staticmethod(say_nothing)
+
+
+def find_substitutes(
+    table: UnitTable, nested: Nested, ranked: IntArray, n_jobs: int | None, fixed: Sequence[str] = ()
+) -> pd.DataFrame:
+    """A row for each feature of the list and candidate: the change of AUC with its interval, and the verdict.
+
+    `ranked`: the selected features, the best first; only the first are looked at, and none of `fixed`. There are no
+    rows where there are more than two classes, or too many rows or too few of a class for an interval.
+    """
+    rows, names = [], table.rows.schema.names
+    if table.target.has_auc and len(table.target) <= MOST_ROWS:
+        swaps = _candidates(table.rows, ranked, [names.index(name) for name in fixed if name in names])
+        swaps = swaps[: max(CANDIDATES, int(4 * WORK / len(nested.folds) / len(table.target) ** 2))]
+        jobs = (delayed(_values_of_fold)(table.rows, fold, swaps) for fold in nested.folds)
+        values = parallel(n_jobs)(jobs) if swaps else []
+        for k, swap in enumerate(swaps):
+            gap = auc_change(nested, [each[1][k] for each in values], [each[0][k] for each in values], SWAPS)
+            change, low, high = (ends["auc"] for ends in (gap.value, gap.low, gap.high))
+            same = bool(low > -MARGIN and high < MARGIN)
+            rows.append((names[swap.feature], names[swap.candidate], swap.alike, change, low, high, same))
+    return substitutes_frame(rows)
+
+
+def substitutes_frame(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+    """The rows as a table, which may be empty."""
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _candidates(encoded: Rows, ranked: IntArray, fixed: Sequence[int]) -> list[_Swap]:
+    """The columns outside the list that are most alike to each of the first features."""
+    usable = varying(encoded.table)
+    usable[ranked] = False
+    features = ranked[~np.isin(ranked, np.array(fixed, dtype=np.intp))][:FEATURES]
+    near = most_alike(encoded.table, features, usable, CANDIDATES)
+    return [
+        _Swap(int(j), int(c), float(r))
+        for j, (columns, alike) in zip(features, near, strict=True)
+        for c, r in zip(columns, alike, strict=True)
+        if abs(r) >= ALIKE
+    ]
+
+
+def _values_of_fold(
+    encoded: Rows, fold: Fold, swaps: Sequence[_Swap]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Predictions of a fold's test rows for each swap: with the feature, and with the candidate in its place."""
+    part = training_rows(encoded, fold)
+    known: dict[tuple[int, ...], dict[str, Any]] = {}
+    chosen = np.empty(0, dtype=np.intp) if fold.support is None else fold.support
+
+    def predict(columns: IntArray) -> dict[str, Any]:
+        key = tuple(columns.tolist())
+        if key not in known:
+            known[key] = predict_on(part, columns, encoded, fold.test)
+        return known[key]
+
+    with_it, without = [], []
+    with one_thread():
+        for swap in swaps:
+            rest = np.setdiff1d(chosen, [swap.feature, swap.candidate])
+            with_it.append(predict(np.union1d(rest, [swap.feature])))
+            without.append(predict(np.union1d(rest, [swap.candidate])))
+    return with_it, without
+
+
+def training_rows(encoded: Rows, fold: Fold) -> Rows:
+    """The rows that a fold does not test."""
+    return encoded.take(np.setdiff1d(np.arange(len(encoded)), fold.test))
+
+
+def predict_on(part: Rows, columns: IntArray, encoded: Rows, test: IntArray) -> dict[str, Any]:
+    """Predictions of rows of a table by a machine that is trained on some columns of a part, all of them.
+
+    The machine is linear where the columns are numbers without gaps, else on the clinical kernel.
+    """
+    some, new = part.columns(columns), encoded.take(test).columns(columns).table.Z
+    plain = "nominal" not in some.schema.kind
+    plain = plain and (some.table.is_sparse or not (np.isnan(some.table.Z).any() or np.isnan(new).any()))
+    selector = SVMSelector(
+        "linear" if plain else "clinical",
+        criterion=Fisher() if plain else "margin",
+        search=TopK() if plain else "backward",
+        standardize=plain,
+        class_weight="balanced",
+        threshold="margin",
+        n_features_to_select=1.0,
+        similar=None,
+        random_state=0,
+    )
+    fitted = selector.fit_rows(some)
+    return encoded.target.entry(fitted.decision, fitted.model.decision(new))
+
+
+def auc_change(
+    nested: Nested,
+    ours: Sequence[Mapping[str, Any]],
+    theirs: Sequence[Mapping[str, Any]],
+    factors: Mapping[str, Factors] | None = None,
+) -> Scores:
+    """The difference of two sets of predictions of the folds' test rows, with a 90 % interval.
+
+    Only the first repeats may be there: predictions of the first folds.
+    """
+    first, second = (_passes(nested, entries) for entries in (ours, theirs))
+    return score_difference(nested.target, first, second, LEVEL, factors)
+
+
+def _passes(nested: Nested, entries: Sequence[Mapping[str, Any]]) -> list[Pass]:
+    """The predictions of the first folds as passes over the table."""
+    known = list(zip(nested.folds, entries, strict=False))
+    passes = []
+    for repeat in sorted({fold.repeat for fold, _ in known}):
+        here = [(fold, entry) for fold, entry in known if fold.repeat == repeat]
+        back = np.argsort(np.concatenate([fold.test for fold, _ in here]))
+        passes.append(Pass.from_entries([entry for _, entry in here]).take(back))
+    return passes

@@ -1,0 +1,427 @@
+"""The options of a study, each written once.
+
+`StudyOptions` has a field for each option, with its sentence of help, its check, how the command line reads it and
+whether it decides the result. The options of `marginsieve select`, the signature and docstring of `marginsieve.study`,
+the key `options` of result.json, `--options FILE` and the table in docs/options.md are made from it. Nothing heavy is
+imported here, so that the command can show its help at once.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import functools
+import inspect
+import textwrap
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+from ..errors import (
+    InputError,
+    check_device,
+    check_n_jobs,
+    listing,
+    positive_number,
+    shown_value,
+    whole_number,
+)
+
+FEWEST_SHUFFLES = 24  # of the labels: with fewer, p cannot be as low as the level of the test
+MOST_COUNT = 100_000  # subsamples, shuffles, lists and folds
+MOST_MINUTES = 1e7
+INTERVALS = ("simple", "nested")
+SWITCHES = ("suspects", "references", "substitutes")  # were options of their own, on or off
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class OptionInfo:
+    """What is known of an option besides its type and default."""
+
+    help: str
+    kind: str = ""  # as docstrings write its type; by default the annotation
+    check: Callable[[str, Any], None] | None = None  # refuses a value, by name; not asked for the default
+    read: Callable[[str], Any] | None = None  # the value of a text of the command line
+    parse: type = str  # what the command line takes the text for, where `read` is None
+    shown: str = ""  # the default as the command line shows it
+    old: str = ""  # its spelling on the command line of the version before
+    decides: bool = True  # whether the result depends on it: part of the key of what was done before
+    command: bool = True  # whether the command line has it
+    recorded: bool = True  # whether result.json has it
+
+
+def option(default: Any, help_text: str, **info: Any) -> Any:
+    """A field of the options."""
+    return field(default=default, metadata={"option": OptionInfo(help_text, **info)})
+
+
+# -- checks and texts -------------------------------------------------------------------------------------------------
+
+
+def whole(lowest: int, most: int | None = MOST_COUNT) -> Callable[[str, Any], None]:
+    """A check for whole numbers."""
+    return lambda name, value: whole_number("study", name, value, lowest, most)
+
+
+def number(most: float) -> Callable[[str, Any], None]:
+    """A check for positive numbers."""
+    return lambda name, value: positive_number("study", name, value, most)
+
+
+def check_names(name: str, value: Any) -> None:
+    """Refuse what is not a sequence of names."""
+    if not isinstance(value, (str, Sequence)) or not all(isinstance(entry, str) for entry in value):
+        raise InputError(f"study: {name} is {shown_value(value)}; it must be a name or a sequence of names")
+
+
+def check_text(name: str, value: Any) -> None:
+    """Refuse what is no text."""
+    if not isinstance(value, str):
+        raise InputError(f"study: {name} is {shown_value(value)}; it must be a name")
+
+
+def check_intervals(name: str, value: Any) -> None:
+    """Refuse what is no kind of interval."""
+    if value not in INTERVALS:
+        raise InputError(f"study: {name} is {shown_value(value)}; it must be one of {listing(INTERVALS)}")
+
+
+def check_mapping(name: str, value: Any) -> None:
+    """Refuse what has no values by name."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"study: {name} is {shown_value(value)}; it must be a mapping of columns to numbers")
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """Names between commas; one that holds a comma itself stands in double quotes."""
+    return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
+
+
+def read_ids(text: str) -> tuple[str, ...] | None:
+    """None: they are to be detected."""
+    return None if text == "auto" else () if text == "none" else read_names(text)
+
+
+def read_count(text: str) -> int | None:
+    """A number of features, or None for auto."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or len(text) > 12 or int(text) < 1:
+        raise InputError(f"--n-features-to-select is {text[:30]!r}; it must be auto or a whole number of 1 or more")
+    return int(text)
+
+
+def read_prefilter_text(text: str) -> tuple[str, int] | None:
+    """A filter and how many columns it leaves."""
+    if not text:
+        return None
+    name, _, count = text.partition(":")
+    if not count.isdecimal() or len(count) > 12:
+        raise InputError(f"--prefilter is {text!r}; it must be a filter and a count, like fast:2000")
+    return name.strip(), int(count)
+
+
+# -- the options ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """What a user asks of a study. Values are checked by `check`, which `run_study` calls first."""
+
+    methods: str | Sequence[str] = option(
+        "auto",
+        "Methods that `marginsieve methods` lists, separated by commas or as a sequence; the first is the one whose "
+        "features are presented. auto chooses by the shape of the table. All features with the same threshold are "
+        "always run beside them.",
+        kind='"auto", str or sequence of str',
+        check=check_names,
+        old="--method",
+    )
+    minutes: float | None = option(
+        None,
+        "How long the study may take: the first folds are measured, and decide once how many methods and repeats are "
+        "run.",
+        check=number(MOST_MINUTES),
+        parse=float,
+    )
+    positive: Any = option(None, "The class of interest; by default the rarer one.", kind="label or None")
+    outcome: Any = option("classes", "What y is.", kind="str or Outcome", command=False, recorded=False)
+    n_features_to_select: int | None = option(
+        None,
+        "Number of features (of a method with a budget: at most); by default inner folds decide, or the method.",
+        check=whole(1, None),
+        read=read_count,
+        shown="auto",
+        old="--features",
+    )
+    groups: Any = option(
+        None,
+        "Group of each row, on the command line a column such as a patient: rows of one group are never on both sides "
+        "of a split.",
+        kind="array-like of shape (n_samples,) or None",
+        decides=False,  # a part of the table, which is known by its fingerprint
+    )
+    ids: Sequence[str] | None = option(
+        None,
+        "Columns that identify rows and are not features; by default they are detected. () means there are none, on "
+        "the command line none.",
+        kind="sequence of column names, or None",
+        check=check_names,
+        read=read_ids,
+        shown="auto",
+    )
+    keep: Sequence[str] = option(
+        (),
+        "Features that every method always selects (on the command line a name with a comma in double quotes).",
+        kind="sequence of column names",
+        check=check_names,
+        read=read_names,
+    )
+    drop: Sequence[str] = option(
+        (), "Columns that are not features.", kind="sequence of column names", check=check_names, read=read_names
+    )
+    prefilter: tuple[str, int] | None = option(
+        None,
+        "Search only among this number of best columns of a filter, for every method; on the command line like "
+        "fast:2000.",
+        kind="(str, int) or None",
+        read=read_prefilter_text,
+    )
+    ensemble: int | None = option(
+        None,
+        "Average the ranking over this number of subsamples, for every method: slower, more stable.",
+        check=whole(1),
+        parse=int,
+    )
+    kernel: str | None = option(
+        None,
+        "Kernel of every method that takes one: linear, gaussian, polynomial or clinical; by default the methods "
+        "choose.",
+        check=check_text,
+    )
+    max_samples: int | None = option(
+        None,
+        "Train on at most this number of rows; by default 5,000 where there are more than 10,000.",
+        check=whole(1, None),
+        parse=int,
+    )
+    cv: int | None = option(
+        None, "Number of outer folds; by default 5.", check=whole(2), parse=int, shown="5", old="--folds"
+    )
+    n_repeats: int | None = option(
+        None,
+        "Number of times that the outer folds are drawn; by default 3 (1 from 1,000 rows on), or what the minutes "
+        "allow.",
+        check=whole(1),
+        parse=int,
+        old="--repeats",
+    )
+    with_: Sequence[str] = option(
+        (),
+        "Analyses that are run even where they take long, such as false-share or other-lists.",
+        kind="sequence of str",
+        check=check_names,
+        parse=list[str],
+    )
+    without: Sequence[str] = option(
+        (),
+        "Analyses that are left out, such as suspects, references or substitutes.",
+        kind="sequence of str",
+        check=check_names,
+        parse=list[str],
+    )
+    n_permutations: int = option(
+        99,
+        "Number of times that the labels are shuffled to test whether anything predicts them, 24 or more.",
+        check=whole(FEWEST_SHUFFLES),
+        parse=int,
+        old="--permutations",
+    )
+    intervals: str = option(
+        "simple",
+        "simple: standard errors from the predictions with factors that were measured on simulated tables. nested: by "
+        "nested cross-validation on this table, which takes about three times as long.",
+        kind='"simple" or "nested"',
+        check=check_intervals,
+    )
+    false_share: float | None = option(
+        None,
+        "Every method selects the longest list whose estimated share of false features is at most this, in place of a "
+        "number of features. The share is estimated for the main method's list in any case, where it is not too "
+        "costly.",
+        check=number(1.0),
+        parse=float,
+    )
+    alternatives: int | None = option(
+        None,
+        "Number of lists that differ from the main one: without its first feature, its second and so on, and the last "
+        "without the whole list. By default 5, or none where that would take long.",
+        check=whole(0),
+        parse=int,
+    )
+    feature_costs: Mapping[str, float] | None = option(
+        None,
+        "What it costs to measure each column, 1 where it is not named (on the command line a table of names and "
+        "costs): the cheapest list within the error of the best is reported beside the main one.",
+        kind="mapping of column to cost, or None",
+        check=check_mapping,
+        old="--costs",
+    )
+    random_state: int = option(
+        0,
+        "Seed; the result depends on it alone, not on the number of workers.",
+        check=whole(0, None),
+        parse=int,
+        old="--seed",
+    )
+    n_jobs: int | None = option(
+        None,
+        "Number of worker processes, -1 for one per core; on the command line by default one per core where that is "
+        "faster.",
+        check=lambda _, value: check_n_jobs(value),
+        parse=int,
+        old="--jobs",
+        decides=False,
+        recorded=False,
+    )
+    device: str = option(
+        "cpu",
+        "Where many searches at once are run: cpu, cuda, or auto for a GPU where it gains.",
+        check=lambda _, value: check_device(value),
+        decides=False,
+    )
+    plan: Mapping[str, Any] | None = option(
+        None,
+        'What an earlier study decided by its minutes (`result["protocol"]["plan"]`, on the command line its result '
+        "folder), to be done again as it was.",
+        kind="mapping or None",
+        decides=False,
+        recorded=False,
+    )
+    progress: Callable[[str, float, float], Any] | None = option(
+        None,
+        "Called as progress(what, done, total).",
+        kind="callable or None",
+        decides=False,
+        command=False,
+        recorded=False,
+    )
+    folder: str | Path | None = option(
+        None,
+        "Folder in which finished folds are kept: the same call continues where it was interrupted.",
+        kind="str, path or None",
+        decides=False,
+        command=False,
+        recorded=False,
+    )
+
+    def __post_init__(self) -> None:
+        """One name alone is a sequence of one, and what files have as a list is a tuple."""
+        for entry in fields(self):
+            value, several = getattr(self, entry.name), entry.name in ("ids", "keep", "drop", "with_", "without")
+            if isinstance(value, list) or (several and isinstance(value, str)):
+                object.__setattr__(self, entry.name, (value,) if isinstance(value, str) else tuple(value))
+
+    def check(self) -> None:
+        """Refuse values that make no sense; a message names the option, its value and what would be accepted."""
+        for entry in fields(self):
+            value, info = getattr(self, entry.name), info_of(entry)
+            if info.check is not None and not (value is None and entry.default is None):
+                info.check(entry.name, value)
+        if self.false_share is not None and self.n_features_to_select is not None:
+            raise InputError("false_share and n_features_to_select were both given: leave one out")
+
+    def record(self) -> dict[str, Any]:
+        """The options by name, as result.json has them and `--options` reads them."""
+        named = {entry.name: getattr(self, entry.name) for entry in fields(self) if info_of(entry).recorded}
+        label = self.positive
+        return named | {"groups": None, "positive": None if label is None else str(label)}
+
+    def key(self) -> list[tuple[str, Any]]:
+        """What decides the result: a study with the same key and table is the same study."""
+        return [(entry.name, getattr(self, entry.name)) for entry in fields(self) if info_of(entry).decides]
+
+
+def info_of(entry: Field[Any]) -> OptionInfo:
+    """What is known of an option."""
+    info: OptionInfo = entry.metadata["option"]
+    return info
+
+
+def flag_of(entry: Field[Any]) -> str:
+    """An option's spelling on the command line."""
+    return "--" + entry.name.strip("_").replace("_", "-")
+
+
+def check_keys(known: Mapping[str, Any], source: str) -> None:
+    """Refuse names in a file of options that are none."""
+    names = [entry.name for entry in fields(StudyOptions) if info_of(entry).command]
+    for name in known:
+        if name not in names:
+            close = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"options are {listing(names, len(names))}"
+            raise InputError(f"{source} has {str(name)!r}, which is no option; {hint}")
+
+
+# -- Python -----------------------------------------------------------------------------------------------------------
+
+
+def from_options(
+    make: Callable[P, StudyOptions],
+) -> Callable[[Callable[[Any, Any, StudyOptions], T]], Callable[Concatenate[Any, Any, P], T]]:
+    """Give a function of (X, y, options) a keyword for each option, in its signature and in its docstring."""
+
+    def decorate(function: Callable[[Any, Any, StudyOptions], T]) -> Callable[Concatenate[Any, Any, P], T]:
+        @functools.wraps(function)
+        def call(X: Any, y: Any, **options: Any) -> T:
+            return function(X, y, cast(Any, make)(**without_old_names(options)))
+
+        signature = inspect.signature(function)
+        X, y, _ = signature.parameters.values()
+        keywords = [
+            inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=entry.default, annotation=entry.type)
+            for entry in fields(StudyOptions)
+        ]
+        cast(Any, call).__signature__ = signature.replace(parameters=[X, y, *keywords])
+        call.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("{options}", document_options())
+        del cast(Any, call).__wrapped__
+        return cast("Callable[Concatenate[Any, Any, P], T]", call)
+
+    return decorate
+
+
+def without_old_names(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords with `suspects`, `references` and `substitutes` as `without`; refuses those that are no options."""
+    names, known = [entry.name for entry in fields(StudyOptions)], dict(options)
+    for name in [name for name in SWITCHES if name in known]:
+        text = f"study: {name}=False is called without=[{name!r}] now; the old name will be gone in the next version"
+        warnings.warn(text, FutureWarning, stacklevel=3)
+        if not known.pop(name):
+            others = known.get("without", ())
+            known["without"] = (*([others] if isinstance(others, str) else others), name)
+    for name in known:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"study() got an unexpected keyword argument {name!r}{hint}")
+    return known
+
+
+def document_options() -> str:
+    """The options as the section of a docstring has them."""
+    lines = []
+    for entry in fields(StudyOptions):
+        default = f'"{entry.default}"' if isinstance(entry.default, str) else repr(entry.default)
+        lines.append(f"{entry.name} : {kind_of(entry)}, default={default}")
+        lines += [f"    {line}" for line in textwrap.wrap(info_of(entry).help, 112)]
+    return "\n".join(lines)
+
+
+def kind_of(entry: Field[Any]) -> str:
+    """The type of an option in words."""
+    return info_of(entry).kind or str(entry.type).replace(" | ", " or ")
