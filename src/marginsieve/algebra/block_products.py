@@ -131,16 +131,16 @@ def column_parts(shape: tuple[int, int]) -> Iterator[slice]:
     yield from parts(n, max(16, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(m, 1))))
 
 
-def less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
+def subtract_rows(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
     """product - sum_k w_k z_k z_k' for a few rows z_k of the block, and its trace: one pass, no temporaries."""
     out = buffers.matrix(*product.shape)
     if is_stored(columns):
         columns, rows = columns[rows], np.arange(len(rows))
-    return out, _less(product, columns, rows, weights, out)
+    return out, _subtract_rows(product, columns, rows, weights, out)
 
 
 @jit
-def _less(product: Array, columns: Array, rows: IntArray, weights: Array, out: Array) -> float:
+def _subtract_rows(product: Array, columns: Array, rows: IntArray, weights: Array, out: Array) -> float:
     m, trace = product.shape[0], 0.0
     for i in range(m):
         for j in range(m):

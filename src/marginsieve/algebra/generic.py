@@ -70,16 +70,6 @@ class GenericGram(Gram):
         kernel: Elementwise = self.kernel  # type: ignore[assignment]
         return kernel
 
-    @cached_property
-    def divisor(self) -> float:  # type: ignore[override]
-        """What the sum over the live features is divided by."""
-        return self.kernel.divisor(self.table, self.features)
-
-    @property
-    def weight(self) -> Array:
-        """(p,) w_j of the live features, the divisor included."""
-        return np.asarray(self.feature_weight[self.features] / self.divisor)
-
     def without(self, features: IntArray) -> Self:
         """The Gram with these features dropped."""
         return replace(self, features=np.delete(self.features, np.searchsorted(self.features, features)))
