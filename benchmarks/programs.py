@@ -70,9 +70,11 @@ def heuristics(name, C):
     ramp, unit = instance(name, C, BUDGET)
     rng, seen, clock = np.random.default_rng(0), [], Clock(180.0 if name in LARGE else 60.0)
     (fast, first), fast_s = timed(lambda: ramp_descent.fast(ramp, rng, seen=seen))
-    kernel, daks_s = timed(lambda: daks(ramp, fast, seen, rng, clock))
+    kernel, daks_s = timed(lambda: daks(ramp.with_clock(clock), fast, seen, rng))
     other = np.random.default_rng(1)
-    iterated, iterated_s = timed(lambda: ramp_descent.iterated_swaps(ramp, fast, 10_000, other, Clock(fast_s + daks_s)))
+    iterated, iterated_s = timed(
+        lambda: ramp_descent.iterated_swaps(ramp.with_clock(Clock(fast_s + daks_s)), fast, 10_000, other)
+    )
     return {
         "data": name,
         "C": C,
@@ -92,8 +94,8 @@ def proofs(name, C):
     ramp, unit = instance(name, C, BUDGET)
     rng, seen = np.random.default_rng(0), []
     fast, first = ramp_descent.fast(ramp, rng, seen=seen)
-    start = daks(ramp, fast, seen, rng, Clock(60.0))
-    proved, exact_s = timed(lambda: branch_and_bound.solve(ramp, start, 10, clock=Clock(SECONDS)))
+    start = daks(ramp.with_clock(Clock(60.0)), fast, seen, rng)
+    proved, exact_s = timed(lambda: branch_and_bound.solve(ramp.with_clock(Clock(SECONDS)), start, 10))
     naive = branch_and_bound.MixedIntegerProgram(ramp, branch_and_bound.first_bounds(ramp, first.F)).solve(
         first, Limits(seconds=SECONDS)
     )
@@ -123,7 +125,7 @@ def run():
             ramp, _ = instance(name, C, 3, rows, columns, draw)
             start, _ = ramp_descent.fast(ramp, np.random.default_rng(0))
             proved, seconds = timed(
-                partial(branch_and_bound.solve, ramp, start, limits=Limits(gap=1e-4), clock=Clock(2 * limit))
+                partial(branch_and_bound.solve, ramp.with_clock(Clock(2 * limit)), start, limits=Limits(gap=1e-4))
             )
             what = f"exact, {name} {rows} x {columns}, budget 3, C = {C:g}: gap {proved.gap:.1g}"
             yield Result(what, f"limit of {limit} s", seconds if proved.status == "optimal" else np.inf, limit, 1)

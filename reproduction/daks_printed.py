@@ -124,7 +124,7 @@ class PrintedDaks:
         """The program on some features without the samples that are out; None: nothing is left of it."""
         rows = np.flatnonzero(self.state != OUT)
         worth = max(self.best.F - self._out_cost(rows), 1e-9)
-        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, worth, self.clock)
+        small = restrict_program(self.ramp.with_clock(self.clock), features, rows, self.state[rows] == IN, worth)
         return None if small is None else (*small, rows)
 
     def _out_cost(self, rows: IntArray) -> float:

@@ -182,8 +182,9 @@ def _gap(row: Mapping[Any, Any], name: str) -> str:
 
 def tightened_program(ramp: Ramp, clock: Clock) -> tuple[exact.MixedIntegerProgram | None, float]:
     """The mixed-integer program after its constants were tightened, and the best value known; None: nothing is left."""
-    best, _ = fast(ramp, np.random.default_rng(0), 10, clock.part(SHARE))
-    bounds = exact.tighten_bounds(ramp, exact.first_bounds(ramp, best.F), best.F, ROUNDS, clock=clock.part(SHARE))
+    best, _ = fast(ramp.with_clock(clock.part(SHARE)), np.random.default_rng(0), 10)
+    timed = ramp.with_clock(clock.part(SHARE))
+    bounds = exact.tighten_bounds(timed, exact.first_bounds(ramp, best.F), best.F, ROUNDS)
     if bounds.norm <= exact.GONE or not (bounds.U > exact.GONE).any():
         return None, best.F
     return exact.MixedIntegerProgram(ramp, bounds), best.F

@@ -113,7 +113,7 @@ def test_daks_ends_at_the_optimum_of_small_instances(seed, ramp):
     given = instance(seed, 16, 6, 2.0, 2.0, ramp=ramp)
     seen = []
     start, _ = _ramp.fast(given, np.random.default_rng(0), 0, seen=seen)
-    found = daks(given, start, seen, np.random.default_rng(0), Clock())
+    found = daks(given, start, seen, np.random.default_rng(0))
     proved = _exact.solve(given, found, limits=TIGHT)
     assert pytest.approx(value(given, found), rel=1e-9) == found.F
     assert found.F <= start.F
@@ -127,7 +127,7 @@ def test_daks_with_costs_and_columns_of_one_feature():
     base = instance(5, 24, 6, 2.0, 2.0)
     ramp = Ramp(base.data, np.array([0, 0, 1, 1, 2, 3]), cost, 3.0)
     start, _ = _ramp.fast(ramp, np.random.default_rng(0), 0)
-    found = daks(ramp, start, [], np.random.default_rng(0), Clock())
+    found = daks(ramp, start, [], np.random.default_rng(0))
     proved = _exact.solve(ramp, found, limits=TIGHT)
     assert cost[found.features].sum() <= 3.0
     assert proved.point.F <= found.F <= 1.01 * proved.point.F
@@ -137,7 +137,7 @@ def test_daks_says_when_the_clock_cut_it():
     ramp = instance(9, 30, 12, 1.0, 3.0)
     start, _ = _ramp.fast(ramp, np.random.default_rng(0), 0)
     clock = Clock(0.0)
-    found = daks(ramp, start, [], np.random.default_rng(0), clock)
+    found = daks(ramp.with_clock(clock), start, [], np.random.default_rng(0))
     assert clock.cut
     assert found.F <= start.F
 
@@ -188,10 +188,10 @@ def test_the_relaxation_is_a_bound_with_and_without_time(seed, C, ramp):
     proved = _exact.solve(given, start, limits=TIGHT)
     first = _exact.first_bounds(given, start.F)
     tight = _exact.tighten_bounds(given, first, start.F, 2)
-    early, late = (_exact.relaxation(given, first, clock) for clock in (Clock(0.0), Clock()))
+    early, late = (_exact.relaxation(given.with_clock(clock), first) for clock in (Clock(0.0), Clock()))
     assert 0.0 < early <= late * (1 + 1e-9)
     if tight.norm > _exact.GONE:
-        later = _exact.relaxation(given, tight, Clock())
+        later = _exact.relaxation(given, tight)
         assert late <= later * (1 + 1e-6)
         assert later <= proved.point.F * (1 + 1e-6)
 
@@ -199,11 +199,11 @@ def test_the_relaxation_is_a_bound_with_and_without_time(seed, C, ramp):
 def test_a_run_without_time_returns_the_bound_that_it_knows():
     ramp = instance(11, 60, 12, 1.0, 3.0)
     start = begun(ramp, 0)
-    cut = _exact.solve(ramp, start, clock=Clock(0.0))
+    cut = _exact.solve(ramp.with_clock(Clock(0.0)), start)
     assert cut.clock
     assert cut.status == "limit"
     assert cut.point is start
-    assert _exact.relaxation(ramp, _exact.first_bounds(ramp, start.F), Clock(0.0)) <= cut.bound < start.F
+    assert _exact.relaxation(ramp.with_clock(Clock(0.0)), _exact.first_bounds(ramp, start.F)) <= cut.bound < start.F
 
 
 @pytest.mark.parametrize("ramp", [True, False])
@@ -216,10 +216,11 @@ def test_every_program_has_the_clock(monkeypatch, ramp):
 
     monkeypatch.setattr(Program, "solve", watched)
     given, clock, rng, seen = instance(9, 30, 12, 1.0, 3.0, ramp=ramp), Clock(60.0), np.random.default_rng(0), []
-    start, _ = _ramp.fast(given, rng, 1, clock, seen)
-    daks(given, start, seen, rng, clock)
-    _exact.solve(given, start, rounds=1, limits=Limits(nodes=10), clock=clock)
-    _exact.tighten_bounds(given, _exact.first_bounds(given, start.F), start.F, 1, by_sample=False, clock=clock)
+    given = given.with_clock(clock)
+    start, _ = _ramp.fast(given, rng, 1, seen)
+    daks(given, start, seen, rng)
+    _exact.solve(given, start, rounds=1, limits=Limits(nodes=10))
+    _exact.tighten_bounds(given, _exact.first_bounds(given, start.F), start.F, 1, by_sample=False)
     assert len(limits) > 100
     assert all(one is not None and 0.0 < one.seconds <= 60.0 for one in limits)
 
@@ -229,8 +230,9 @@ def test_a_cut_at_any_time_leaves_a_point(seconds):
     """Wherever the clock runs out, there is a point within the budget and its value is its own."""
     ramp = instance(9, 60, 40, 1.0, 3.0)
     clock, seen = Clock(seconds), []
-    start, _ = _ramp.fast(ramp, np.random.default_rng(0), 10, clock, seen)
-    point = daks(ramp, start, seen, np.random.default_rng(0), clock)
+    ramp = ramp.with_clock(clock)
+    start, _ = _ramp.fast(ramp, np.random.default_rng(0), 10, seen)
+    point = daks(ramp, start, seen, np.random.default_rng(0))
     assert clock.cut
     assert point.F <= start.F <= ramp.flat().F
     assert pytest.approx(value(ramp, point), rel=1e-9) == point.F

@@ -15,7 +15,6 @@ from marginsieve.errors import InputError
 from marginsieve.machines import HingeSVC, RampSVC
 from marginsieve.solvers import hinge_program as _hinge
 from marginsieve.solvers import ramp_descent as _ramp
-from marginsieve.solvers.clock import Clock
 from marginsieve.solvers.hinge_program import HingeData
 from marginsieve.solvers.ramp_descent import Ramp
 
@@ -210,7 +209,7 @@ def test_where_the_budget_has_room_samples_are_found_as_by_swaps(seed):
     ramp = instance(seed, 24, 10, 0.4, 10.0)
     floor, free, _ = _ramp.without_budget(ramp)
     assert free is not None
-    point = _ramp.with_room(replace(ramp, floor=floor), free, 50, np.random.default_rng(0), Clock())
+    point = _ramp.with_room(replace(ramp, floor=floor), free, 50, np.random.default_rng(0))
     assert value(ramp, point) == pytest.approx(point.F)
     assert point.F <= 1.02 * _ramp.fast(ramp, np.random.default_rng(0), rounds=10)[0].F
 
@@ -302,7 +301,7 @@ def test_moves_that_were_tried_lead_to_the_same_point(monkeypatch, seed, ramp_lo
         return _ramp.fast(ramp, np.random.default_rng(0), rounds=6)[0], ramp
 
     known, ramp = found()
-    monkeypatch.setattr(_ramp, "_try_move", lambda ramp, here, target, clock, move: move(ramp, here, target, clock))
+    monkeypatch.setattr(_ramp, "_try_move", lambda ramp, here, target, move: move(ramp, here, target))
     again, slow = found()
     assert ramp.tried
     assert not slow.tried

@@ -87,6 +87,23 @@ def whole_number(owner: str, name: str, value: Any, lowest: int = 1, most: int |
         )
 
 
+def is_real(value: Any) -> bool:
+    """Whether this is a number, True and False left out."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def number_within(owner: str, name: str, value: Any, low: float, high: float) -> None:
+    """Refuse a parameter that is not a number from `low` to `high`."""
+    if not is_real(value) or not low <= float(value) <= high:
+        raise InputError(f"{owner}: {name} is {shown_value(value)}; it must be a number from {low:g} to {high:g}")
+
+
+def one_of(owner: str, name: str, value: Any, known: Sequence[str]) -> None:
+    """Refuse a parameter that is none of some words."""
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"{owner}: {name} is {shown_value(value)}; it must be one of {listing(known)}")
+
+
 def truth_value(owner: str, name: str, value: Any) -> None:
     """Refuse a parameter that is neither True nor False."""
     if not (isinstance(value, bool) or type(value).__name__ == "bool"):
@@ -104,7 +121,6 @@ def cost_number(owner: str, name: str, value: Any) -> None:
 
 def positive_number(owner: str, name: str, value: Any, top: float = math.inf) -> None:
     """Refuse a parameter that is not a number above 0 (and up to `top`)."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or not 0 < float(value) <= top:
+    if not is_real(value) or not math.isfinite(value) or not 0 < float(value) <= top:
         limit = "" if top == math.inf else f" of at most {top:g}"
         raise InputError(f"{owner}: {name} is {shown_value(value)}; it must be a positive number{limit}")

@@ -54,6 +54,7 @@ def by_rank_batched(arrays: Backend, z: DeviceArray, weight: DeviceArray, bins: 
     value = arrays.take_along(z, order)
     group = xp.zeros_like(order)  # equal values are one
     group[:, 1:] = xp.cumsum(xp.where(value[:, 1:] != value[:, :-1], 1, 0), axis=1)
+    # The level of a value is that of the middle of its weight among all, so that equal values are never separated.
     here = arrays.add_at(arrays.zeros(*z.shape), group, weight[order])
     below = xp.cumsum(here, axis=1) - here
     level = xp.floor(bins * (below + 0.5 * here) / weight.sum())
@@ -145,6 +146,7 @@ def _by_entropy(
     z: Array, order: IntArray, codes: IntArray, weight: Array, classes: int, place: Array, count: IntArray
 ) -> None:
     m = z.shape[1]
+    # With sums in front of each place the counts of any interval are one difference.
     passed = np.zeros((m + 1, classes))  # weights by class in front of each place of a column in order
     todo = np.empty((m + 1, 2), dtype=np.intp)
     for j in range(z.shape[0]):
@@ -164,12 +166,13 @@ def _by_entropy(
                     left, _, a = _entropy(passed[i] - passed[low])
                     right, _, b = _entropy(passed[high] - passed[i])
                     both = (a * left + b * right) / N
-                    if both < least - 1e-12:
+                    if both < least - 1e-12:  # the leftmost of equally good cuts, whatever rounding says
                         least, cut = both, i
             if cut < 0 or N <= 1.0:
                 continue
             left, k1, _ = _entropy(passed[cut] - passed[low])
             right, k2, _ = _entropy(passed[high] - passed[cut])
+            # Ent(S) - Ent(sides) > price / N, times N.
             price = np.log2(N - 1.0) + np.log2(3.0**k - 2.0) - (k * whole - k1 * left - k2 * right)
             if (whole - least) * N > price + 1e-9:
                 place[j, count[j]] = 0.5 * (row[index[cut - 1]] + row[index[cut]])

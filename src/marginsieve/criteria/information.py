@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from ..batches.arrays import DeviceArray
 from ..contracts import KINDS, NUMBERS, Array, Batch, Resources, TableView
-from ..errors import InputError, listing, whole_number
+from ..errors import one_of, whole_number
 from ._clusters import coordinates, split
 from ._columns import as_counts
 from ._levels import by_level, by_level_batched
@@ -34,8 +34,7 @@ class CutsNumbersMixin:
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        if self.cuts not in CUTS:
-            raise InputError(f"criterion: cuts is {self.cuts!r}; it must be one of {listing(CUTS)}")
+        one_of("criterion", "cuts", self.cuts, CUTS)
         whole_number("criterion", "bins", self.bins, 2)
 
     @property
@@ -180,6 +179,7 @@ class DecomposedHellinger(BaseEstimator):
         place = coordinates(table.Z, counts)
         for label in y:
             positive = float(counts[label > 0].sum())
+            # The rarer class stays whole against each part of the other one.
             larger = label > 0 if positive > 0.5 * counts.sum() else label < 0
             part = np.full(len(label), -1)
             part[larger] = split(place[larger], counts[larger], self.n_clusters, ROUNDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import Array, Gram, HasMargin, ProblemView, Resources, Solution
-from ..errors import InputError, positive_number
+from ..errors import InputError, number_within, one_of, positive_number
 from .margin import MarginChange
 
 LOSSES = ("balanced", "zero-one", "cost")
@@ -65,8 +64,7 @@ class Loss(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        if self.loss not in LOSSES:
-            raise InputError(f'criterion: loss is {self.loss!r}; it must be "balanced", "zero-one" or "cost"')
+        one_of("criterion", "loss", self.loss, LOSSES)
         if not isinstance(self.costs, (tuple, list)) or len(self.costs) != 2:
             raise InputError(
                 f"criterion: costs is {self.costs!r}; it must be two positive numbers, of a false positive and of a "
@@ -74,9 +72,7 @@ class Loss(BaseEstimator):
             )
         for value in self.costs:
             positive_number("criterion", "a value of costs", value)
-        share = self.held_out
-        if not isinstance(share, numbers.Real) or isinstance(share, bool) or not 0.0 <= float(share) <= 0.5:
-            raise InputError(f"criterion: held_out is {share!r}; it must be a share from 0 to 0.5")
+        number_within("criterion", "held_out", self.held_out, 0.0, 0.5)
 
     @property
     def held_out_share(self) -> float:
@@ -93,6 +89,7 @@ class Loss(BaseEstimator):
         Z, y, weight = problem.judging_rows
         total = np.zeros(len(gram.features))
         for solution, label in zip(solutions, y, strict=True):
+            # f without j has the coefficients and the intercept of f with it: nothing is solved again.
             for part, values in gram.drop_one_parts(solution.coef, Z):
                 total[part] += self._losses(values + solution.intercept, label, weight)
         return np.round(total, DIGITS)

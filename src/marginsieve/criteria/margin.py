@@ -46,6 +46,7 @@ class MarginChange(BaseEstimator):
 
     def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
         """(p,) summed over the binary problems."""
+        # The sign says whether the margin grew or shrank without j; either way the machine leans on j.
         total = np.abs(gram.drop_one_change(solutions[0].coef, exact=self.exact))
         for solution in solutions[1:]:
             total += np.abs(gram.drop_one_change(solution.coef, exact=self.exact))

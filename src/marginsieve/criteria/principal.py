@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from ..algebra.block_products import parts
 from ..contracts import NUMBERS, Array, TableView
-from ..errors import InputError
+from ..errors import positive_number
 from ._clusters import centre_columns, products
 from ._columns import as_counts
 
@@ -45,15 +44,15 @@ class Principal(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        share = self.explained
-        if not isinstance(share, numbers.Real) or isinstance(share, bool) or not 0.0 < float(share) <= 1.0:
-            raise InputError(f"criterion: explained is {share!r}; it must be a share above 0 and at most 1")
+        positive_number("criterion", "explained", self.explained, 1.0)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:  # noqa: ARG002
         """(n,)."""
         Z, weight = table.Z, as_counts(weight)
         root, total = np.sqrt(weight), weight.sum()
         if Z.shape[1] <= Z.shape[0]:
+            # With fewer columns than rows: the eigenvectors of the covariances, n x n. Else those of the rows'
+            # products, m x m, from which the columns' loadings are U'z block by block.
             z = centre_columns(Z, slice(None), weight)
             value, vector = _largest((z * weight) @ z.T / total, self.explained)
             return np.asarray(np.abs(vector) @ value)

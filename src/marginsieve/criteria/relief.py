@@ -74,6 +74,8 @@ class ReliefF(BaseEstimator):
         out = np.empty(table.shape[1])
         for part, z, nominal, limit in _blocks(table, weight):
             whole = ~np.isnan(z).any(axis=1)
+            # For numbers without gaps the score is a sum over pairs of weight |z_i - z_j|, and the weights of the
+            # pairs are the same for every column: `_pair_weights` computes them once.
             plain = whole & ~nominal & ~np.isfinite(limit)
             scores = np.zeros(len(z))
             scores[plain] = _plain_scores(np.ascontiguousarray(z[plain].T), *pairs)
@@ -87,6 +89,7 @@ class ReliefF(BaseEstimator):
         """(F, n): the same for many training parts without missing cells; neighbors are found on the host."""
         arrays, of = batch.arrays, batch.scales
         sums = DifferenceSums(arrays, batch.X, of, average=False, width=None)
+        # Dividing by the range is a weight of 1 / range on the absolute differences.
         W = of.usable / arrays.xp.where(of.spread > 0, of.spread, 1.0)
         D = arrays.to_host(sums.square(sums.sums(W), 0.0))
         places = np.zeros((len(D), D.shape[1], D.shape[1]))
@@ -175,6 +178,7 @@ def _take_nearest(
             for t in range(rows.shape[0]):
                 far[t] = np.round(D[i, rows[t]] / unit, DIGITS)
                 have[t] = max(weight[i] - 1.0, 0.0) if rows[t] == i else weight[rows[t]]
+            # Sorting all rows of a class would take most of the time: only those within reach are.
             limit, count = _reach(far[: rows.shape[0]], have, k), 0
             for t in range(rows.shape[0]):
                 if far[t] <= limit and have[t] > 0.0:
@@ -226,6 +230,7 @@ def _pair_weights(
     factor = misses / np.where(known > 0, known, 1.0)[:, None]
     factor[np.arange(m), codes] = -1.0
     factor = np.where(counts[:, None] & seen, factor * weight[:, None] / np.where(seen, count, 1.0), 0.0)
+    # i may be near j without j being near i: the weights of both directions are added.
     whole = np.zeros((m, m))
     whole[row, other] = share * factor[row, codes[other]]
     whole += whole.T

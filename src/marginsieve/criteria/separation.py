@@ -146,6 +146,7 @@ class KolmogorovSmirnov(BaseEstimator):
 
 def _fisher(z: Array, label: Array, weight: Array) -> Array:
     mean, variance, _, least = moments(z, label, weight)
+    # `least` keeps a column that is constant inside the classes up to rounding from an infinite score.
     spread = np.maximum(variance[0] + variance[1], least)
     return np.asarray(np.abs(mean[0] - mean[1]) / np.where(spread > 0, spread, 1.0))
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import Array, Gram, HasSphere, ProblemView, Solution
-from ..errors import InputError
+from ..errors import one_of
 
 
 class SphereChange(BaseEstimator):
@@ -55,12 +55,8 @@ class SphereChange(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        for name, value, known in (
-            ("of", self.of, ("radius", "dual")),
-            ("drop", self.drop, ("largest", "smallest")),
-        ):
-            if value not in known:
-                raise InputError(f'criterion: {name} is {value!r}; it must be "{known[0]}" or "{known[1]}"')
+        one_of("criterion", "of", self.of, ("radius", "dual"))
+        one_of("criterion", "drop", self.drop, ("largest", "smallest"))
 
     def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:
         """(p,) summed over the class problems."""
@@ -72,6 +68,7 @@ class SphereChange(BaseEstimator):
                 change = gram.drop_one_diagonal_change(c) - gram.drop_one_change(c)
             else:
                 v = machine.on_sphere(solution, gram, y, cost)
+                # c'G(c - 2v) is bilinear: one call with two vectors, never the difference of two radii.
                 change = gram.drop_one_diagonal_change(v) + gram.drop_one_change(c, c - 2.0 * v)
             total += np.abs(change) if self.drop == "smallest" else -change
         return total

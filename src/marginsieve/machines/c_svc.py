@@ -62,18 +62,21 @@ class CSVC(BaseEstimator):
 
     def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
-        gram = as_gram(view)
+        gram, top = as_gram(view), self.C * cost
         if gram.on_device is not None:
             return self._on_device(gram, y, cost, warm)
         start = np.zeros(len(y)) if warm is None else warm.coef
         if (factor := gram.factor) is None:
-            if gram.rows_at_once:
-                return self._by_parts(gram, y, cost, start)
-            return self.solve_matrix(gram.matrix(), y, cost, start)
+            if not gram.rows_at_once:
+                return self.solve_matrix(gram.matrix(), y, cost, start)
+            room, limit = gram.rows_at_once, self._limit(y)  # K is never whole
+            return self._solution(*_smo.svc_by_parts(gram.apply, gram.submatrix, y, top, start, self.tol, limit, room))
         if is_sparse(factor):
-            rows = sparse.csr_array(factor.T)
-            return self._solution(*sparse_rows.svc(rows, y, self.C * cost, self.tol, start))
-        solution = self._on_factor(factor, y, cost)
+            return self._solution(*sparse_rows.svc(sparse.csr_array(factor.T), y, top, self.tol, start))
+        if not np.isfinite(factor).all():
+            raise InputError(NOT_FINITE)
+        solution = self._solution(*interior_point.svc(factor, y, top, self.tol))
+        # The interior point may stop just short where the kernel matrix is nearly singular: pair steps finish.
         if solution.converged or len(y) > MOST_ROWS:
             return solution
         return self.solve_matrix(gram.matrix(), y, cost, solution.coef)
@@ -94,6 +97,7 @@ class CSVC(BaseEstimator):
 
     def refine(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
+        # Two fits of equal data that took different ways differ within the tolerance, and so would their predictions.
         if solution.residual <= FINER * self.tol:
             return solution
         tight: Solution = clone(self).set_params(tol=FINER * self.tol).solve(view, y, cost, solution)
@@ -128,21 +132,15 @@ class CSVC(BaseEstimator):
         if self.max_iter is not None:
             positive_number("machine", "max_iter", self.max_iter)
 
-    def _on_factor(self, factor: Array, y: Array, cost: Array) -> Solution:
-        """The optimum on the kernel matrix factor'factor, which is not made."""
-        if not np.isfinite(factor).all():
-            raise InputError(NOT_FINITE)
-        return self._solution(*interior_point.svc(factor, y, self.C * cost, self.tol))
-
     def _on_device(self, gram: Gram, y: Array, cost: Array, warm: Solution | None) -> Solution:
         """The optimum on a kernel matrix on a device."""
         arrays: Backend = gram.table.arrays
         K = gram.on_device
         labels, top = arrays.to_device(y), arrays.to_device(self.C * cost)
-        machine = (
-            None if warm is None else lockstep.svc_near(arrays, K, labels, top, arrays.to_device(warm.coef), self.tol)
-        )
-        if machine is None:
+        machine: BatchedSolutions | None = None
+        if warm is not None:
+            machine = lockstep.svc_near(arrays, K, labels, top, arrays.to_device(warm.coef), self.tol)
+        if machine is None:  # a cold start, or one that was too far from the optimum
             machine = self.solve_batched(arrays, K[None], labels[None], arrays.to_device(cost[None]))
         coef, intercept, objective, violation = (arrays.to_host(part)[0] for part in astuple(machine))
         f = arrays.to_host(K @ machine.coef[0])
@@ -150,12 +148,6 @@ class CSVC(BaseEstimator):
             raise InputError(NOT_FINITE)
         slack = np.maximum(0.0, 1.0 - y * (f + intercept))
         return Solution(coef, float(intercept), float(objective), float(violation), slack, violation <= self.tol)
-
-    def _by_parts(self, gram: Gram, y: Array, cost: Array, start: Array) -> Solution:
-        """The optimum from products with the kernel matrix and parts of it."""
-        top, limit = self.C * cost, self._limit(y)
-        optimum = _smo.svc_by_parts(gram.apply, gram.submatrix, y, top, start, self.tol, limit, gram.rows_at_once)
-        return self._solution(*optimum)
 
     def _limit(self, y: Array) -> int:
         return max(1_000_000, 1000 * len(y)) if self.max_iter is None else int(self.max_iter)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import time
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import Array, Batch, BoolArray, BreaksTies, Checked, IntArray, Machine, Path, ProblemView, Resources
-from ..errors import InputError
+from ..errors import InputError, is_real
 from ..problem import step_of
 
 
@@ -66,9 +65,11 @@ class Backward(BaseEstimator):
             solutions = problem.solve(gram, warm=solutions)
             value = problem.score(gram, solutions)
             steps.append(step_of(left, solutions, since))
+            # Never all at once: the last feature is scored alone, and the path ends at size 1.
             count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))
             kept = np.isin(gram.features, problem.keep) if len(problem.keep) else None
             worst = worst_first(value, count, kept, problem.ties(gram, solutions))
+            # Ranks are filled from the end: the worst of this step gets the last free rank.
             gone = gram.features[worst]
             scores[gone] = value[worst]
             order[left - count : left] = gone[::-1]
@@ -85,6 +86,7 @@ class Backward(BaseEstimator):
         while left:
             value = batch.score(live)
             count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))
+            # Sorted backwards so that of equal scores the rightmost goes first, as in `worst_first`.
             worst = left - 1 - arrays.order(xp.flip(value, (1,)))[:, :count]
             orders.append(xp.flip(arrays.take_along(live, worst), (1,)))
             scores.append(xp.flip(arrays.take_along(value, worst), (1,)))
@@ -102,8 +104,7 @@ def drop_count(left: int, step: float | int, one_by_one_below: int) -> int:
 
 def check_step(step: Any) -> None:
     """Refuse what is neither a share nor a count."""
-    number = isinstance(step, numbers.Real) and not isinstance(step, bool) and math.isfinite(step)
-    if not number or not (0 < step < 1 or (step >= 1 and float(step).is_integer())):
+    if not is_real(step) or not math.isfinite(step) or not (0 < step < 1 or (step >= 1 and float(step).is_integer())):
         raise InputError(f"search: step is {step!r}; it must be a share in (0, 1) or a whole number of 1 or more")
 
 
@@ -121,6 +122,7 @@ def worst_first(value: Array, count: int, kept: BoolArray | None, ties: Array | 
     backwards = value[::-1]
     if count == 1 and kept is None and ties is None:
         return np.array([len(value) - 1 - int(backwards.argmin())])
+    # lexsort takes its last key first: kept, then the score, then what breaks ties; reversed for the leftmost.
     keys = [part[::-1] for part in (ties, value, kept) if part is not None]
     return np.asarray(len(value) - 1 - np.lexsort(keys)[:count], dtype=np.intp)
 

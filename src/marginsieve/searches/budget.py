@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from ..algebra import ColumnView, as_columns
 from ..contracts import Array, FitsBudget, IntArray, Path, ProblemView, Solution, Step, StopInfo, is_sparse
-from ..errors import InputError, SolverError, listing, positive_number, whole_number
+from ..errors import InputError, SolverError, listing, one_of, positive_number, whole_number
 from ..problem import WorkDone
 from ..solvers import branch_and_bound as _exact
 from ..solvers import ramp_descent as _ramp
@@ -87,8 +87,7 @@ class Budget(BaseEstimator):
         """Refuse parameters that make no sense."""
         if self.budget is not None:
             positive_number("search", "budget", self.budget)
-        if self.solver not in SOLVERS:
-            raise InputError(f"search: solver is {self.solver!r}; it must be one of {listing(SOLVERS)}")
+        one_of("search", "solver", self.solver, SOLVERS)
         whole_number("search", "shakes", self.shakes, 0)
         if self.time_limit is not None:
             positive_number("search", "time_limit", self.time_limit)
@@ -123,6 +122,7 @@ class Budget(BaseEstimator):
         since = time.perf_counter()
         ramp, rows, view = self.instance(problem)
         point, bound, status, nodes = self._solve(ramp, rng)
+        # Features without a weight rank below all others, by a gradient mapped into [0, 1).
         pull = _ramp.pulls(ramp, point)
         point, bound = rows.in_units(point), bound / rows.unit
         weight = _ramp.by_feature(ramp, point.columns, np.abs(point.w))
@@ -178,6 +178,7 @@ class Budget(BaseEstimator):
             raise InputError(
                 f"search: budget is {self.budget!r}, less than the {kept:g} that the features to keep cost"
             )
+        # What is kept anyway takes nothing of the rest of the budget.
         cost[problem.keep] = 0.0
         if not (cost <= left).any():
             raise InputError(
@@ -190,22 +191,24 @@ class Budget(BaseEstimator):
         """(point, bound, status, nodes of branch and bound)."""
         clock = Clock(SECONDS[self.solver] if self.time_limit is None else self.time_limit)
         seen: list[_ramp.RampPoint] = []
+        # The bound without a budget comes first: where it is met at once, the rest is not needed.
         swaps = clock.part(SWAPS) if self.solver == "exact" else clock
-        floor, free, weight = _ramp.without_budget(replace(ramp, clock=swaps))
-        ramp = replace(ramp, floor=floor)
+        floor, free, weight = _ramp.without_budget(ramp.with_clock(swaps))
+        ramp = replace(ramp, floor=floor, clock=swaps)
         if free is None:
-            best, _ = _ramp.fast(ramp, rng, self.shakes, swaps, seen, weight)
+            best, _ = _ramp.fast(ramp, rng, self.shakes, seen, weight)
         else:
-            best = _ramp.with_room(ramp, free, SAMPLE_SHAKES * self.shakes, rng, swaps)
+            best = _ramp.with_room(ramp, free, SAMPLE_SHAKES * self.shakes, rng)
         if ramp.is_optimal(best.F):
             return best, min(ramp.floor, best.F), "optimal", 0
+        ramp = ramp.with_clock(clock)
         if self.solver == "exact":
             by_sample = len(ramp.data.y) <= BY_SAMPLE
-            proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=NODES), by_sample, clock)
+            proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=NODES), by_sample)
             return proved.point, proved.bound, proved.status, proved.nodes
         if ramp.data.X.size <= TINY and len(ramp.data.y) <= TINY_ROWS and not clock.is_up():
             try:
-                proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=TINY_NODES, gap=TINY_GAP), clock=clock)
+                proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=TINY_NODES, gap=TINY_GAP))
             except SolverError:
                 pass  # no proof, but the point is as good as swaps make it
             else:
@@ -213,7 +216,7 @@ class Budget(BaseEstimator):
                 if proved.status == "optimal":
                     return best, proved.bound, proved.status, proved.nodes
         if self.solver == "daks" and free is None and ramp.floor * (1.0 + CLOSE) < best.F:
-            best = daks(ramp, best, seen, rng, clock)
+            best = daks(ramp, best, seen, rng)
         status = "optimal" if ramp.is_optimal(best.F) else "limit" if clock.cut else "heuristic"
         known = status == "optimal" or ramp.floor * (1.0 + CLOSE) >= best.F
         return best, min(ramp.floor, best.F) if known else float("nan"), status, 0
@@ -237,6 +240,7 @@ class MergedRows:
 
     @classmethod
     def from_arrays(cls, X: Array, y: Array, top: Array) -> MergedRows:
+        # Rows as opaque blocks of bytes: unique sorts them whole, labels first.
         both = np.ascontiguousarray(np.column_stack([y, X]))
         _, first, place = np.unique(
             both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel(),
@@ -251,6 +255,7 @@ class MergedRows:
 
     def alpha(self, alpha: Array) -> Array:
         """(m,) dual variables of all rows: equal rows share theirs by their price."""
+        # alpha_i <= top_i has to hold for each row again.
         total = np.maximum(self.data.top[self.place], 1e-300)
         return np.asarray(alpha[self.place] * self.top / total)
 

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import BoolArray, IntArray, Path, ProblemView, Resources, StopInfo, Trials
-from ..errors import InputError, listing, positive_number, truth_value, whole_number
+from ..errors import InputError, is_real, number_within, one_of, positive_number, truth_value, whole_number
 from ..problem import step_of
 from ._fitness import fitness_of
 from ._ripple import Ripple, one_by_one
@@ -129,16 +129,14 @@ class Harmony(BaseEstimator):
         whole_number("search", "improvisations", self.improvisations)
         whole_number("search", "batches", self.batches)
         for name in ("hmcr", "pool", "size_penalty"):
-            value = getattr(self, name)
-            if not (_is_between(value, 0.0, 1.0) or (value is None and name == "pool")):
-                raise InputError(f"search: {name} is {value!r}; it must be a number from 0 to 1")
+            if name != "pool" or self.pool is not None:
+                number_within("search", name, getattr(self, name), 0.0, 1.0)
         par = self.par
-        two = isinstance(par, (tuple, list)) and len(par) == 2 and all(_is_between(rate, 0.0, 1.0) for rate in par)
-        if not two or par[0] > par[1]:
+        two = isinstance(par, (tuple, list)) and len(par) == 2 and all(is_real(rate) for rate in par)
+        if not two or not 0.0 <= float(par[0]) <= float(par[1]) <= 1.0:
             raise InputError(f"search: par is {par!r}; it must be two numbers from 0 to 1, the smaller one first")
         for name, known in (("hmcr_reading", HMCR_READINGS), ("par_reading", PAR_READINGS), ("tuning", TUNINGS)):
-            if getattr(self, name) not in known:
-                raise InputError(f"search: {name} is {getattr(self, name)!r}; it must be one of {listing(known)}")
+            one_of("search", name, getattr(self, name), known)
         positive_number("search", "validation", self.validation, 0.5)
         truth_value("search", "replace_equal", self.replace_equal)
         fitness_of(self.metric)
@@ -169,6 +167,7 @@ class Harmony(BaseEstimator):
         low, high = self._sizes(n)
         low, high = max(low, len(problem.keep)), max(high, len(problem.keep))
         kept = np.isin(np.arange(n), problem.keep)
+        # lexsort takes its last key first: features to keep, then the weight, then what breaks ties.
         keys = [key for key in (ties, weight, kept) if key is not None]
         by_weight = np.lexsort([-key.astype(np.float64) for key in keys]).astype(np.intp)
         pool = np.sort(by_weight[: n if self.pool is None else min(n, high + round(float(self.pool) * n))])
@@ -211,6 +210,7 @@ class Harmony(BaseEstimator):
             fitness.append(ripple.fitness(vectors[t]))
             best.append(t if not best or fitness[t] > fitness[best[-1]] else best[-1])
             if t >= members:
+                # The memory holds numbers of trials, so that every vector is kept once.
                 worst = min(range(members), key=lambda k: fitness[memory[k]])
                 known = fitness[memory[worst]]
                 memory[worst] = (
@@ -223,6 +223,7 @@ class Harmony(BaseEstimator):
     def _new(self, memory: BoolArray, t: int, rng: np.random.Generator) -> BoolArray:
         """(n,) improvisation t: each bit from a random member (and turned over by chance), or random."""
         n, (least, most) = memory.shape[1], self.par
+        # All random numbers are drawn for all bits, used or not: readings of the paper differ in nothing else.
         considered = rng.random(n) < (self.hmcr if self.hmcr_reading == "usual" else 1.0 - self.hmcr)
         bits = memory[rng.integers(len(memory), size=n), np.arange(n)]
         par = t / self.improvisations * (most - least) + (0.0 if self.par_reading == "printed" else least)
@@ -261,10 +262,5 @@ def _stop(size: int, fitness: float, metric: str, count: int, fixed: bool) -> St
     return StopInfo(size, text, {"metric": metric, "validation": fitness, "harmonies": count}, fixed=fixed)
 
 
-def _is_between(value: Any, low: float, high: float) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and low <= float(value) <= high
-
-
 def _is_size(value: Any) -> bool:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return number and (0.0 < float(value) <= 1.0 or (float(value) > 1.0 and float(value).is_integer()))
+    return is_real(value) and (0.0 < float(value) <= 1.0 or (float(value) > 1.0 and float(value).is_integer()))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import Array, EntersFeatures, IntArray, Machine, Path, ProblemView, Resources, Solution, Step, StopInfo
-from ..errors import InputError, whole_number
+from ..errors import one_of, whole_number
 from ..problem import WorkDone, step_of
 from .backward import check_final, worst_first
 
@@ -58,8 +58,7 @@ class LearnedPath(BaseEstimator):
         """Refuse parameters that make no sense."""
         whole_number("search", "points", self.points, 2)
         check_final(self.final)
-        if self.stop not in ("ranking", "own"):
-            raise InputError(f"search: stop is {self.stop!r}; it must be one of 'ranking', 'own'")
+        one_of("search", "stop", self.stop, ("ranking", "own"))
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Of n values of C, what enters at the k-th scores n - k + 1, what never enters its gradient, below 1."""
@@ -79,6 +78,7 @@ class LearnedPath(BaseEstimator):
             live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left
             steps[live] = step_of(live, solutions, since)
             since = time.perf_counter()
+        # At most 1 where a feature has no weight, so that it ranks below those that entered, which score 1 or more.
         gradient = np.max([machine.pull(solution, view) for solution in solutions], axis=0)
         score = np.where(entered > 0, entered, np.minimum(gradient, 1.0 - 1e-9))
         stop = None

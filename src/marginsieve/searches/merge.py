@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import CATEGORICAL, Path, ProblemView
-from ..errors import InputError, positive_number, whole_number
+from ..errors import InputError, one_of, positive_number, whole_number
 from ..outcomes import stratified_folds, units_per_class
 from ..problem import class_codes, step_of
 from ._judges import FoldedRows, NaiveBayes, NearestNeighbors
@@ -60,8 +60,7 @@ class Merge(BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        if self.judge not in JUDGES:
-            raise InputError(f"search: judge is {self.judge!r}; it must be one of {', '.join(map(repr, JUDGES))}")
+        one_of("search", "judge", self.judge, JUDGES)
         whole_number("search", "cv", self.cv, 2)
         whole_number("search", "n_neighbors", self.n_neighbors)
         positive_number("search", "smoothing", self.smoothing)
@@ -81,6 +80,7 @@ class Merge(BaseEstimator):
             for j in chosen:
                 judge.add(j)
             while all(lists):
+                # The heads of the two lists compete; a tie goes by the filter's score, and then to numbers.
                 tried = [(judge.value(part[0]), value[part[0]]) for part in lists]
                 winner = lists[int(tried[1] > tried[0])].pop(0)
                 judge.add(winner)

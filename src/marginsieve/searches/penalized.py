@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..contracts import Array, BoolArray, IntArray, Path, ProblemView, Resources, Scalable, Step, StopInfo
-from ..errors import InputError, listing, many, positive_number, whole_number
+from ..errors import InputError, many, one_of, positive_number, whole_number
 from ..problem import step_of
 from .backward import check_step, drop_count, worst_first
 from .scaling_objective import Objective, ScaledPoint
@@ -138,8 +138,7 @@ class PenalizedScaling(BaseEstimator):
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise InputError(f"search: {name} is {getattr(self, name)!r}; it must be one of {listing(known)}")
+            one_of("search", name, getattr(self, name), known)
         if self.C2 != 0:
             positive_number("search", "C2", self.C2)
         positive_number("search", "eps", self.eps, 1.0)
@@ -243,6 +242,7 @@ class _Walk:
             if there.value <= self.point.value:
                 self.point = there
                 self.accepted += 1
+                # Careful growth after a success: halving costs a solved machine each time.
                 rule.length = min(1.0 if self.total is not None else rule.longest, LONGER * rule.length)
                 return True
             self.refused += 1
@@ -276,6 +276,7 @@ class _Walk:
         self.scores[live] = e / self.objective.start[live]
         self.gone.append(live[worst])
         stay = np.setdiff1d(np.arange(left), worst)
+        # Without the square root features that fell behind early could hardly come back.
         e = e[stay] if self.total is None else rescale_to(np.sqrt(e[stay]), self.total)
         self.point = self.objective.solve_at(self.point, e, stay)
 

@@ -99,6 +99,7 @@ class Objective:
     def restrict_to_support(self, point: ScaledPoint) -> ScaledPoint:
         """The same point over the rows that carry its coefficients: enough while they are kept."""
         used = np.any([solution.coef != 0 for solution in point.solutions], axis=0)
+        # Samples with coefficient 0 add nothing to c'Kc or its gradient, as long as the coefficients are kept.
         if used.mean() > MOST_ON:
             return point
         rows = np.flatnonzero(used)
@@ -130,6 +131,7 @@ class Objective:
         if self.contrast is None:
             return np.asarray(self.sign * J + self.penalty.slope(point.e, live))
         V = self.contrast[live]
+        # d/de of log sum_j e_j^2 V_j.
         spread = 2.0 * point.e * V / max(float(point.e**2 @ V), TINY)
         return np.asarray(J / max(point.J, TINY) - spread + self.penalty.slope(point.e, live))
 

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
-from .clock import Clock, TimeUp
+from .clock import TimeUp
 from .highs import Answer, Limits, Program
 from .hinge_program import HingeData, answers, balanced_duals, begin
 from .ramp_descent import GRACE, Ramp, RampPoint, best_of, descend_on
@@ -88,16 +88,17 @@ class _RelaxedProgram:
     (to cover a lack h, z costs 2 / M_i a unit, less than xi), y_i f + t_i >= 1 where it is fixed.
     """
 
-    def __init__(self, ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> None:
+    def __init__(self, ramp: Ramp, bounds: Bounds, UB: float) -> None:
         X, y, top = ramp.data.X, ramp.data.y, ramp.data.top
         m, d = X.shape
-        self.clock = clock
+        self.clock = ramp.clock
         self.d, self.m, self.y, self.X = d, m, y, X
         yX = y[:, None] * X
         slope = np.where(bounds.fixed, 1.0, 0.5 * bounds.M)
         blocks: list[Any] = [sparse.csr_array(part) for part in (yX, -yX, y[:, None])]
         cover = sparse.hstack([*blocks, sparse.diags_array(slope)], format="csr")
         rows, upper = [self.vector(1.0, 1.0, t=top), self.vector(1.0, 1.0)], [UB * (1 + 1e-6) + 1e-9, bounds.norm]
+        # sum |w_k| / U_j <= v_j for the columns of j: times cost_j, added up, the v_j leave and the budget bounds w.
         if len(np.unique(bounds.U)) > 1:  # links and budget, projected on w
             share = (ramp.cost / np.maximum(bounds.U, GONE))[ramp.owner]
             rows.append(self.vector(share, share))
@@ -132,34 +133,33 @@ class _RelaxedProgram:
     def slack(self, i: int) -> float:
         """The largest 1 - y_i f_i with z_i = 1; 0 where z_i = 1 is not possible."""
         place, two = np.array([2 * self.d + 1 + i]), np.array([2.0])
+        # t_i = 2 leaves sample i out; where that is infeasible no point as good as UB does so.
         self.program.bounds(place, two, two)
         status, value = self.largest(self.vector(-self.y[i] * self.X[i], self.y[i] * self.X[i], -self.y[i]))
         self.program.bounds(place, np.zeros(1), two)
         return 0.0 if status == "infeasible" else 1.0 + value
 
 
-def tighten_bounds(
-    ramp: Ramp, bounds: Bounds, UB: float, rounds: int, by_sample: bool = True, clock: Clock | None = None
-) -> Bounds:
+def tighten_bounds(ramp: Ramp, bounds: Bounds, UB: float, rounds: int, by_sample: bool = True) -> Bounds:
     """Rounds of linear programs: the norm, the intercept, each feature's weights where they are few, each sample's M.
 
     With `by_sample` False the M of a class is bounded by one program for the corner of its box, two in all. Bounds that
     the clock leaves no time for stay as they are.
     """
-    clock = clock or Clock()
     for _ in range(rounds):
-        before = _size(bounds)
-        fixed = int(bounds.fixed.sum())
-        if clock.is_up():
+        before, fixed = _size(bounds), int(bounds.fixed.sum())
+        if ramp.clock.is_up():
             break
-        bounds = _intercept_and_norm(ramp, bounds, UB, clock)
+        bounds = _intercept_and_norm(ramp, bounds, UB)
         if bounds.norm <= GONE:
             return bounds
         if len(ramp.cost) <= FEW:
-            bounds = _features(ramp, bounds, UB, clock)
+            bounds = _features(ramp, bounds, UB)
         bounds = _free(ramp, bounds)
-        bounds = _samples(ramp, bounds, UB, clock) if by_sample else _classes(ramp, bounds, UB, clock)
-        if clock.is_up() or (bounds.fixed.sum() == fixed and before - _size(bounds) <= PROGRESS * len(bounds.M)):
+        if ramp.clock.is_up():
+            break
+        bounds = _samples(ramp, bounds, UB) if by_sample else _classes(ramp, bounds, UB)
+        if bounds.fixed.sum() == fixed and before - _size(bounds) <= PROGRESS * len(bounds.M):
             break
     return bounds
 
@@ -168,8 +168,8 @@ def _size(bounds: Bounds) -> float:
     return float(np.log(np.maximum(bounds.M, 2.0)).sum() + np.log(np.maximum(bounds.U, GONE)).sum())
 
 
-def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
-    relaxed = _RelaxedProgram(ramp, bounds, UB, clock)
+def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+    relaxed = _RelaxedProgram(ramp, bounds, UB)
     norm = min(bounds.norm, relaxed.largest(relaxed.vector(1.0, 1.0))[1])
     high = min(bounds.high, relaxed.largest(relaxed.vector(b=1.0))[1])
     low = max(bounds.low, -relaxed.largest(relaxed.vector(b=-1.0))[1])
@@ -177,12 +177,13 @@ def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> 
     return replace(bounds, norm=norm, low=low, high=high, M=M, U=U).fix_safe_samples()
 
 
-def _features(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
-    relaxed, U = _RelaxedProgram(ramp, bounds, UB, clock), bounds.U.copy()
+def _features(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+    relaxed, U = _RelaxedProgram(ramp, bounds, UB), bounds.U.copy()
     for j in np.flatnonzero(U > GONE):
-        if clock.is_up():
+        if ramp.clock.is_up():
             break
         columns = (ramp.owner == j).astype(float)
+        # With one column |w| is p or q, whichever is not 0: two programs, one for each sign, bound it.
         sides = ((columns, columns),) if columns.sum() > 1 else ((columns, 0.0), (0.0, columns))
         U[j] = min(U[j], max(relaxed.largest(relaxed.vector(p, q))[1] for p, q in sides))
     return replace(bounds, U=np.where(U <= GONE, 0.0, U))
@@ -200,21 +201,17 @@ def _free(ramp: Ramp, bounds: Bounds) -> Bounds:
     return replace(bounds, M=np.minimum(bounds.M, M)).fix_safe_samples()
 
 
-def _samples(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
-    if clock.is_up():
-        return bounds
-    relaxed, M = _RelaxedProgram(ramp, bounds, UB, clock), bounds.M.copy()
+def _samples(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+    relaxed, M = _RelaxedProgram(ramp, bounds, UB), bounds.M.copy()
     for i in np.flatnonzero(~bounds.fixed):
-        if clock.is_up():
+        if ramp.clock.is_up():
             break
         M[i] = min(M[i], relaxed.slack(int(i)))
     return replace(bounds, M=M).fix_safe_samples()
 
 
-def _classes(ramp: Ramp, bounds: Bounds, UB: float, clock: Clock) -> Bounds:
-    if clock.is_up():
-        return bounds
-    relaxed, M, y = _RelaxedProgram(ramp, bounds, UB, clock), bounds.M.copy(), ramp.data.y
+def _classes(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+    relaxed, M, y = _RelaxedProgram(ramp, bounds, UB), bounds.M.copy(), ramp.data.y
     for side in (1.0, -1.0):
         rows = ramp.data.X[y == side]
         low, high = rows.min(axis=0), rows.max(axis=0)
@@ -229,21 +226,21 @@ def solve(
     rounds: int = 4,
     limits: Limits | None = None,
     by_sample: bool = True,
-    clock: Clock | None = None,
 ) -> ExactAnswer:
     """From a good point: a bound by relaxation, tighten (half of the time, if that is bounded), then branch and bound.
 
     The answer is recomputed from its weights. Where the clock cuts the work, the bound is the best that is known.
     """
-    limits, clock = limits or Limits(), clock or Clock()
+    limits, clock = limits or Limits(), ramp.clock
     first = first_bounds(ramp, start.F)
-    known = relaxation(ramp, first, clock)
-    bounds = tighten_bounds(ramp, first, start.F, rounds, by_sample, clock.part(0.5))
+    known = relaxation(ramp, first)
+    bounds = tighten_bounds(ramp.with_clock(clock.part(0.5)), first, start.F, rounds, by_sample)
+    # No feature can have a weight: the best point is flat, up to what weights below GONE could change.
     if bounds.norm <= GONE or not (bounds.U > GONE).any():
         best, small = best_of([ramp.flat(), start]), min(bounds.norm, GONE * len(bounds.U))
         return _answer_with_gap(ramp, best, known, ramp.flat().F - _largest_loss_change(ramp, small), limits.gap)
     moved = _largest_loss_change(ramp, GONE * int((bounds.U <= GONE).sum()))
-    below = relaxation(ramp, bounds, clock) - moved
+    below = relaxation(ramp, bounds) - moved
     left = clock.remaining()
     if left is not None and left <= SETUP * ramp.data.X.size:  # the time would be over before the first node
         return _answer_with_gap(ramp, start, known, below, limits.gap, clock=True)
@@ -258,13 +255,13 @@ def solve(
     if answer.x is not None:
         features, marked = whole.decode(answer.x)
         if ramp.fits(features):
-            brief = replace(ramp, clock=clock.at_least(GRACE))
+            brief = ramp.with_clock(clock.at_least(GRACE))
             best = best_of([start, descend_on(brief, features, marked), descend_on(brief, features)])
     proved = _answer_with_gap(ramp, best, known, max(below, answer.bound - moved), limits.gap, answer.clock)
     return replace(proved, nodes=answer.nodes)
 
 
-def relaxation(ramp: Ramp, bounds: Bounds, clock: Clock) -> float:
+def relaxation(ramp: Ramp, bounds: Bounds) -> float:
     """A value that no point within the bounds is below, any number of features allowed.
 
     With t_i = xi_i + 2 z_i, y_i f + (M_i / 2) t_i >= 1 at a price of top_i (M_i = 2 where z_i is fixed): the l1 machine
@@ -279,7 +276,7 @@ def relaxation(ramp: Ramp, bounds: Bounds, clock: Clock) -> float:
 
     best = worth(np.abs(balanced_duals(data.y, data.top)))
     try:
-        for fit in answers(begin(data, np.ones(len(ramp.owner)), clock=clock)):
+        for fit in answers(begin(data, np.ones(len(ramp.owner)), clock=ramp.clock)):
             best = max(best, worth(np.clip(fit.alpha, 0.0, data.top)))
     except TimeUp:
         pass

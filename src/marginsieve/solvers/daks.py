@@ -21,7 +21,7 @@ import numpy as np
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
 from .branch_and_bound import GONE, Bounds, MixedIntegerProgram, first_bounds, tighten_bounds
-from .clock import Clock, TimeUp
+from .clock import TimeUp
 from .highs import Limits
 from .hinge_program import HingeData, begin, finish
 from .ramp_descent import (
@@ -52,27 +52,27 @@ CELLS = 4e5  # nodes times cells of the program's matrix
 STRICT = 1e-6  # of the objective: what a better point must be better by
 
 
-def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Generator, clock: Clock) -> RampPoint:
+def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Generator) -> RampPoint:
     """A point that is no worse than the start; `seen` are the points met on the way to it."""
-    programs, ramp = WORK / (1.0 + len(ramp.data.y) / SAMPLES), replace(ramp, clock=clock)
-    search, idle = _Kernels(ramp, start, list(seen), clock), 0
+    programs = WORK / (1.0 + len(ramp.data.y) / SAMPLES)
+    search, idle = _Kernels(ramp, start, list(seen)), 0
     for k in range(PASSES):
-        if clock.is_up() or idle == IDLE or ramp.is_optimal(search.best.F):
+        if ramp.clock.is_up() or idle == IDLE or ramp.is_optimal(search.best.F):
             break
         before = search.best
-        search.best = iterated_swaps(ramp, search.best, SHAKES, rng, clock, search.seen, programs)
+        search.best = iterated_swaps(ramp, search.best, SHAKES, rng, search.seen, programs)
         try:
             search.one_pass(k < GROWING)
         except TimeUp:
             break
         if search.best is not before:
-            search.best = swap_until_stable(ramp, search.best, clock)
+            search.best = swap_until_stable(ramp, search.best)
         idle = idle + 1 if search.best is before else 0
     return search.best
 
 
 def restrict_program(
-    ramp: Ramp, features: IntArray, rows: IntArray, inside: BoolArray, worth: float, clock: Clock
+    ramp: Ramp, features: IntArray, rows: IntArray, inside: BoolArray, worth: float
 ) -> tuple[Ramp, Bounds] | None:
     """The program on some features and rows and its bounds; None: nothing is left of it.
 
@@ -85,15 +85,15 @@ def restrict_program(
     kept = HingeData(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
     part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features], tried={})
     first = first_bounds(part, worth)
-    bounds = tighten_bounds(part, replace(first, fixed=first.fixed | inside), worth, 1, clock=clock)
+    bounds = tighten_bounds(part, replace(first, fixed=first.fixed | inside), worth, 1)
     return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds)
 
 
 class _Kernels:
     """The best point, the state of each sample, and what the last answers had in common."""
 
-    def __init__(self, ramp: Ramp, start: RampPoint, seen: list[RampPoint], clock: Clock) -> None:
-        self.ramp, self.best, self.seen, self.clock = ramp, start, seen, clock
+    def __init__(self, ramp: Ramp, start: RampPoint, seen: list[RampPoint]) -> None:
+        self.ramp, self.best, self.seen, self.clock = ramp, start, seen, ramp.clock
         self.state = self._states(start)
         self.answers: list[RampPoint] = []
 
@@ -139,6 +139,7 @@ class _Kernels:
     def _marks_without_whole_budget(self) -> BoolArray:
         """The samples left out where the budget need not be whole, on the features that pull hardest."""
         pull = pulls_at(self.ramp, self.best.alpha)
+        # The best point's own features are in the program whatever they pull.
         pull[self.best.features] = np.inf
         small = self._restrict(np.sort(np.argsort(-pull, kind="stable")[:RELAXED]).astype(np.intp))
         marked = self.best.marked.copy()
@@ -153,7 +154,7 @@ class _Kernels:
     def _restrict(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
         """The program on some features without the samples that are out, its bounds, its rows; None: nothing left."""
         rows = np.flatnonzero(self.state != OUT)
-        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, self._worth(), self.clock)
+        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, self._worth())
         return None if small is None else (*small, rows)
 
     def _worth(self) -> float:
@@ -180,6 +181,7 @@ class _Kernels:
     def _run(
         self, program: MixedIntegerProgram, start: RampPoint | None, part: Ramp
     ) -> tuple[IntArray, BoolArray] | None:
+        # Fewer nodes in larger programs, so that each takes about the same time.
         nodes = int(np.clip(CELLS / (part.data.X.size + 1), 20, 1000))
         limits = Limits(nodes=nodes, stall_nodes=max(nodes // 4, 20), seconds=self.clock.remaining())
         try:
@@ -205,9 +207,10 @@ class _Kernels:
         if not ramp.fits(features):
             return
         point = best_of([descend_on(ramp, features, marked), descend_on(ramp, features, self.best.marked)])
+        # What several answers in a row agree on is fixed, which makes the next programs smaller.
         self.answers = [*self.answers, point][-AGREEING:]
         if self.best.F - FALL * max(1.0, self.best.F) > point.F:
-            self.best = swap_until_stable(ramp, point, self.clock)
+            self.best = swap_until_stable(ramp, point)
             self.seen.append(self.best)
         if ramp.ramp:
             self.state = self._states_after(point)

@@ -74,6 +74,7 @@ class Program:
             for name in UNCLOCKED:
                 self._set(name, False)
         else:
+            # Presolve would throw the last basis away, which is nearly optimal where one row or one bound has changed.
             self._set("presolve", "off")  # small programs, solved again and again from the last basis
             self._set("simplex_strategy", 4 if primal else 1)
         lp: Any = highspy.HighsLp()
@@ -85,6 +86,7 @@ class Program:
         matrix.start_, matrix.index_, matrix.value_ = _by_row(A)
         if self.whole:
             kind = highspy.HighsVarType
+            # Continuous columns have to be named too as soon as some are whole numbers.
             lp.integrality_ = [kind.kInteger if whole else kind.kContinuous for whole in np.asarray(integer)]
         self._check(self._h.passModel(lp), "take the model")
 

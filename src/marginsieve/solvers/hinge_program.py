@@ -72,6 +72,7 @@ class HingeProgram:
         self.columns = [int(k) for k in columns]
         m = len(data.y)
         self._marked = np.zeros(m, dtype=bool)
+        # The first row is the equality, whose dual is the intercept; those of the columns have the weights as duals.
         A = np.vstack([data.y, (data.y[:, None] * data.some(self.columns)).T])
         p = self.prices[self.columns]
         lower, upper = np.concatenate([[0.0], -p]), np.concatenate([[0.0], p])
@@ -90,6 +91,7 @@ class HingeProgram:
 
     def silence(self, columns: IntArray, silent: bool = True) -> None:
         """Columns whose weight must be 0: their rows are not bounded any more; or they are again."""
+        # A dual row without bounds is a weight of 0: the basis stays, where deleting the row would lose it.
         p = np.full(len(columns), np.inf) if silent else self.prices[columns]
         self.program.row_bounds(np.array([1 + self.columns.index(int(k)) for k in columns]), -p, p)
 
@@ -116,6 +118,7 @@ class HingeProgram:
 
 def _optimum(program: Program, clock: Clock) -> tuple[Array, Array, float]:
     """The point, the rows' duals and the objective; where the simplex method cycles it begins anew."""
+    # From the last basis a few pivots are usually enough; where they are thousands the simplex method is cycling.
     answer = _in_time(program, CYCLING, clock)
     if answer.status == "limit":
         program.forget()
@@ -180,6 +183,7 @@ def begin(
 ) -> HingeProgram:
     """The program over the columns that pull hardest."""
     p, d = np.maximum(prices, LEAST), data.X.shape[1]
+    # Columns join in the order of their pull: that of a similar program, or of an alpha that is optimal at w = 0.
     weight, c = (np.zeros(d), balanced_duals(data.y, data.top)) if near is None else near
     pull = np.abs(np.asarray(c @ data.X)) / p
     pull[weight != 0] = np.inf
@@ -201,6 +205,7 @@ def answers(program: HingeProgram) -> Iterator[Fit]:
         yield fit
         if len(program.columns) == len(p):
             return
+        # A row that is not there but holds at this alpha would change nothing: w_k = 0 is optimal in the whole program.
         over = np.abs(np.asarray((fit.alpha * data.y) @ data.X)) - p * (1.0 + BROKEN)
         over[program.columns] = 0.0
         broken = np.flatnonzero(over > 0.0)

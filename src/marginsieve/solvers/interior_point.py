@@ -49,6 +49,7 @@ def svc(
     The violation is as in `smo`: E = y - f without the intercept, the largest E that may rise less the lowest that may
     fall. Rows of cost 0 have coefficient 0.
     """
+    # Rows of cost 0 have a box of no width, in which there is no interior point: they are left out.
     used = np.flatnonzero(top > 0)
     whole = len(used) == len(y)
     some = columns if whole else np.ascontiguousarray(columns[:, used])
@@ -103,6 +104,7 @@ def _solve(V: Array, y: Array, top: Array, tol: float, limit: int) -> tuple[Arra
 
 def _start(V: Array, y: Array, top: Array) -> _Point:
     """Inside the box, both classes with the same sum, multipliers of the size of the gradient."""
+    # a_i = 0.5 top_i (the lighter class's sum over that of its own class): y'a = 0, and at most half of each box.
     share = np.where(y > 0, top[y > 0].sum(), top[y < 0].sum())
     a = np.minimum(0.5 * top * min(top[y > 0].sum(), top[y < 0].sum()) / share, 1.0)
     gradient = (V @ a) @ V - 1.0
@@ -122,6 +124,8 @@ def _step(V: Array, y: Array, top: Array, point: _Point, room: Array) -> bool:
     dual = (V @ a) @ V - 1.0 + point.b * y - z + s
     short = float(y @ a)
     with np.errstate(all="ignore"):
+        # Without z and s the linearised conditions are (T + V'V) da + y db = r. By Woodbury that inverse goes through
+        # I + (V/T) V', p x p, whose eigenvalues are at least 1.
         T = z / a + s / left
         np.multiply(V, 1.0 / np.sqrt(T), out=room)
         M = room @ room.T
@@ -147,36 +151,28 @@ def _step(V: Array, y: Array, top: Array, point: _Point, room: Array) -> bool:
         return da, db, (into_z - z * da) / a, (into_s + s * da) / left
 
     with np.errstate(all="ignore"):
+        # Predictor: straight at complementarity 0. How far it gets says how much centring the corrector needs (sigma),
+        # which also has the products da dz of the predictor in it, what the linearisation leaves out (Mehrotra 1992).
         da, _, dz, ds = direction(-a * z, -left * s)
-        length = min(_length(a, left, da), _multiplier_length(z, dz, s, ds))
+        length = min(_longest(a, da, left, -da), _longest(z, dz, s, ds))
         after = float((a + length * da) @ (z + length * dz) + (left - length * da) @ (s + length * ds)) / (2 * len(a))
         sigma = min(1.0, max(after / mu, 0.0)) ** 3
         da, db, dz, ds = direction(sigma * mu - a * z - da * dz, sigma * mu - left * s + da * ds)
     if not (np.isfinite(da).all() and np.isfinite(dz).all() and np.isfinite(ds).all() and np.isfinite(db)):
         return False
-    primal = min(1.0, TO_BORDER * _length(a, left, da))
-    dual_length = min(1.0, TO_BORDER * _multiplier_length(z, dz, s, ds))
-    length = min(primal, dual_length)
+    length = min(1.0, TO_BORDER * min(_longest(a, da, left, -da), _longest(z, dz, s, ds)))
     point.a = np.clip(a + length * da, 1e-300, None)
-    point.a = np.minimum(point.a, top * (1.0 - 1e-16))
+    point.a = np.minimum(point.a, top * (1.0 - 1e-16))  # stays below the bound, where s is divided by what is left
     point.b += length * db
     point.z, point.s = np.maximum(z + length * dz, 1e-300), np.maximum(s + length * ds, 1e-300)
     return length > 1e-10
 
 
-def _length(a: Array, left: Array, da: Array) -> float:
-    """The longest step at which a stays in its box, without a limit."""
+def _longest(u: Array, du: Array, v: Array, dv: Array) -> float:
+    """The longest step, up to `1 / TO_BORDER`, at which neither u nor v falls below 0."""
     with np.errstate(all="ignore"):
-        down = np.where(da < 0, -a / da, np.inf).min()
-        up = np.where(da > 0, left / da, np.inf).min()
-    return float(min(down, up, 1.0 / TO_BORDER))
-
-
-def _multiplier_length(z: Array, dz: Array, s: Array, ds: Array) -> float:
-    with np.errstate(all="ignore"):
-        first = np.where(dz < 0, -z / dz, np.inf).min()
-        second = np.where(ds < 0, -s / ds, np.inf).min()
-    return float(min(first, second, 1.0 / TO_BORDER))
+        of_u, of_v = np.where(du < 0, -u / du, np.inf).min(), np.where(dv < 0, -v / dv, np.inf).min()
+    return float(min(of_u, of_v, 1.0 / TO_BORDER))
 
 
 def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[float, Array, float]:
@@ -185,6 +181,8 @@ def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[fl
     Which are inside is read off the interior point, and corrected where a coefficient leaves its box or a sample at a
     bound is on the wrong side of its margin.
     """
+    # Near the optimum a_i s_i -> 0 with a_i far above its multiplier, or the other way round: the larger one of the
+    # pair says on which side the sample is. A sample that is on neither is inside.
     unit = np.minimum(top, 1.0)
     at_top = (top - point.a) < unit * point.s
     at_zero = (point.a < unit * point.z) & ~at_top
@@ -199,6 +197,8 @@ def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[fl
             best = (violation, clipped, level)
         if violation <= 0.1 * tol:
             break
+        # The active set is corrected as in an active-set method, but all samples that are wrong at once: a cycle is
+        # possible, and the best point met is what counts.
         slack = 1.0 - (f + level * y)  # above 0: short of the margin
         slip = 1e-9
         leave_low, leave_top = inside & (a <= 0.0), inside & (a >= top)
@@ -257,6 +257,8 @@ def _solve_bordered(U: Array, y: Array, r: Array, total: float) -> Array:
     if solve is not None:
         da, db, of_y = np.zeros(len(y)), 0.0, solve(y)
         slope = float(y @ of_y)
+        # The ridge makes the factor safe and the solution a little wrong: corrections with the residual of the true
+        # equations remove that in a few steps.
         for _ in range(REFINED):
             off = solve(r - Q @ da - db * y)
             change = (float(y @ off) - (total - float(y @ da))) / slope

@@ -80,6 +80,7 @@ class Bound:
         """The best bound on the line from this c to the point's."""
         cross = 0.5 * (base.quadratics(self.c + point.c) - self.q - point.q)
         size, size_there = float(np.abs(self.c).sum()), float(np.abs(point.c).sum())
+        # q_f is convex in t, at most the larger one of its ends: features far below the others do not decide.
         high = np.maximum(self.q, point.q)
         parts = np.array([self.q, 2.0 * cross, point.q])
         near = parts[:, high >= np.partition(high, -MOST_NEAR)[-MOST_NEAR]] if len(high) > MOST_NEAR else parts
@@ -134,6 +135,7 @@ class _WeightSearch:
     def run(self, mu: Array | None, c: Array) -> WeightsAnswer:
         """Stage by stage to smaller gaps, each with less softening; the last machine has none."""
         here, stage = self.solve_at(_first(self.base, self.y, self.top) if mu is None else mu, c), max(STAGE, self.tol)
+        # K + e I costs at most e/2 |c|^2 <= e/2 top'|c|: e is chosen so that this is a share (SOFT) of the stage's gap.
         while self.gap(here) > self.tol and self.machines < self.limit and stage > SMALLEST * self.tol:
             self.soft = SOFT * stage * here.J / max(float(self.top @ np.abs(here.c)), 1e-300)
             here = self.stage(self.solve_at(here.mu, here.c), max(stage, self.tol))
@@ -181,6 +183,7 @@ class _WeightSearch:
         c, b, J, slack, violation = _smo.svc(soft, y, top, start, tol, max(1_000_000, 1000 * len(y)))
         self.J = J if J > 0 else self.J
         live = np.flatnonzero(mu)
+        # The bound needs a feasible c, not an optimal one: every machine on the way improves it.
         q, f = self.base.quadratics(c), mu[live] @ self.base.products(c, live)  # not through K, which may be huge
         quadratic = float(mu @ q)
         point = WeightedPoint(mu, soft, c, b, slack, q, 0.5 * quadratic + hinge(f, y, top), J, violation)
@@ -232,6 +235,7 @@ def _step(base: Base, top: Array, here: WeightedPoint, damping: float) -> tuple[
     The damping is in the metric in which sqrt(q) mu, normalised, is a step that never rises: q / mu by feature.
     """
     live, mean = here.mu > 0, float(here.mu @ here.q)
+    # At the optimum q_f = mean wherever mu_f > 0 and q_f <= mean elsewhere: only features above it can enter.
     outside = np.flatnonzero(~live & (here.q > mean))
     entrants = outside[np.argsort(-here.q[outside], kind="stable")[:ENTRANTS]]
     some = np.sort(np.concatenate([np.flatnonzero(live), entrants]))

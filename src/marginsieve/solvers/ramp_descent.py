@@ -48,7 +48,7 @@ class Ramp:
     ramp: bool = True  # else the plain hinge: no sample is ever left out
     n_programs: list[int] = field(default_factory=lambda: [0], compare=False)  # linear programs so far
     tried: dict[Any, tuple[RampPoint | None, int]] = field(default_factory=dict, compare=False)  # see `_try_move`
-    clock: Clock = field(default_factory=Clock, compare=False)  # of every program
+    clock: Clock = field(default_factory=Clock, compare=False)  # of every program and every loop
     floor: float = -np.inf  # no point is below
 
     @property
@@ -68,6 +68,10 @@ class Ramp:
 
     def program(self, columns: IntArray) -> HingeProgram:
         return HingeProgram(self.data, columns, np.ones(len(self.owner)), self.clock)
+
+    def with_clock(self, clock: Clock) -> Ramp:
+        """The same whose programs and loops keep another limit of time."""
+        return replace(self, clock=clock)
 
     def fits(self, features: Sequence[int] | IntArray) -> bool:
         return float(self.cost[np.asarray(features, dtype=np.intp)].sum()) <= self.budget * (1 + 1e-12)
@@ -146,6 +150,7 @@ def descend(
             return best
         if best is not None and best.F - FALL * max(1.0, best.F) <= point.F:
             return best
+        # F never rises on the way, but it seldom falls by so much either: what begins far above `stop` is given up.
         if not ramp.ramp or HOPELESS * stop < point.F or np.array_equal(point.marked, marked):
             return point
         best, marked = point, point.marked
@@ -269,7 +274,6 @@ def fast(
     ramp: Ramp,
     rng: np.random.Generator,
     rounds: int = SHAKES,
-    clock: Clock | None = None,
     seen: list[RampPoint] | None = None,
     weight: Array | None = None,
 ) -> tuple[RampPoint, RampPoint]:
@@ -278,9 +282,9 @@ def fast(
     There are `rounds` random changes, fewer where there are many samples. The points at which swaps ended are added to
     `seen`. `weight` are the `l1_weights` where they are known.
     """
-    clock, seen = clock or ramp.clock, [] if seen is None else seen
-    ramp = replace(ramp, clock=clock)
-    sure = descend_on(replace(ramp, clock=clock.at_least(GRACE)), affordable_features(ramp, class_separation(ramp)))
+    seen = [] if seen is None else seen
+    # However little time is left, this point is made: there must be a result.
+    sure = descend_on(ramp.with_clock(ramp.clock.at_least(GRACE)), affordable_features(ramp, class_separation(ramp)))
     try:
         weight = l1_weights(ramp) if weight is None else weight
         first = printed_start(ramp, weight)
@@ -289,11 +293,11 @@ def fast(
         seen.append(sure)
         return sure, sure
     points = [descend_on(ramp, first.features, first.marked), *(descend_on(ramp, chosen) for chosen in sets), sure]
-    seen += [_while_lower(ramp, point, clock, (_swap,)) for point in _distinct(points)]
+    seen += [_while_lower(ramp, point, (_swap,)) for point in _distinct(points)]
     fewer = min(1.0, MANY / len(ramp.data.y))
     left, times = WORK - ramp.n_programs[0], int(np.ceil(rounds * fewer))
-    best = iterated_swaps(ramp, best_of([first, *seen]), times, rng, clock, seen, left)
-    return swap_until_stable(ramp, best, clock), first
+    best = iterated_swaps(ramp, best_of([first, *seen]), times, rng, seen, left)
+    return swap_until_stable(ramp, best), first
 
 
 def _distinct(points: Sequence[RampPoint]) -> list[RampPoint]:
@@ -309,7 +313,6 @@ def iterated_swaps(
     best: RampPoint,
     rounds: int,
     rng: np.random.Generator,
-    clock: Clock | None = None,
     seen: list[RampPoint] | None = None,
     programs: float = np.inf,
 ) -> RampPoint:
@@ -317,12 +320,12 @@ def iterated_swaps(
 
     No further round begins after so many linear programs.
     """
-    here, clock, seen = best, clock or ramp.clock, [] if seen is None else seen
+    here, seen = best, [] if seen is None else seen
     last = ramp.n_programs[0] + programs
     for k in range(rounds):
-        if clock.is_up() or ramp.n_programs[0] >= last or ramp.is_optimal(best.F):
+        if ramp.clock.is_up() or ramp.n_programs[0] >= last or ramp.is_optimal(best.F):
             break
-        there = _while_lower(ramp, _shake(ramp, here, rng), clock, (_swap,) if k % 2 else (_exchange,))
+        there = _while_lower(ramp, _shake(ramp, here, rng), (_swap,) if k % 2 else (_exchange,))
         seen.append(there)
         if best.F - FALL * max(1.0, best.F) > there.F:
             best = there
@@ -333,15 +336,15 @@ def iterated_swaps(
     return best
 
 
-def with_room(ramp: Ramp, free: RampPoint, rounds: int, rng: np.random.Generator, clock: Clock) -> RampPoint:
+def with_room(ramp: Ramp, free: RampPoint, rounds: int, rng: np.random.Generator) -> RampPoint:
     """The best point where the budget has room for the l1 machine on all features: only samples are looked for.
 
     Whatever samples are left out, the program on all features is solved; of its answers those within the budget count.
     """
-    ramp, best = replace(ramp, clock=clock), best_of([free, ramp.flat()])
-    program, marked = begin(ramp.data, np.ones(len(ramp.owner)), clock=clock), free.marked
+    best, marked = best_of([free, ramp.flat()]), free.marked
+    program = begin(ramp.data, np.ones(len(ramp.owner)), clock=ramp.clock)
     for k in range(rounds + 1):
-        if clock.is_up() or ramp.is_optimal(best.F):
+        if ramp.clock.is_up() or ramp.is_optimal(best.F):
             break
         if len(np.unique(ramp.data.y[~marked])) == 2:
             try:
@@ -379,19 +382,19 @@ def _shake(ramp: Ramp, here: RampPoint, rng: np.random.Generator) -> RampPoint:
     return descend_on(ramp, stay, _random_marks(ramp, here, rng) if ramp.ramp else here.marked)
 
 
-def swap_until_stable(ramp: Ramp, here: RampPoint, clock: Clock | None = None) -> RampPoint:
+def swap_until_stable(ramp: Ramp, here: RampPoint) -> RampPoint:
     """Exchanges, and then swaps that add first, until none of those tried lowers F."""
-    return _while_lower(ramp, here, clock or ramp.clock, (_exchange, _swap))
+    return _while_lower(ramp, here, (_exchange, _swap))
 
 
-def _while_lower(ramp: Ramp, here: RampPoint, clock: Clock, moves: Sequence[Any]) -> RampPoint:
+def _while_lower(ramp: Ramp, here: RampPoint, moves: Sequence[Any]) -> RampPoint:
     for _ in range(ROUNDS):
         target = here.F - FALL * max(1.0, here.F)
         if ramp.is_optimal(here.F):
             return here
         for move in moves:
             try:
-                there = _try_move(ramp, here, target, clock, move)
+                there = _try_move(ramp, here, target, move)
             except TimeUp:
                 return here
             if there is not None:
@@ -402,28 +405,31 @@ def _while_lower(ramp: Ramp, here: RampPoint, clock: Clock, moves: Sequence[Any]
     return here
 
 
-def _try_move(ramp: Ramp, here: RampPoint, target: float, clock: Clock, move: Any) -> RampPoint | None:
+def _try_move(ramp: Ramp, here: RampPoint, target: float, move: Any) -> RampPoint | None:
     """Where a move leads; searches that meet at a point do not repeat it, and the programs it took count again."""
+    # A move is deterministic, so the point is its key. Programs that are not solved again count all the same: the
+    # limits of work are then reached at the same place whatever is remembered.
     key = (move, here.features.tobytes(), here.marked.tobytes(), f"{here.F:.{DIGITS}e}")
-    if key in ramp.tried and not clock.is_up():
+    if key in ramp.tried and not ramp.clock.is_up():
         known, programs = ramp.tried[key]
         ramp.n_programs[0] += programs
         return known
     before = ramp.n_programs[0]
-    there: RampPoint | None = move(ramp, here, target, clock)
-    if not clock.cut:
+    there: RampPoint | None = move(ramp, here, target)
+    if not ramp.clock.cut:
         ramp.tried[key] = there, ramp.n_programs[0] - before
     return there
 
 
-def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
+def _exchange(ramp: Ramp, here: RampPoint, target: float) -> RampPoint | None:
     """The first lower point by dropping a feature and adding one that pulls on what is left."""
     weight = by_feature(ramp, here.columns, np.abs(here.w))
     room = not len(here.features) or ramp.fits([*here.features, int(np.argmin(ramp.cost))])
-    if room and (there := _swap(ramp, here, target, clock)) is not None:
+    if room and (there := _swap(ramp, here, target)) is not None:
         return there
     program = ramp.program(ramp.columns(here.features))
     for k in here.features[np.argsort(weight[here.features], kind="stable")]:
+        # One program serves all exchanges: a silenced column keeps its row in the basis, one that joined leaves again.
         silent, rest = ramp.columns([k]), here.features[here.features != k]
         program.silence(silent)
         less = descend(ramp, program, here.marked)
@@ -431,8 +437,9 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampP
         pull[here.features] = 0.0
         order = np.argsort(-pull, kind="stable")[:EXCHANGED]
         order = order[pull[order] > 1.0]
+        # Features whose first program cannot get below the limit are passed over without solving it.
         for j in order[_exchange_bounds(ramp, here, less, order) < _limit(ramp, here, target)]:
-            if clock.is_up():
+            if ramp.clock.is_up():
                 return None
             if not ramp.fits([*rest, int(j)]):
                 continue
@@ -478,13 +485,13 @@ def _exchange_bounds(ramp: Ramp, here: RampPoint, less: RampPoint, features: Int
     return np.asarray(np.where(usable, np.maximum(bound, mixed), bound) * (1.0 - 1e-9) + left_out)
 
 
-def _swap(ramp: Ramp, here: RampPoint, target: float, clock: Clock) -> RampPoint | None:
+def _swap(ramp: Ramp, here: RampPoint, target: float) -> RampPoint | None:
     """The first lower point by adding a feature and, where the budget asks for it, dropping others."""
     pull = _affordable_pulls(ramp, here)
     order = np.argsort(-pull, kind="stable")[:CANDIDATES]
     program = ramp.program(ramp.columns(here.features))
     for j in order[pull[order] > 1.0]:
-        if clock.is_up():
+        if ramp.clock.is_up():
             return None
         new = ramp.columns([j])
         program.join(new)

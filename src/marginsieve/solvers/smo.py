@@ -47,16 +47,20 @@ def _pairs(
         below = E[k] if c[k] > lo[k] else HUGE
         up = above if above > up else up
         low = below if below < low else low
+    # The loops below have no branches on data but conditional values, so that they are vectorised; each pass over E
+    # updates it and finds the two ends of the violation for the next step at the same time.
     for step in range(limit):
         if up - low <= tol:
             return step
         i = 0
+        # i: the steepest variable that may rise.
         while E[i] != up or c[i] >= hi[i]:
             i += 1
+        # j: of those that may fall, the one whose unclipped step raises the objective most, (E_i - E_j)^2 / (2 curve).
         Ki, best = K[i], -1.0
         for k in range(m):
             slope = up - E[k]
-            slope = slope if (c[k] > lo[k] and slope > 0.0) else 0.0
+            slope = slope if (c[k] > lo[k] and slope > 0.0) else 0.0  # 0: may not fall, or no gain
             curve = diagonal[i] + diagonal[k] - 2.0 * Ki[k]
             curve = curve if curve > tau else tau
             gain[k] = slope * slope / curve
@@ -67,6 +71,7 @@ def _pairs(
         Kj = K[j]
         t = (up - E[j]) / max(diagonal[i] + diagonal[j] - 2.0 * Ki[j], tau)
         room_i, room_j = hi[i] - c[i], c[j] - lo[j]
+        # A variable that reaches its bound is set to it, not to c + t: what is at a bound must be recognised exactly.
         if t >= room_i and room_i <= room_j:
             t = room_i
             c[i], c[j] = hi[i], (lo[j] if room_i == room_j else c[j] - t)
@@ -155,6 +160,7 @@ def _conjugate(
     A variable that hits a bound stays there; then the rest starts anew, or it ends unless `go_on`. Returns the number
     of products with K that it took.
     """
+    # The equality holds along d, since the residual is E less its mean over the free variables: it sums to 0.
     m, d, free, q = c.shape[0], room[1], room[2], room[6]
     inside, previous = _inside(lo, hi, c, free, d), HUGE
     for used in range(rounds):
@@ -165,6 +171,7 @@ def _conjugate(
         curve = 0.0
         for k in range(m):
             curve += d[k] * q[k]
+        # Along a direction without curvature the objective rises until some variable is stopped by its bound.
         t, hit = _room(lo, hi, c, d, slope / curve if curve > 1e-12 * slope else HUGE)
         if t >= HUGE:
             return used
@@ -234,9 +241,12 @@ def _ascend(
         taken = _pairs(K, diagonal, lo, hi, c, E, room[1], tol, burst)
         steps, spent = steps + taken, spent + 3 * m * taken
         if taken < burst or steps >= limit:
+            # Both kinds of steps work on an E that they update; only a violation at a fresh E counts.
             gap = _fresh(K, p, lo, hi, c, E)
             if gap <= tol or steps >= limit:
                 return gap, steps
+            # E is a sum of m products K_ij c_j: its rounding error is about EPS sqrt(K_ii) sum_j sqrt(K_jj) |c_j|, and
+            # no violation below that means anything. So it ends there, or where a fresh E shows no progress.
             noise = 0.0
             for k in range(m):
                 noise += np.sqrt(abs(diagonal[k])) * abs(c[k])
@@ -250,6 +260,7 @@ def _ascend(
 def _box(y: Array, top: Array, lo: Array, hi: Array, c: Array) -> None:
     """Fill in the box of a C-SVC; c is clipped into it and its heavier class shrunk so that sum(c) = 0."""
     m = y.shape[0]
+    # A warm start from other costs may break sum(c) = 0: the heavier class is scaled down, which keeps the box.
     positive, negative = 0.0, 0.0
     for k in range(m):
         lo[k] = 0.0 if y[k] > 0.0 else -top[k]
@@ -285,7 +296,7 @@ def _intercept(lo: Array, hi: Array, c: Array, E: Array) -> float:
 
 
 @jit
-def _finite(K: Array, c: Array) -> bool:
+def _is_finite(K: Array, c: Array) -> bool:
     """Whether a matrix holds numbers alone; asked at a cold start only, since a path goes on from what was checked."""
     total = 0.0
     for k in range(c.shape[0]):
@@ -297,42 +308,19 @@ def _finite(K: Array, c: Array) -> bool:
     return total < HUGE
 
 
-@jit
-def _svc(
-    K: Array, y: Array, top: Array, c: Array, slack: Array, room: Array, tol: float, limit: int, work: int
-) -> tuple[float, float, float, int]:
-    """One stretch of work on c and slack, in place; `room` (7, m) is to work in.
-
-    It returns numbers alone: handing over arrays can lose an interrupt, and making them takes long to compile.
-    """
-    m, objective = y.shape[0], 0.0
-    lo, hi, E = room[3], room[4], room[5]
-    if not _finite(K, c):
-        return 0.0, 0.0, HUGE, -1
-    _box(y, top, lo, hi, c)
-    gap, steps = _ascend(K, y, lo, hi, c, E, room, tol, limit, work)
-    b = _intercept(lo, hi, c, E)
-    for k in range(m):
-        objective += 0.5 * c[k] * (y[k] + E[k])
-        slack[k] = max(0.0, 1.0 - y[k] * (y[k] - E[k] + b))
-    return b, objective, gap, steps
-
-
 def svc(
     K: Array, y: Array, top: Array, start: Array, tol: float, max_iter: int
 ) -> tuple[Array, float, float, Array, float]:
     """C-SVC from any point `start`: (coefficients, intercept, dual objective, slacks, violation).
 
-    It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress. The compiled loop
-    comes back every tenth of a second or so, so that Ctrl-C is heard.
+    It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress.
     """
-    c, slack, room = start.copy(), np.empty(len(y)), np.empty((7, len(y)))
-    while True:
-        b, objective, gap, steps = _svc(K, y, top, c, slack, room, tol, max_iter, WORK_BETWEEN_LOOKS)
-        if gap <= tol or steps < 0 or steps >= max_iter:
-            return c, b, objective, slack, gap
-        max_iter -= steps
-        max_iter -= _solve_active(K, room[3], room[4], c, room[5], gap, tol, max_iter)
+    c, lo, hi = start.copy(), np.empty(len(y)), np.empty(len(y))
+    if not _is_finite(K, c):
+        return c, 0.0, 0.0, np.zeros(len(y)), HUGE
+    _box(y, top, lo, hi, c)
+    c, b, objective, E, gap, _ = _climb(K, y, lo, hi, c, tol, max_iter)
+    return c, b, objective, np.maximum(0.0, 1.0 - y * (y - E + b)), gap
 
 
 def _solve_active(K: Array, lo: Array, hi: Array, c: Array, E: Array, gap: float, tol: float, limit: int) -> int:
@@ -341,11 +329,14 @@ def _solve_active(K: Array, lo: Array, hi: Array, c: Array, E: Array, gap: float
     A variable at a bound stays there as long as its E is on the far side of all that it could be paired with. The small
     problem is solved to a tenth of the violation; then the whole one says which were left out wrongly.
     """
+    # c_i at its lower bound can only rise, paired with a c_j that falls, and gains only where E_i > E_j; the least E_j
+    # that may fall is `low`. So it stays where E_i <= low, and in the same way at the upper bound where E_i >= up.
     up, low = E[c < hi].max(), E[c > lo].min()
     active = np.flatnonzero(((c > lo) | (low < E)) & ((c < hi) | (up > E)))
     if not 2 <= len(active) <= FEWER * len(c):
         return 0
     small, some = K[np.ix_(active, active)], c[active]
+    # The linear term of the small problem has what the fixed variables do to it: p_A - K_AN c_N = E_A + K_AA c_A.
     p = E[active] + small @ some
     some, _, _, _, _, steps = _climb(small, p, lo[active], hi[active], some, max(tol, 0.1 * gap), limit)
     c[active] = some
@@ -376,6 +367,7 @@ def svc_by_parts(
         rises, falls = c < hi, c > lo
         up, low = float(E[rises].max(initial=-HUGE)), float(E[falls].min(initial=HUGE))
         gap = max(up - low, 0.0)
+        # No matrix is at hand to bound rounding by: `largest` is the largest diagonal element met so far.
         if gap <= max(tol, 16.0 * EPS * largest * float(np.abs(c).sum())) or max_iter <= 0:
             if before is c:
                 break
@@ -385,7 +377,7 @@ def svc_by_parts(
         before = c.copy()
         small, some = among(rows), c[rows]
         largest = max(largest, float(small.diagonal().max()))
-        p, enough = E[rows] + small @ some, max(0.5 * tol, FINER * gap)
+        p, enough = E[rows] + small @ some, max(0.5 * tol, FINER * gap)  # as in `_solve_active`
         c[rows], _, _, _, _, steps = _climb(small, p, lo[rows], hi[rows], some, enough, max_iter)
         max_iter -= max(steps, 1)
         E -= product(c - before)
@@ -406,6 +398,7 @@ def _to_solve(E: Array, rises: BoolArray, falls: BoolArray, up: float, low: floa
     for moves, distance in ((rises & ~falls, E - low), (falls & ~rises, up - E)):
         worst = np.flatnonzero(moves & (distance > 0.0))
         if len(worst) > PART:
+            # equal distances are ordered by multiples of the golden ratio, which are spread evenly over the rows
             order = np.lexsort((np.arange(len(worst)) * 0.6180339887498949 % 1.0, -distance[worst]))
             worst = worst[order[:PART]]
         chosen[worst] = True
@@ -413,10 +406,13 @@ def _to_solve(E: Array, rises: BoolArray, falls: BoolArray, up: float, low: floa
 
 
 @jit
-def _quadratic(
+def _stretch(
     K: Array, p: Array, lo: Array, hi: Array, c: Array, room: Array, tol: float, limit: int, work: int
 ) -> tuple[float, float, float, int]:
-    """One stretch of work on c, in place: (multiplier of the sum, objective, violation, pair steps)."""
+    """One stretch of work on c, in place: (multiplier of the sum, objective, violation, pair steps).
+
+    It returns numbers alone: handing over arrays can lose an interrupt, and making them takes long to compile.
+    """
     objective, E = 0.0, room[5]
     gap, steps = _ascend(K, p, lo, hi, c, E, room, tol, limit, work)
     for k in range(c.shape[0]):
@@ -434,10 +430,13 @@ def quadratic(
 def _climb(
     K: Array, p: Array, lo: Array, hi: Array, c: Array, tol: float, max_iter: int
 ) -> tuple[Array, float, float, Array, float, int]:
-    """What `quadratic` gives, and the pair steps that it took; c is changed in place."""
+    """What `quadratic` gives, and the pair steps that it took; c is changed in place.
+
+    The compiled loop comes back every tenth of a second or so, so that Ctrl-C is heard.
+    """
     room, left = np.empty((7, len(c))), max_iter
     while True:
-        multiplier, objective, gap, steps = _quadratic(K, p, lo, hi, c, room, tol, left, WORK_BETWEEN_LOOKS)
+        multiplier, objective, gap, steps = _stretch(K, p, lo, hi, c, room, tol, left, WORK_BETWEEN_LOOKS)
         if gap <= tol or steps < 0 or steps >= left:
             return c, multiplier, objective, room[5].copy(), gap, max_iter - left + max(steps, 0)
         left -= steps
@@ -450,4 +449,4 @@ def svdd(
     """SVDD from a feasible `start`: (c, multiplier, dual objective, E = diag K - 2Kc, violation)."""
     if not np.isfinite(K).all():
         return start, 0.0, 0.0, start, HUGE
-    return quadratic(2.0 * K, K.diagonal().copy(), lo, hi, start, tol, max_iter)
+    return quadratic(2.0 * K, K.diagonal().copy(), lo, hi, start, tol, max_iter)  # c'diag K - c'Kc

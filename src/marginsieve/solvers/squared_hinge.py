@@ -272,6 +272,7 @@ def _follow(x: Array, y: Array, C: Array, f: Array, hessian: Array, short: BoolA
         count += now
         if now != short[i]:
             which[changed], changed = i, changed + 1
+    # One rank-one update for each sample that crossed: with many of them a new Hessian is cheaper.
     if 2 * changed > count:
         return False
     row = np.empty(k)
@@ -310,6 +311,7 @@ def _newton(
         d[a] = _dot(x[on[a]], c, m) - (np.sign(weight[a]) if a < count - 1 else 0.0)
         for other in range(a, count):
             curve[a, other] = hessian[on[other], on[a]]
+        # Columns of the working set may be equal, and the Hessian over them singular: a touch of ridge.
         curve[a, a] = (1.0 + 1e-12) * curve[a, a] + 1e-300
     if not _solve_in_place(curve, d, count):
         return -1.0, 0.0
@@ -319,6 +321,7 @@ def _newton(
         row = x[on[a]]
         for i in range(m):
             along[i] += d[a] * row[i]
+    # The search is exact, and a weight that would change its sign at the best length is set to exactly 0 there.
     length = _line_minimum(weight, d, zero, f, along, y, C, room[2])
     moved, size = 0.0, 0.0
     for a in range(count):
@@ -412,6 +415,7 @@ def _line_minimum(w: Array, d: Array, zero: Array, f: Array, a: Array, y: Array,
             low = middle
         else:
             high = middle
+    # Between two places the derivative is linear: its zero is interpolated. Or it jumps over 0 at places[high].
     start, slope = places[low], _derivative(places[low], 1.0, w, d, zero, f, a, y, C)
     if high == count:  # quadratic from here on, or flat
         rise = _derivative(start + 1.0, -1.0, w, d, zero, f, a, y, C) - slope
@@ -474,6 +478,7 @@ class SquaredHinge:
             inner = np.append(w[self.work], self.b)
             used = self.working.optimum(y, top, inner, 0.3 * tol, rounds)
             w[self.work], self.b = inner[:-1], float(inner[-1])
+            # Twice as many columns may join as have weights, so that a few rounds reach any number of them.
             rounds, size = rounds - max(used, 1), max(FIRST, 2 * int(np.count_nonzero(w)))
 
     def _values(self, on: IntArray) -> Array:
@@ -498,6 +503,7 @@ class SquaredHinge:
             may = np.abs(self.known_g) + self.length * moved > 1.0 - 1e-9
             may[on] = True
             near = np.flatnonzero(may)
+            # Where nearly all columns have to be looked at, g is computed for all, and known from here on.
             if len(near) <= MANY * len(may):
                 return near, np.asarray(self.factor[near] * np.asarray(self.columns[near] @ c))
         self.known_c, self.known_g = c, self.factor * np.asarray(self.columns @ c)
