@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from oracles import gram_of, svc_certificate
 from sklearn.svm import SVC
 
+from marginsieve.algebra import GenericGram
 from marginsieve.errors import InputError
 from marginsieve.kernels import Gaussian, Linear, Polynomial
 from marginsieve.machines import CSVC
@@ -17,8 +18,11 @@ from marginsieve.solvers import smo as _smo
 
 
 def given_matrix(K):
-    class Fixed:
-        def matrix(self):
+    class Fixed(GenericGram):
+        def __init__(self):
+            pass
+
+        def matrix(self, Z=None):  # noqa: ARG002
             return np.ascontiguousarray(K)
 
     return Fixed()

@@ -30,7 +30,7 @@ def weighted_product(left: Matrix, weights: Array, right: Matrix | None = None) 
         if symmetric and weights[0] > 0 and left.shape[1] > SYMMETRIC:
             return square(left if weights[0] == 1.0 else left * np.sqrt(weights[0]))
         return np.asarray((left.T @ right) * weights[0])
-    if symmetric and np.all(weights >= 0):
+    if symmetric and np.all(weights >= 0):  # Z'WZ = R'R with R = sqrt(W) Z: one triangle is enough
         return _square_product(left, np.sqrt(weights)[:, None])
     total = np.zeros((left.shape[1], right.shape[1]))
     for part in parts(len(weights)):

@@ -115,7 +115,7 @@ class BlockGram(Gram):
             if self.matrix_free:
                 return replace(self, features=live, place=place, product=NO_PRODUCT)
             product, trace = self.downdate(gone)
-            if trace > CANCELLATION * self.block.trace:
+            if trace > CANCELLATION * self.block.trace:  # else little more than rounding would be left
                 return replace(self, features=live, place=place, product=product)
         return self.kernel.bind(self.table, self.feature_weight, live)
 
@@ -204,6 +204,7 @@ class BlockGram(Gram):
         """Grams at weights (sqrt(w) + l * direction)^2: three matrices (m, m) are made once, a trial costs m^2."""
         s = np.sqrt(self.total_weight)
         d = direction if self.divisor == 1.0 else direction * np.sqrt(self.divisor)
+        # (s + l d)^2 = s^2 + l (2 s d) + l^2 d^2, and 2 s d = (s + d)^2 - s^2 - d^2
         second = self.weighted_sum(self.columns, d * d)  # no weight is negative: each product at half the cost
         first = self.weighted_sum(self.columns, (s + d) ** 2) - self.total - second
         return Line(self, d, self.total, first, second)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 import numpy as np
 
@@ -67,8 +67,7 @@ class GenericGram(Gram):
     @property
     def elementwise(self) -> Elementwise:
         """The kernel, for its base and outer functions."""
-        kernel: Elementwise = self.kernel  # type: ignore[assignment]
-        return kernel
+        return cast(Elementwise, self.kernel)
 
     def without(self, features: IntArray) -> Self:
         """The Gram with these features dropped."""

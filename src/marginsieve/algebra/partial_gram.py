@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
-from ..contracts import Array, IntArray, Matrix
+from ..contracts import Array, HasCache, IntArray, Matrix
 from .block_products import nonzero_rows, parts, row_squares, weighted_product
 from .cache import rows_at_once
 from .distance import DistanceGram
@@ -94,7 +94,7 @@ class PartialGram(SmoothGram):
     @property
     def rows_at_once(self) -> int:
         """How many rows `submatrix` may be asked for."""
-        return rows_at_once(self.kernel.cache)  # type: ignore[attr-defined]
+        return rows_at_once(cast(HasCache, self.kernel).cache)
 
     def _group(self) -> int:
         """How many rows are in a group: matrices of two groups by two groups fit into the cache."""

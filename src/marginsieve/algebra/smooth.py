@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -50,8 +50,7 @@ class SmoothGram(BlockGram):
     @property
     def smooth(self) -> SmoothKernel:
         """The kernel, for its outer function."""
-        kernel: SmoothKernel = self.kernel  # type: ignore[assignment]
-        return kernel
+        return cast(SmoothKernel, self.kernel)
 
     def outer(self, A: Array) -> Array:
         """K from A."""
@@ -127,7 +126,7 @@ class SmoothGram(BlockGram):
         on = None if len(some) > MOST_ON * len(c) else some
         A, v = (self.own_inner, c) if on is None else (self.inner_among(on), c[on])
         slope = np.asarray(self.smooth.outer_derivative(A))
-        G = np.outer(v, v) * slope
+        G = np.outer(v, v) * slope  # d(c'Kc) / dw_j = sum_ik c_i c_k outer'(A_ik) base_j(x_i, x_k)
         if d is not None:
             G[np.diag_indices_from(G)] += (d if on is None else d[on]) * slope.diagonal()
         return quadratic_rows(self.columns, G, self.distance, on)

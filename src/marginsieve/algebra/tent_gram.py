@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from ..contracts import Array, IntArray, Matrix, TableView
+from ..contracts import Array, HasCache, IntArray, Matrix, TableView
 from . import buffers
 from .block_products import parts
 from .blocks import BlockGram
@@ -195,7 +195,7 @@ class TallTentGram(TentGram):
     @property
     def rows_at_once(self) -> int:
         """How many rows `submatrix` may be asked for."""
-        return rows_at_once(self.kernel.cache)  # type: ignore[attr-defined]
+        return rows_at_once(cast(HasCache, self.kernel).cache)
 
     def submatrix(self, rows: IntArray) -> Array:
         """(q, q): K of some training rows."""

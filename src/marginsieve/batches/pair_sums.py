@@ -199,6 +199,8 @@ class SquareSums(PairSums):
     def changes(self, W: DeviceArray, K: DeviceArray, coef: DeviceArray) -> DeviceArray:
         """2 sum over pairs of c_i c_k K_ik (1 - exp(W_j base / 2)), by its series or, of few features, as it is."""
         xp = self.arrays.xp
+        # K(without j) = K exp(W_j base / 2), so each pair changes by c_i c_k K_ik (1 - exp(W_j base / 2)), and
+        # exp(x) - 1 = sum_q x^q / q!: an order costs one product of G (F, pairs) with base^q (pairs, n)
         G = self.products(coef) * self.at_pairs(K)
         most = int((W > 0).sum(1).max())
         reach = xp.amax(self.X, 1) - xp.amin(self.X, 1)
