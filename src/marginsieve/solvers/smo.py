@@ -35,7 +35,7 @@ AT_BOUND = 1e-10  # of the width of the box
 
 
 @jit
-def _pairs(
+def _pair_steps(
     K: Array, diagonal: Array, lo: Array, hi: Array, c: Array, E: Array, gain: Array, tol: float, limit: int
 ) -> int:
     """At most `limit` pair steps, in place; fewer when the violation is at `tol`. `gain` is room to work in."""
@@ -92,7 +92,7 @@ def _pairs(
 
 
 @jit
-def _inside(lo: Array, hi: Array, c: Array, free: Array, d: Array) -> int:
+def _mark_inside(lo: Array, hi: Array, c: Array, free: Array, d: Array) -> int:
     """Mark with 1 and count the variables strictly inside the box; the direction d starts anew."""
     count = 0
     for k in range(c.shape[0]):
@@ -124,7 +124,7 @@ def _residual(E: Array, free: Array, inside: int) -> tuple[float, float, float]:
 
 
 @jit
-def _room(lo: Array, hi: Array, c: Array, d: Array, t: float) -> tuple[float, int]:
+def _step_to_bound(lo: Array, hi: Array, c: Array, d: Array, t: float) -> tuple[float, int]:
     """The longest step along d up to t that stays in the box, and which variable stops it (-1: none)."""
     hit = -1
     for k in range(c.shape[0]):
@@ -162,17 +162,17 @@ def _conjugate(
     """
     # The equality holds along d, since the residual is E less its mean over the free variables: it sums to 0.
     m, d, free, q = c.shape[0], room[1], room[2], room[6]
-    inside, previous = _inside(lo, hi, c, free, d), HUGE
+    inside, previous = _mark_inside(lo, hi, c, free, d), HUGE
     for used in range(rounds):
         slope, previous = _direction(E, free, d, inside, previous, tol)
         if slope <= 0.0:
             return used
-        _times(K, d, q)
+        _multiply(K, d, q)
         curve = 0.0
         for k in range(m):
             curve += d[k] * q[k]
         # Along a direction without curvature the objective rises until some variable is stopped by its bound.
-        t, hit = _room(lo, hi, c, d, slope / curve if curve > 1e-12 * slope else HUGE)
+        t, hit = _step_to_bound(lo, hi, c, d, slope / curve if curve > 1e-12 * slope else HUGE)
         if t >= HUGE:
             return used
         for k in range(m):
@@ -182,12 +182,12 @@ def _conjugate(
             c[hit] = hi[hit] if d[hit] > 0.0 else lo[hit]
             if not go_on:
                 return used
-            inside, previous = _inside(lo, hi, c, free, d), HUGE
+            inside, previous = _mark_inside(lo, hi, c, free, d), HUGE
     return rounds
 
 
 @jit
-def _times(K: Array, v: Array, out: Array) -> None:
+def _multiply(K: Array, v: Array, out: Array) -> None:
     """out = Kv for a symmetric K, row by row, rows with v = 0 left out; compiles in no time, unlike a call of BLAS."""
     m = v.shape[0]
     for k in range(m):
@@ -200,10 +200,10 @@ def _times(K: Array, v: Array, out: Array) -> None:
 
 
 @jit
-def _fresh(K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array) -> float:
+def _refresh(K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array) -> float:
     """E = p - Kc computed anew; returns the violation, HUGE where K is not finite."""
     up, low = -HUGE, HUGE
-    _times(K, c, E)
+    _multiply(K, c, E)
     for k in range(c.shape[0]):
         E[k] = p[k] - E[k]
         if not abs(E[k]) < HUGE:
@@ -229,7 +229,7 @@ def _ascend(
         diagonal[k] = K[k, k]
         largest = max(largest, abs(K[k, k]))
         warm = warm or c[k] != 0.0
-    gap = _fresh(K, p, lo, hi, c, E)
+    gap = _refresh(K, p, lo, hi, c, E)
     if gap >= HUGE:
         return gap, -1
     rounds = max(4, min(ROUNDS, PRODUCT_WORK // (m * m)))
@@ -238,11 +238,11 @@ def _ascend(
             spent += m * m * _conjugate(K, lo, hi, c, E, room, 0.5 * tol, rounds, steps > 0)
         warm = True
         burst = min(BURST * m + 20, STEP_WORK // m + 1, limit - steps)
-        taken = _pairs(K, diagonal, lo, hi, c, E, room[1], tol, burst)
+        taken = _pair_steps(K, diagonal, lo, hi, c, E, room[1], tol, burst)
         steps, spent = steps + taken, spent + 3 * m * taken
         if taken < burst or steps >= limit:
             # Both kinds of steps work on an E that they update; only a violation at a fresh E counts.
-            gap = _fresh(K, p, lo, hi, c, E)
+            gap = _refresh(K, p, lo, hi, c, E)
             if gap <= tol or steps >= limit:
                 return gap, steps
             # E is a sum of m products K_ij c_j: its rounding error is about EPS sqrt(K_ii) sum_j sqrt(K_jj) |c_j|, and
@@ -253,11 +253,11 @@ def _ascend(
             if gap <= 16.0 * EPS * np.sqrt(largest) * noise or gap >= before:
                 return gap, -1
             before = gap
-    return _fresh(K, p, lo, hi, c, E), steps
+    return _refresh(K, p, lo, hi, c, E), steps
 
 
 @jit
-def _box(y: Array, top: Array, lo: Array, hi: Array, c: Array) -> None:
+def _fill_box(y: Array, top: Array, lo: Array, hi: Array, c: Array) -> None:
     """Fill in the box of a C-SVC; c is clipped into it and its heavier class shrunk so that sum(c) = 0."""
     m = y.shape[0]
     # A warm start from other costs may break sum(c) = 0: the heavier class is scaled down, which keeps the box.
@@ -318,7 +318,7 @@ def svc(
     c, lo, hi = start.copy(), np.empty(len(y)), np.empty(len(y))
     if not _is_finite(K, c):
         return c, 0.0, 0.0, np.zeros(len(y)), HUGE
-    _box(y, top, lo, hi, c)
+    _fill_box(y, top, lo, hi, c)
     c, b, objective, E, gap, _ = _climb(K, y, lo, hi, c, tol, max_iter)
     return c, b, objective, np.maximum(0.0, 1.0 - y * (y - E + b)), gap
 
@@ -359,7 +359,7 @@ def svc_by_parts(
     for, the others as they are; then a product with what has changed says how far the conditions are broken.
     """
     c, lo, hi = start.copy(), np.empty(len(y)), np.empty(len(y))
-    _box(y, top, lo, hi, c)
+    _fill_box(y, top, lo, hi, c)
     E, before, largest = y - product(c), c.copy(), 0.0
     for _ in range(PARTS):
         if not np.isfinite(E).all():
@@ -406,7 +406,7 @@ def _to_solve(E: Array, rises: BoolArray, falls: BoolArray, up: float, low: floa
 
 
 @jit
-def _stretch(
+def _work_once(
     K: Array, p: Array, lo: Array, hi: Array, c: Array, room: Array, tol: float, limit: int, work: int
 ) -> tuple[float, float, float, int]:
     """One stretch of work on c, in place: (multiplier of the sum, objective, violation, pair steps).
@@ -436,7 +436,7 @@ def _climb(
     """
     room, left = np.empty((7, len(c))), max_iter
     while True:
-        multiplier, objective, gap, steps = _stretch(K, p, lo, hi, c, room, tol, left, WORK_BETWEEN_LOOKS)
+        multiplier, objective, gap, steps = _work_once(K, p, lo, hi, c, room, tol, left, WORK_BETWEEN_LOOKS)
         if gap <= tol or steps < 0 or steps >= left:
             return c, multiplier, objective, room[5].copy(), gap, max_iter - left + max(steps, 0)
         left -= steps
