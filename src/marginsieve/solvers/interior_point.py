@@ -22,6 +22,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from ..contracts import Array, BoolArray
+from .smo import SVCOptimum
 
 ITERATIONS = 300
 TO_BORDER = 0.995  # of the way to a bound that a step goes
@@ -41,10 +42,8 @@ class _Point:
     s: Array
 
 
-def svc(
-    columns: Array, y: Array, top: Array, tol: float, limit: int = ITERATIONS
-) -> tuple[Array, float, float, Array, float]:
-    """C-SVC of the rows of columns (p, m): (coefficients, intercept, dual objective, slacks, violation).
+def svc(columns: Array, y: Array, top: Array, tol: float, limit: int = ITERATIONS) -> SVCOptimum:
+    """C-SVC of the rows of columns (p, m).
 
     The violation is as in `smo`: E = y - f without the intercept, the largest E that may rise less the lowest that may
     fall. Rows of cost 0 have coefficient 0.
@@ -63,7 +62,7 @@ def svc(
     violation, level = certificate(y - f, c, y, top)
     b = level if np.isfinite(level) else b
     objective = float(np.abs(c).sum() - 0.5 * w @ w)
-    return c, b, objective, np.maximum(0.0, 1.0 - y * (f + b)), violation
+    return SVCOptimum(c, b, objective, np.maximum(0.0, 1.0 - y * (f + b)), violation)
 
 
 def certificate(E: Array, c: Array, y: Array, top: Array) -> tuple[float, float]:
