@@ -153,7 +153,7 @@ def test_the_compiled_loop_comes_back_often(monkeypatch):
 
         return called
 
-    monkeypatch.setattr(_smo, "_stretch", watched(_smo._stretch))
+    monkeypatch.setattr(_smo, "_work_once", watched(_smo._work_once))
     CSVC(C=100.0, tol=1e-9, max_iter=200_000).solve(gram, y, np.ones(1500))
     assert len(calls) > 2
     assert np.median(calls) < 1.0
