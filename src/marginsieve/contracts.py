@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -285,14 +286,22 @@ class Gram(ABC):
     table: TableView
     features: IntArray  # (p,) the live features, sorted
     feature_weight: Array  # (n,) over all features of the table, before the divisor
-    divisor: float  # what the sum over the live features is divided by
     linear: ClassVar[bool] = False  # K(x, z) = sum_j w_j x_j z_j
     matrix_free: ClassVar[bool] = False  # products with K are far cheaper than K, which machines do without
 
+    @cached_property
+    def divisor(self) -> float:
+        """What the sum over the live features is divided by."""
+        return self.kernel.divisor(self.table, self.features)
+
+    def divide(self, values: Array) -> Array:
+        """Values over the divisor."""
+        return values if self.divisor == 1.0 else values / self.divisor
+
     @property
-    @abstractmethod
     def weight(self) -> Array:
         """(p,) w_j of the live features, the divisor included."""
+        return self.divide(self.feature_weight[self.features])
 
     @abstractmethod
     def matrix(self, Z: Matrix | None = None) -> Array:

@@ -70,15 +70,13 @@ class CSVC(BaseEstimator):
         if (factor := gram.factor) is None:
             if not gram.rows_at_once:
                 return self.solve_matrix(gram.matrix(), y, cost, start)
-            limit = self._limit(y)
-            return self._solution(
-                *_smo.svc_by_parts(gram.apply, gram.submatrix, y, top, start, self.tol, limit, gram.rows_at_once)
-            )
+            room, limit = gram.rows_at_once, self._limit(y)  # K is never whole
+            return self._solution(_smo.svc_by_parts(gram.apply, gram.submatrix, y, top, start, self.tol, limit, room))
         if is_sparse(factor):
-            return self._solution(*sparse_rows.svc(sparse.csr_array(factor.T), y, top, self.tol, start))
+            return self._solution(sparse_rows.svc(sparse.csr_array(factor.T), y, top, self.tol, start))
         if not np.isfinite(factor).all():
             raise InputError(NOT_FINITE)
-        solution = self._solution(*interior_point.svc(factor, y, top, self.tol))
+        solution = self._solution(interior_point.svc(factor, y, top, self.tol))
         # The interior point may stop just short where the kernel matrix is nearly singular: pair steps finish.
         if solution.converged or len(y) > MOST_ROWS:
             return solution
@@ -155,11 +153,12 @@ class CSVC(BaseEstimator):
     def _limit(self, y: Array) -> int:
         return max(1_000_000, 1000 * len(y)) if self.max_iter is None else int(self.max_iter)
 
-    def _solution(self, c: Array, b: float, objective: float, slack: Array, residual: float) -> Solution:
+    def _solution(self, optimum: _smo.SVCOptimum) -> Solution:
+        c, b, objective, slack, residual = optimum
         if residual >= _smo.HUGE:
             raise InputError(NOT_FINITE)
         return Solution(c, b, objective, residual, slack, residual <= self.tol)
 
     def solve_matrix(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
         """The optimum on a kernel matrix, from any coefficients."""
-        return self._solution(*_smo.svc(K, y, self.C * cost, start, self.tol, self._limit(y)))
+        return self._solution(_smo.svc(K, y, self.C * cost, start, self.tol, self._limit(y)))

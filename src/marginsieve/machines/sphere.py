@@ -143,7 +143,7 @@ class Sphere(BaseEstimator):
         centred = K - mean[:, None] - mean[None, :] + mean.mean()
         unit = max(float(centred.diagonal().mean()), 1e-12 * float(np.abs(K.diagonal()).max()), 1e-300)
         limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter
-        c, multiplier, objective, E, gap = _smo.svdd(  # in units of the mean squared distance: any scale is alike
+        c, multiplier, objective, E, gap, _ = _smo.svdd(  # in units of the mean squared distance: any scale is alike
             np.ascontiguousarray(centred / unit), lo, hi, _feasible(start, lo, hi), self.tol, limit
         )
         if gap >= _smo.HUGE:

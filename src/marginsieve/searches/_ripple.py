@@ -84,7 +84,7 @@ def _top(features: IntArray, key: Array, count: int) -> tuple[IntArray, bool]:
     return features[place[len(features) - count :]], bool(below == above)
 
 
-def one_by_one(ripple: Ripple, bits: BoolArray, size: int) -> BoolArray:
+def tune_one_by_one(ripple: Ripple, bits: BoolArray, size: int) -> BoolArray:
     """The same one feature at a time: those that share their weight first, the one by which the metric does best."""
     bits = bits | ripple.kept
     if bits.sum() == size:

@@ -93,7 +93,7 @@ class Backward(BaseEstimator):
             order[left - count : left] = gone[::-1]
             left -= count
             if left == 0:
-                return Path(order, scores, tuple(steps), with_ties(self.ended, problem), replay=replay)
+                return Path(order, scores, tuple(steps), reason_with_ties(self.ended, problem), replay=replay)
             gram = gram.without(np.sort(gone) if count > 1 else gone)
 
     def run_batched(self, batch: Batch) -> tuple[Any, Any]:
@@ -145,6 +145,6 @@ def worst_first(value: Array, count: int, kept: BoolArray | None, ties: Array | 
     return np.asarray(len(value) - 1 - np.lexsort(keys)[:count], dtype=np.intp)
 
 
-def with_ties(reason: str, problem: ProblemView) -> str:
+def reason_with_ties(reason: str, problem: ProblemView) -> str:
     """A stop reason, and what decided where scores were equal."""
     return f"{reason}; {problem.criterion.ties_by}" if isinstance(problem.criterion, BreaksTies) else reason

@@ -16,9 +16,9 @@ from ..contracts import BoolArray, IntArray, Path, ProblemView, Resources, StopI
 from ..errors import InputError, is_real, number_within, one_of, positive_number, truth_value, whole_number
 from ..problem import step_of
 from ._fitness import fitness_of
-from ._ripple import Ripple, one_by_one
+from ._ripple import Ripple, tune_one_by_one
 from ._subsets import Subsets, fitness_plainly
-from .backward import with_ties
+from .backward import reason_with_ties
 from .top_k import score_features
 
 HMCR_READINGS = ("usual", "printed")
@@ -185,13 +185,13 @@ class Harmony(BaseEstimator):
         order = np.concatenate([by_weight[chosen], by_weight[~chosen]])
         stop = _stop(len(best), float(trials.fitness[trials.best[-1], 0]), name, len(trials.size), fixed=low == high)
         steps = (step_of(len(best), fitness_plainly(problem, best, metric)[1], since),)
-        text = with_ties(f"{stop}; {reason}", problem)
+        text = reason_with_ties(f"{stop}; {reason}", problem)
         return Path(order, weight, steps, text, stop=stop, trials=trials.embed(pool, n))
 
     def _improvise(self, sizes: tuple[int, int], ripple: Ripple, name: str) -> tuple[Trials, str]:
         """All harmonies, and why it ended."""
         n, members, rng = len(ripple.level), int(self.memory), ripple.rng
-        tune = ripple.tune if self.tuning == "batches" else partial(one_by_one, ripple)
+        tune = ripple.tune if self.tuning == "batches" else partial(tune_one_by_one, ripple)
         vectors = np.zeros((members + int(self.improvisations), n), dtype=bool)
         fitness: list[tuple[float, ...]] = []
         best: list[int] = []

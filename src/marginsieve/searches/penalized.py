@@ -131,7 +131,7 @@ class PenalizedScaling(BaseEstimator):
         stop = self._settle(walk) if self.stop == "own" else None
         self._rank(walk, fixed=self.update == "multiplicative" or stop is not None)
         reason = f"all features were ranked: {walk.accepted} moves lowered the objective, {walk.refused} did not"
-        reason += walk.without_fallen()
+        reason += walk.describe_forced_drops()
         path = walk.path(stop, reason if stop is None else str(stop))
         return path if self.refit == "learned" else replace(path, weights=())
 
@@ -173,15 +173,15 @@ class PenalizedScaling(BaseEstimator):
         while len(walk.point.live) > 1:
             since, rule = time.perf_counter(), self._rule(fixed)
             for _ in range(self.moves):
-                if not walk.move(rule) or (not fixed and walk.fallen().any()):
+                if not walk.move(rule) or (not fixed and walk.below_eps().any()):
                     break
             walk.record(since)
-            fallen = 0 if fixed else int(walk.fallen().sum())
+            fallen = 0 if fixed else int(walk.below_eps().sum())
             before = len(walk.point.live)
             walk.drop(fallen)
             walk.rounds += 1
             if not fixed and not fallen:
-                walk.unfallen.append(before - len(walk.point.live))
+                walk.forced_drops.append(before - len(walk.point.live))
         walk.record(time.perf_counter())
 
     def _settle(self, walk: _Walk) -> StopInfo:
@@ -193,14 +193,14 @@ class PenalizedScaling(BaseEstimator):
             stalled = not walk.move(rule)
             start = walk.objective.start[before.live]
             moved.append(float(np.mean(np.abs(walk.point.e - before.e) / start)))
-            fallen = int(walk.fallen().sum())
+            fallen = int(walk.below_eps().sum())
             emptied = fallen == len(walk.point.live)
             converged = emptied or (not fallen and (stalled or moved[-1] < self.tol))
             if fallen and not (emptied and fallen == 1):
                 walk.record(since)
                 since = time.perf_counter()
                 walk.drop(fallen, limit=False)
-        emptied = bool(walk.fallen().all())
+        emptied = bool(walk.below_eps().all())
         t = walk.point.e / walk.objective.start[walk.point.live]
         walk.restore()
         walk.record(since)
@@ -232,7 +232,7 @@ class _Walk:
         self.steps: list[Step] = []
         self.weights: list[tuple[IntArray, Array]] = []
         self.accepted = self.refused = self.rounds = 0
-        self.unfallen: list[int] = []  # features dropped in each round in which no factor fell below eps
+        self.forced_drops: list[int] = []  # features dropped in each round in which no factor fell below eps
 
     def move(self, rule: Update) -> bool:
         """One move along the rule's curve, halved until the re-solved objective does not rise; False if it did not."""
@@ -256,7 +256,7 @@ class _Walk:
         if not np.array_equal(e, self.point.e):
             self.point = self.objective.solve_at(self.point, e)
 
-    def fallen(self) -> BoolArray:
+    def below_eps(self) -> BoolArray:
         """(p,) which live features have a factor of almost nothing; those to keep never have."""
         live = self.point.live
         return np.asarray((self.point.e < self.eps * self.objective.start[live]) & ~self.kept[live])
@@ -280,13 +280,14 @@ class _Walk:
         e = e[stay] if self.total is None else rescale_to(np.sqrt(e[stay]), self.total)
         self.point = self.objective.solve_at(self.point, e, stay)
 
-    def without_fallen(self) -> str:
+    def describe_forced_drops(self) -> str:
         """What was dropped although no factor had fallen below eps; empty where there was no such round."""
-        if not self.unfallen:
+        rounds = len(self.forced_drops)
+        if not rounds:
             return ""
         return (
-            f"; in {len(self.unfallen)} of {self.rounds} rounds no factor fell below eps ({self.eps:g} of its start), "
-            f"and the smallest were dropped all the same, {many(sum(self.unfallen), 'feature')} in all"
+            f"; in {rounds} of {self.rounds} rounds no factor fell below eps ({self.eps:g} of its start), "
+            f"and the smallest were dropped all the same, {many(sum(self.forced_drops), 'feature')} in all"
         )
 
     def record(self, since: float) -> None:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from ..contracts import SIGNS, VALUES, Array, Batch, Path, ProblemView, Resources, Solution
 from ..problem import is_filter, step_of
-from .backward import with_ties, worst_first
+from .backward import reason_with_ties, worst_first
 
 
 class TopK(BaseEstimator):
@@ -41,7 +41,7 @@ class TopK(BaseEstimator):
         value, ties, solutions = score_features(problem)
         kept = np.isin(np.arange(len(value)), problem.keep)
         order = worst_first(value, len(value), kept, ties)[::-1]
-        reason = with_ties(self.ended, problem)
+        reason = reason_with_ties(self.ended, problem)
         return Path(order, value, (step_of(len(order), solutions, since),), reason)
 
     def run_batched(self, batch: Batch) -> tuple[Any, Any]:

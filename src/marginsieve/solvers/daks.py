@@ -62,7 +62,7 @@ def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Gen
         before = search.best
         search.best = iterated_swaps(ramp, search.best, SHAKES, rng, search.seen, programs)
         try:
-            search.one_pass(k < GROWING)
+            search.run_pass(k < GROWING)
         except TimeUp:
             break
         if search.best is not before:
@@ -131,7 +131,7 @@ class _Kernels:
         near = (outside >= 1.0) & (outside <= 2.0) & self.ramp.ramp
         return np.where(point.marked, OUT, np.where(near, DOUBTFUL, IN))
 
-    def one_pass(self, growing: bool) -> None:
+    def run_pass(self, growing: bool) -> None:
         """Phase 2, whose kernel the ranking fills where it is `growing`, and phase 3, which goes on with it."""
         self.state = np.where(self.state == DOUBTFUL, DOUBTFUL, self._states(self.best))
         order = self._rank_features() if growing else np.empty(0, dtype=np.intp)
@@ -182,10 +182,10 @@ class _Kernels:
     def _restrict(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
         """The program on some features without the samples that are out, its bounds, its rows; None: nothing left."""
         rows = np.flatnonzero(self.state != OUT)
-        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, self._worth())
+        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, self._value_inside())
         return None if small is None else (*small, rows)
 
-    def _worth(self) -> float:
+    def _value_inside(self) -> float:
         """What the best point costs beside the samples that are out."""
         return max(self.best.F - 2.0 * float(self.ramp.data.top[self.state == OUT].sum()), 1e-9)
 
@@ -198,13 +198,13 @@ class _Kernels:
         part, bounds, rows = small
         program = MixedIntegerProgram(part, bounds)
         if bucket is not None:
-            worth = self._worth() - STRICT * max(1.0, self.best.F)
+            worth = self._value_inside() - STRICT * max(1.0, self.best.F)
             program.require_better_with(np.searchsorted(features, bucket).astype(np.intp), worth)
-        answer = self._run(program, self._inside(features, rows) if bucket is None else None, part)
+        answer = self._run(program, self._restrict_best(features, rows) if bucket is None else None, part)
         if answer is not None:
             marked = self.state == OUT
             marked[rows] = answer[1]
-            self._take(features[answer[0]], marked)
+            self._accept(features[answer[0]], marked)
 
     def _run(
         self, program: MixedIntegerProgram, start: RampPoint | None, part: Ramp
@@ -219,7 +219,7 @@ class _Kernels:
         self.clock.cut = self.clock.cut or answer.clock
         return None if answer.x is None else program.decode(answer.x)
 
-    def _inside(self, features: IntArray, rows: IntArray) -> RampPoint:
+    def _restrict_best(self, features: IntArray, rows: IntArray) -> RampPoint:
         """The best point as a point of the restricted program."""
         best, columns = self.best, self.ramp.columns(features)
         return replace(
@@ -229,7 +229,7 @@ class _Kernels:
             marked=best.marked[rows],
         )
 
-    def _take(self, features: IntArray, marked: BoolArray) -> None:
+    def _accept(self, features: IntArray, marked: BoolArray) -> None:
         """Polish an answer, keep it where it is better, and let the samples' states follow it."""
         ramp = self.ramp
         if not ramp.fits(features):

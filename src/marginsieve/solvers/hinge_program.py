@@ -111,21 +111,21 @@ class HingeProgram:
         """Columns whose weight must be 0: their rows are not bounded any more; or they are again."""
         # A dual row without bounds is a weight of 0: the basis stays, where deleting the row would lose it.
         p = np.full(len(columns), np.inf) if silent else self.prices[columns]
-        self.program.row_bounds(np.array([1 + self.columns.index(int(k)) for k in columns]), -p, p)
+        self.program.set_row_bounds(np.array([1 + self.columns.index(int(k)) for k in columns]), -p, p)
 
     def leave_out(self, marked: BoolArray) -> None:
         """The samples that do not count; all others do."""
         changed = np.flatnonzero(marked != self._marked)
         if len(changed):
             top = np.where(marked[changed], 0.0, self.data.top[changed])
-            self.program.bounds(changed, np.zeros(len(changed)), top)
+            self.program.set_bounds(changed, np.zeros(len(changed)), top)
             self._marked = marked.copy()
 
     def reprice(self, prices: Array) -> None:
         """Other prices for all columns."""
         self.prices = np.maximum(prices, LEAST)
         p = self.prices[self.columns]
-        self.program.row_bounds(1 + np.arange(len(p)), -p, p)
+        self.program.set_row_bounds(1 + np.arange(len(p)), -p, p)
 
     def solve(self) -> Fit:
         alpha, dual, value = _optimum(self.program, self.clock)
@@ -139,7 +139,7 @@ def _optimum(program: Program, clock: Clock) -> tuple[Array, Array, float]:
     # From the last basis a few pivots are usually enough; where they are thousands the simplex method is cycling.
     answer = _in_time(program, CYCLING, clock)
     if answer.status == "limit":
-        program.forget()
+        program.clear_basis()
         answer = _in_time(program, ITERATIONS, clock)
     if answer.status != "optimal" or answer.x is None or answer.row_dual is None:
         raise SolverError(f"HiGHS stopped at {answer.status!r} in a linear program of {program.rows} rows")

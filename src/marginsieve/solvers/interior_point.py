@@ -22,6 +22,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from ..contracts import Array, BoolArray
+from .smo import SVCOptimum
 
 ITERATIONS = 300
 TO_BORDER = 0.995  # of the way to a bound that a step goes
@@ -41,10 +42,8 @@ class _Point:
     s: Array
 
 
-def svc(
-    columns: Array, y: Array, top: Array, tol: float, limit: int = ITERATIONS
-) -> tuple[Array, float, float, Array, float]:
-    """C-SVC of the rows of columns (p, m): (coefficients, intercept, dual objective, slacks, violation).
+def svc(columns: Array, y: Array, top: Array, tol: float, limit: int = ITERATIONS) -> SVCOptimum:
+    """C-SVC of the rows of columns (p, m).
 
     The violation is as in `smo`: E = y - f without the intercept, the largest E that may rise less the lowest that may
     fall. Rows of cost 0 have coefficient 0.
@@ -63,7 +62,7 @@ def svc(
     violation, level = certificate(y - f, c, y, top)
     b = level if np.isfinite(level) else b
     objective = float(np.abs(c).sum() - 0.5 * w @ w)
-    return c, b, objective, np.maximum(0.0, 1.0 - y * (f + b)), violation
+    return SVCOptimum(c, b, objective, np.maximum(0.0, 1.0 - y * (f + b)), violation)
 
 
 def certificate(E: Array, c: Array, y: Array, top: Array) -> tuple[float, float]:
@@ -91,14 +90,14 @@ def _solve(V: Array, y: Array, top: Array, tol: float, limit: int) -> tuple[Arra
         size = max(1.0, float(point.a.sum()))
         small = abs(float(y @ point.a)) <= 1e-8 * size
         if gap <= target * size and small:
-            best = min(best, _face(V, y, top, point, tol), key=lambda candidate: candidate[0])
+            best = min(best, _solve_on_face(V, y, top, point, tol), key=lambda candidate: candidate[0])
             if best[0] <= tol or gap <= LEAST_GAP * size:
                 break
             target *= 1e-2
         if not _step(V, y, top, point, room):
             break
     if best[0] > tol:
-        best = min(best, _face(V, y, top, point, tol), key=lambda candidate: candidate[0])
+        best = min(best, _solve_on_face(V, y, top, point, tol), key=lambda candidate: candidate[0])
     return best[1], best[2]
 
 
@@ -175,7 +174,7 @@ def _longest(u: Array, du: Array, v: Array, dv: Array) -> float:
     return float(min(of_u, of_v, 1.0 / TO_BORDER))
 
 
-def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[float, Array, float]:
+def _solve_on_face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[float, Array, float]:
     """(violation, a, b) where the samples that are inside their bounds meet their margin exactly.
 
     Which are inside is read off the interior point, and corrected where a coefficient leaves its box or a sample at a
@@ -191,7 +190,7 @@ def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[fl
     best = _certify(V, y, top, balance(snapped, y, top, inside))[:3]
     for _ in range(ROUNDS):
         with np.errstate(all="ignore"):  # samples on the margin may be alike, or all at 0
-            a = _equations(V, y, top, inside, at_top, point)
+            a = _solve_inside(V, y, top, inside, at_top, point)
         violation, clipped, level, f = _certify(V, y, top, balance(np.clip(a, 0.0, top), y, top, inside))
         if violation < best[0]:
             best = (violation, clipped, level)
@@ -217,7 +216,7 @@ def _certify(V: Array, y: Array, top: Array, a: Array) -> tuple[float, Array, fl
     return violation, a, level, f
 
 
-def _equations(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolArray, point: _Point) -> Array:
+def _solve_inside(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolArray, point: _Point) -> Array:
     """a with y_i f_i = 1 for the samples inside and sum(a y) = 0, the others at their bounds.
 
     Of all a that do the nearest to the interior point is taken, where there is more than one.

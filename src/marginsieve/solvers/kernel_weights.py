@@ -243,8 +243,7 @@ def _step(base: Base, top: Array, here: WeightedPoint, damping: float) -> tuple[
     H = _hessian(base, top, here, some)
     H[np.diag_indices_from(H)] += damping * mean / np.maximum(mu, LEAST / len(some)) + 1e-12 * mean
     zeros, ones = np.zeros(len(some)), np.ones(len(some))
-    answer = _smo.quadratic(H, H @ mu - g, zeros, ones, mu, 1e-7 * float(here.q.max()), MODEL_STEPS)[0]
-    d = answer - mu
+    d = _smo.quadratic(H, H @ mu - g, zeros, ones, mu, 1e-7 * float(here.q.max()), MODEL_STEPS).c - mu
     return some, d, float(-g @ d - 0.5 * d @ H @ d)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..contracts import Array, IntArray
 from .interior_point import balance, certificate
 from .jit import jit
+from .smo import SVCOptimum
 
 ROUNDS = 400  # of sweeps and conjugate gradients
 SWEEPS = 3  # between two rounds of conjugate gradients
@@ -25,10 +26,8 @@ PRODUCTS = 100  # in one of them
 ALL_EVERY = 10  # rounds in which samples that are far on the right side of their bound are looked at too
 
 
-def svc(
-    X: Any, y: Array, top: Array, tol: float, start: Array | None = None
-) -> tuple[Array, float, float, Array, float]:
-    """C-SVC of the rows of X (m, p) in CSR: (coefficients, intercept, dual objective, slacks, violation)."""
+def svc(X: Any, y: Array, top: Array, tol: float, start: Array | None = None) -> SVCOptimum:
+    """C-SVC of the rows of X (m, p) in CSR."""
     m = len(y)
     a = np.zeros(m) if start is None else np.clip(start * y, 0.0, top)
     both = (y[top > 0] > 0).any() and (y[top > 0] < 0).any()
@@ -70,7 +69,7 @@ def svc(
     E = y - X @ w
     violation, b = certificate(E, c, y, top)
     b = b if np.isfinite(b) else float(y[0]) if m else 0.0
-    return c, b, float(np.abs(c).sum() - 0.5 * w @ w), np.maximum(0.0, y * (E - b)), violation
+    return SVCOptimum(c, b, float(np.abs(c).sum() - 0.5 * w @ w), np.maximum(0.0, y * (E - b)), violation)
 
 
 @jit
