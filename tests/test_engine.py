@@ -162,7 +162,7 @@ def in_a_process(folder, how, at, jobs=1):
     return done.returncode, said.read_text()
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_killed_run_resumes_where_it_was(undisturbed, tmp_path, jobs):
     assert in_a_process(tmp_path, "kill", 7, jobs)[0] == -signal.SIGKILL
     assert len(content(tmp_path)) == 7
@@ -172,6 +172,7 @@ def test_a_killed_run_resumes_where_it_was(undisturbed, tmp_path, jobs):
     assert content(tmp_path) == undisturbed
 
 
+@pytest.mark.long
 def test_interrupted_twice_resumes_where_it_was(undisturbed, tmp_path):
     code, said = in_a_process(tmp_path, "interrupt", 5)
     assert code != 0
@@ -270,6 +271,7 @@ def test_a_dead_worker_is_replaced(tmp_path):
     assert len(by_method) == 2
 
 
+@pytest.mark.long
 def test_a_unit_that_always_kills_its_worker_fails_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "CRASHES", 1)  # after which units run alone: every further pool costs seconds
     suite = sabotaged("dies")
@@ -340,6 +342,7 @@ def test_tables_are_mapped_not_copied(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:::distributed", "ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.long
 def test_a_cluster_gives_the_same_result_though_a_worker_is_killed(undisturbed, tmp_path):
     from distributed import LocalCluster
 
@@ -460,6 +463,7 @@ def small_tasks(count):
 
 
 @pytest.mark.filterwarnings("ignore:::distributed", "ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.long
 def test_a_cluster_that_grows_is_used_and_small_units_travel_together():
     from distributed import LocalCluster
 

@@ -109,6 +109,7 @@ def tables(monkeypatch, tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 def test_a_paper_is_reproduced_as_far_as_it_goes(tables):
     out = tables / "out"
     report = reproduce("kp-imbalanced", out, scope=QUICK)
@@ -707,6 +708,7 @@ def job_grids(job):
     return [job.grids.get(label, job.protocol["grid"]) for label in job.methods]
 
 
+@pytest.mark.long
 def test_rates_are_read_off_the_stores(tables, monkeypatch):
     """Seconds by job, table and method; of tuning for one point of its grid; of calls for one unit of work."""
     paper = replace(PAPERS["kp-imbalanced"], jobs=PAPERS["kp-imbalanced"].jobs[-1:], studies=())
