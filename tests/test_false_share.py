@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from marginsieve import load, recipes, save
-from marginsieve import studies as study
+from marginsieve import load, recipes, save, study
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.estimators.inputs import encode

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from marginsieve import recipes
-from marginsieve import studies as study
+from marginsieve import recipes, study
 from marginsieve.engine.nested import Fold, collected, nested_errors, nested_splits, pair_splits
 from marginsieve.outcomes import read_target
 

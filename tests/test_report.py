@@ -12,8 +12,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from marginsieve import InputError
-from marginsieve import studies as study
+from marginsieve import InputError, study
 from marginsieve.cli import commands as cli
 from marginsieve.data import make_cohort
 from marginsieve.report import render, svg

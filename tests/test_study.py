@@ -13,8 +13,7 @@ import pytest
 from tiers import long_but
 
 import marginsieve
-from marginsieve import InputError, SVMSelector, predict, recipes
-from marginsieve import studies as study
+from marginsieve import InputError, SVMSelector, predict, recipes, study
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.engine.folders import publish
