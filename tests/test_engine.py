@@ -264,6 +264,7 @@ def test_a_broken_method_is_listed_and_the_others_go_on(label, message, jobs, tm
     assert not [row for row in content(tmp_path) if row["status"] not in ("done", "failed")]
 
 
+@pytest.mark.long
 def test_a_dead_worker_is_replaced(tmp_path):
     study = run_suite(sabotaged("dies once", str(tmp_path / "flag")), tmp_path / "study", n_jobs=2)
     assert (tmp_path / "flag").exists()

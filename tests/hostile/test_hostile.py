@@ -68,18 +68,17 @@ def test_drawn_inputs_end_in_an_answer_or_a_sentence(case, recipe):
     assert kind in ("good", "clear"), said
 
 
-@pytest.mark.parametrize("count", [50, pytest.param(500, marks=pytest.mark.long)])
-def test_damaged_and_forged_models_are_refused_or_finite(count):
-    found = list(processes.run(models.judge, [(seed,) for seed in range(count)], 2, lambda _: models.LIMIT))
+@pytest.mark.long
+def test_damaged_and_forged_models_are_refused_or_finite():
+    found = list(processes.run(models.judge, [(seed,) for seed in range(500)], 2, lambda _: models.LIMIT))
     assert not told(found)
-    assert sum(kind == "clear" for _, (kind, _) in found) > 0.6 * count
+    assert sum(kind == "clear" for _, (kind, _) in found) > 300
 
 
-@pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.long)])
-def test_odd_command_lines_end_in_a_sentence(every):
+@pytest.mark.long
+def test_odd_command_lines_end_in_a_sentence():
     assert len(commands.LINES) > 197
-    lines = [(line,) for line in commands.LINES[::every]]
-    assert not told(processes.run(commands.judge, lines, 2, lambda _: commands.LIMIT))
+    assert not told(processes.run(commands.judge, [(line,) for line in commands.LINES], 2, lambda _: commands.LIMIT))
 
 
 @pytest.mark.long
