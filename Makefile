@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-gpu check bench hostile reproduce docs clean
+.PHONY: demo test test-all test-gpu check bench hostile reproduce docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/marginsieve cohort demo/cohort.csv --n-samples 200 --n-features 300 --n-relevant 8 --n-redundant 0 --prevalence 0.2 --flip 0.03 \
@@ -13,9 +13,12 @@ demo: $(VENV)/.installed
 		--out demo/result --truth demo/cohort.truth.json --n-jobs 2
 
 test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
+
+test-all: $(VENV)/.installed-test-all
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-gpu: $(VENV)/.installed-test
+test-gpu: $(VENV)/.installed-gpu
 	MARGINSIEVE_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_batches.py
 
 check: $(VENV)/.installed-test
@@ -56,6 +59,14 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
+
+$(VENV)/.installed-test-all: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[test-all]'
+	touch $@ $(VENV)/.installed-test
+
+$(VENV)/.installed-gpu: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[test,gpu]'
+	touch $@ $(VENV)/.installed-test
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -1,3 +1,4 @@
+import os
 import signal
 import sys
 
@@ -15,6 +16,12 @@ HALF_SECONDS, false_features.MOST_SECONDS = (
     0.0,
 )  # hundreds of searches, where no test asks for them
 other_lists.MOST_SECONDS = 0.0  # and other lists
+
+
+def pytest_configure(config):
+    """Before the workers start: there are as many as cores, and with more threads each would wait for the others."""
+    if getattr(config.option, "numprocesses", None):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)

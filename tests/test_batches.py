@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tiers import long_but
 
 import marginsieve
 from marginsieve import SVMSelector, recipes
@@ -42,7 +43,7 @@ SIZES = (4, 20, 1)
 DEVICE = os.environ.get("MARGINSIEVE_TEST_DEVICE", "cpu")
 
 
-@pytest.fixture(params=["numpy", "torch", "cupy"])
+@pytest.fixture(params=long_but(["numpy", "torch", "cupy"], "numpy"))
 def arrays(request):
     if request.param == "numpy":
         return NUMPY

@@ -124,6 +124,7 @@ def test_a_result_that_the_clock_cut_says_so(blobs):
     assert exact.bound_ <= exact.objective_
 
 
+@pytest.mark.long
 def test_a_limit_of_seconds_is_kept_on_a_wide_table():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3000)), np.arange(300) % 2

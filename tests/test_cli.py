@@ -169,7 +169,7 @@ def test_same_seed_same_result_for_every_number_of_jobs(folder, run, tmp_path):
     assert result(1, "one") == result(2, "two")
 
 
-@pytest.mark.parametrize("moment", [1, 4, 7, 11])
+@pytest.mark.parametrize("moment", [4, *(pytest.param(k, marks=pytest.mark.long) for k in (1, 7, 11))])
 def test_an_interrupted_study_goes_on_where_it_was(moment, folder, run, tmp_path, monkeypatch):
     words = ("select", folder / "t.csv", "--target", "outcome", "--methods", "fisher,svm-rfe", "--cv", 2)
     words = (

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from tiers import long_but
 
 from marginsieve import SVMSelector
 from marginsieve.errors import InputError
@@ -58,8 +59,9 @@ def check_refused(chosen, sentence, X, y):
     assert str(refusal.value) == sentence
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("search", NAMES["search"])
+@pytest.mark.parametrize(
+    ("search", "classes"), long_but(itertools.product(NAMES["search"], [2, 3]), ("backward", 2), ("scaling", 3))
+)
 def test_product(search, classes):
     rng = np.random.default_rng(0)
     y = np.arange(ROWS) % classes

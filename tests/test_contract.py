@@ -2,6 +2,7 @@
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tiers import rotate
 
 from marginsieve import SVDD, MKLClassifier, SVMSelector, recipes
 from marginsieve.fitting.smote import Smote
@@ -70,9 +71,13 @@ NOISE = "rows on the sphere have a decision value of 0, whose sign is rounding; 
 GAP = "a gap in the objective leaves more than this check allows in the values; test_mkl.py has weights as repeats"
 
 
-@parametrize_with_checks(
-    [*CHECKED.values(), SVDD(tol=1e-9), MKLClassifier(tol=1e-6), MKLClassifier(kernel="linear", tol=1e-6)],
-    expected_failed_checks=expected,
+OTHERS = [SVDD(tol=1e-9), MKLClassifier(tol=1e-6), MKLClassifier(kernel="linear", tol=1e-6)]
+
+
+@rotate(
+    parametrize_with_checks([*CHECKED.values(), *OTHERS], expected_failed_checks=expected),
+    every=9,
+    whole=[CHECKED["svm_rfe"], *OTHERS],
 )
 def test_scikit_learn(estimator, check):
     sphere = isinstance(getattr(estimator, "machine", None), Sphere)
@@ -87,7 +92,14 @@ def test_scikit_learn(estimator, check):
 DEFAULTS = ("fisher", "svm_rfe", "su", "hellinger")  # with inner folds a check takes long; these are the quick ones
 
 
-@parametrize_with_checks([SVMSelector(), *(recipes.get(name)() for name in DEFAULTS)])
+DEFAULT = SVMSelector()
+
+
+@rotate(
+    parametrize_with_checks([DEFAULT, *(recipes.get(name)() for name in DEFAULTS)]),
+    every=9,
+    whole=[DEFAULT],
+)
 def test_scikit_learn_with_default_settings(estimator, check):
     """Number of features and threshold from inner folds, which the checks give as lists of splits with weights of 0."""
     check(estimator)

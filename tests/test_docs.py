@@ -184,7 +184,7 @@ def test_every_command_of_the_pages_is_one(line):
         assert command.make_context(name, words).params
 
 
-@pytest.mark.parametrize("page", ["mixed.md", "index.md"])
+@pytest.mark.parametrize("page", ["index.md", pytest.param("mixed.md", marks=pytest.mark.long)])
 def test_the_python_of_a_page_runs(page, capsys):
     blocks = re.findall(r"```python\n(.*?)```", text_of("docs", page), re.S)
     assert blocks

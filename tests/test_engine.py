@@ -137,8 +137,9 @@ def test_resume_and_fresh(tmp_path):
 
 KILLED = """
 import json, os, resource, signal, sys
-from marginsieve.bench import Suite, run_suite
+from marginsieve.bench import Suite, run_suite, suite_runner
 spec, folder, jobs, at, how = json.loads(sys.argv[1])
+suite_runner.SHORT = -1.0  # every unit is written at once, also on a fast machine
 if how == "disk":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (at, at))
@@ -162,7 +163,7 @@ def in_a_process(folder, how, at, jobs=1):
     return done.returncode, said.read_text()
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_killed_run_resumes_where_it_was(undisturbed, tmp_path, jobs):
     assert in_a_process(tmp_path, "kill", 7, jobs)[0] == -signal.SIGKILL
     assert len(content(tmp_path)) == 7
@@ -172,6 +173,7 @@ def test_a_killed_run_resumes_where_it_was(undisturbed, tmp_path, jobs):
     assert content(tmp_path) == undisturbed
 
 
+@pytest.mark.long
 def test_interrupted_twice_resumes_where_it_was(undisturbed, tmp_path):
     code, said = in_a_process(tmp_path, "interrupt", 5)
     assert code != 0
@@ -262,6 +264,7 @@ def test_a_broken_method_is_listed_and_the_others_go_on(label, message, jobs, tm
     assert not [row for row in content(tmp_path) if row["status"] not in ("done", "failed")]
 
 
+@pytest.mark.long
 def test_a_dead_worker_is_replaced(tmp_path):
     study = run_suite(sabotaged("dies once", str(tmp_path / "flag")), tmp_path / "study", n_jobs=2)
     assert (tmp_path / "flag").exists()
@@ -270,6 +273,7 @@ def test_a_dead_worker_is_replaced(tmp_path):
     assert len(by_method) == 2
 
 
+@pytest.mark.long
 def test_a_unit_that_always_kills_its_worker_fails_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "CRASHES", 1)  # after which units run alone: every further pool costs seconds
     suite = sabotaged("dies")
@@ -340,6 +344,7 @@ def test_tables_are_mapped_not_copied(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:::distributed", "ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.long
 def test_a_cluster_gives_the_same_result_though_a_worker_is_killed(undisturbed, tmp_path):
     from distributed import LocalCluster
 
@@ -460,6 +465,7 @@ def small_tasks(count):
 
 
 @pytest.mark.filterwarnings("ignore:::distributed", "ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.long
 def test_a_cluster_that_grows_is_used_and_small_units_travel_together():
     from distributed import LocalCluster
 

@@ -608,7 +608,14 @@ def test_an_entry_in_a_dictionary_is_fitted_studied_and_saved(axis, cohort, regi
         return SVMSelector(**{**settings, **parts})
 
     study = marginsieve.study(
-        cohort.X, cohort.y, methods="third-party", cv=3, n_repeats=1, without="suspects", n_features_to_select=3
+        cohort.X,
+        cohort.y,
+        methods="third-party",
+        cv=3,
+        n_repeats=1,
+        without="suspects",
+        n_features_to_select=3,
+        n_permutations=24,
     )
     assert study.main.method.recipe == "third_party"
     for number, model in enumerate((fitted, study.model)):

@@ -49,10 +49,10 @@ def page_of(found, tmp_path_factory):
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("there is no Chromium on PATH")
-    from playwright.sync_api import sync_playwright
+    driving = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
     file = found.report(tmp_path_factory.mktemp("report") / "report.html")
-    with sync_playwright() as driver:
+    with driving.sync_playwright() as driver:
         running = driver.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
 
         def opened(width=1280, scripts=True, **settings):
@@ -71,6 +71,7 @@ def page_of(found, tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.long
 def test_the_page_opens_offline_without_a_complaint_and_fits(width, page_of):
     page, said = page_of(width)
     assert said == []
@@ -83,6 +84,7 @@ def test_the_page_opens_offline_without_a_complaint_and_fits(width, page_of):
     assert page.evaluate(wide) == 0
 
 
+@pytest.mark.long
 def test_hostile_names_stay_inert_and_show_as_text(page_of, found):
     page, said = page_of()
     assert page.evaluate("window.pwned") is None
@@ -95,6 +97,7 @@ def test_hostile_names_stay_inert_and_show_as_text(page_of, found):
     assert said == []
 
 
+@pytest.mark.long
 def test_tables_sort_and_filter_by_keyboard(page_of):
     page, said = page_of()
     names = page.locator("#features ~ .scroll table tbody").first.locator("tr td:nth-child(1)")
@@ -115,6 +118,7 @@ def test_tables_sort_and_filter_by_keyboard(page_of):
     assert said == []
 
 
+@pytest.mark.long
 def test_it_is_complete_without_scripts_in_the_dark_and_in_print(page_of, found):
     page, _ = page_of(scripts=False, color_scheme="dark")
     assert page.locator("#features ~ .scroll table tbody").first.locator("tr:visible").count() == 8
@@ -123,6 +127,7 @@ def test_it_is_complete_without_scripts_in_the_dark_and_in_print(page_of, found)
     assert len(page.pdf()) > 10_000
 
 
+@pytest.mark.long
 def test_dark_and_light_have_enough_contrast(page_of):
     for scheme in ("light", "dark"):
         page, _ = page_of(color_scheme=scheme)

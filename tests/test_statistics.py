@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-import scikit_posthocs
 from scipy import stats
 
 from marginsieve.bench import statistics as st
@@ -88,6 +87,7 @@ def test_wilcoxon_is_scipys_with_ties_and_zeros(count, decimals):
 
 
 def test_nemenyi_equals_scikit_posthocs():
+    scikit_posthocs = pytest.importorskip("scikit_posthocs", reason="needs the extra marginsieve[test-all]")
     rng = np.random.default_rng(2)
     table = pd.DataFrame(rng.normal(size=(12, 5)) + np.arange(5) * 0.4, columns=list("abcde"))
     theirs = scikit_posthocs.posthoc_nemenyi_friedman(table.to_numpy())

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+from tiers import long_but
 
 import marginsieve
 from marginsieve import InputError, SVMSelector, predict, recipes, study
@@ -62,7 +63,7 @@ def test_planted_features_are_recovered_and_flipped_labels_flagged(cohort, found
     assert f"{len(suspects)} labels are more likely wrong" in " ".join(result["answer"]["sentences"])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", long_but(range(6), 0))
 def test_null_tables_are_called_null(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(80, 200)), np.repeat(["a", "b"], [30, 50])
@@ -217,6 +218,7 @@ def test_minutes_decide_once_and_more_give_more():
     assert planned(600, n_repeats=2)[0].n_repeats == 2
 
 
+@pytest.mark.long
 def test_a_recorded_plan_gives_the_same_study():
     made = make_cohort(60, 60, n_relevant=4, effect=1.5, random_state=0)
     settings = {"cv": 3, "random_state": 3}

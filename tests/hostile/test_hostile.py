@@ -52,6 +52,7 @@ def told(outcomes):
     return [outcome for outcome in outcomes if outcome[1][0] not in ("good", "clear")]
 
 
+@pytest.mark.long
 def test_hostile_inputs_end_in_an_answer_or_a_sentence():
     """Every case with one or two recipes of 26, another part of them for each case."""
     assert len(CASES) >= 114
@@ -68,17 +69,20 @@ def test_drawn_inputs_end_in_an_answer_or_a_sentence(case, recipe):
     assert kind in ("good", "clear"), said
 
 
+@pytest.mark.long
 def test_damaged_and_forged_models_are_refused_or_finite():
     found = list(processes.run(models.judge, [(seed,) for seed in range(500)], 2, lambda _: models.LIMIT))
     assert not told(found)
     assert sum(kind == "clear" for _, (kind, _) in found) > 300
 
 
+@pytest.mark.long
 def test_odd_command_lines_end_in_a_sentence():
     assert len(commands.LINES) > 197
     assert not told(processes.run(commands.judge, [(line,) for line in commands.LINES], 2, lambda _: commands.LIMIT))
 
 
+@pytest.mark.long
 def test_killed_commands_leave_nothing():
     assert kills.rounds(10, seed=1) == []
 
@@ -86,6 +90,7 @@ def test_killed_commands_leave_nothing():
 @pytest.mark.parametrize(
     "name", ["fisher wide", "thin rfe", "rfe tall", "rfe gaussian", "sphere", "l1 tall", "smote pca"]
 )
+@pytest.mark.long
 def test_the_peak_of_memory_is_known_beforehand(name, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[1])
     estimate, peak = memory.measured(name)

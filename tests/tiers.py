@@ -1,0 +1,34 @@
+"""What of a parametrisation is in the fast tier (`make test`), and what is marked `long` (`make test-all`)."""
+
+import pytest
+
+LONG = pytest.mark.long
+
+
+def long_but(values, *fast):
+    """The values, all but the fast ones marked long."""
+    values = list(values)
+    assert set(map(repr, fast)) <= set(map(repr, values)), "a fast value is not there any more"
+    kept = {repr(value) for value in fast}
+    return [
+        value if repr(value) in kept else pytest.param(*(value if type(value) is tuple else [value]), marks=LONG)
+        for value in values
+    ]
+
+
+def rotate(checks, every, whole=()):
+    """scikit-learn's parametrisation by (estimator, check), long but for every so-manieth check of an estimator.
+
+    Which ones differs from estimator to estimator, so that a few of them have every check. Of the estimators in `whole`
+    all checks are fast.
+    """
+    names, values = checks.args
+    turns, params = {}, []
+    for value in values:
+        estimator, check = getattr(value, "values", value)
+        number, count = turns.get(id(estimator), (len(turns), 0))
+        turns[id(estimator)] = (number, count + 1)
+        fast = (number + count) % every == 0 or any(estimator is one for one in whole)
+        marks = (*getattr(value, "marks", ()), *(() if fast else (LONG,)))
+        params.append(pytest.param(estimator, check, marks=marks))
+    return pytest.mark.parametrize(names, params, ids=checks.kwargs["ids"])
