@@ -13,10 +13,7 @@ import typer
 from joblib import effective_n_jobs
 from typer import Argument, Option
 
-from marginsieve.cli.console import say
-from marginsieve.cli.guard import guarded
-from marginsieve.cli.options import check_jobs
-from marginsieve.cli.progress import shown
+from marginsieve.cli import check_jobs, exit_code_of, say, show_progress
 from marginsieve.contracts import Progress
 from marginsieve.errors import InputError
 
@@ -55,7 +52,7 @@ def main(
         os.environ["MARGINSIEVE_DATA"] = str(data)
     announce_work(papers, scope, jobs)
     run = reproduce_all if paper == ALL else partial(reproduce, paper)
-    with shown(SELDOM) as progress:
+    with show_progress(SELDOM) as progress:
         watch = partial(report_units, progress)
         report = run(folder, scope=scope, n_jobs=jobs, cluster=cluster, resume=resume, fresh=fresh, progress=watch)
     for entry in papers:
@@ -88,7 +85,8 @@ def report_units(progress: Progress, label: str, done: int, total: int, failed: 
 
 def run() -> int:
     """The command line of this process; its exit code."""
-    return guarded(partial(app, standalone_mode=False, prog_name="python -m reproduction"))
+    code: int = exit_code_of(partial(app, standalone_mode=False, prog_name="python -m reproduction"))
+    return code
 
 
 if __name__ == "__main__":

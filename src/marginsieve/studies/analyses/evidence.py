@@ -89,13 +89,13 @@ class Evidence:
 def above_chance(run: StudyRun, shuffles: int) -> Chance:
     """(1 + shuffles that score as well) / (1 + shuffles), and whether that is evidence.
 
-    What is searched: see `_searched`.
+    What is searched: see `_choose_searches`.
     """
     table, options = run.table, run.choice.options
     rng = np.random.default_rng(options.random_state)
     part = rows_to_shuffle(table, options, rng)
     searches = []
-    for view in _searched(run.methods, part):
+    for view in _choose_searches(run.methods, part):
         searched = search_once(view.plan, view.part(part), rng)
         grid = size_grid(searched.ready.most, max(1, len(searched.problem.keep)))
         some = tuple(sorted({grid[int(k)] for k in np.linspace(0, len(grid) - 1, SIZES)}))
@@ -103,9 +103,11 @@ def above_chance(run: StudyRun, shuffles: int) -> Chance:
     orders = [np.arange(len(part.y)), *(shuffled_rows(part, rng) for _ in range(shuffles))]
     seed = int(rng.integers(2**31))
     names = table.encoded.target.classes.tolist()
-    values = _best_batched(searches, part, orders, names, seed)
+    values = _best_scores_batched(searches, part, orders, names, seed)
     if values is None:
-        values = parallel(run.options.n_jobs)(delayed(_best)(searches, part, order, names, seed) for order in orders)
+        values = parallel(run.options.n_jobs)(
+            delayed(_best_score)(searches, part, order, names, seed) for order in orders
+        )
     p = float(np.mean(np.array(values) >= values[0] - 1e-12))
     return Chance(p <= LEVEL, p, shuffles)
 
@@ -117,7 +119,7 @@ def rows_to_shuffle(table: UnitTable, options: StudyOptions, rng: np.random.Gene
     return Part(part.table, part.y, boosted, part.groups).take(sample)
 
 
-def _searched(methods: Sequence[tuple[Method, PreparedMethod]], part: Part) -> list[ViewPlan]:
+def _choose_searches(methods: Sequence[tuple[Method, PreparedMethod]], part: Part) -> list[ViewPlan]:
     """What is searched on shuffled labels: the main method, all features (place -1), and a non-linear filter.
 
     Of a blend the filters are searched; of a method whose search is expensive, the filter of all features. The
@@ -142,7 +144,7 @@ def _plans(prepared: PreparedMethod, every: IntArray) -> list[ViewPlan]:
     return [view for view in plan.views if is_filter(view.plan.criterion)] or list(plan.views[:1])
 
 
-def _best(
+def _best_score(
     searches: Sequence[tuple[ViewPlan, tuple[int, ...]]],
     part: Part,
     order: IntArray,
@@ -161,14 +163,14 @@ def _best(
     return float(max(scores))
 
 
-def _best_batched(
+def _best_scores_batched(
     searches: Sequence[tuple[ViewPlan, tuple[int, ...]]],
     part: Part,
     orders: Sequence[IntArray],
     names: list[Any],
     seed: int,
 ) -> list[float] | None:
-    """`_best` of every labelling, in batches on a device; None where that is for the CPU."""
+    """`_best_score` of every labelling, in batches on a device; None where that is for the CPU."""
     moved = [Part(part.table, part.y[order], part.weight[order], part.groups) for order in orders]
     if any(view.plan.device == "cpu" for view, _ in searches) or any(len(np.unique(p.y)) < len(names) for p in moved):
         return None
