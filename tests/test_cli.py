@@ -434,7 +434,7 @@ def test_several_methods_a_budget_of_minutes_and_a_report(run, tmp_path):
 
 def test_progress_without_a_terminal_is_lines(monkeypatch, capsys):
     monkeypatch.setattr(cli_progress, "EVERY", 0.01)
-    with cli_progress.shown() as progress:
+    with cli_progress.show_progress() as progress:
         progress("reading", 0.0, 4.0)
         progress("svm-rfe", 3.0, 4.0)
         while "svm-rfe" not in (said := capsys.readouterr().err):
@@ -447,15 +447,15 @@ def test_the_time_left_starts_anew_with_other_work(monkeypatch):
     monkeypatch.setattr(cli_progress.time, "monotonic", lambda: now[0])
     pace = cli_progress._Pace()
     pace.set("first, 300 of 400", 300, 400)  # an earlier run did these
-    assert "not known" in pace.left()
+    assert "not known" in pace.time_left()
     now[0] = 10.0
     pace.set("first, 350 of 400", 350, 400)
-    assert pace.left() == "about 10 s left"
+    assert pace.time_left() == "about 10 s left"
     pace.set("second, 0 of 400", 0, 400)
-    assert "not known" in pace.left()
+    assert "not known" in pace.time_left()
     now[0] = 110.0
     pace.set("second, 100 of 400", 100, 400)
-    assert pace.left() == "about 5 min 00 s left"
+    assert pace.time_left() == "about 5 min 00 s left"
 
 
 def test_bench_runs_a_suite_says_how_far_it_is_and_resumes(run, tmp_path, monkeypatch):

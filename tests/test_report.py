@@ -16,7 +16,7 @@ from marginsieve import InputError, study
 from marginsieve.cli import commands as cli
 from marginsieve.data import make_cohort
 from marginsieve.report import render, svg
-from marginsieve.report.numbers import shown
+from marginsieve.report.numbers import format_score
 from marginsieve.studies.analyses.effects import cramers_v, describe_feature, eta_squared, hedges_g
 from marginsieve.studies.answer import answer
 from marginsieve.studies.curves import confusion, curves, wilson
@@ -372,4 +372,4 @@ def test_no_sentence_contradicts_a_number(found):
     ],
 )
 def test_numbers_have_enough_digits(score, digits, written):
-    assert shown(score, digits) == written
+    assert format_score(score, digits) == written

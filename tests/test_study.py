@@ -26,11 +26,11 @@ from marginsieve.studies import planning
 from marginsieve.studies.analyses.evidence import above_chance
 from marginsieve.studies.analysis import Measured, Shape, StudyRun
 from marginsieve.studies.answer import answer
-from marginsieve.studies.findings import findings_of, leaks
+from marginsieve.studies.findings import find_leaks, table_findings
 from marginsieve.studies.options import SWITCHES, StudyOptions
 from marginsieve.studies.planning import MOST_REPEATS, correct_costs, fit_minutes, wall_seconds, workers_for
 from marginsieve.studies.selection import prepare_method, score_label
-from marginsieve.studies.study_data import from_arrays, from_frame, recognised
+from marginsieve.studies.study_data import find_ids, from_arrays, from_frame
 
 QUICK = {"cv": 3, "n_repeats": 1, "without": ("suspects", "references"), "n_permutations": 24}
 
@@ -321,7 +321,7 @@ def test_ids_are_recognised_and_never_features(frame):
         patient=np.arange(60) // 3,
         ward=np.tile(["n", "s"], 30),
     )
-    assert recognised(frame.drop(columns="y")) == ["nr", "sample_id"]
+    assert find_ids(frame.drop(columns="y")) == ["nr", "sample_id"]
     others = pd.DataFrame(
         {
             "crp": [*map(str, rng.normal(size=59)), "<0.01"],  # numbers but for one cell
@@ -332,7 +332,7 @@ def test_ids_are_recognised_and_never_features(frame):
             "PatientID": rng.permutation(60),
         }
     )
-    assert recognised(others) == ["PatientID"]
+    assert find_ids(others) == ["PatientID"]
     data = from_frame(frame, "y")
     assert list(data.X.columns) == ["a", "b", "c", "counts", "patient", "ward"]
     assert list(data.labels) == list(range(60))
@@ -356,8 +356,8 @@ def test_ids_are_recognised_and_never_features(frame):
     ],
 )
 def test_leaks_raise_an_alarm(column, kind, frame):
-    assert leaks(frame.drop(columns="y"), frame["y"]) == []
-    (finding,) = leaks(frame.drop(columns="y").assign(x=column(frame["y"])), frame["y"])
+    assert find_leaks(frame.drop(columns="y"), frame["y"]) == []
+    (finding,) = find_leaks(frame.drop(columns="y").assign(x=column(frame["y"])), frame["y"])
     assert (finding.kind, finding.level, finding.columns) == (kind, "alarm", ("x",))
 
 
@@ -366,11 +366,11 @@ def test_chance_separation_is_no_alarm():
     rng = np.random.default_rng(0)
     y = pd.Series(np.repeat(["u", "v"], [3, 9]))
     X = pd.DataFrame(rng.normal(size=(12, 2000)))
-    assert [finding.kind for finding in findings_of(X, y)] == ["few"]
-    assert leaks(X, y) == []
+    assert [finding.kind for finding in table_findings(X, y)] == ["few"]
+    assert find_leaks(X, y) == []
     rare, binary = pd.Series(np.repeat(["u", "v"], [3, 57])), np.zeros((60, 5000), dtype=int)
     binary[rng.permuted(np.tile(np.arange(60), (5000, 1)), axis=1)[:, :3].T, np.arange(5000)] = 1
-    assert leaks(pd.DataFrame(binary), rare) == []
+    assert find_leaks(pd.DataFrame(binary), rare) == []
 
 
 def test_equal_rows_gaps_and_numbers_as_text_are_told(frame):
@@ -378,16 +378,16 @@ def test_equal_rows_gaps_and_numbers_as_text_are_told(frame):
     X.loc[1] = X.loc[0]
     X.loc[3, "b"] = np.nan
     X["t"] = [*map(str, range(59)), "n/a"]
-    kinds = [finding.kind for finding in findings_of(X.drop(columns="t"), frame["y"])]
+    kinds = [finding.kind for finding in table_findings(X.drop(columns="t"), frame["y"])]
     assert kinds == ["equal rows", "torn rows", "gaps"]  # rows 0 and 1 are of different classes
-    assert "text" in [finding.kind for finding in findings_of(X, frame["y"])]
+    assert "text" in [finding.kind for finding in table_findings(X, frame["y"])]
 
 
 def test_groups_are_what_counts_where_there_are_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(12), 10)
     y = pd.Series(np.repeat(["u", "v"], 60))
-    assert [f.kind for f in findings_of(pd.DataFrame(rng.normal(size=(120, 3))), y, groups)] == ["few"]
+    assert [f.kind for f in table_findings(pd.DataFrame(rng.normal(size=(120, 3))), y, groups)] == ["few"]
 
 
 def again(done):

@@ -14,7 +14,7 @@ from marginsieve.data.association import most_alike
 from marginsieve.engine import nested_cv
 from marginsieve.errors import InputError
 from marginsieve.studies.analyses.substitutes import find_substitutes, values_on
-from marginsieve.studies.study_data import costs_of, from_arrays
+from marginsieve.studies.study_data import column_costs, from_arrays
 
 QUICK = {"n_repeats": 1, "without": ("suspects", "references"), "n_permutations": 24}
 
@@ -198,10 +198,10 @@ def test_categories_gaps_and_three_classes():
 )
 def test_costs_that_make_no_sense_are_refused(costs, named):
     with pytest.raises(InputError, match=named):
-        costs_of(costs, ["a", "b"])
+        column_costs(costs, ["a", "b"])
     with pytest.raises(InputError, match="feature_costs"):
         marginsieve.study(np.eye(20), np.arange(20) % 2, feature_costs=3)
-    assert costs_of({"a": 2}, ["a", "b"]).tolist() == [2.0, 1.0]
+    assert column_costs({"a": 2}, ["a", "b"]).tolist() == [2.0, 1.0]
 
 
 def test_nothing_is_listed_where_it_is_not_wanted():

@@ -5,8 +5,8 @@ import json
 import pandas as pd
 import pytest
 
+from marginsieve.cli.arguments import truth_of
 from marginsieve.cli.console import show_recovered
-from marginsieve.cli.options import truth_of
 from marginsieve.data.cohort import Truth
 from marginsieve.errors import InputError
 

@@ -16,7 +16,7 @@ from marginsieve.solvers.processes import parallel
 
 START = """
 import os, signal, sys, time, weakref
-from marginsieve.cli.signals import caught, end_on_signals, ignore_signals
+from marginsieve.cli.signals import signal_exit_code, end_on_signals, ignore_signals
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # both are ignored where the tests were started by nohup or behind "&"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 end_on_signals()
@@ -35,7 +35,7 @@ def test_every_signal_ends_alike(number):
 try:
     os.kill(me, {int(number)}); time.sleep(10)
 except KeyboardInterrupt:
-    sys.exit(caught())
+    sys.exit(signal_exit_code())
 """
     assert run(code) == (128 + number, "", "")
 
@@ -51,7 +51,7 @@ try:
         time.sleep(0.7)  # longer than the timer
         print("clean")
 except KeyboardInterrupt:
-    sys.exit(caught())
+    sys.exit(signal_exit_code())
 """
     assert run(code) == (143, "clean\n", "")
 
@@ -71,7 +71,7 @@ def work():
 try:
     work()
 except KeyboardInterrupt:
-    sys.exit(caught())
+    sys.exit(signal_exit_code())
 """
     assert run(code) == (129, "closed\n", "")
 
@@ -88,7 +88,7 @@ try:
     del thing
     time.sleep(10)
 except KeyboardInterrupt:
-    sys.exit(caught())
+    sys.exit(signal_exit_code())
 """
     since = time.monotonic()
     assert run(code) == (130, "", "")

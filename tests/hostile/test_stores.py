@@ -8,7 +8,7 @@ import pytest
 
 from marginsieve import InputError
 from marginsieve.bench import Suite, SuiteResult, run_suite
-from marginsieve.cli.options import say_verified
+from marginsieve.cli.arguments import say_verified
 from marginsieve.engine.folders import claim
 from marginsieve.engine.store import FILE, Store
 

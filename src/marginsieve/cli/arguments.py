@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..data.cohort import Truth
+    from ..studies.study_data import StudyData
 
 COPIES_WRITTEN = 5.5  # of a generated table while its file is made
 
@@ -60,37 +61,47 @@ class RenamedOptions(TyperCommand):
 
 
 def with_study_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with a parameter for each option of a study, in place of its `**given`; None is not given."""
+    """The command with a parameter for each option of a study, in place of its `**words`; None is not given."""
     signature = inspect.signature(command, eval_str=True)
-    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    parameters = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
     for entry in fields(StudyOptions):
         if (info := info_of(entry)).command:
             default = info.shown or (str(entry.default) if entry.default not in (None, ()) else "")
             declared = typer.Option(flag_of(entry), help=info.help, show_default=default or False)
             kind: Any = info.parse
-            parameter = inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=None)
-            own.append(parameter.replace(annotation=operator.getitem(Annotated, (kind | None, declared))))
-    command.__annotations__ = {one.name: one.annotation for one in own}
-    cast(Any, command).__signature__ = signature.replace(parameters=own)
+            added = inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=None)
+            parameters.append(added.replace(annotation=operator.getitem(Annotated, (kind | None, declared))))
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    cast(Any, command).__signature__ = signature.replace(parameters=parameters)
     return command
 
 
-def study_options(given: Mapping[str, Any], file: Path | None) -> StudyOptions:
+def study_options(words: Mapping[str, Any], file: Path | None) -> StudyOptions:
     """The options of a study: those of a file, where there is one, and those that were given, which win."""
     values = {} if file is None else options_of_file(file)
     for entry in fields(StudyOptions):
-        if (value := given.get(entry.name)) is None:
+        if (value := words.get(entry.name)) is None:
             continue
         if entry.name == "plan":
             value = plan_of(Path(value))
         elif entry.name == "feature_costs":
-            value = costs_of(Path(value))
+            value = column_costs(Path(value))
         elif isinstance(value, list):
             value = [name for text in value for name in read_names(text)]
         elif (read := info_of(entry).read) is not None:
             value = read(value)
         values[entry.name] = value
     return StudyOptions(**values)
+
+
+def study_table(path: Path, target: str, options: StudyOptions, reading: Mapping[str, Any]) -> StudyData:
+    """A file as a study needs it; `reading` says how a text file is written."""
+    from ..data.reading import read_table
+    from ..studies.study_data import from_frame
+
+    frame = read_table(path, target=target, groups=options.groups, **reading)
+    columns = {name: getattr(options, name) for name in ("groups", "drop", "ids", "keep")}
+    return from_frame(frame, target, **columns)
 
 
 def options_of_file(path: Path) -> dict[str, Any]:
@@ -199,7 +210,7 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
         raise write_error(error, f"{format_path(path)} cannot be written") from error
 
 
-def costs_of(path: Path) -> dict[str, float]:
+def column_costs(path: Path) -> dict[str, float]:
     """What columns cost, from a table whose first column names them and whose second has numbers."""
     from ..data.paths import format_path
     from ..data.reading import read_table
@@ -261,7 +272,7 @@ def check_csv(path: Path, table: Path) -> None:
 
 def ids_among(columns: Iterable[str], known: Iterable[str], taken: Iterable[str]) -> list[str]:
     """Columns of a new table that are named like ids and are nothing that the model knows."""
-    from ..studies.study_data import called_id
+    from ..studies.study_data import is_named_id
 
     other = {*known, *taken}
-    return [name for name in columns if called_id(name) and name not in other]
+    return [name for name in columns if is_named_id(name) and name not in other]

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from ..errors import check_n_jobs
+from ..errors import InputError, check_n_jobs
 from ..studies.options import read_names
 from . import arguments
 from .arguments import RenamedOptions, with_study_options
 from .console import say, show_grid, show_prediction, show_recovered, show_result, show_study, show_suspects
-from .guard import guarded
-from .progress import shown
+from .guard import exit_code_of
+from .progress import show_progress
 
 if TYPE_CHECKING:
     from ..contracts import Progress
@@ -69,42 +69,33 @@ def select(
         Path | None, Option(help="What was planted (.truth.json of `marginsieve cohort`): say what was found of it.")
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print result.json and nothing else.")] = False,
-    **given: Any,
+    **words: Any,
 ) -> None:
     """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
-    from ..data.reading import read_table
     from ..engine.folders import read_mark
     from ..engine.store import begin, forget_empty
-    from ..errors import InputError
     from ..studies import files
     from ..studies.running import run_study
-    from ..studies.study_data import from_frame, label_of
+    from ..studies.study_data import find_label
 
     since = time.perf_counter()
-    study_options = arguments.study_options(given, options)
+    study_options = arguments.study_options(words, options)
     study_options.check()
     new_folder, new_mark = not out.exists(), read_mark(out) is None
     planted = None if truth is None else arguments.truth_of(truth)
 
-    def tell(text: str) -> None:
-        if not as_json:
-            say(text, stderr=True)
-
+    announce = None if as_json else partial(say, stderr=True)
     try:
-        with shown(in_seconds=True) as progress:
-            reading = {"separator": separator, "decimal": decimal, "encoding": encoding, "groups": study_options.groups}
-            frame = read_table(table, target=target, **reading)
-            columns = {name: getattr(study_options, name) for name in ("groups", "drop", "ids", "keep")}
-            data = from_frame(frame, target, **columns)
-            label = None if study_options.positive is None else label_of(data, study_options.positive)
-            annotated = table.suffix.lower() == ".h5ad"
+        with show_progress(in_seconds=True) as progress:
+            reading = {"separator": separator, "decimal": decimal, "encoding": encoding}
+            data = arguments.study_table(table, target, study_options, reading)
+            label, annotated = find_label(data, study_options.positive), table.suffix.lower() == ".h5ad"
             files.check_folder(out, table if annotated else None)
             arguments.say_deleted(begin(out, "study", resume, fresh))
             command = arguments.say_replaced(out, shlex.join(["marginsieve", *sys.argv[1:]]))
             work = replace(study_options, positive=label, progress=progress, folder=out)
-            study = run_study(
-                data, work, auto_jobs=study_options.n_jobs is None, command=command, announce=tell, since=since
-            )
+            auto_jobs = work.n_jobs is None
+            study = run_study(data, work, auto_jobs=auto_jobs, command=command, announce=announce, since=since)
             progress("writing", 1.0, 1.0)
             study.save(out)
             if annotated:
@@ -201,8 +192,8 @@ def bench(
         arguments.load_module(load)
     chosen_suite = Suite.read(suite).on_device(device)
     arguments.say_deleted(begin(out, "suite", resume, fresh))
-    with shown(SELDOM) as progress:
-        watch = partial(_counted, progress, chosen_suite.name)
+    with show_progress(SELDOM) as progress:
+        watch = partial(_show_units, progress, chosen_suite.name)
         study = run_suite(chosen_suite, out, n_jobs=n_jobs, cluster=cluster, progress=watch)
     scores, failures = study.scores(metric), study.failures()
     if as_json:
@@ -216,7 +207,6 @@ def bench(
 @app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def reproduce() -> None:
     """Say where the reproductions of the papers went."""
-    from ..errors import InputError
 
     raise InputError(
         "reproduce is not part of the package: in a clone of the repository it is python -m reproduction NAME, or "
@@ -259,14 +249,14 @@ def suspects(
     """Name the samples whose label is likely to be wrong, each with its probability."""
     from ..data.reading import read_table
     from ..studies import files
-    from ..studies.study_data import suspects_of
+    from ..studies.study_data import judge_table
 
     check_n_jobs(n_jobs)
     arguments.check_csv(out, table)
     files.check_replaced(out, force, "suspicion")
     frame, dropped = read_table(table, target=target, groups=groups), read_names(drop)
     rate = {} if clean_rate is None else {"clean_rate": clean_rate}
-    judged, findings = suspects_of(
+    judged, findings = judge_table(
         frame, target, groups=groups, drop=dropped, random_state=random_state, n_jobs=n_jobs, **rate
     )
     files.write_csv(judged, out)
@@ -315,7 +305,7 @@ def cohort(
 
 def run() -> int:
     """The command line of this process; its exit code."""
-    return guarded(partial(app, standalone_mode=False))
+    return exit_code_of(partial(app, standalone_mode=False))
 
 
 def main() -> None:
@@ -323,6 +313,6 @@ def main() -> None:
     sys.exit(run())
 
 
-def _counted(progress: Progress, label: str, done: int, total: int, failed: int) -> None:
+def _show_units(progress: Progress, label: str, done: int, total: int, failed: int) -> None:
     """Units of a suite as progress."""
     progress(f"{label}, {done} of {total}" + (f", {failed} failed" if failed else ""), done, total)

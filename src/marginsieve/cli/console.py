@@ -51,7 +51,7 @@ def show_grid(
 def show_result(result: dict[str, Any], out: Path) -> None:
     """The answer in words, the methods compared, the first features, what to doubt."""
     from ..engine import METRICS
-    from ..report.numbers import shown as shown_score
+    from ..report.numbers import format_score
 
     table = result["table"]
     classes = ", ".join(f"{label}: {count}" for label, count in table["classes"].items())
@@ -68,7 +68,7 @@ def show_result(result: dict[str, Any], out: Path) -> None:
     rows = []
     for method in result["methods"]:
         scores = [method["scores"][name] for name in shown]
-        cells = ["{} ({})".format(*shown_score(score, 3)) for score in scores]
+        cells = ["{} ({})".format(*format_score(score, 3)) for score in scores]
         stable = "" if method["stability"] is None else f"{method['stability']['value']:.2f}"
         rows.append((method["title"], f"{method['n_features']:,}", *cells, stable))
     show_grid(("method", "features", *(METRICS[name] for name in shown), "stability"), rows, left=("method",))

@@ -21,14 +21,14 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from .signals import caught
+from .signals import signal_exit_code
 
 FAILED, WRONG, REFUSED, OURS, INTERRUPTED = 1, 2, 3, 4, 130
 # typer brings its own copy of click; this is the class of everything that is wrong with a command line
 UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
-def guarded(run: Callable[[], Any]) -> int:
+def exit_code_of(run: Callable[[], Any]) -> int:
     """Run a command; the exit code."""
     from typer.rich_utils import rich_format_error
 
@@ -43,14 +43,14 @@ def guarded(run: Callable[[], Any]) -> int:
         rich_format_error(error)
         return WRONG
     except (typer.Abort, KeyboardInterrupt):
-        code = caught()
+        code = signal_exit_code()
         complain("interrupted; the same command goes on where it was")
         return code
     except BrokenPipeError:  # whoever read our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as error:
-        return _explained(error)
+        return _explain(error)
 
 
 def _open_streams() -> None:
@@ -67,7 +67,7 @@ def _open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _explained(error: Exception) -> int:
+def _explain(error: Exception) -> int:
     from ..data.paths import reason
     from ..errors import InputError, SolverError
 

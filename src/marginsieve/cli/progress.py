@@ -18,7 +18,7 @@ EVERY = 4.0  # seconds between two lines
 
 
 @contextmanager
-def shown(every: float | None = None, in_seconds: bool = False) -> Iterator[Progress]:
+def show_progress(every: float | None = None, in_seconds: bool = False) -> Iterator[Progress]:
     """Gives progress(what, done, total); the time left is by the speed since the start, or since `done` last fell.
 
     With `in_seconds` the work is given in expected seconds, so that the time left is known from the start.
@@ -45,7 +45,7 @@ class _Pace:
     def share(self) -> float:
         return min(self.done / self.total, 1.0)
 
-    def left(self) -> str:
+    def time_left(self) -> str:
         gained, rest = self.done - self.first, self.total - self.done
         if rest <= 0:
             return "nearly done"
@@ -71,7 +71,7 @@ def _bar(console: Console, pace: _Pace) -> Iterator[Progress]:
 
         def progress(what: str, done: float, total: float) -> None:
             pace.set(what, done, total)
-            bar.update(task, description=what, completed=pace.share, left=pace.left())
+            bar.update(task, description=what, completed=pace.share, left=pace.time_left())
 
         yield progress
 
@@ -83,7 +83,7 @@ def _lines(console: Console, pace: _Pace, every: float) -> Iterator[Progress]:
 
     def talk() -> None:
         while not over.wait(every):
-            console.print(f"{pace.what}: {pace.share:.0%} done, {pace.left()}", markup=False, highlight=False)
+            console.print(f"{pace.what}: {pace.share:.0%} done, {pace.time_left()}", markup=False, highlight=False)
 
     speaker = threading.Thread(target=talk, daemon=True)
     speaker.start()

@@ -25,7 +25,7 @@ def end_on_signals() -> None:
     for number in NUMBERS:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP: leave it so
             signal.signal(number, _end)
-    sys.unraisablehook = _dropped
+    sys.unraisablehook = _ignore_dropped
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
@@ -46,13 +46,13 @@ def _again(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     raise KeyboardInterrupt
 
 
-def _dropped(what: Any) -> None:
+def _ignore_dropped(what: Any) -> None:
     """Say nothing of a KeyboardInterrupt that Python could not raise where it came: it comes again."""
     if not (_received and issubclass(what.exc_type, KeyboardInterrupt)):
         sys.__unraisablehook__(what)
 
 
-def caught() -> int:
+def signal_exit_code() -> int:
     """Call it where a KeyboardInterrupt has arrived; 128 and the number of the signal, as shells have it."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0.0)

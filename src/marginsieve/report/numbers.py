@@ -7,20 +7,20 @@ from typing import Any
 MOST_DIGITS = 4
 
 
-def shown(score: dict[str, Any], digits: int = 2, signed: bool = False) -> tuple[str, str]:
+def format_score(score: dict[str, Any], digits: int = 2, signed: bool = False) -> tuple[str, str]:
     """A value and its interval, "0.94 to 1.00", with further digits where these would hide that they differ.
 
     A value below 1 is not written as 1, and the two ends are not written alike; "no interval" where there is none.
     """
     sign = "+" if signed else ""
     known = [score[key] for key in ("value", "low", "high") if score[key] is not None]
-    while digits < MOST_DIGITS and _hidden([f"{one:.{digits}f}" for one in known], known):
+    while digits < MOST_DIGITS and _hides_difference([f"{value:.{digits}f}" for value in known], known):
         digits += 1
-    texts = [f"{one:{sign}.{digits}f}" for one in known]
+    texts = [f"{value:{sign}.{digits}f}" for value in known]
     return texts[0], f"{texts[1]} to {texts[2]}" if len(texts) == 3 else "no interval"
 
 
-def _hidden(texts: list[str], values: list[float]) -> bool:
+def _hides_difference(texts: list[str], values: list[float]) -> bool:
     """Whether rounding makes 1 of what is less, or the ends of an interval equal that are not."""
     if any(float(text) >= 1.0 > value for text, value in zip(texts[:2], values[:2], strict=False)):
         return True

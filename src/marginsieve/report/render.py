@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from ..errors import InputError, one_line, shown_value
 from . import svg
-from .numbers import shown
+from .numbers import format_score
 from .sections import Section, sections_in_order
 
 SCHEMA = 5
@@ -110,11 +110,11 @@ def _environment() -> Any:
     )
     filters: dict[str, Callable[..., Any]] = {
         "num": _number,
-        "value": lambda score: shown(score)[0],
-        "span": lambda score: shown(score)[1],
-        "fine_value": lambda score: shown(score, 3)[0],
-        "fine": lambda score: shown(score, 3)[1],
-        "change": lambda score: shown(score, 2, signed=True),
+        "value": lambda score: format_score(score)[0],
+        "span": lambda score: format_score(score)[1],
+        "fine_value": lambda score: format_score(score, 3)[0],
+        "fine": lambda score: format_score(score, 3)[1],
+        "change": lambda score: format_score(score, 2, signed=True),
         "signed": "{:+.2f}".format,
         "percent": "{:.0%}".format,
         "thousands": "{:,}".format,
@@ -196,9 +196,9 @@ def sizes_chart(result: dict[str, Any]) -> Markup:
                 chart.mark(p["size"], p["score"], style, shape, text, 2.5)
         at = max(method["n_features"], 1)
         if k == 0:
-            chart.upright(at, style, f"selected: {at:,} features")
+            chart.vertical(at, style, f"selected: {at:,} features")
         chart.interval(at, max(_end(score, "low"), floor), _end(score, "high"), style)
-        value, span = shown(score, 3)
+        value, span = format_score(score, 3)
         text = f"{method['title']}, {at:,} features, nested: {value} ({span})"
         chart.mark(at, max(score["value"], floor), style, shape, text, 5.5)
     return chart.svg()

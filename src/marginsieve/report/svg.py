@@ -28,7 +28,7 @@ class Chart:
 
     LEFT, RIGHT, TOP, BOTTOM = 52, 14, 10, 42
 
-    def at(self, x: float, y: float) -> tuple[float, float]:
+    def pixels(self, x: float, y: float) -> tuple[float, float]:
         """Pixels of a point."""
         low, high = (math.log(v) for v in self.x) if self.log else self.x
         place = ((math.log(x) if self.log else x) - low) / ((high - low) or 1.0)
@@ -38,25 +38,25 @@ class Chart:
         return self.LEFT + across * place, self.TOP + up * (1 - level)
 
     def line(self, xs: Sequence[float], ys: Sequence[float], style: str, title: str = "") -> None:
-        points = " ".join("{:.1f},{:.1f}".format(*self.at(x, y)) for x, y in zip(xs, ys, strict=True))
+        points = " ".join("{:.1f},{:.1f}".format(*self.pixels(x, y)) for x, y in zip(xs, ys, strict=True))
         self.parts.append(f'<polyline class="line {style}" points="{points}">{_title(title)}</polyline>')
 
     def band(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], style: str) -> None:
         low = [max(value, self.y[0]) for value in low]
         high = [min(value, self.y[1]) for value in high]
         edge = [*zip(xs, high, strict=True), *reversed(list(zip(xs, low, strict=True)))]
-        points = " ".join("{:.1f},{:.1f}".format(*self.at(x, y)) for x, y in edge)
+        points = " ".join("{:.1f},{:.1f}".format(*self.pixels(x, y)) for x, y in edge)
         self.parts.append(f'<polygon class="band {style}" points="{points}"/>')
 
     def interval(self, x: float, low: float, high: float, style: str) -> None:
-        (left, top), (_, bottom) = self.at(x, high), self.at(x, low)
+        (left, top), (_, bottom) = self.pixels(x, high), self.pixels(x, low)
         self.parts.append(f'<path class="line {style}" d="M{left:.1f} {top:.1f}V{bottom:.1f}"/>')
 
     def mark(self, x: float, y: float, style: str, shape: str = "circle", title: str = "", r: float = 4.5) -> None:
-        self.parts.append(_mark(*self.at(x, y), style, shape, title, r))
+        self.parts.append(_mark(*self.pixels(x, y), style, shape, title, r))
 
-    def upright(self, x: float, style: str, title: str) -> None:
-        (left, top), (_, bottom) = self.at(x, self.y[1]), self.at(x, self.y[0])
+    def vertical(self, x: float, style: str, title: str) -> None:
+        (left, top), (_, bottom) = self.pixels(x, self.y[1]), self.pixels(x, self.y[0])
         self.parts.append(f'<path class="rule {style}" d="M{left:.1f} {top:.1f}V{bottom:.1f}">{_title(title)}</path>')
 
     def svg(self) -> Markup:
@@ -66,13 +66,13 @@ class Chart:
     def _axes(self) -> str:
         out = []
         for value in _ticks(*self.y):
-            left, level = self.at(self.x[0], value)
-            right = self.at(self.x[1], value)[0]
+            left, level = self.pixels(self.x[0], value)
+            right = self.pixels(self.x[1], value)[0]
             out.append(f'<path class="grid" d="M{left:.1f} {level:.1f}H{right:.1f}"/>')
             out.append(f'<text class="tick" x="{left - 6:.1f}" y="{level + 4:.1f}" text-anchor="end">{value:g}</text>')
         bottom = self.height - self.BOTTOM
         for value in _decades(*self.x) if self.log else _ticks(*self.x):
-            left = self.at(value, self.y[0])[0]
+            left = self.pixels(value, self.y[0])[0]
             out.append(f'<path class="axis" d="M{left:.1f} {bottom}v4"/>')
             text = f"{value:,.0f}" if self.log else f"{value:g}"
             out.append(f'<text class="tick" x="{left:.1f}" y="{bottom + 17}" text-anchor="middle">{text}</text>')

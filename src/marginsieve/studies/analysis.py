@@ -160,12 +160,12 @@ class StudyRun:
         return self.selections[-1]
 
     @property
-    def prepared(self) -> PreparedMethod:
+    def main_method(self) -> PreparedMethod:
         """The main method with its settings for the table."""
         return self.methods[0][1]
 
     @property
-    def listed(self) -> IntArray:
+    def selected_features(self) -> IntArray:
         """The selected features by rank."""
         order = np.argsort(self.main.selector.ranking_)
         return np.asarray(order[self.main.selector.support_[order]], dtype=np.intp)

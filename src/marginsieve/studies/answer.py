@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import listing, many
-from ..report.numbers import shown
+from ..report.numbers import format_score
 from .analysis import Gate, HasCard, load_analyses
 
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
@@ -75,7 +75,7 @@ def _headline(result: dict[str, Any], evident: bool) -> str:
 
 def _score(result: dict[str, Any], metric: str, scores: dict[str, Any] | None = None) -> str:
     """ "AUC 0.90 (95 % interval 0.81 to 0.95)"."""
-    value, span = shown((scores or result["scores"])[metric])
+    value, span = format_score((scores or result["scores"])[metric])
     return f"{name_of(result, metric)} {value} ({span if span.startswith('no') else f'95 % interval {span}'})"
 
 
@@ -98,13 +98,13 @@ def _usable(result: dict[str, Any]) -> int:
 
 def _list(result: dict[str, Any]) -> str:
     sizes, folds = result["n_features_over_folds"], result["protocol"]["folds"]
-    given, count = result["methods"][0]["size_rule"] == "given", result["n_features"]
+    fixed, count = result["methods"][0]["size_rule"] == "given", result["n_features"]
     text = ""
-    if not given and sizes["smallest"] == sizes["largest"]:
+    if not fixed and sizes["smallest"] == sizes["largest"]:
         same = count == sizes["largest"]
         text = f"Every outer fold chose {many(sizes['largest'], 'feature')}{' too' if same else ''}."
         text = "" if same and count == _usable(result) else text
-    elif not given:
+    elif not fixed:
         low, high = sizes["usual"]
         shared = f"{(folds - 2) / (folds - 1):.0%}" if folds > 2 else "none"
         text = f"The number of features is a range: most outer folds chose {low:,} to {high:,} (median "
@@ -129,9 +129,9 @@ def _price(result: dict[str, Any]) -> str:
     verdicts: dict[str, list[str]] = {}
     for metric in COMPARED:
         if metric in change:
-            value, span = shown(change[metric], signed=True)
+            value, span = format_score(change[metric], signed=True)
             verdicts.setdefault(verdict(change[metric]), []).append(f"{name_of(result, metric)} ({value}, {span})")
-    parts = [f"{words} {listing_of(verdicts[key])}" for key, words in VERDICTS.items() if key in verdicts]
+    parts = [f"{words} {join_words(verdicts[key])}" for key, words in VERDICTS.items() if key in verdicts]
     return f"Against all features the short list {'; '.join(parts)}."
 
 
@@ -142,7 +142,7 @@ def verdict(difference: dict[str, Any]) -> str:
     return "better" if difference["low"] > 0 else "worse" if difference["high"] < 0 else "open"
 
 
-def listing_of(texts: list[str]) -> str:
+def join_words(texts: list[str]) -> str:
     """a, b and c."""
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
@@ -176,21 +176,21 @@ def _only_length(result: dict[str, Any]) -> bool:
     )
 
 
-def _together(result: dict[str, Any]) -> str:
+def _describe_interactions(result: dict[str, Any]) -> str:
     """Whether features matter only together."""
     if (probe := result.get("interactions")) is None:
         return ""
     change = probe["difference"]["balanced_accuracy"]
-    value, span = shown(change, signed=True)
+    value, span = format_score(change, signed=True)
     what = f"({value} in balanced accuracy, {span})"
     if verdict(change) == "better":
         on = f"{many(probe['n_features'], 'feature')}, {listing(probe['features'], 5)}"
         return f"Features matter together: a non-linear model is better {what}, on {on}."
-    return f"No sign of features that matter only together: a non-linear model is not shown to be better {what}."
+    return f"No sign of features that matter only together: a non-linear model is not format_score to be better {what}."
 
 
 # by their places among those of the analyses
-SENTENCES = ((10, _list), (30, _price), (40, _together), (50, _stability))
+SENTENCES = ((10, _list), (30, _price), (40, _describe_interactions), (50, _stability))
 
 
 def _doubts(result: dict[str, Any], evident: bool) -> list[str]:

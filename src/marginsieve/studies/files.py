@@ -83,9 +83,11 @@ def current_result(folder: Path) -> dict[str, Any]:
     """The result.json of a folder; one of another version is refused, with what to do."""
     result = read_result(folder)
     if result.get("schema") != SCHEMA:
+        writer = result.get("version")
+        older = f", or read it with marginsieve {writer[:20]}, which wrote it" if isinstance(writer, str) else ""
         raise InputError(
             f"the result in {format_path(folder)} has schema {shown_value(result.get('schema'))} and this marginsieve "
-            f"reads {SCHEMA}: run `marginsieve select` again"
+            f"reads {SCHEMA}: run `marginsieve select` again{older}"
         )
     return result
 

@@ -1,4 +1,4 @@
-"""What is remarkable about a table before anything is fitted: leaks, gaps, equal rows, rare classes."""
+"""What is remarkable about a table before anything is fitted: find_leaks, gaps, equal rows, rare classes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Finding:
     columns: tuple[str, ...] = ()
 
 
-def findings_of(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]:
+def table_findings(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]:
     """What there is to say of the columns and rows that are used."""
     import pandas as pd
 
@@ -40,7 +40,7 @@ def findings_of(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]:
     return [*_few(codes, groups), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
 
 
-def leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
+def find_leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
     """Columns that tell the class without an error, where chance would hardly make one among so many."""
     import pandas as pd
 
@@ -59,7 +59,7 @@ def leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
         if np.log(X.shape[1]) + ways + _mixings(counts[:, None])[0] < np.log(LIKELY):
             (copies if pairs.shape[1] == len(counts) else tells).append(name)
     alarmed = {*copies, *tells}
-    tells += [name for name in _separating(X, codes) if name not in alarmed]
+    tells += [name for name in _find_separating(X, codes) if name not in alarmed]
     findings = []
     if copies:
         text = f"{listing(copies)} says the same as the target in every row: if it was made from it, drop it"
@@ -90,7 +90,7 @@ def _levels(X: pd.DataFrame) -> list[tuple[str, IntArray]]:
     return out
 
 
-def _separating(X: pd.DataFrame, codes: IntArray) -> list[str]:
+def _find_separating(X: pd.DataFrame, codes: IntArray) -> list[str]:
     """Columns of numbers on which the classes lie beside each other; none where chance would find some."""
     numbers = X.select_dtypes("number")
     if not numbers.shape[1]:

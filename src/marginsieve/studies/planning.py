@@ -27,7 +27,7 @@ from ..fitting.rows import MOST_ROWS
 from ..solvers.threads import one_thread
 from .analysis import ANALYSES, Choice, Effort, Facts, Gate, Measured, MeasuresItself, Shape, StudyRun, levels_of
 from .options import StudyOptions
-from .selection import FoldRows, units_of
+from .selection import FoldRows, outer_units
 
 FOLDS, REPEATS, MOST_REPEATS = 5, 3, 10
 ONE_REPEAT = 1000  # rows from which on the outer folds are drawn once: scores hardly depend on the draw
@@ -101,8 +101,8 @@ def choose(shape: Shape, options: StudyOptions, on_gpu: bool = False) -> Choice:
         names, reason = default_methods(shape)
         why.append(reason)
     else:
-        given = options.methods.split(",") if isinstance(options.methods, str) else options.methods
-        names = tuple(dict.fromkeys(recipes.entry(name).name for name in given if name.strip()))
+        entries = options.methods.split(",") if isinstance(options.methods, str) else options.methods
+        names = tuple(dict.fromkeys(recipes.entry(name).name for name in entries if name.strip()))
         if not names:
             raise InputError("methods is empty; it must be 'auto' or names that `marginsieve methods` lists")
         why.append(f"{'method' if len(names) == 1 else 'methods'} as given")
@@ -352,7 +352,7 @@ class Planner:
     def first_folds(self, methods: Methods, choice: Choice, n_jobs: int | None) -> dict[str, float]:
         """Seconds of the first fold of each method, by label; one that fails says so when all of its folds are run."""
         table: UnitTable = self.run.table
-        tasks = {pair[0].label: units_of(*pair, table, choice.options)[0] for pair in methods}
+        tasks = {pair[0].label: outer_units(*pair, table, choice.options)[0] for pair in methods}
         with workers([table], n_jobs) as run:
             if n_jobs not in (1, None):
                 try:

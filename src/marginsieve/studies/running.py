@@ -29,8 +29,8 @@ from .files import check_folder, write_study, write_text
 from .findings import Finding
 from .options import StudyOptions, from_options
 from .planning import FOLDS, Planner, choose, follow_plan, format_duration, methods_of, wall_seconds
-from .selection import FoldRows, Selection, prepare_method, run_method, units_of
-from .study_data import StudyData, costs_of, from_arrays
+from .selection import FoldRows, Selection, outer_units, prepare_method, run_method
+from .study_data import StudyData, column_costs, from_arrays
 from .summary import summarize
 
 if TYPE_CHECKING:
@@ -390,11 +390,11 @@ def run_study(
     table = data.table(Classes(positive=options.positive) if classes else outcome_of(options))
     target = table.target
     if options.feature_costs is not None:
-        costs_of(options.feature_costs, table.rows.schema.names)
+        column_costs(options.feature_costs, table.rows.schema.names)
     _check_folds(target, data, options.cv)
     on_gpu = options.device != "cpu" and has_cuda()
     share = min(target.row_counts) / len(target)
-    shape = Shape(*data.X.shape, data.mixed or data.gaps, share, table.target.outcome_name, target.has_auc)
+    shape = Shape(*data.X.shape, data.has_categories or data.has_gaps, share, table.target.outcome_name, target.has_auc)
     choice = choose(shape, options, on_gpu)
     if options.plan is not None:
         choice = follow_plan(choice, options.plan)
@@ -442,7 +442,7 @@ def _beside_the_device(run: StudyRun, settled: StudyOptions, kept: FoldRows, on_
     if settled.n_jobs in (1, None):
         return runners
     places = [k for k, runner in enumerate(runners) if runner is on_cpu]
-    missing = [kept.missing(units_of(*run.methods[k], run.table, settled)) for k in places]
+    missing = [kept.missing(outer_units(*run.methods[k], run.table, settled)) for k in places]
     for k, runner in zip(places, run_in_thread(on_cpu, missing), strict=True):
         runners[k] = runner
     return runners

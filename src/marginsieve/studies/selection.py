@@ -165,14 +165,14 @@ def prepare_method(method: Method, table: UnitTable, options: StudyOptions) -> t
     settings = _settings(method, recipe, options)
     selector = _build(recipe, method, settings)
     try:
-        return replace(method, settings=tuple(settings.items())), _prepared(selector, table)
+        return replace(method, settings=tuple(settings.items())), _prepare(selector, table)
     except InputError as error:
         refusal = error
     plain = isinstance(selector, SVMSelector) and "nominal" not in kernel_of(selector.kernel).kinds
     if "kernel" not in settings and plain:
         settings |= {"kernel": "clinical", "standardize": False}
         try:
-            prepared = _prepared(_build(recipe, method, settings), table)
+            prepared = _prepare(_build(recipe, method, settings), table)
             return replace(method, settings=tuple(settings.items())), prepared
         except InputError:
             pass  # what the recipe's own kernel refuses is what the user should read
@@ -213,14 +213,14 @@ def _build(recipe: Callable[..., FittedSelector], method: Method, settings: dict
         raise InputError(f"{method.title} does not take this setting: {error}") from error
 
 
-def _prepared(selector: FittedSelector, table: UnitTable) -> PreparedMethod:
+def _prepare(selector: FittedSelector, table: UnitTable) -> PreparedMethod:
     """The selector with its plan on the whole table; refuses what does not fit, before any fold is run."""
     plan = selector.plan(table.rows)
     refuse_cells(table.rows.table.Z, table.rows.schema, selector.takes_gaps)
     return PreparedMethod(selector, plan)
 
 
-def units_of(method: Method, prepared: PreparedMethod, table: UnitTable, options: StudyOptions) -> list[Task]:
+def outer_units(method: Method, prepared: PreparedMethod, table: UnitTable, options: StudyOptions) -> list[Task]:
     """The outer folds of a method, repeat by repeat; the options say how many."""
     target, state, cv, n_repeats = table.target, options.random_state, options.cv, options.n_repeats
     assert cv is not None
@@ -282,7 +282,7 @@ def run_method(
     since = time.perf_counter()
     target, state = table.target, options.random_state
     folds = []
-    for row in kept.rows(units_of(method, prepared, table, options), run):
+    for row in kept.rows(outer_units(method, prepared, table, options), run):
         folds.append(Fold.from_row(row))
         if progress is not None:
             progress(len(folds))

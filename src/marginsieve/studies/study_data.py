@@ -23,7 +23,7 @@ from ..errors import InputError, listing, shown_value
 from ..estimators import find_suspects
 from ..fitting.memory import refuse_dense
 from ..fitting.rows import Rows
-from .findings import MIXED, Finding, are_numbers, findings_of, leaks
+from .findings import MIXED, Finding, are_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,12 +55,12 @@ class StudyData:
     findings: tuple[Finding, ...]
 
     @property
-    def mixed(self) -> bool:
+    def has_categories(self) -> bool:
         """Whether there are categories."""
         return any(dtype.kind not in "biuf" for dtype in set(self.X.dtypes))
 
     @property
-    def gaps(self) -> bool:
+    def has_gaps(self) -> bool:
         return bool(self.X.isna().to_numpy().any())
 
     def table(self, outcome: Outcome) -> UnitTable:
@@ -91,26 +91,26 @@ def from_frame(
         y = y.astype(str).astype(object)
     left_out = [name for name in (groups, *drop) if name is not None]
     X = frame.drop(columns=[target, *left_out])
-    names = list(ids) if ids is not None else [name for name in recognised(X) if name not in keep]
+    names = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
     names = [name for name in names if name in X.columns]
     labels = frame[names[0]] if names else labels
-    repeats = _of_repeats(X, names) + _of_groups(X.drop(columns=names)) if groups is None else []
-    X, converted = _numbers(X.drop(columns=names), keep)
-    unusable = [finding for finding in _unusable(X) if finding.columns[0] not in keep]
+    repeats = _find_repeated_ids(X, names) + _find_groups(X.drop(columns=names)) if groups is None else []
+    X, converted = _read_numbers(X.drop(columns=names), keep)
+    unusable = [finding for finding in _find_unusable(X) if finding.columns[0] not in keep]
     useless = [finding.columns[0] for finding in unusable]
-    alarms, X = leaks(X, y), X.drop(columns=useless)
+    alarms, X = find_leaks(X, y), X.drop(columns=useless)
     if X.shape[1] == 0:
-        why = "; ".join(finding.text for finding in [*_of_ids(names, ids is None), *unusable])
+        why = "; ".join(finding.text for finding in [*_note_ids(names, ids is None), *unusable])
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
-    findings = [*alarms, *findings_of(X, y, group), *repeats, *unusable, *converted, *_of_ids(names, ids is None)]
+    findings = [*alarms, *table_findings(X, y, group), *repeats, *unusable, *converted, *_note_ids(names, ids is None)]
     if ENCODING_NOTE in frame.attrs:
         findings.append(Finding("encoding", "note", frame.attrs[ENCODING_NOTE]))
     findings.sort(key=lambda finding: finding.level != "alarm")
     return StudyData(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(findings))
 
 
-def _numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
+def _read_numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
     """Columns of text that are numbers with something around them, as numbers; times that are to be kept as days."""
     changed: dict[Any, Any] = {
         name: (X[name] - X[name].min()).dt.total_seconds() / 86400
@@ -118,7 +118,7 @@ def _numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[F
         if dtype.kind == "M" and name in keep
     }
     converted = []
-    for name in [name for name, dtype in X.dtypes.items() if is_text(dtype) and not called_id(name)]:
+    for name in [name for name, dtype in X.dtypes.items() if is_text(dtype) and not is_named_id(name)]:
         if (read := read_numerals(X[name])) is not None:
             changed[name] = read.values
             text = f"{name!r} was read as numbers: {', '.join(read.read_as)}"
@@ -126,7 +126,7 @@ def _numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[F
     return (X.assign(**changed) if changed else X), converted
 
 
-def _unusable(X: pd.DataFrame) -> list[Finding]:
+def _find_unusable(X: pd.DataFrame) -> list[Finding]:
     """Columns that hold dates, or levels of a few rows each: a machine that takes them learns rows by heart."""
     import pandas as pd
 
@@ -156,11 +156,11 @@ def _unusable(X: pd.DataFrame) -> list[Finding]:
     return findings
 
 
-def _of_repeats(frame: pd.DataFrame, names: Sequence[str]) -> list[Finding]:
+def _find_repeated_ids(frame: pd.DataFrame, names: Sequence[str]) -> list[Finding]:
     """Ids that come more than once."""
     findings = []
     for name in names:
-        if (twice := int(frame[name].duplicated().sum())) and called_id(name):
+        if (twice := int(frame[name].duplicated().sum())) and is_named_id(name):
             text = (
                 f"{name!r} repeats in {twice} of {len(frame)} rows: where these are the same case twice, name it as "
                 "groups, or the scores are optimistically biased"
@@ -209,8 +209,8 @@ def from_arrays(
     import pandas as pd
 
     X, y, groups = map(on_host, (X, y, groups))
-    for name, given in (("X", X), ("y", y), ("groups", groups)):
-        if isinstance(given, np.ma.MaskedArray):
+    for name, array in (("X", X), ("y", y), ("groups", groups)):
+        if isinstance(array, np.ma.MaskedArray):
             raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
     if is_anndata(X):
         X = (X.to_memory() if getattr(X, "isbacked", False) else X).to_df()
@@ -227,40 +227,40 @@ def from_arrays(
         frame = table.to_pandas()
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
-    target = _unused(target, frame)
+    target = _free_name(target, frame)
     frame = frame.assign(**{target: _as_column("y", y, len(frame))})
     if groups is None:
         return from_frame(frame, target, drop=drop, ids=ids, keep=keep)
-    group_name = _unused("groups", frame)
+    group_name = _free_name("groups", frame)
     frame[group_name] = _as_column("groups", groups, len(frame))
     return from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep)
 
 
-def _unused(name: str, frame: pd.DataFrame) -> str:
+def _free_name(name: str, frame: pd.DataFrame) -> str:
     while name in frame.columns:
         name += "_"
     return name
 
 
-def _as_column(name: str, given: Any, m: int) -> Any:
+def _as_column(name: str, column: Any, m: int) -> Any:
     """One value per row."""
-    values = np.asarray(given)
+    values = np.asarray(column)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if given is None or values.ndim != 1:
-        what = repr(given) if isinstance(given, str) else f"{type(given).__name__} of {values.ndim} dimensions"
+    if column is None or values.ndim != 1:
+        what = repr(column) if isinstance(column, str) else f"{type(column).__name__} of {values.ndim} dimensions"
         raise InputError(f"{name} is {what}; it must hold one value per row, not the name of a column")
     if len(values) != m:
         raise InputError(f"X has {m} rows and {name} {len(values)}; they must be as many")
     return values
 
 
-def called_id(name: Any) -> bool:
+def is_named_id(name: Any) -> bool:
     """Whether a column is named like an id; PatientID is patient_id."""
     return bool(NAMED.search(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", str(name)).lower()))
 
 
-def recognised(X: pd.DataFrame) -> list[str]:
+def find_ids(X: pd.DataFrame) -> list[str]:
     """Columns that tell rows apart: text that never repeats, numbers that count the rows, ids by name."""
     m = len(X)
     if m < FEWEST:
@@ -276,7 +276,7 @@ def recognised(X: pd.DataFrame) -> list[str]:
 def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bool:
     if dtype.kind in "fbcmM":
         return False
-    called = called_id(name)
+    called = is_named_id(name)
     if counts_rows or (dtype.kind in "iu" and not called):
         return counts_rows
     column = X[name].dropna()
@@ -292,43 +292,45 @@ def _numeric(column: pd.Series) -> bool:
     return known or read_numerals(column) is not None or find_separated(column) is not None
 
 
-def _of_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
+def _note_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
     if not names:
         return []
-    one = len(names) == 1
+    single = len(names) == 1
     if not guessed:
-        text = f"{listing(names)}: {'an id, not a feature' if one else 'ids, not features'}"
+        text = f"{listing(names)}: {'an id, not a feature' if single else 'ids, not features'}"
     else:
-        text = f"{listing(names)} {'looks like an id and is' if one else 'look like ids and are'} not used as "
-        text += f"{'a feature' if one else 'features'} (--ids none, ids=() would)"
+        text = f"{listing(names)} {'looks like an id and is' if single else 'look like ids and are'} not used as "
+        text += f"{'a feature' if single else 'features'} (--ids none, ids=() would)"
     return [Finding("id", "note", text, tuple(names))]
 
 
-def _of_groups(X: pd.DataFrame) -> list[Finding]:
+def _find_groups(X: pd.DataFrame) -> list[Finding]:
     """Columns that are called an id and repeat: rows of one patient on both sides of a split would leak."""
     text = "{} looks like an id whose rows belong together: name it as groups, or the scores are optimistically biased"
     return [
         Finding("groups", "alarm", text.format(repr(str(name))), (str(name),))
         for name, dtype in X.dtypes.items()
-        if dtype.kind != "f" and called_id(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
+        if dtype.kind != "f" and is_named_id(name) and GROUP <= len(X) / max(X[name].nunique(), 1) < len(X) / 2
     ]
 
 
-def costs_of(given: Mapping[str, Any], names: Sequence[str]) -> Array:
+def column_costs(costs: Mapping[str, Any], names: Sequence[str]) -> Array:
     """(n,) the cost of each column; those without one cost 1."""
     known = set(names)
-    if unknown := [str(name) for name in given if str(name) not in known]:
+    if unknown := [str(name) for name in costs if str(name) not in known]:
         raise InputError(f"feature_costs names {listing(unknown)}, which the table does not have as a feature")
-    for name, cost in given.items():
+    for name, cost in costs.items():
         number = isinstance(cost, (int, float, np.integer, np.floating)) and not isinstance(cost, bool)
         if not number or not 0.0 <= float(cost) < np.inf:
             raise InputError(f"feature_costs of {str(name)!r} is {shown_value(cost)}; it must be a number of 0 or more")
-    by_name = {str(name): float(cost) for name, cost in given.items()}
+    by_name = {str(name): float(cost) for name, cost in costs.items()}
     return np.array([by_name.get(name, 1.0) for name in names])
 
 
-def label_of(data: StudyData, positive: str) -> Any:
-    """The class that the text `positive` names."""
+def find_label(data: StudyData, positive: str | None) -> Any:
+    """The class that the text `positive` names; None where it names none."""
+    if positive is None:
+        return None
     for label in data.y.unique():
         if str(label) == positive:
             return label
@@ -336,7 +338,7 @@ def label_of(data: StudyData, positive: str) -> Any:
     raise InputError(f"positive is {positive!r}; the target {data.target!r} has {known}")
 
 
-def suspects_of(
+def judge_table(
     frame: Any, target: str, *, groups: str | None = None, drop: Sequence[str] = (), **settings: Any
 ) -> tuple[pd.DataFrame, tuple[Finding, ...]]:
     """`find_suspects` on a table with its target, as `suspect_table` shows it."""

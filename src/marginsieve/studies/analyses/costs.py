@@ -27,7 +27,7 @@ from ...fitting.false_share import places
 from ...fitting.held_out import inner_folds
 from ...fitting.rows import Rows
 from ...fitting.settings import AnyPlan
-from ...report.numbers import shown
+from ...report.numbers import format_score
 from ...solvers.processes import parallel
 from ...solvers.threads import one_thread
 from ..analysis import (
@@ -39,7 +39,7 @@ from ..analysis import (
     register_analysis,
     say_nothing,
 )
-from ..study_data import costs_of
+from ..study_data import column_costs
 from .substitutes import auc_change, predict_on, training_rows
 
 EXPONENTS = (0.0, 0.5, 1.0, 2.0)
@@ -77,9 +77,15 @@ class Costs:
     def run(self, run: StudyRun) -> AnalysisResult:
         """The cheapest list, and what it and the main one cost."""
         options, names = run.options, run.table.rows.schema.names
-        cost = costs_of(options.feature_costs or {}, names)
+        cost = column_costs(options.feature_costs or {}, names)
         cheap = cheapest_list(
-            run.table, run.prepared, run.main.nested, run.listed, cost, keep=options.keep, n_jobs=options.n_jobs
+            run.table,
+            run.main_method,
+            run.main.nested,
+            run.selected_features,
+            cost,
+            keep=options.keep,
+            n_jobs=options.n_jobs,
         )
         if cheap is None:
             return AnalysisResult(None, {"cost": cost})
@@ -99,7 +105,7 @@ class Costs:
             return None
         if costs["cheapest"] >= costs["main"]:
             return f"No list that costs less than this one ({costs['main']:g}) reached its score."
-        value, span = shown(costs["change"], signed=True)
+        value, span = format_score(costs["change"], signed=True)
         text = f"A list that costs {costs['cheapest']:g} instead of {costs['main']:g} did as well in inner folds"
         span = span if span.startswith("no") else f"90 % interval {span}"
         return f"{text}; over the outer folds the AUC changed by {value} ({span})."

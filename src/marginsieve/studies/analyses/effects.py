@@ -38,7 +38,7 @@ class Effects:
             "effect_is": [f"{size['name']}, {size['unit']}" for size in sizes],
             "direction": [entry["direction"] for entry in each.values()],
         }
-        listed = [known.names[j] for j in run.listed]
+        listed = [known.names[j] for j in run.selected_features]
         without_plot = {name: {key: each[name][key] for key in ("effect", "direction")} for name in listed[DETAILED:]}
         entries = {name: each[name] for name in listed[:DETAILED]} | without_plot
         return AnalysisResult({"features": len(each)}, columns, entries)

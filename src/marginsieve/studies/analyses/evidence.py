@@ -88,22 +88,22 @@ class Evidence:
 def above_chance(run: StudyRun, shuffles: int) -> Chance:
     """(1 + shuffles that score as well) / (1 + shuffles), and whether that is evidence.
 
-    What is searched: see `_views_to_search`.
+    What is searched: see `_choose_searches`.
     """
     table, options = run.table, run.choice.options
     rng = np.random.default_rng(options.random_state)
     part = rows_to_shuffle(table, options, rng)
     searches = []
-    for view in _views_to_search(run.methods, part):
+    for view in _choose_searches(run.methods, part):
         searched = search_once(view.plan, view.part(part), rng)
         grid = size_grid(searched.ready.most, max(1, len(searched.problem.keep)))
         some = tuple(sorted({grid[int(k)] for k in np.linspace(0, len(grid) - 1, SIZES)}))
         searches.append((view, (len(searched.ready.usable),) if view.place < 0 else some))
     dealt = [part, *(replace(part, target=part.target.shuffle(rng)) for _ in range(shuffles))]
     seed = int(rng.integers(2**31))
-    values = _best_batched(searches, dealt, seed)
+    values = _best_scores_batched(searches, dealt, seed)
     if values is None:
-        values = parallel(run.options.n_jobs)(delayed(_best)(searches, rows, seed) for rows in dealt)
+        values = parallel(run.options.n_jobs)(delayed(_best_score)(searches, rows, seed) for rows in dealt)
     p = float(np.mean(np.array(values) >= values[0] - 1e-12))
     return Chance(p <= LEVEL, p, shuffles)
 
@@ -113,7 +113,7 @@ def rows_to_shuffle(table: UnitTable, options: StudyOptions, rng: np.random.Gene
     return table.rows.active.with_sample(min(SHUFFLED_ROWS, options.max_samples or SHUFFLED_ROWS), rng).sample_part
 
 
-def _views_to_search(methods: Sequence[tuple[Method, PreparedMethod]], part: Rows) -> list[ViewPlan]:
+def _choose_searches(methods: Sequence[tuple[Method, PreparedMethod]], part: Rows) -> list[ViewPlan]:
     """What is searched on shuffled labels: the main method, all features (place -1), and a non-linear filter.
 
     Of a blend the filters are searched; of a method whose search is expensive, the filter of all features. The
@@ -138,7 +138,7 @@ def _plans(prepared: PreparedMethod, every: IntArray) -> list[ViewPlan]:
     return [view for view in plan.views if is_filter(view.plan.criterion)] or list(plan.views[:1])
 
 
-def _best(searches: Sequence[tuple[ViewPlan, tuple[int, ...]]], rows: Rows, seed: int) -> float:
+def _best_score(searches: Sequence[tuple[ViewPlan, tuple[int, ...]]], rows: Rows, seed: int) -> float:
     """The best score over the sizes of each search, of folds in which the search was run on these labels."""
     if not rows.target.complete:
         return float("-inf")
@@ -150,10 +150,10 @@ def _best(searches: Sequence[tuple[ViewPlan, tuple[int, ...]]], rows: Rows, seed
     return float(max(scores))
 
 
-def _best_batched(
+def _best_scores_batched(
     searches: Sequence[tuple[ViewPlan, tuple[int, ...]]], dealt: Sequence[Rows], seed: int
 ) -> list[float] | None:
-    """`_best` of every labelling, in batches on a device; None where that is for the CPU."""
+    """`_best_score` of every labelling, in batches on a device; None where that is for the CPU."""
     if any(view.plan.device == "cpu" for view, _ in searches) or not all(rows.target.complete for rows in dealt):
         return None
     folds = [inner_folds(FOLDS, rows, np.random.default_rng(seed))[0][0] for rows in dealt]

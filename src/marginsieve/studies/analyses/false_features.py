@@ -78,7 +78,7 @@ class FalseFeatures:
                 "sizes": list(known.sizes),
             }
         names = run.main.selector.columns_.names
-        entries = {names[j]: {key: column[j] for key, column in columns.items()} for j in run.listed}
+        entries = {names[j]: {key: column[j] for key, column in columns.items()} for j in run.selected_features}
         return AnalysisResult(values, columns, entries)
 
     def sentence(self, result: dict[str, Any]) -> str | None:
@@ -106,14 +106,14 @@ def search_half(run: StudyRun) -> None:
     rng = np.random.default_rng(0)
     part = rows_to_shuffle(run.table, run.choice.options, rng)
     half = part.take(np.flatnonzero(part.target.draw(0.5, rng, at_least=1, leave=1)))
-    places(run.prepared.plan, half, rng)
+    places(run.main_method.plan, half, rng)
 
 
 def main_false_share(run: StudyRun, pairs: int, shuffles: int) -> FalseShare:
     """Scores and q-values of all features, by the main method on halves of the rows."""
     seed = np.random.SeedSequence([run.options.random_state, 2])
     part = rows_to_shuffle(run.table, run.choice.options, np.random.default_rng(seed.spawn(1)[0]))
-    return false_share(run.prepared.plan, part, pairs, shuffles, seed, run.options.n_jobs)
+    return false_share(run.main_method.plan, part, pairs, shuffles, seed, run.options.n_jobs)
 
 
 def marginal_q(table: UnitTable) -> Array:

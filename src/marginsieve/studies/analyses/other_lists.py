@@ -82,7 +82,7 @@ class OtherLists:
         """Lists that differ; None where none could be made."""
         count, options = run.choice.efforts[self.name][0], run.options
         frame = find_other_lists(
-            run.table, run.prepared, run.main.nested, len(run.listed), count, options.keep, options.n_jobs
+            run.table, run.main_method, run.main.nested, len(run.selected_features), count, options.keep, options.n_jobs
         )
         rows: list[dict[Any, Any]] = frame.to_dict("records")
         for row in rows:

@@ -37,7 +37,7 @@ from ..analysis import (
     register_analysis,
     say_nothing,
 )
-from ..study_data import costs_of
+from ..study_data import column_costs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +78,7 @@ class Substitutes:
     def run(self, run: StudyRun) -> AnalysisResult:
         """What could stand in for features of the list; None where nothing was tried."""
         nested, fixed = run.main.nested, run.options.keep
-        frame = find_substitutes(run.table, nested, run.listed, run.options.n_jobs, fixed)
+        frame = find_substitutes(run.table, nested, run.selected_features, run.options.n_jobs, fixed)
         names = run.table.rows.schema.names
         by_feature: dict[str, list[str]] = {}
         for row in frame[frame["equivalent"].astype(bool)].to_dict("records"):
@@ -86,7 +86,7 @@ class Substitutes:
         columns = {"substitutes": np.array([", ".join(by_feature.get(name, ())) for name in names], dtype=object)}
         rows: list[dict[Any, Any]] = frame.to_dict("records")
         if run.options.feature_costs is not None:
-            cost = dict(zip(names, costs_of(run.options.feature_costs, names), strict=True))
+            cost = dict(zip(names, column_costs(run.options.feature_costs, names), strict=True))
             rows = [row | {"costs": [cost[row["feature"]], cost[row["substitute"]]]} for row in rows]
         values = {"margin": MARGIN, "features": int(frame["feature"].nunique()), "rows": rows} if rows else None
         return AnalysisResult(values, columns, details=frame)
