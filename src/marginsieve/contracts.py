@@ -664,7 +664,7 @@ class KnowsRows(Protocol):
 
 
 @runtime_checkable
-class Checked(Protocol):
+class ChecksParameters(Protocol):
     """A part that refuses parameters that make no sense."""
 
     def check(self) -> None: ...

@@ -8,7 +8,7 @@ from typing import cast
 
 from ..contracts import (
     AnyPart,
-    Checked,
+    ChecksParameters,
     Criterion,
     CriterionLike,
     Filter,
@@ -57,7 +57,7 @@ def resolve(axis: str, value: str | AnyPart) -> AnyPart:
             + (", or a filter, which is any callable" if axis == "criterion" else "")
             + (f" (it lacks {listing(lacking)})" if lacking and not isinstance(value, (int, float)) else "")
         )
-    if isinstance(value, Checked):
+    if isinstance(value, ChecksParameters):
         value.check()
     return value
 

@@ -127,7 +127,7 @@ class PenalizedScaling(BaseEstimator):
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Later dropped features rank higher; within one drop, those with the larger last factor."""
         objective = Objective(problem, self.direction, self.penalty, self.C2, self.beta, self.scaled)
-        walk = _Walk(objective, self.step, self.one_by_one_below, self.eps)
+        walk = _ScalingWalk(objective, self.step, self.one_by_one_below, self.eps)
         stop = self._settle(walk) if self.stop == "own" else None
         self._rank(walk, fixed=self.update == "multiplicative" or stop is not None)
         reason = f"all features were ranked: {walk.accepted} moves lowered the objective, {walk.refused} did not"
@@ -163,7 +163,7 @@ class PenalizedScaling(BaseEstimator):
             return Gradient(0.25 if self.rate is None else self.rate, self.cap)
         return QuasiNewton(self.inner, self.eps, self.cap)
 
-    def _rank(self, walk: _Walk, fixed: bool) -> None:
+    def _rank(self, walk: _ScalingWalk, fixed: bool) -> None:
         """Rounds of moves, a drop after each, down to one feature.
 
         Where the sum is fixed the moves are multiplicative: what the method settled on is mostly at the cap, and no
@@ -184,7 +184,7 @@ class PenalizedScaling(BaseEstimator):
                 walk.forced_drops.append(before - len(walk.point.live))
         walk.record(time.perf_counter())
 
-    def _settle(self, walk: _Walk) -> StopInfo:
+    def _settle(self, walk: _ScalingWalk) -> StopInfo:
         """Moves without a fixed sum until the factors rest; what fell below eps is gone for good."""
         rule, converged, since = self._rule(), False, time.perf_counter()
         moved: list[float] = []
@@ -217,7 +217,7 @@ def _stop(size: int, converged: bool, at_cap: float, moved: tuple[float, ...], e
     return StopInfo(size, text, details, emptied=emptied, trace=moved)
 
 
-class _Walk:
+class _ScalingWalk:
     """Where the search stands, and what it has left behind."""
 
     def __init__(self, objective: Objective, step: float | int, one_by_one_below: int, eps: float) -> None:
