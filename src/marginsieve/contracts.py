@@ -664,7 +664,7 @@ class KnowsRows(Protocol):
 
 
 @runtime_checkable
-class ChecksParameters(Protocol):
+class HasCheck(Protocol):
     """A part that refuses parameters that make no sense."""
 
     def check(self) -> None: ...

@@ -9,18 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import (
-    Array,
-    Batch,
-    BoolArray,
-    BreaksTies,
-    ChecksParameters,
-    IntArray,
-    Machine,
-    Path,
-    ProblemView,
-    Resources,
-)
+from ..contracts import Array, Batch, BoolArray, BreaksTies, HasCheck, IntArray, Machine, Path, ProblemView, Resources
 from ..errors import InputError, is_real
 from ..problem import step_of
 
@@ -123,7 +112,7 @@ def check_final(final: Machine | None) -> None:
     """Refuse what is neither None nor a machine."""
     if final is not None and (isinstance(final, type) or not hasattr(final, "solve")):
         raise InputError(f"search: final is {final!r}; it must be None or a machine such as CSVC()")
-    if isinstance(final, ChecksParameters):
+    if isinstance(final, HasCheck):
         final.check()
 
 

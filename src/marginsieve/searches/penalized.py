@@ -178,6 +178,7 @@ class PenalizedScaling(BaseEstimator):
             walk.record(since)
             fallen = 0 if fixed else int(walk.below_eps().sum())
             before = len(walk.point.live)
+            # What fell below eps goes, at most a step of it; where nothing did, a step of the smallest.
             walk.drop(fallen)
             walk.rounds += 1
             if not fixed and not fallen:
@@ -201,6 +202,7 @@ class PenalizedScaling(BaseEstimator):
                 since = time.perf_counter()
                 walk.drop(fallen, limit=False)
         emptied = bool(walk.below_eps().all())
+        # The share at the cap is read before what stays without a factor gets its own back.
         t = walk.point.e / walk.objective.start[walk.point.live]
         walk.restore()
         walk.record(since)
@@ -238,6 +240,8 @@ class _ScalingWalk:
         """One move along the rule's curve, halved until the re-solved objective does not rise; False if it did not."""
         curve = rule.curve(self.objective, self.point, self.total)
         for _ in range(HALVINGS):
+            # The slope belongs to kept coefficients (envelope theorem); whether a move helps is known after solving
+            # anew.
             there = self.objective.solve_at(self.point, curve(rule.length))
             if there.value <= self.point.value:
                 self.point = there
