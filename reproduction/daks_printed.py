@@ -20,7 +20,7 @@ from marginsieve.errors import SolverError
 from marginsieve.solvers.branch_and_bound import GONE, Bounds, MixedIntegerProgram
 from marginsieve.solvers.clock import Clock
 from marginsieve.solvers.daks import restrict_program
-from marginsieve.solvers.highs import Limits, ProgramAnswer
+from marginsieve.solvers.highs import Answer, Limits
 from marginsieve.solvers.hinge_program import HingeData
 from marginsieve.solvers.ramp_descent import Ramp, RampPoint, by_feature, descend_on, l1_weights, printed_start
 
@@ -86,7 +86,7 @@ class PrintedDaks:
         order = np.lexsort((price, -weight)).astype(np.intp)
         return order, np.flatnonzero(weight > GONE).astype(np.intp), answer.bound + self._out_cost(rows)
 
-    def _with_samples_fixed(self, part: Ramp, bounds: Bounds, marked: BoolArray) -> ProgramAnswer | None:
+    def _with_samples_fixed(self, part: Ramp, bounds: Bounds, marked: BoolArray) -> Answer | None:
         """The linear program that is left: samples that are left out are gone, the others stay."""
         stay, data = ~marked, part.data
         if len(np.unique(data.y[stay])) < 2:
@@ -131,9 +131,7 @@ class PrintedDaks:
         """What the samples outside these rows cost."""
         return 2.0 * float(self.ramp.data.top.sum() - self.ramp.data.top[rows].sum())
 
-    def _solve(
-        self, kernel: IntArray, bucket: IntArray | None, required: IntArray | None = None
-    ) -> ProgramAnswer | None:
+    def _solve(self, kernel: IntArray, bucket: IntArray | None, required: IntArray | None = None) -> Answer | None:
         """The program on the kernel and a bucket; its answer becomes the best point where it is better."""
         features = kernel if bucket is None else np.union1d(kernel, bucket).astype(np.intp)
         small = self._restricted(features)
@@ -152,7 +150,7 @@ class PrintedDaks:
             self._take(features[chosen], marked)
         return answer
 
-    def _answer(self, whole: MixedIntegerProgram) -> ProgramAnswer | None:
+    def _answer(self, whole: MixedIntegerProgram) -> Answer | None:
         self.programs += 1
         try:
             return whole.solve(None, Limits(seconds=min(self.seconds, self._left() or self.seconds)))

@@ -21,7 +21,7 @@ from scipy import sparse
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
 from .clock import TimeUp
-from .highs import Limits, Program, ProgramAnswer
+from .highs import Answer, Limits, Program
 from .hinge_program import HingeData, answers, balanced_duals, begin
 from .ramp_descent import GRACE, Ramp, RampPoint, best_of, descend_on
 
@@ -337,7 +337,7 @@ class MixedIntegerProgram:
             integer,
         )
 
-    def solve(self, start: RampPoint | None, limits: Limits) -> ProgramAnswer:
+    def solve(self, start: RampPoint | None, limits: Limits) -> Answer:
         """From a point, where it has one."""
         if start is not None:
             self.program.set_start(self.encode(start))

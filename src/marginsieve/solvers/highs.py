@@ -35,7 +35,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class ProgramAnswer:
+class Answer:
     """status: "optimal", "limit" (with or without a point), "infeasible", "unbounded"; clock: seconds cut it."""
 
     status: str
@@ -126,7 +126,7 @@ class Program:
         solution.value_valid = True
         self._check(self._h.setSolution(solution), "take a start")
 
-    def solve(self, limits: Limits | None = None, reduced_costs: bool = True) -> ProgramAnswer:
+    def solve(self, limits: Limits | None = None, reduced_costs: bool = True) -> Answer:
         """Solve from where the last solve ended; reduced costs are read where they are asked for."""
         self._limit(limits or Limits())
         self._run()
@@ -138,7 +138,7 @@ class Program:
         feasible = state == "optimal" or (state == "limit" and info.primal_solution_status == 2)  # 2: feasible
         has_point = bool(solution.value_valid) and feasible
         value = float(info.objective_function_value) if has_point else np.inf
-        return ProgramAnswer(
+        return Answer(
             state,
             np.array(solution.col_value) if has_point else None,
             value,
@@ -149,12 +149,12 @@ class Program:
             np.array(solution.col_dual) if reduced_costs and has_point and solution.dual_valid else None,
         )
 
-    def _optimum(self, reduced_costs: bool) -> ProgramAnswer:
+    def _optimum(self, reduced_costs: bool) -> Answer:
         """The answer of a linear program that was solved: where there are thousands, reading them takes its time."""
         solution, value = self._h.getSolution(), float(self._h.getObjectiveValue())
         x, dual = np.array(solution.col_value), np.array(solution.row_dual)
         reduced = np.array(solution.col_dual) if reduced_costs else None
-        return ProgramAnswer("optimal", x, value, value, dual, False, 0, reduced)
+        return Answer("optimal", x, value, value, dual, False, 0, reduced)
 
     def write(self, path: str) -> None:
         """The model as a file in MPS format, for other solvers; columns keep their order."""

@@ -18,7 +18,7 @@ import numpy as np
 from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
 from ..errors import SolverError
 from .clock import Clock, TimeUp
-from .highs import Limits, Program, ProgramAnswer
+from .highs import Answer, Limits, Program
 
 FIRST = 80  # rows of a wide table to begin with
 NEXT = 20  # beside those with a weight, where a similar program was solved before
@@ -128,7 +128,7 @@ def _optimum(program: Program, clock: Clock) -> tuple[Array, Array, float]:
     return answer.x, answer.row_dual, answer.value
 
 
-def _in_time(program: Program, iterations: int, clock: Clock) -> ProgramAnswer:
+def _in_time(program: Program, iterations: int, clock: Clock) -> Answer:
     if clock.is_up():
         raise TimeUp
     answer = program.solve(Limits(iterations=iterations, seconds=clock.remaining()), reduced_costs=False)
