@@ -666,7 +666,7 @@ class KnowsRows(Protocol):
 
 
 @runtime_checkable
-class Checked(Protocol):
+class HasCheck(Protocol):
     """A part that refuses parameters that make no sense."""
 
     def check(self) -> None: ...

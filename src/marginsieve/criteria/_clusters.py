@@ -59,6 +59,7 @@ def _first(x: Array, weight: Array, k: int) -> IntArray:
     while part.max() < k - 1:
         inside = [np.flatnonzero(part == p) for p in range(int(part.max()) + 1)]
         spread = [_spread(x[rows], weight[rows]) for rows in inside]
+        # No part has any spread left: there are fewer distinct rows than parts asked for.
         if max(spread) <= least:
             break
         rows = inside[int(np.argmax(spread))]

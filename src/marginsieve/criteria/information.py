@@ -207,6 +207,7 @@ def _uncertainty(counts: Any, xp: Any = np) -> Any:
     of_level, of_class = _bits(counts.sum(axis=2), xp), _bits(counts.sum(axis=1), xp)
     both = _bits(counts.reshape(len(counts), -1), xp)
     alone = of_level + of_class
+    # H(f) + H(c) - H(f, c) is the mutual information; over the mean entropy it favours no column of many levels.
     share = 2.0 * (alone - both) / xp.where(alone > 0, alone, 1.0)
     return xp.round(xp.where(of_level > 0, xp.clip(share, 0.0, 1.0), 0.0), decimals=DIGITS)
 
@@ -214,5 +215,6 @@ def _uncertainty(counts: Any, xp: Any = np) -> Any:
 def _distance(counts: Any, xp: Any = np) -> Any:
     """Hellinger distance of the two classes from counts (p, levels, 2)."""
     share = _shares(counts, 1, xp)
+    # 1 less the Bhattacharyya coefficient; rounding may bring it below 0 for equal shares.
     apart = 1.0 - xp.sqrt(share[..., 0] * share[..., 1]).sum(axis=1)
     return xp.round(xp.sqrt(xp.where(apart > 0, apart, 0.0)), decimals=DIGITS)

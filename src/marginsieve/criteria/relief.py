@@ -158,6 +158,7 @@ def _neighbors(D: Array, codes: IntArray, weight: Array, k: int) -> tuple[IntArr
     unit = max(float(D[np.isfinite(D)].max(initial=0.0)), 1e-300)
     members = [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)]
     first = np.cumsum([0, *map(len, members)])
+    # The rows of each class lie one after the other in `members`, so that the compiled loop needs no lists.
     row_share = np.zeros(D.shape)
     _take_nearest(D, unit, np.concatenate(members), first, weight, float(k), row_share)
     row, near = np.nonzero(row_share)
@@ -227,6 +228,7 @@ def _pair_weights(
     misses[np.arange(m), codes] = 0.0
     known = misses.sum(axis=1)
     counts = hit & (known > 0)
+    # P(c) / (1 - P(c_i)) over the classes of which a neighbor was found: they may be fewer, so it is normalised anew.
     factor = misses / np.where(known > 0, known, 1.0)[:, None]
     factor[np.arange(m), codes] = -1.0
     factor = np.where(counts[:, None] & seen, factor * weight[:, None] / np.where(seen, count, 1.0), 0.0)

@@ -54,6 +54,8 @@ class Fisher(BaseEstimator):
             variance = batch.arrays.zeros(*total.shape)
             for side in (1.0, -1.0):
                 weight = xp.where(batch.labels[:, k] == side, batch.weight, 0.0)
+                # Means and variances of all columns and parts are products (F, r) by (r, n): no part is cut out of the
+                # table.
                 weight = weight / weight.sum(1)[:, None]
                 mean.append(weight @ X.T)
                 inside = weight @ square.T - mean[-1] ** 2
@@ -155,6 +157,7 @@ def _shrunken(z: Array, label: Array, weight: Array) -> Array:
     """(3, p): squared difference of means, sum of the shrunken variances, pooled variance."""
     mean, variance, total, _ = moments(z, label, weight)
     pooled = (total[0] * variance[0] + total[1] * variance[1]) / sum(total)
+    # The more rows a class has, the less its own variance is drawn to the pooled one.
     spread = sum((m * v + PSEUDO * pooled) / (m + PSEUDO) for m, v in zip(total, variance, strict=True))
     return np.array([(mean[0] - mean[1]) ** 2, spread, pooled])
 

@@ -149,6 +149,7 @@ def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
         below = sum(p * p / (m - 1.0) for p, m in zip(parts, total, strict=True))
     else:
         below = whole**2 / (max(total) - 1.0)
+    # Welch and Satterthwaite: (sum of s_c^2 / m_c)^2 / sum of (s_c^2 / m_c)^2 / (m_c - 1).
     freedom = np.where(whole > least, whole**2 / np.maximum(below, 1e-300), max(sum(total) - 2.0, 1.0))
     spread = np.maximum(whole, least)
     return np.asarray(np.abs(mean[0] - mean[1]) / np.sqrt(np.where(spread > 0, spread, 1.0))), freedom
@@ -175,6 +176,7 @@ def _chi_square(counts: Array) -> Array:
     half = 0.5 * np.maximum((by_level[:, :, 0] > 0).sum(axis=1) - 1, 1)
     x = 0.5 * statistic
     with np.errstate(divide="ignore"):
+        # The first term of the asymptotic series Gamma(h, x) ~ x^(h - 1) e^-x, for x far above h.
         far = -x + (half - 1.0) * np.log(np.maximum(x, 1e-300)) - special.gammaln(half)  # where p underflows
         p = special.gammaincc(half, x)
         return np.asarray(-np.where(p > 1e-290, np.log(np.maximum(p, 1e-300)), far) / LOG_10)

@@ -60,7 +60,7 @@ class MKL(BaseEstimator):
             # Weights of features that have left are lost; the others are brought to a sum of 1 again.
             c, before = warm.coef, warm.scale[gram.features] ** 2
             mu = before / before.sum() if before.sum() > 0 else None
-        base = _mkl.Base(
+        base = _mkl.BaseKernels(
             len(gram.features), lambda mu: mix_kernels(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products
         )
         answer = _mkl.solve(base, y, self.C * cost, mu, c, self.tol, int(self.max_iter))

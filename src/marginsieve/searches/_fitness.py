@@ -78,6 +78,7 @@ def _measure(decision: Array, y: Array, weight: Array) -> tuple[Array, float, fl
     In the AUC ties count half.
     """
     k, m = y.shape
+    # One loop for all that is asked of a subset: the search calls it thousands of times on few rows.
     right, whole = np.zeros(max(k, 2)), np.zeros(max(k, 2))
     for i in range(m):
         side = (0 if y[0, i] > 0.0 else 1) if k == 1 else int(y[:, i].argmax())

@@ -16,7 +16,7 @@ from ..contracts import (
     Batch,
     BoolArray,
     BreaksTies,
-    Checked,
+    HasCheck,
     IntArray,
     Machine,
     Path,
@@ -130,7 +130,7 @@ def check_final(final: Machine | None) -> None:
     """Refuse what is neither None nor a machine."""
     if final is not None and (isinstance(final, type) or not hasattr(final, "solve")):
         raise InputError(f"search: final is {final!r}; it must be None or a machine such as CSVC()")
-    if isinstance(final, Checked):
+    if isinstance(final, HasCheck):
         final.check()
 
 

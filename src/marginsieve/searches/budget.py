@@ -136,6 +136,7 @@ class Budget(BaseEstimator):
         spent = float(self.prices(problem.table.names)[chosen].sum()) if not emptied else 0.0
         stop = self._stop(len(chosen), spent, point.F, bound, status, nodes, emptied)
         solution = _solution(problem, view, rows, point, chosen, bound, status)
+        # One program, so one step: the path has no other sizes that were solved.
         step = Step(len(chosen), point.F, solution.residual, time.perf_counter() - since)
         problem.count(WorkDone())
         return Path(order, score, (step,), str(stop), stop=stop, solutions=(solution,))
@@ -286,6 +287,7 @@ def _solution(
 ) -> Solution:
     """The point as a solution on the chosen features alone."""
     small = as_columns(problem.view(chosen))
+    # Columns are matched by feature and level: the view of the chosen features numbers them anew.
     weight = {view.key(int(k)): float(w) for k, w in zip(point.columns, point.w, strict=True)}
     expanded = np.array([weight.get(small.key(k), 0.0) for k in range(len(small.owner))])
     outside = 1.0 - rows.y * (rows.X[:, point.columns] @ point.w + point.b)

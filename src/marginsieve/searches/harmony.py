@@ -165,6 +165,7 @@ class Harmony(BaseEstimator):
         weight, ties, _ = score_features(problem)
         n = len(weight)
         low, high = self._sizes(n)
+        # Features to keep are in every subset, which cannot be smaller then.
         low, high = max(low, len(problem.keep)), max(high, len(problem.keep))
         kept = np.isin(np.arange(n), problem.keep)
         # lexsort takes its last key first: features to keep, then the weight, then what breaks ties.
@@ -197,6 +198,7 @@ class Harmony(BaseEstimator):
         best: list[int] = []
         memory = np.arange(members)
         reason, t = f"{self.improvisations} improvisations were made", 0
+        # The first `memory` trials fill the memory; all others are made of what it holds.
         while t < len(vectors):
             if t < members:
                 new, size = rng.random(n) < 0.5, int(rng.integers(sizes[0], sizes[1] + 1))
@@ -237,6 +239,7 @@ class Harmony(BaseEstimator):
             return low
         if rng.random() >= self.hmcr:
             return int(rng.integers(low, high + 1))
+        # The pitch adjustment of the size: up to a tenth of its range.
         near = max(1, round(0.1 * (high - low)))
         size = int(rng.choice(known)) + int(rng.integers(-near, near + 1))
         return min(max(size, low), high)

@@ -73,6 +73,7 @@ class LearnedPath(BaseEstimator):
         for k, solutions in enumerate(zip(*paths, strict=True)):
             problem.count(WorkDone.from_solutions(solutions))
             weight = np.sum([np.abs(each.weights) for each in solutions if each.weights is not None], axis=0)
+            # A weight may return to 0 as C grows; the first entry is what ranks.
             new = (weight > 0) & (entered == 0)
             entered[new], size[new] = len(prices) - k, weight[new]
             live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left

@@ -127,7 +127,7 @@ class PenalizedScaling(BaseEstimator):
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Later dropped features rank higher; within one drop, those with the larger last factor."""
         objective = Objective(problem, self.direction, self.penalty, self.C2, self.beta, self.scaled)
-        walk = _Walk(objective, self.step, self.one_by_one_below, self.eps)
+        walk = _ScalingWalk(objective, self.step, self.one_by_one_below, self.eps)
         stop = self._settle(walk) if self.stop == "own" else None
         self._rank(walk, fixed=self.update == "multiplicative" or stop is not None)
         reason = f"all features were ranked: {walk.accepted} moves lowered the objective, {walk.refused} did not"
@@ -163,7 +163,7 @@ class PenalizedScaling(BaseEstimator):
             return Gradient(0.25 if self.rate is None else self.rate, self.cap)
         return QuasiNewton(self.inner, self.eps, self.cap)
 
-    def _rank(self, walk: _Walk, fixed: bool) -> None:
+    def _rank(self, walk: _ScalingWalk, fixed: bool) -> None:
         """Rounds of moves, a drop after each, down to one feature.
 
         Where the sum is fixed the moves are multiplicative: what the method settled on is mostly at the cap, and no
@@ -178,13 +178,14 @@ class PenalizedScaling(BaseEstimator):
             walk.record(since)
             fallen = 0 if fixed else int(walk.below_eps().sum())
             before = len(walk.point.live)
+            # What fell below eps goes, at most a step of it; where nothing did, a step of the smallest.
             walk.drop(fallen)
             walk.rounds += 1
             if not fixed and not fallen:
                 walk.forced_drops.append(before - len(walk.point.live))
         walk.record(time.perf_counter())
 
-    def _settle(self, walk: _Walk) -> StopInfo:
+    def _settle(self, walk: _ScalingWalk) -> StopInfo:
         """Moves without a fixed sum until the factors rest; what fell below eps is gone for good."""
         rule, converged, since = self._rule(), False, time.perf_counter()
         moved: list[float] = []
@@ -201,6 +202,7 @@ class PenalizedScaling(BaseEstimator):
                 since = time.perf_counter()
                 walk.drop(fallen, limit=False)
         emptied = bool(walk.below_eps().all())
+        # The share at the cap is read before what stays without a factor gets its own back.
         t = walk.point.e / walk.objective.start[walk.point.live]
         walk.restore()
         walk.record(since)
@@ -217,7 +219,7 @@ def _stop(size: int, converged: bool, at_cap: float, moved: tuple[float, ...], e
     return StopInfo(size, text, details, emptied=emptied, trace=moved)
 
 
-class _Walk:
+class _ScalingWalk:
     """Where the search stands, and what it has left behind."""
 
     def __init__(self, objective: Objective, step: float | int, one_by_one_below: int, eps: float) -> None:
@@ -238,6 +240,8 @@ class _Walk:
         """One move along the rule's curve, halved until the re-solved objective does not rise; False if it did not."""
         curve = rule.curve(self.objective, self.point, self.total)
         for _ in range(HALVINGS):
+            # The slope belongs to kept coefficients (envelope theorem); whether a move helps is known after solving
+            # anew.
             there = self.objective.solve_at(self.point, curve(rule.length))
             if there.value <= self.point.value:
                 self.point = there

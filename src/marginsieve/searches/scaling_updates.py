@@ -142,6 +142,7 @@ class QuasiNewton:
                 return here, h, B, False
         moved = there(SHORTENED * length)
         after = self._slope(objective, moved)
+        # p is the step that was made, a tenth of the one that passed the test.
         B.update(SHORTENED * length * d, after - h)
         return moved, after, B, True
 

@@ -55,7 +55,7 @@ STRICT = 1e-6  # of the objective: what a better point must be better by
 def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Generator) -> RampPoint:
     """A point that is no worse than the start; `seen` are the points met on the way to it."""
     programs = WORK / (1.0 + len(ramp.data.y) / SAMPLES)
-    search, idle = _Kernels(ramp, start, list(seen)), 0
+    search, idle = _KernelSearch(ramp, start, list(seen)), 0
     for k in range(PASSES):
         if ramp.clock.is_up() or idle == IDLE or ramp.is_optimal(search.best.F):
             break
@@ -117,7 +117,7 @@ def restrict_program(
     return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds)
 
 
-class _Kernels:
+class _KernelSearch:
     """The best point, the state of each sample, and what the last answers had in common."""
 
     def __init__(self, ramp: Ramp, start: RampPoint, seen: list[RampPoint]) -> None:

@@ -41,7 +41,7 @@ MODEL_STEPS = 20_000  # pair steps in which the quadratic model is minimised
 
 
 @dataclass(frozen=True)
-class Base:
+class BaseKernels:
     """What is asked of the base kernels, p of them over m rows."""
 
     p: int
@@ -76,7 +76,7 @@ class Bound:
     q: Array
     value: float
 
-    def better(self, base: Base, point: WeightedPoint) -> Bound:
+    def better(self, base: BaseKernels, point: WeightedPoint) -> Bound:
         """The best bound on the line from this c to the point's."""
         cross = 0.5 * (base.quadratics(self.c + point.c) - self.q - point.q)
         size, size_there = float(np.abs(self.c).sum()), float(np.abs(point.c).sum())
@@ -127,7 +127,7 @@ class WeightsAnswer:
 class _WeightSearch:
     """One problem, the points tried on it and the bound that they give."""
 
-    def __init__(self, base: Base, y: Array, top: Array, tol: float, limit: int) -> None:
+    def __init__(self, base: BaseKernels, y: Array, top: Array, tol: float, limit: int) -> None:
         self.base, self.y, self.top, self.tol, self.limit = base, y, top, tol, limit
         self.machines, self.soft, self.J = 0, 0.0, np.inf
         self.bound: Bound | None = None
@@ -200,7 +200,7 @@ class _WeightSearch:
         return abs(point.primal - self.bound.value) / max(point.primal, 1e-300)  # below 0 is rounding, and as bad
 
 
-def solve(base: Base, y: Array, top: Array, mu: Array | None, c: Array, tol: float, limit: int) -> WeightsAnswer:
+def solve(base: BaseKernels, y: Array, top: Array, mu: Array | None, c: Array, tol: float, limit: int) -> WeightsAnswer:
     """Weights whose relative duality gap is at most `tol`, or the best after `limit` machines.
 
     `mu` (p,) is where to start, None at the features in which the class means are furthest apart.
@@ -208,7 +208,7 @@ def solve(base: Base, y: Array, top: Array, mu: Array | None, c: Array, tol: flo
     return _WeightSearch(base, y, top, tol, limit).run(mu, c)
 
 
-def _first(base: Base, y: Array, top: Array) -> Array:
+def _first(base: BaseKernels, y: Array, top: Array) -> Array:
     """Equal weights for the features in which the two classes' means are furthest apart."""
     side = np.where(y > 0, top, 0.0), np.where(y < 0, top, 0.0)
     q = base.quadratics(side[0] / side[0].sum() - side[1] / side[1].sum())
@@ -229,7 +229,7 @@ def hinge(f: Array, y: Array, top: Array) -> float:
     return float(top @ np.maximum(0.0, 1.0 - y * (f + best)))
 
 
-def _step(base: Base, top: Array, here: WeightedPoint, damping: float) -> tuple[IntArray, Array, float]:
+def _step(base: BaseKernels, top: Array, here: WeightedPoint, damping: float) -> tuple[IntArray, Array, float]:
     """The features that may move, by how much, and the fall that it promises: the damped quadratic model's minimum.
 
     The damping is in the metric in which sqrt(q) mu, normalised, is a step that never rises: q / mu by feature.
@@ -247,7 +247,7 @@ def _step(base: Base, top: Array, here: WeightedPoint, damping: float) -> tuple[
     return some, d, float(-g @ d - 0.5 * d @ H @ d)
 
 
-def _hessian(base: Base, top: Array, here: WeightedPoint, some: IntArray) -> Array:
+def _hessian(base: BaseKernels, top: Array, here: WeightedPoint, some: IntArray) -> Array:
     """(k, k): second derivatives of J in the weights of some features."""
     slip = _smo.AT_BOUND * top
     free = np.flatnonzero((np.abs(here.c) > slip) & (np.abs(here.c) < top - slip))

@@ -76,7 +76,7 @@ def objective(w: Array, f: Array, y: Array, C: Array) -> float:
     return float(np.abs(w).sum() + C @ np.maximum(0.0, 1.0 - y * f) ** 2)
 
 
-class _Working:
+class _WorkingSet:
     """A working set: rows x (k + 1, m) of the columns, the last that of the intercept, and the Hessian over it.
 
     The Hessian is that of the samples short of their margin, 2 sum_i C_i x_i x_i'; `short` says which these are.
@@ -86,11 +86,11 @@ class _Working:
         self.x, self.short = x, short
         self.hessian = np.zeros((len(x), len(x)))
 
-    def replace_rows(self, kept: IntArray, new: Array, C: Array) -> _Working:
+    def replace_rows(self, kept: IntArray, new: Array, C: Array) -> _WorkingSet:
         """The working set of some of the columns and of new ones (r, m) behind them, the intercept last."""
         count = len(kept)
         kept = np.append(kept, len(self.x) - 1)
-        out = _Working(np.vstack([self.x[kept[:-1]], new, self.x[-1:]]), self.short)
+        out = _WorkingSet(np.vstack([self.x[kept[:-1]], new, self.x[-1:]]), self.short)
         old = np.append(np.arange(count), len(out.x) - 1)
         out.hessian[old[:, None], old] = self.hessian[kept[:, None], kept]
         if len(new):
@@ -446,7 +446,7 @@ class SquaredHinge:
         self.known_c = np.full(len(y), np.nan)  # g is known here; none yet
         self.known_g = np.zeros(len(factor))
         self.work, self.place = np.empty(0, dtype=np.intp), np.full(len(factor), -1)  # the working set; where in it
-        self.working, self.C = _Working(np.ones((1, len(y))), np.zeros(len(y), dtype=bool)), 1.0
+        self.working, self.C = _WorkingSet(np.ones((1, len(y))), np.zeros(len(y), dtype=bool)), 1.0
 
     def begin(self, C: float, rounds: int) -> None:
         """From where the first coordinate enters, C grows to near what it is to be."""

@@ -23,7 +23,7 @@ from ..errors import InputError, listing, shown_value
 from ..estimators import find_suspects
 from ..fitting.memory import refuse_dense
 from ..fitting.rows import Rows
-from .findings import MIXED, Finding, are_numbers
+from .findings import MIXED, Finding, are_numbers, find_leaks, table_findings
 
 if TYPE_CHECKING:
     import pandas as pd
