@@ -107,8 +107,10 @@ def test_the_object_has_what_the_report_has(found, tmp_path):
     assert "<iframe" in found._repr_html_()
     assert "srcdoc=" in found._repr_html_()
     assert "predict outcome" in repr(found)
-    for name in ("sizes", "roc", "precision_recall", "calibration", "features"):
-        assert getattr(found, f"plot_{name}")().axes
+    labels = {"sizes": "number of features", "roc": "false positive rate", "precision_recall": "recall"}
+    labels |= {"calibration": "predicted probability", "features": "share of outer folds that selected it"}
+    for name, label in labels.items():
+        assert getattr(found, f"plot_{name}")().axes[0].get_xlabel() == label
     written = {path.name for path in found.save(tmp_path / "out")}
     assert written == {
         "report.html",
