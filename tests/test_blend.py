@@ -8,8 +8,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from marginsieve import Blend, load, predict, recipes, save
-from marginsieve import studies as study
+from marginsieve import Blend, load, predict, recipes, save, study
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.fitting.threshold import balanced_threshold

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginsieve import recipes
-from marginsieve import studies as study
+from marginsieve import recipes, study
 from marginsieve.data import make_cohort
 from marginsieve.data.numerals import as_trained, find_separated, read_numerals
 from marginsieve.data.reading import dialect_of, read_table
