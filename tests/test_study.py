@@ -295,6 +295,14 @@ def test_switches_of_before_work_and_warn(name, cohort):
     assert old.result["scores"] == new.result["scores"]
 
 
+def test_minutes_include_what_is_asked_for_by_name():
+    assert "other-lists" not in planned(0.1)[0].efforts
+    plan, possible = planned(0.1, with_=("other-lists", "suspects"))
+    assert not possible
+    assert plan.efforts["other-lists"] == (5,)
+    assert "suspects" in plan.efforts
+
+
 def test_what_is_no_option_is_refused(cohort):
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_repeat'; did you mean 'n_repeats'"):
         study(cohort.X, cohort.y, n_repeat=3)

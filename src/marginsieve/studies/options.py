@@ -73,28 +73,20 @@ def number(most: float) -> Callable[[str, Any], None]:
     return lambda name, value: positive_number("study", name, value, most)
 
 
-def check_names(name: str, value: Any) -> None:
-    """Refuse what is not a sequence of names."""
-    if not isinstance(value, (str, Sequence)) or not all(isinstance(entry, str) for entry in value):
-        raise InputError(f"study: {name} is {shown_value(value)}; it must be a name or a sequence of names")
+def must_be(kind: Callable[[Any], bool], words: str) -> Callable[[str, Any], None]:
+    """A check for values of another kind, and what a message says of it."""
+
+    def check(name: str, value: Any) -> None:
+        if not kind(value):
+            raise InputError(f"study: {name} is {shown_value(value)}; it must be {words}")
+
+    return check
 
 
-def check_text(name: str, value: Any) -> None:
-    """Refuse what is no text."""
-    if not isinstance(value, str):
-        raise InputError(f"study: {name} is {shown_value(value)}; it must be a name")
-
-
-def check_intervals(name: str, value: Any) -> None:
-    """Refuse what is no kind of interval."""
-    if value not in INTERVALS:
-        raise InputError(f"study: {name} is {shown_value(value)}; it must be one of {listing(INTERVALS)}")
-
-
-def check_mapping(name: str, value: Any) -> None:
-    """Refuse what has no values by name."""
-    if not isinstance(value, Mapping):
-        raise InputError(f"study: {name} is {shown_value(value)}; it must be a mapping of columns to numbers")
+check_names = must_be(
+    lambda value: isinstance(value, Sequence) and all(isinstance(entry, str) for entry in value),
+    "a name or a sequence of names",
+)
 
 
 def read_names(text: str) -> tuple[str, ...]:
@@ -194,7 +186,7 @@ class StudyOptions:
         None,
         "Kernel of every method that takes one: linear, gaussian, polynomial or clinical; by default the methods "
         "choose.",
-        check=check_text,
+        check=must_be(lambda value: isinstance(value, str), "a name"),
     )
     max_samples: int | None = option(
         None,
@@ -230,7 +222,7 @@ class StudyOptions:
         "simple: standard errors from the predictions with factors that were measured on simulated tables. nested: by "
         "nested cross-validation on this table, which takes about three times as long.",
         kind='"simple" or "nested"',
-        check=check_intervals,
+        check=must_be(lambda value: value in INTERVALS, f"one of {listing(INTERVALS)}"),
     )
     false_share: float | None = option(
         None,
@@ -249,7 +241,7 @@ class StudyOptions:
         None,
         "What it costs to measure each column, 1 where it is not named (on the command line a table of names and "
         "costs): the cheapest list within the error of the best is reported beside the main one.",
-        check=check_mapping,
+        check=must_be(lambda value: isinstance(value, Mapping), "a mapping of columns to numbers"),
         old="--costs",
     )
     random_state: int = option(

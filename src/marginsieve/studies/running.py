@@ -20,7 +20,6 @@ from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from ..solvers.arrays import has_cuda
-from . import analyses  # noqa: F401, which registers them
 from .analyses.costs import CheapList
 from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
