@@ -235,7 +235,6 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
 
 def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
     """(p by shuffled labels, true AUC of the fisher model with 20 columns on all rows)."""
-    from marginsieve.studies import analyses  # noqa: F401, which are part of a choice
     from marginsieve.studies.analyses.evidence import above_chance
     from marginsieve.studies.analysis import Shape, StudyRun
     from marginsieve.studies.options import StudyOptions

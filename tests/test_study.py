@@ -108,8 +108,10 @@ def test_the_object_has_what_the_report_has(found, tmp_path):
     assert "<iframe" in found._repr_html_()
     assert "srcdoc=" in found._repr_html_()
     assert "predict outcome" in repr(found)
-    for name in ("sizes", "roc", "precision_recall", "calibration", "features"):
-        assert getattr(found, f"plot_{name}")().axes
+    labels = {"sizes": "number of features", "roc": "false positive rate", "precision_recall": "recall"}
+    labels |= {"calibration": "predicted probability", "features": "share of outer folds that selected it"}
+    for name, label in labels.items():
+        assert getattr(found, f"plot_{name}")().axes[0].get_xlabel() == label
     written = {path.name for path in found.save(tmp_path / "out")}
     assert written == {
         "report.html",
@@ -293,6 +295,14 @@ def test_switches_of_before_work_and_warn(name, cohort):
     new = study(cohort.X, cohort.y, **{**settings, "without": [*settings["without"], name]})
     assert old.result["options"] == new.result["options"]
     assert old.result["scores"] == new.result["scores"]
+
+
+def test_minutes_include_what_is_asked_for_by_name():
+    assert "other-lists" not in planned(0.1)[0].efforts
+    plan, possible = planned(0.1, with_=("other-lists", "suspects"))
+    assert not possible
+    assert plan.efforts["other-lists"] == (5,)
+    assert "suspects" in plan.efforts
 
 
 def test_what_is_no_option_is_refused(cohort):

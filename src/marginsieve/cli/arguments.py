@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from ..errors import InputError, listing, many, one_line
-from ..studies.options import SWITCHES, StudyOptions, check_keys, flag_of, info_of, read_names
+from ..studies.options import SWITCHES, StudyOptions, check_keys, flag_of, info_of, read_names, word_type_of
 from .console import say
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def with_study_options(command: Callable[..., None]) -> Callable[..., None]:
         if (info := info_of(entry)).command:
             default = info.shown or (str(entry.default) if entry.default not in (None, ()) else "")
             declared = typer.Option(flag_of(entry), help=info.help, show_default=default or False)
-            kind: Any = info.parse
+            kind = word_type_of(entry)
             added = inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=None)
             parameters.append(added.replace(annotation=operator.getitem(Annotated, (kind | None, declared))))
     command.__annotations__ = {each.name: each.annotation for each in parameters}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -299,7 +300,8 @@ def register_analysis(make: A) -> A:
 
 
 def load_analyses() -> dict[str, Analysis]:
-    """The analyses that are known, those of other packages too."""
+    """The analyses that are known: ours, and those of other packages."""
+    import_module(".analyses", __package__)
     load_plugins("marginsieve.analyses")
     return ANALYSES
 

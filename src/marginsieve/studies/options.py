@@ -12,6 +12,7 @@ import csv
 import difflib
 import functools
 import inspect
+import re
 import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +48,6 @@ class OptionInfo:
     kind: str = ""  # as docstrings write its type; by default the annotation
     check: Callable[[str, Any], None] | None = None  # refuses a value, by name; not asked for the default
     read: Callable[[str], Any] | None = None  # the value of a text of the command line
-    parse: type = str  # what the command line takes the text for, where `read` is None
     shown: str = ""  # the default as the command line shows it
     old: str = ""  # its spelling on the command line of the version before
     decides: bool = True  # whether the result depends on it: part of the key of what was done before
@@ -73,28 +73,20 @@ def number(most: float) -> Callable[[str, Any], None]:
     return lambda name, value: positive_number("study", name, value, most)
 
 
-def check_names(name: str, value: Any) -> None:
-    """Refuse what is not a sequence of names."""
-    if not isinstance(value, (str, Sequence)) or not all(isinstance(entry, str) for entry in value):
-        raise InputError(f"study: {name} is {shown_value(value)}; it must be a name or a sequence of names")
+def must_be(kind: Callable[[Any], bool], words: str) -> Callable[[str, Any], None]:
+    """A check for values of another kind, and what a message says of it."""
+
+    def check(name: str, value: Any) -> None:
+        if not kind(value):
+            raise InputError(f"study: {name} is {shown_value(value)}; it must be {words}")
+
+    return check
 
 
-def check_text(name: str, value: Any) -> None:
-    """Refuse what is no text."""
-    if not isinstance(value, str):
-        raise InputError(f"study: {name} is {shown_value(value)}; it must be a name")
-
-
-def check_intervals(name: str, value: Any) -> None:
-    """Refuse what is no kind of interval."""
-    if value not in INTERVALS:
-        raise InputError(f"study: {name} is {shown_value(value)}; it must be one of {listing(INTERVALS)}")
-
-
-def check_mapping(name: str, value: Any) -> None:
-    """Refuse what has no values by name."""
-    if not isinstance(value, Mapping):
-        raise InputError(f"study: {name} is {shown_value(value)}; it must be a mapping of columns to numbers")
+check_names = must_be(
+    lambda value: isinstance(value, Sequence) and all(isinstance(entry, str) for entry in value),
+    "a name or a sequence of names",
+)
 
 
 def read_names(text: str) -> tuple[str, ...]:
@@ -147,7 +139,6 @@ class StudyOptions:
         "How long the study may take: the first folds are measured, and decide once how many methods and repeats are "
         "run.",
         check=number(MOST_MINUTES),
-        parse=float,
     )
     positive: Any = option(None, "The class of interest; by default the rarer one.", kind="label or None")
     outcome: Any = option("classes", "What y is.", kind="str or Outcome", command=False, recorded=False)
@@ -178,68 +169,53 @@ class StudyOptions:
     keep: Sequence[str] = option(
         (),
         "Features that every method always selects (on the command line a name with a comma in double quotes).",
-        kind="sequence of column names",
         check=check_names,
-        read=read_names,
     )
-    drop: Sequence[str] = option(
-        (), "Columns that are not features.", kind="sequence of column names", check=check_names, read=read_names
-    )
+    drop: Sequence[str] = option((), "Columns that are not features.", check=check_names)
     prefilter: tuple[str, int] | None = option(
         None,
         "Search only among this number of best columns of a filter, for every method; on the command line like "
         "fast:2000.",
-        kind="(str, int) or None",
         read=read_prefilter_text,
     )
     ensemble: int | None = option(
         None,
         "Average the ranking over this number of subsamples, for every method: slower, more stable.",
         check=whole(1),
-        parse=int,
     )
     kernel: str | None = option(
         None,
         "Kernel of every method that takes one: linear, gaussian, polynomial or clinical; by default the methods "
         "choose.",
-        check=check_text,
+        check=must_be(lambda value: isinstance(value, str), "a name"),
     )
     max_samples: int | None = option(
         None,
         "Train on at most this number of rows; by default 5,000 where there are more than 10,000.",
         check=whole(1, None),
-        parse=int,
     )
-    cv: int | None = option(
-        None, "Number of outer folds; by default 5.", check=whole(2), parse=int, shown="5", old="--folds"
-    )
+    cv: int | None = option(None, "Number of outer folds; by default 5.", check=whole(2), shown="5", old="--folds")
     n_repeats: int | None = option(
         None,
         "Number of times that the outer folds are drawn; by default 3 (1 from 1,000 rows on), or what the minutes "
         "allow.",
         check=whole(1),
-        parse=int,
         old="--repeats",
     )
     with_: Sequence[str] = option(
         (),
         "Analyses that are run even where they take long, such as false-share or other-lists.",
-        kind="sequence of str",
         check=check_names,
-        parse=list[str],
     )
     without: Sequence[str] = option(
         (),
         "Analyses that are left out, such as suspects, references or substitutes.",
-        kind="sequence of str",
         check=check_names,
-        parse=list[str],
     )
     n_permutations: int = option(
         99,
         "Number of times that the labels are shuffled to test whether anything predicts them, 24 or more.",
         check=whole(FEWEST_SHUFFLES),
-        parse=int,
         old="--permutations",
     )
     intervals: str = option(
@@ -247,7 +223,7 @@ class StudyOptions:
         "simple: standard errors from the predictions with factors that were measured on simulated tables. nested: by "
         "nested cross-validation on this table, which takes about three times as long.",
         kind='"simple" or "nested"',
-        check=check_intervals,
+        check=must_be(lambda value: value in INTERVALS, f"one of {listing(INTERVALS)}"),
     )
     false_share: float | None = option(
         None,
@@ -255,28 +231,24 @@ class StudyOptions:
         "number of features. The share is estimated for the main method's list in any case, where it is not too "
         "costly.",
         check=number(1.0),
-        parse=float,
     )
     alternatives: int | None = option(
         None,
         "Number of lists that differ from the main one: without its first feature, its second and so on, and the last "
         "without the whole list. By default 5, or none where that would take long.",
         check=whole(0),
-        parse=int,
     )
     feature_costs: Mapping[str, float] | None = option(
         None,
         "What it costs to measure each column, 1 where it is not named (on the command line a table of names and "
         "costs): the cheapest list within the error of the best is reported beside the main one.",
-        kind="mapping of column to cost, or None",
-        check=check_mapping,
+        check=must_be(lambda value: isinstance(value, Mapping), "a mapping of columns to numbers"),
         old="--costs",
     )
     random_state: int = option(
         0,
         "Seed; the result depends on it alone, not on the number of workers.",
         check=whole(0, None),
-        parse=int,
         old="--seed",
     )
     n_jobs: int | None = option(
@@ -284,7 +256,6 @@ class StudyOptions:
         "Number of worker processes, -1 for one per core; on the command line by default one per core where that is "
         "faster.",
         check=lambda _, value: check_n_jobs(value),
-        parse=int,
         old="--jobs",
         decides=False,
         recorded=False,
@@ -299,14 +270,12 @@ class StudyOptions:
         None,
         'What an earlier study decided by its minutes (`result["protocol"]["plan"]`, on the command line its result '
         "folder), to be done again as it was.",
-        kind="mapping or None",
         decides=False,
         recorded=False,
     )
     progress: Callable[[str, float, float], Any] | None = option(
         None,
         "Called as progress(what, done, total).",
-        kind="callable or None",
         decides=False,
         command=False,
         recorded=False,
@@ -314,7 +283,6 @@ class StudyOptions:
     folder: str | Path | None = option(
         None,
         "Folder in which finished folds are kept: the same call continues where it was interrupted.",
-        kind="str, path or None",
         decides=False,
         command=False,
         recorded=False,
@@ -424,4 +392,16 @@ def document_options() -> str:
 
 def kind_of(entry: Field[Any]) -> str:
     """The type of an option in words."""
-    return info_of(entry).kind or str(entry.type).replace(" | ", " or ")
+    text = info_of(entry).kind or str(entry.type).replace(" | ", " or ")
+    text = re.sub(r"Callable\[.*\]", "callable", re.sub(r"tuple\[(.*?)\]", r"(\1)", text))
+    text = re.sub(r"Mapping\[(\w+), (\w+)\]", r"mapping of \1 to \2", text)
+    return re.sub(r"Sequence\[(\w+)\]", r"sequence of \1", text).replace("Any", "value")
+
+
+def word_type_of(entry: Field[Any]) -> Any:
+    """What the command line takes a text for; names may be given several times."""
+    if info_of(entry).read is None:
+        for start, kind in (("int", int), ("float", float), ("Sequence", list[str])):
+            if str(entry.type).startswith(start):
+                return kind
+    return str

@@ -25,7 +25,19 @@ from ..engine.workers import workers
 from ..errors import InputError, SolverError, listing, many, shown_value
 from ..fitting.rows import MOST_ROWS
 from ..solvers.threads import one_thread
-from .analysis import ANALYSES, Choice, Effort, Facts, Gate, Measured, MeasuresItself, Shape, StudyRun, levels_of
+from .analysis import (
+    ANALYSES,
+    Choice,
+    Effort,
+    Facts,
+    Gate,
+    Measured,
+    MeasuresItself,
+    Shape,
+    StudyRun,
+    levels_of,
+    load_analyses,
+)
 from .options import StudyOptions
 from .selection import FoldRows, outer_units
 
@@ -130,15 +142,15 @@ def choose(shape: Shape, options: StudyOptions, on_gpu: bool = False) -> Choice:
 
 def choose_analyses(facts: Facts) -> tuple[dict[str, Effort], dict[str, str]]:
     """The efforts of the analyses that are run, and why the others are not."""
-    options = facts.options
+    options, known = facts.options, load_analyses()
     for option, names in (("with_", options.with_), ("without", options.without)):
         for name in names:
-            if name not in ANALYSES:
-                raise InputError(f"study: {option} is {name!r}; it must be one of {listing(list(ANALYSES), most=20)}")
-            if option == "without" and isinstance(ANALYSES[name], Gate):
+            if name not in known:
+                raise InputError(f"study: {option} is {name!r}; it must be one of {listing(list(known), most=20)}")
+            if option == "without" and isinstance(known[name], Gate):
                 raise InputError(f"study: without is {name!r}, which decides what can be said: it is always run")
     efforts, left_out = {}, {}
-    for name, analysis in ANALYSES.items():
+    for name, analysis in known.items():
         if name in options.without:
             left_out[name] = "it was not asked for"
         elif (reason := analysis.applies(facts)) is not None:
@@ -198,7 +210,7 @@ def fit_minutes(choice: Choice, known: Measured, seconds: float, workers: int) -
     efforts: dict[str, Effort] = {}
     for name in choice.efforts:
         for k, level in enumerate(levels_of(ANALYSES[name], plan.facts)):
-            if k == 0 and level.worth == 0:
+            if name in options.with_ or (k == 0 and level.worth == 0):
                 efforts[name] = level.effort
             else:
                 steps.append((level.worth, with_effort(name, level.effort)))

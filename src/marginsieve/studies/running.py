@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..batches.arrays import has_cuda
 from ..engine.units import Method
@@ -20,7 +21,6 @@ from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Classes, Target
 from ..report import charts
 from ..report.render import render, render_in_notebook
-from . import analyses  # noqa: F401, which registers them
 from .analyses.costs import CheapList
 from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
@@ -37,6 +37,46 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+EXAMPLE = """
+>>> import marginsieve
+>>> from marginsieve.data import make_cohort
+>>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+>>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
+""".strip()
+CHART = """
+Parameters
+----------
+file : str, path or None, default=None
+    File to write (.svg, .png or .pdf); None writes none.
+
+Returns
+-------
+matplotlib.figure.Figure
+    The figure; it needs the extra `marginsieve[plot]`.
+
+Examples
+--------
+{study}
+>>> len(study.{name}().axes)
+1
+"""
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+def with_study_example(documented: F) -> F:
+    """The examples of a docstring begin with the same study, at {study}."""
+    documented.__doc__ = inspect.cleandoc(documented.__doc__ or "").replace("{study}", EXAMPLE)
+    return documented
+
+
+def document_chart(method: F) -> F:
+    """The docstring of a method that draws a chart."""
+    method.__doc__ = f"{method.__doc__}\n{CHART.replace('{name}', method.__name__)}"
+    return with_study_example(method)
+
+
+@with_study_example
 @dataclass(frozen=True)
 class Study:
     """The result of a study; in a notebook it is displayed as the report.
@@ -71,10 +111,7 @@ class Study:
 
     Examples
     --------
-    >>> import marginsieve
-    >>> from marginsieve.data import make_cohort
-    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
+    {study}
     >>> study.main.method.title, study.features.shape
     ('fisher', (10, 18))
     """
@@ -109,32 +146,34 @@ class Study:
     @property
     def suspects(self) -> pd.DataFrame | None:
         """Every sample, the most suspicious label first; None where labels were not judged."""
-        result = self.run.results.get("suspects")
-        return None if result is None else result.details
+        return self._details("suspects", None)
 
     @property
     def substitutes(self) -> pd.DataFrame:
         """What could stand in for features of the list: `feature`, `substitute`, the change of AUC, the verdict."""
-        result = self.run.results.get("substitutes")
-        return substitutes_frame([]) if result is None else result.details
+        return self._details("substitutes", substitutes_frame([]))
 
     @property
     def alternatives(self) -> pd.DataFrame:
         """The best lists that differ: what each does `without`, its features, the change of AUC."""
-        result = self.run.results.get("other-lists")
-        return lists_frame([]) if result is None else result.details
+        return self._details("other-lists", lists_frame([]))
 
     @property
     def cheapest(self) -> CheapList | None:
         """The cheapest list within the error of the best; None where no costs were given."""
-        result = self.run.results.get("costs")
-        return None if result is None else result.details
+        return self._details("costs", None)
+
+    def _details(self, name: str, default: T) -> T:
+        """What an analysis has for users of Python; the default where it was not run."""
+        result = self.run.results.get(name)
+        return default if result is None else cast("T", result.details)
 
     @cached_property
     def result(self) -> dict[str, Any]:
         """The whole study as plain JSON: what result.json holds and the report shows."""
         return summarize(self.run)
 
+    @with_study_example
     def html(self) -> str:
         """The report as one HTML page without external resources.
 
@@ -145,15 +184,13 @@ class Study:
 
         Examples
         --------
-        >>> import marginsieve
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
+        {study}
         >>> study.html()[:15]
         '<!doctype html>'
         """
         return render(self.result)
 
+    @with_study_example
     def report(self, file: str | Path) -> Path:
         """Write the report to a file.
 
@@ -169,10 +206,7 @@ class Study:
 
         Examples
         --------
-        >>> import marginsieve
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
+        {study}
         >>> import tempfile
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -182,6 +216,7 @@ class Study:
         write_text(Path(file), self.html())
         return Path(file)
 
+    @with_study_example
     def save(self, folder: str | Path) -> list[Path]:
         """Write the result folder: report, result.json, tables, model, and the paragraph for a paper.
 
@@ -197,10 +232,7 @@ class Study:
 
         Examples
         --------
-        >>> import marginsieve
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
+        {study}
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     sorted(file.name for file in study.save(folder))[:3]
@@ -218,127 +250,33 @@ class Study:
     def __repr__(self) -> str:
         return f"<Study: {self.result['answer']['headline']}>"
 
+    @document_chart
     def plot_sizes(self, file: str | Path | None = None) -> Any:
-        """Plot the score against the number of features, a line per method (matplotlib, the extra `marginsieve[plot]`).
-
-        Parameters
-        ----------
-        file : str, path or None, default=None
-            File to write (.svg, .png or .pdf); None writes none.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure.
-
-        Examples
-        --------
-        >>> import marginsieve
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
-        >>> study.plot_sizes().axes[0].get_xlabel()
-        'number of features'
-        """
+        """Plot the score against the number of features, a line per method."""
         return charts.sizes(self.result, file)
 
+    @document_chart
     def plot_roc(self, file: str | Path | None = None) -> Any:
-        """Plot out-of-fold ROC curves of the main method and of all features.
-
-        Parameters
-        ----------
-        file : str, path or None, default=None
-            File to write (.svg, .png or .pdf); None writes none.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure.
-
-        Examples
-        --------
-        >>> import marginsieve
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
-        >>> study.plot_roc().axes[0].get_xlabel()
-        'false positive rate'
-        """
+        """Plot out-of-fold ROC curves of the main method and of all features."""
         return charts.roc(self.result, file)
 
+    @document_chart
     def plot_precision_recall(self, file: str | Path | None = None) -> Any:
-        """Plot out-of-fold precision-recall curves of the main method and of all features.
-
-        Parameters
-        ----------
-        file : str, path or None, default=None
-            File to write (.svg, .png or .pdf); None writes none.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure.
-
-        Examples
-        --------
-        >>> import marginsieve
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
-        >>> study.plot_precision_recall().axes[0].get_xlabel()
-        'recall'
-        """
+        """Plot out-of-fold precision-recall curves of the main method and of all features."""
         return charts.precision_recall(self.result, file)
 
+    @document_chart
     def plot_calibration(self, file: str | Path | None = None) -> Any:
-        """Plot observed shares against predicted probabilities, out of fold.
-
-        Parameters
-        ----------
-        file : str, path or None, default=None
-            File to write (.svg, .png or .pdf); None writes none.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure.
-
-        Examples
-        --------
-        >>> import marginsieve
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
-        >>> study.plot_calibration().axes[0].get_xlabel()
-        'predicted probability'
-        """
+        """Plot observed shares against predicted probabilities, out of fold."""
         return charts.calibration(self.result, file)
 
+    @document_chart
     def plot_features(self, file: str | Path | None = None) -> Any:
-        """Plot how often each selected feature was selected over the outer folds.
-
-        Parameters
-        ----------
-        file : str, path or None, default=None
-            File to write (.svg, .png or .pdf); None writes none.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure.
-
-        Examples
-        --------
-        >>> import marginsieve
-        >>> from marginsieve.data import make_cohort
-        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-        >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
-        >>> study.plot_features().axes[0].get_xlabel()
-        'share of outer folds that selected it'
-        """
+        """Plot how often each selected feature was selected over the outer folds."""
         return charts.frequencies(self.result, file)
 
 
+@with_study_example
 @from_options(StudyOptions)
 def study(X: Any, y: Any, options: StudyOptions) -> Study:
     """Select features of a table and score the whole procedure by nested cross-validation.
@@ -358,10 +296,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
 
     Examples
     --------
-    >>> import marginsieve
-    >>> from marginsieve.data import make_cohort
-    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
-    >>> study = marginsieve.study(cohort.X, cohort.y, methods="fisher", cv=3, n_repeats=1, without="suspects")
+    {study}
     >>> study.features["name"].head(2).sort_values().tolist()
     ['g03', 'g07']
     """
