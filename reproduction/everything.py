@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -24,32 +25,20 @@ PAGE, TABLE = "verdicts.md", "verdicts.csv"
 
 
 def reproduce_all(
-    out: str | Path,
-    *,
-    scope: str = KEPT,
-    n_jobs: int = 1,
-    cluster: str | None = None,
-    resume: bool = False,
-    fresh: bool = False,
-    progress: Progress | None = None,
+    out: str | Path, *, scope: str = KEPT, resume: bool = False, progress: Progress | None = None, **options: Any
 ) -> Path:
-    """Run every paper into a folder of its own, resuming what is there, and write the page of verdicts."""
+    """Run every paper into a folder of its own, resuming what is there, and write the page of verdicts.
+
+    `options`: `n_jobs`, `cluster` and `fresh` of `reproduce`.
+    """
     out, since, begun_at = Path(out), time.perf_counter(), commit()
     claim(out, "reproductions", [PAGE, TABLE, RATES])
     failed: dict[str, str] = {}
     for name in PAPERS:
         watch = None if progress is None else _prefix_progress(progress, name)
         try:
-            reproduce(
-                name,
-                out / name,
-                scope=scope,
-                n_jobs=n_jobs,
-                cluster=cluster,
-                resume=resume and (out / name).exists(),
-                fresh=fresh,
-                progress=watch,
-            )
+            again = resume and (out / name).exists()
+            reproduce(name, out / name, scope=scope, resume=again, progress=watch, **options)
         except InputError as error:  # the data of one paper may be missing
             failed[name] = str(error)
     if len(failed) == len(PAPERS):
