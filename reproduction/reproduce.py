@@ -100,11 +100,8 @@ def _run(paper: Paper, place: Workplace) -> tuple[list[str], Evidence]:
 
 def _groups(paper: Paper) -> dict[str, list[str]]:
     """Names of jobs by the table that they are together."""
-    out: dict[str, list[str]] = {}
-    for job in paper.jobs:
-        if job.group:
-            out.setdefault(job.group, []).append(job.name)
-    return out
+    groups = dict.fromkeys(job.group for job in paper.jobs if job.group)
+    return {group: [job.name for job in paper.jobs if job.group == group] for group in groups}
 
 
 def suite_of(job: Job, names: Sequence[str], tuning: str) -> Suite | None:
