@@ -73,10 +73,10 @@ def _page(claims: pd.DataFrame, failed: dict[str, str], command: str, seconds: f
     kinds, papers = [kind for kind in VERDICTS if kind in counts], list(dict.fromkeys(claims["paper"]))
     counts = counts.reindex(columns=kinds, index=papers)
     counts.loc["all"] = counts.sum()
-    made = f"Made by {command}; this run took {seconds / 3600:.2f} hours on the clock, and the units in the stores "
-    made += f"{core_hours:.1f} hours of one core."
+    origin = f"Made by {command}; this run took {seconds / 3600:.2f} hours on the clock, and the units in the stores "
+    origin += f"{core_hours:.1f} hours of one core."
     level = "'Level': the direction is the paper's but not clear, or nothing differs where the paper says that it "
-    lines = ["# The five papers: claims and verdicts", "", made, "", f"{level}does.", ""]
+    lines = ["# The five papers: claims and verdicts", "", origin, "", f"{level}does.", ""]
     rows = (
         (f"[{paper}]({paper}/{REPORT})" if paper in PAPERS else paper, *map(int, row))
         for paper, *row in counts.itertuples()

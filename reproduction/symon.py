@@ -303,8 +303,9 @@ def _near_best(evidence: Evidence, names: tuple[str, ...], margin: float, words:
     return if_holds(count == len(lead), f"{words.format(f'{count} of {len(lead)}')}, {lead.mean():+.3f} on average")
 
 
-ON_PAR = {"margin": SMALLEST, "words": f"within {SMALLEST:g} of the best rival or above it in {{}}"}
-BEST_ON_FOUR = {"margin": 1e-9, "words": "best or level in {} (four tables, four sizes)"}
+ON_PAR = partial(_near_best, margin=SMALLEST, words=f"within {SMALLEST:g} of the best rival or above it in {{}}")
+FOUR = ("COLON", "OLIVETTI", "DLBCL", "LEUKEMIA")
+BEST_ON_FOUR = partial(_near_best, margin=EQUAL, words="best or level in {} (four tables, four sizes)")
 
 
 def _larger_auc(evidence: Evidence) -> str:
@@ -489,15 +490,9 @@ CLAIMS = (
     *list_claims(
         "section 4.3.1",
         _single_splits,
-        (
-            "its G-mean is best in all settings on COLON, FACE, DLBCL and LEUKEMIA",
-            partial(_near_best, names=("COLON", "OLIVETTI", "DLBCL", "LEUKEMIA"), **BEST_ON_FOUR),
-        ),
-        (
-            "it is on par or better on CAR, LUNG and BREAST",
-            partial(_near_best, names=("CARPROSTATE", "GORDON", "BREAST"), **ON_PAR),
-        ),
-        ("on SRBCT all methods are alike", partial(_near_best, names=("SRBCT",), **ON_PAR)),
+        ("its G-mean is best in all settings on COLON, FACE, DLBCL and LEUKEMIA", partial(BEST_ON_FOUR, names=FOUR)),
+        ("it is on par or better on CAR, LUNG and BREAST", partial(ON_PAR, names=("CARPROSTATE", "GORDON", "BREAST"))),
+        ("on SRBCT all methods are alike", partial(ON_PAR, names=("SRBCT",))),
     ),
     Claim("its AUC is larger on DLBCL and BREAST", "section 4.3.1, table 5", _larger_auc, _aucs_by_split),
     *list_claims(
