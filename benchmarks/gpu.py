@@ -15,9 +15,11 @@ from joblib import Parallel, delayed
 
 import marginsieve
 from marginsieve import recipes
+from marginsieve.batches import lockstep
+from marginsieve.batches.arrays import torch_on
 from marginsieve.criteria import Fisher, MarginChange, ReliefF, SymmetricalUncertainty
 from marginsieve.data.table import Table
-from marginsieve.fitting.batches import TrainingPart, rank_parts
+from marginsieve.fitting.batched_searches import TrainingPart, rank_parts
 from marginsieve.fitting.ensemble import Member
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once
@@ -26,8 +28,6 @@ from marginsieve.kernels import Clinical, Gaussian, Linear
 from marginsieve.machines import CSVC
 from marginsieve.outcomes import Classes
 from marginsieve.searches import Backward, TopK
-from marginsieve.solvers import lockstep
-from marginsieve.solvers.arrays import torch_on
 
 TEN = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 DEVICE, JOBS = os.environ.get("DEVICE", "cuda"), int(os.environ.get("JOBS", "1"))

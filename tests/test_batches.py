@@ -12,15 +12,18 @@ import pytest
 
 import marginsieve
 from marginsieve import SVMSelector, recipes
-from marginsieve.algebra.pair_sums import Scales
+from marginsieve.batches import arrays as backends
+from marginsieve.batches import lockstep
+from marginsieve.batches.arrays import NUMPY, cupy_on, torch_on
+from marginsieve.batches.pair_sums import Scales
 from marginsieve.criteria import Fisher, Hellinger, MarginChange, ReliefF, SymmetricalUncertainty
-from marginsieve.criteria._levels import by_rank_together, equal_frequency
+from marginsieve.criteria._levels import by_rank_batched, equal_frequency
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.estimators import inputs
-from marginsieve.fitting import batches, preparation
-from marginsieve.fitting.batches import TrainingPart, fits_in_step, rank_parts
+from marginsieve.fitting import batched_searches, preparation
+from marginsieve.fitting.batched_searches import TrainingPart, batch_fits, rank_parts
 from marginsieve.fitting.ensemble import Member
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once
@@ -29,9 +32,7 @@ from marginsieve.kernels import Clinical, Gaussian, Linear
 from marginsieve.machines import CSVC
 from marginsieve.outcomes import Classes, Target
 from marginsieve.searches import Backward, TopK
-from marginsieve.solvers import arrays as backends
-from marginsieve.solvers import lockstep, smo
-from marginsieve.solvers.arrays import NUMPY, cupy_on, torch_on
+from marginsieve.solvers import smo
 from marginsieve.studies import deciding, running
 
 TOL = 1e-10
@@ -202,7 +203,7 @@ def test_levels_of_equal_weight_are_those_one_by_one(arrays, values):
     """With equal values, fewer of them than levels or more, and weights that are counts."""
     rng = np.random.default_rng(values)
     z, weight = rng.integers(values, size=(40, 23)) / 7.0, rng.integers(1, 4, size=23).astype(float)
-    order, level = by_rank_together(arrays, arrays.to_device(z), arrays.to_device(weight), 5)
+    order, level = by_rank_batched(arrays, arrays.to_device(z), arrays.to_device(weight), 5)
     expected = np.take_along_axis(equal_frequency(z, weight, 5), arrays.to_host(order), axis=1)
     np.testing.assert_array_equal(arrays.to_host(level), expected)
 
@@ -260,7 +261,7 @@ def on_arrays(arrays, monkeypatch):
         used.append(gain)
         return None if device == "cpu" else arrays
 
-    monkeypatch.setattr(batches, "backend_for", backend)
+    monkeypatch.setattr(batched_searches, "backend_for", backend)
     monkeypatch.setattr(preparation, "backend_for", backend)
     return used
 
@@ -287,7 +288,7 @@ def test_selectors_choose_the_same_on_a_device(on_arrays, make):
     np.testing.assert_allclose(plain.decision_function(COHORT.X), other.decision_function(COHORT.X), atol=1e-4)
 
 
-def test_fits_in_step_are_those_one_by_one(on_arrays):
+def test_batch_fits_are_those_one_by_one(on_arrays):
     fixed = {"device": "cuda", "random_state": 0, "standardize": True}
     table = Schema.from_table(COHORT.X).table(np.asarray(COHORT.X)).track()
     codes = np.unique(COHORT.y, return_inverse=True)[1]
@@ -299,7 +300,7 @@ def test_fits_in_step_are_those_one_by_one(on_arrays):
         seeds = np.random.SeedSequence(1).spawn(5)
         del on_arrays[:]
         in_step = list(
-            fits_in_step([partial(selector.fit_rows, one, seed) for one, seed in zip(parts, seeds, strict=True)])
+            batch_fits([partial(selector.fit_rows, one, seed) for one, seed in zip(parts, seeds, strict=True)])
         )
         assert 0 < len(on_arrays) <= 6  # searches on all rows, then inner folds, of each view: not of each fit
         for fitted, one, seed in zip(in_step, parts, seeds, strict=True):

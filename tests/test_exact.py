@@ -63,7 +63,7 @@ def test_bounds_cut_off_no_optimum(seed, C, budget, n):
         _exact.tighten_bounds(ramp, first, start.F, 3, by_sample=False),
     ):
         if bounds.norm <= _exact.GONE or not (bounds.U > _exact.GONE).any():
-            answers.append(ramp.flat().F)
+            answers.append(ramp.flat_point().F)
             continue
         whole = _exact.MixedIntegerProgram(ramp, bounds)
         answer = whole.solve(start, TIGHT)
@@ -234,7 +234,7 @@ def test_a_cut_at_any_time_leaves_a_point(seconds):
     start, _ = _ramp.fast(ramp, np.random.default_rng(0), 10, seen)
     point = daks(ramp, start, seen, np.random.default_rng(0))
     assert clock.cut
-    assert point.F <= start.F <= ramp.flat().F
+    assert point.F <= start.F <= ramp.flat_point().F
     assert pytest.approx(value(ramp, point), rel=1e-9) == point.F
     assert len(point.features) <= 3
 

@@ -20,7 +20,7 @@ from marginsieve.machines import MACHINES
 from marginsieve.problem import Problem
 from marginsieve.searches import Harmony, harmony
 from marginsieve.searches._fitness import fitness_of
-from marginsieve.searches._ripple import Ripple, one_by_one
+from marginsieve.searches._ripple import Ripple, tune_one_by_one
 from marginsieve.searches._subsets import Subsets, fitness_plainly
 
 QUICK = {"memory": 8, "improvisations": 25}
@@ -69,7 +69,7 @@ def test_tuning_is_rippling_one_feature_at_a_time(seed, n, factor):
     found = ripple_of(weight, factor).tune(bits, size)
     assert found.sum() == size
     assert set(np.flatnonzero(found)) == slow_ripple(bits, weight, factor, size)
-    literal = one_by_one(ripple_of(weight, factor), bits, size)
+    literal = tune_one_by_one(ripple_of(weight, factor), bits, size)
     if min(bits.sum(), size) > factor:  # a subset is never emptied on the way
         np.testing.assert_array_equal(literal, found)
 
@@ -96,14 +96,14 @@ def test_of_equal_weights_the_fittest_choice_stays():
     assert len(tried) == 8
     assert found[[10, 11]].all()
     assert value(found) == max(value(one) for one in tried)
-    literal = one_by_one(ripple_of(weight, 1, value), bits, 4)
+    literal = tune_one_by_one(ripple_of(weight, 1, value), bits, 4)
     assert set(np.flatnonzero(literal)) == good | {10, 11}  # every removal tried
 
 
 def test_kept_features_are_never_rippled_out():
     weight, kept = np.arange(8.0), np.isin(np.arange(8), [0, 1])
     for bits in (np.ones(8, dtype=bool), np.zeros(8, dtype=bool)):
-        for make in (lambda r, b: r.tune(b, 4), lambda r, b: one_by_one(r, b, 4)):
+        for make in (lambda r, b: r.tune(b, 4), lambda r, b: tune_one_by_one(r, b, 4)):
             assert set(np.flatnonzero(make(ripple_of(weight, 2, kept=kept), bits))) >= {0, 1}
 
 

@@ -246,15 +246,15 @@ def test_a_whole_program_is_brute_force():
     assert answer.status == "optimal"
     assert -answer.value == pytest.approx(best)
     assert answer.bound <= answer.value + 1e-9
-    program.bounds(np.array([0]), np.array([0.0]), np.array([0.0]))
+    program.set_bounds(np.array([0]), np.array([0.0]), np.array([0.0]))
     assert program.solve().value >= answer.value
-    program.costs(np.arange(12), np.ones(12))
+    program.set_costs(np.arange(12), np.ones(12))
     assert program.solve().value == pytest.approx(0.0)
 
 
 def test_limits_are_said():
     program, worth, _ = knapsack(60, 3)
-    program.start(np.zeros(60))
+    program.set_start(np.zeros(60))
     answer = program.solve(Limits(nodes=1, gap=0.0))
     assert answer.status in ("limit", "optimal")
     assert answer.x is not None

@@ -156,7 +156,7 @@ def test_hinge_finds_the_best_intercept(rng):
 
 def test_the_hessian_is_a_difference_of_gradients():
     gram, y, _ = problem(4, 40, 6, shift=0.5)
-    base = _mkl.Base(6, lambda mu: mix_kernels(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products)
+    base = _mkl.BaseKernels(6, lambda mu: mix_kernels(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products)
     search = _mkl._WeightSearch(base, y, np.full(40, 5.0), 1e-12, 1)
     mu, step = np.full(6, 1 / 6), 1e-5
     here = search.solve_at(mu, np.zeros(40))

@@ -38,7 +38,7 @@ def value(ramp, point):
 def brute_force(ramp):
     """The least F over all sets of features within the budget and all sets of samples left out."""
     n, m = len(ramp.cost), len(ramp.data.y)
-    best = ramp.flat().F
+    best = ramp.flat_point().F
     for size in range(1, n + 1):
         for features in itertools.combinations(range(n), size):
             if not ramp.fits(features):
@@ -247,7 +247,7 @@ def test_the_ramp_without_a_budget_is_solved_exactly(seed, C):
     """RL-l1-M: the least objective over all sets of samples left out, each a linear program on all features."""
     ramp = instance(seed, 10, 4, C, 4.0)
     data = ramp.data
-    program, best = ramp.program(np.arange(4)), ramp.flat().F
+    program, best = ramp.program(np.arange(4)), ramp.flat_point().F
     for marked in itertools.product([False, True], repeat=10):
         program.leave_out(np.array(marked))
         best = min(best, value(ramp, _ramp._point(ramp, program.solve())))

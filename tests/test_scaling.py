@@ -198,9 +198,9 @@ def test_memory_grows_with_the_table_not_with_its_square(update):
 @pytest.mark.parametrize("stop", ["ranking", "own"])
 @machines
 def test_the_objective_never_rises_and_every_run_ends_with_a_reason(update, direction, stop, machine, monkeypatch):
-    from marginsieve.searches.penalized import _Walk
+    from marginsieve.searches.penalized import _ScalingWalk
 
-    values, move = [], _Walk.move
+    values, move = [], _ScalingWalk.move
 
     def watched(self, rule):
         before = self.point.value
@@ -208,7 +208,7 @@ def test_the_objective_never_rises_and_every_run_ends_with_a_reason(update, dire
         values.append((before, self.point.value, moved))
         return moved
 
-    monkeypatch.setattr(_Walk, "move", watched)
+    monkeypatch.setattr(_ScalingWalk, "move", watched)
     X, y = wide(30, 60)
     problem = problem_of(X, y, Gaussian(), machine.__class__())
     path = PenalizedScaling(update=update, direction=direction, stop=stop, max_iter=60).run(problem, None)

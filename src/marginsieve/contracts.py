@@ -13,7 +13,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ class TableView(Protocol):
     @property
     def variance(self) -> Array: ...  # (n,) of each column over the rows, which count by their weights
     @property
-    def arrays(self) -> Any: ...  # marginsieve.solvers.arrays.Backend where kernels are made on a device, else None
+    def arrays(self) -> Any: ...  # marginsieve.batches.arrays.Backend where kernels are made on a device, else None
     def with_backend(self, arrays: Any) -> TableView: ...  # the same with its kernels made there
     def rows(self, index: IntArray | BoolArray) -> TableView: ...
     def sample(self, index: IntArray) -> TableView: ...  # some rows, the variances still those of all
@@ -283,13 +284,22 @@ class Gram(ABC):
     table: TableView
     features: IntArray  # (p,) the live features, sorted
     feature_weight: Array  # (n,) over all features of the table, before the divisor
-    divisor: float  # what the sum over the live features is divided by
     linear: ClassVar[bool] = False  # K(x, z) = sum_j w_j x_j z_j
+    matrix_free: ClassVar[bool] = False  # products with K are far cheaper than K, which machines do without
+
+    @cached_property
+    def divisor(self) -> float:
+        """What the sum over the live features is divided by."""
+        return self.kernel.divisor(self.table, self.features)
+
+    def divide(self, values: Array) -> Array:
+        """Values over the divisor."""
+        return values if self.divisor == 1.0 else values / self.divisor
 
     @property
-    @abstractmethod
     def weight(self) -> Array:
         """(p,) w_j of the live features, the divisor included."""
+        return self.divide(self.feature_weight[self.features])
 
     @abstractmethod
     def matrix(self, Z: Matrix | None = None) -> Array:
@@ -302,6 +312,25 @@ class Gram(ABC):
     @abstractmethod
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
         """(rows,): K(rows, training) @ c."""
+
+    @property
+    def factor(self) -> Matrix | None:
+        """(p, m): V with K = V'V, of few rows or sparse, for machines that take it in place of K; None: take K."""
+        return None
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows a machine may ask `submatrix` for, where K is never made whole; 0: take K."""
+        return 0
+
+    def submatrix(self, rows: IntArray) -> Array:
+        """(q, q): K of some training rows."""
+        return self.matrix()[np.ix_(rows, rows)]
+
+    @property
+    def on_device(self) -> Any:
+        """(m, m): K as an array of `table.arrays`, where it stays on a device; else None."""
+        return None
 
     @abstractmethod
     def without(self, features: IntArray) -> Gram:
@@ -356,27 +385,9 @@ class Gram(ABC):
 
 def as_gram(view: View) -> Gram:
     """The view of a machine that needs a Gram."""
-    if not hasattr(view, "matrix"):
+    if not isinstance(view, Gram):
         raise TypeError(f"this machine needs a Gram and was given {type(view).__name__}")
-    return cast(Gram, view)
-
-
-@runtime_checkable
-class Factored(Protocol):
-    """A Gram with K = factor'factor: `factor` (p, m), of few rows or sparse, None where the matrix is known."""
-
-    @property
-    def factor(self) -> Matrix | None: ...
-
-
-@runtime_checkable
-class MultipliesFast(Protocol):
-    """A Gram whose `apply` is far cheaper than its matrix: machines ask it for the matrix of a few rows at a time."""
-
-    @property
-    def at_once(self) -> int: ...  # how many rows `submatrix` may be asked for
-    def apply(self, c: Array, Z: Matrix | None = None) -> Array: ...
-    def submatrix(self, rows: IntArray) -> Array: ...  # (q, q) K of some training rows
+    return view
 
 
 class GramLine(Protocol):
@@ -653,7 +664,7 @@ class KnowsRows(Protocol):
 
 
 @runtime_checkable
-class Checked(Protocol):
+class HasCheck(Protocol):
     """A part that refuses parameters that make no sense."""
 
     def check(self) -> None: ...
@@ -682,7 +693,7 @@ class HasParameters(Protocol):
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
 
-# -- many problems at once --------------------------------------------------------------------------------------------
+# -- many training parts at once (marginsieve.batches) ----------------------------------------------------------------
 
 
 class Batch(Protocol):
@@ -691,9 +702,9 @@ class Batch(Protocol):
     Each part has k binary problems. `usable` are the columns that vary in a part: p of them in every part.
     """
 
-    arrays: Any  # marginsieve.solvers.arrays.Backend
+    arrays: Any  # marginsieve.batches.arrays.Backend
     X: Any  # (n, r) columns as rows, centred over all rows
-    scales: Any  # marginsieve.algebra.pair_sums.Scales
+    scales: Any  # marginsieve.batches.pair_sums.Scales
     usable: Any  # (F, p) sorted
     labels: Any  # (F, k, r) in {-1, +1}, 0 where a row is not in the part
     weight: Any  # (F, r) of the rows, 0 where a row is not in the part
@@ -701,48 +712,53 @@ class Batch(Protocol):
     rows: Sequence[IntArray]  # of each part
 
     def score(self, live: Any) -> Any:
-        """(F, q): the criterion at the live features (F, q), from machines that are solved on them."""
+        """(F, q): the criterion at the live features (F, q)."""
+
+    def margin_changes(self, live: Any) -> Any:
+        """(F, n): |c'Kc - c'K(without j)c|, summed over the problems, c of machines on the live features (F, q)."""
 
 
 @runtime_checkable
-class RunsTogether(Protocol):
-    """A search that walks through many training parts in step; `ended` says why it ends."""
+class Batched(Protocol):
+    """Works on many training parts at once, on a device, where `in_batches` says so of it as it is set.
 
-    ended: ClassVar[str]
+    Each axis has one method for it, beside the one for a single part:
 
-    def run_together(self, batch: Batch) -> tuple[Any, Any]: ...  # (F, p) features, best first, and their scores
+    - a kernel: pair_sums(arrays, X, scales), its matrices for many weightings of the columns X (n, r)
+    - a machine: solve_batched(arrays, K, y, cost), on matrices K (F, m, m), with y and cost (F, m)
+    - a criterion or filter: score_batched(batch, live), (F, n) at the live features (F, q)
+    - a search: run_batched(batch), the features (F, p), best first, and their scores; `ended` says why it ends
+    """
 
-
-@runtime_checkable
-class SolvesTogether(Protocol):
-    """A machine that solves many problems in step: K (F, m, m), y and cost (F, m)."""
-
-    tol: float
-
-    def solve_together(self, arrays: Any, K: Any, y: Any, cost: Any) -> Any: ...
+    @property
+    def in_batches(self) -> bool: ...
 
 
-@runtime_checkable
-class SumsPairs(Protocol):
-    """A kernel made of a sum over features of a function of two cells, for many weightings at once."""
+class BatchedKernel(Batched, Protocol):
+    unit_free: ClassVar[bool]
 
     def pair_sums(self, arrays: Any, X: Any, scales: Any) -> Any: ...
 
 
-@runtime_checkable
-class ScoresTogether(Protocol):
-    """A filter that scores the columns of many training parts at once; `in_batches` says whether as it is set."""
+class BatchedMachine(Batched, Protocol):
+    tol: float
 
-    in_batches: bool
-
-    def score_together(self, batch: Batch) -> Any: ...  # (F, n)
+    def solve_batched(self, arrays: Any, K: Any, y: Any, cost: Any) -> Any: ...
 
 
-@runtime_checkable
-class OfTheMargin(Protocol):
-    """A criterion that is the change of c'Kc without a feature, whatever the kernel."""
+class BatchedCriterion(Batched, Protocol):
+    def score_batched(self, batch: Batch, live: Any) -> Any: ...
 
-    of_the_margin: ClassVar[bool]
+
+class BatchedSearch(Batched, Protocol):
+    ended: ClassVar[str]
+
+    def run_batched(self, batch: Batch) -> tuple[Any, Any]: ...
+
+
+def is_batched(part: object) -> bool:
+    """Whether a part works on many training parts at once, as it is set."""
+    return isinstance(part, Batched) and part.in_batches
 
 
 # -- parts as a user gives them: by name or as they are -------------------------------------------------------------

@@ -46,7 +46,7 @@ class WorkDone(NamedTuple):
 
 def is_filter(criterion: Criterion | Filter | None) -> TypeGuard[Filter]:
     """Whether this scores columns from the labels alone; the others score what a machine has learned."""
-    return criterion is not None and not hasattr(criterion, "score")
+    return criterion is not None and not isinstance(criterion, Criterion)
 
 
 def view_of(machine: Machine, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> View:
@@ -132,11 +132,10 @@ class Problem:
 
     def score(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array:
         """The criterion of each live feature (same order as gram.features), or a filter's score of every column."""
-        criterion = self.criterion
-        if is_filter(criterion):
-            return np.asarray(criterion(self.table, self.y, self.sample_weight))
+        if self._filter is not None:
+            return np.asarray(self._filter(self.table, self.y, self.sample_weight))
         assert gram is not None
-        return np.asarray(cast(Criterion, criterion).score(self, gram, solutions))
+        return np.asarray(cast(Criterion, self.criterion).score(self, gram, solutions))
 
     def ties(self, gram: Gram | None, solutions: Sequence[Solution]) -> Array | None:
         """What orders live features of equal score, where the criterion says so."""
@@ -144,9 +143,16 @@ class Problem:
             return None
         return self._breaker.ties(self, gram, solutions)
 
+    # What the criterion can do is looked up once: a search asks at each step, and isinstance of a protocol is slow.
+
+    @cached_property
+    def _filter(self) -> Filter | None:
+        """The criterion where it is a filter."""
+        return self.criterion if is_filter(self.criterion) else None
+
     @cached_property
     def _breaker(self) -> BreaksTies | None:
-        """The criterion where it breaks ties; asked once, since a search asks at each step."""
+        """The criterion where it breaks ties."""
         return self.criterion if isinstance(self.criterion, BreaksTies) else None
 
     @property

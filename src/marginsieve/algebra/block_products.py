@@ -30,7 +30,7 @@ def weighted_product(left: Matrix, weights: Array, right: Matrix | None = None) 
         if symmetric and weights[0] > 0 and left.shape[1] > SYMMETRIC:
             return square(left if weights[0] == 1.0 else left * np.sqrt(weights[0]))
         return np.asarray((left.T @ right) * weights[0])
-    if symmetric and np.all(weights >= 0):
+    if symmetric and np.all(weights >= 0):  # Z'WZ = R'R with R = sqrt(W) Z: one triangle is enough
         return _square_product(left, np.sqrt(weights)[:, None])
     total = np.zeros((left.shape[1], right.shape[1]))
     for part in parts(len(weights)):
@@ -131,16 +131,16 @@ def column_parts(shape: tuple[int, int]) -> Iterator[slice]:
     yield from parts(n, max(16, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(m, 1))))
 
 
-def less(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
+def subtract_rows(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
     """product - sum_k w_k z_k z_k' for a few rows z_k of the block, and its trace: one pass, no temporaries."""
     out = buffers.matrix(*product.shape)
     if is_stored(columns):
         columns, rows = columns[rows], np.arange(len(rows))
-    return out, _less(product, columns, rows, weights, out)
+    return out, _subtract_rows(product, columns, rows, weights, out)
 
 
 @jit
-def _less(product: Array, columns: Array, rows: IntArray, weights: Array, out: Array) -> float:
+def _subtract_rows(product: Array, columns: Array, rows: IntArray, weights: Array, out: Array) -> float:
     m, trace = product.shape[0], 0.0
     for i in range(m):
         for j in range(m):

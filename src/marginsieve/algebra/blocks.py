@@ -30,7 +30,6 @@ class Block:
 
     features: IntArray  # (b,) places in the table
     columns: Matrix  # (b, m)
-    weight: Array  # (b,) before the divisor
     centre: Array | None  # (b,) what was taken off the columns
     trace: float  # of the weighted sum when the block was made
 
@@ -88,13 +87,13 @@ class BlockGram(Gram):
     def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
         """The kernel on some features at weights (n,)."""
         columns, centre = cls.columns_of(table, live)
-        weight = feature_weight[live]
-        if is_sparse(columns):
+        weight, product, trace = feature_weight[live], NO_PRODUCT, 0.0
+        if is_sparse(columns) and not cls.matrix_free:
             product = cls.weighted_sum(columns, weight)
             trace = float(np.trace(product))
-        else:
-            product, trace = NO_PRODUCT, cls.trace_of(columns, weight)
-        block = Block(live, columns, weight, centre, trace)
+        elif not cls.matrix_free:
+            trace = cls.trace_of(columns, weight)
+        block = Block(live, columns, centre, trace)
         return cls(kernel, table, feature_weight, live, block, np.arange(len(live)), product, **cls.extra(table))
 
     @staticmethod
@@ -113,27 +112,18 @@ class BlockGram(Gram):
         gone = np.searchsorted(self.features, features)
         live, place = delete_places(self.features, gone), delete_places(self.place, gone)
         if 2 * len(live) > len(self.block.features):
-            product, trace = self.downdate(self.place[gone])
-            if trace > CANCELLATION * self.block.trace:
+            if self.matrix_free:
+                return replace(self, features=live, place=place, product=NO_PRODUCT)
+            product, trace = self.downdate(gone)
+            if trace > CANCELLATION * self.block.trace:  # else little more than rounding would be left
                 return replace(self, features=live, place=place, product=product)
-        return self.rebuilt(live)
-
-    def without_product(self, features: IntArray) -> Gram:
-        """`without` of a Gram that keeps no product."""
-        gone = np.searchsorted(self.features, features)
-        live, place = delete_places(self.features, gone), delete_places(self.place, gone)
-        if 2 * len(live) > len(self.block.features):
-            return replace(self, features=live, place=place, product=NO_PRODUCT)
-        return self.rebuilt(live)
-
-    def rebuilt(self, live: IntArray) -> Gram:
-        """The kernel on some features, made anew as it suits their number."""
         return self.kernel.bind(self.table, self.feature_weight, live)
 
-    def downdate(self, rows: IntArray) -> tuple[Array, float]:
-        """The product less that of some rows of the block, and its trace."""
+    def downdate(self, gone: IntArray) -> tuple[Array, float]:
+        """The product less that of the live features at some places, and its trace."""
         product = buffers.matrix(*self.total.shape)
-        np.subtract(self.total, self.weighted_sum(self.block.columns[rows], self.block.weight[rows]), out=product)
+        part = self.weighted_sum(self.block.columns[self.place[gone]], self.total_weight[gone])
+        np.subtract(self.total, part, out=product)
         return product, float(product.trace())
 
     def rescale(self, feature_weight: Array, features: IntArray | None = None) -> Self:
@@ -145,32 +135,26 @@ class BlockGram(Gram):
             centre = None if block.centre is None else block.centre[place]
             block = replace(block, features=live, columns=block.columns[place], centre=centre)
             place = np.arange(len(live))
-        weight = feature_weight[live]
-        if features is None and (ratio := _common(weight, self.block.weight[self.place])):
+        weight, product = feature_weight[live], NO_PRODUCT
+        if self.matrix_free:
+            pass
+        elif features is None and (ratio := _common_factor(weight, self.total_weight)):
             product = ratio * self.total
         else:
             product = self.weighted_sum(block.columns, weight)
-        block = replace(block, weight=weight, trace=float(product.trace()))
+        block = replace(block, trace=float(product.trace()))
         return replace(self, feature_weight=feature_weight, features=live, block=block, place=place, product=product)
 
     def only(self, rows: IntArray) -> Self:
         """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
-        block = replace(self.block, columns=self.block.columns[:, rows])
-        return replace(self, table=self.table.sample(rows), block=block, product=self.total[np.ix_(rows, rows)])
-
-    @cached_property
-    def divisor(self) -> float:  # type: ignore[override]
-        """What the sum over the live features is divided by."""
-        return self.kernel.divisor(self.table, self.features)
-
-    def divide(self, values: Array) -> Array:
-        """Divided by the divisor, where that is not 1."""
-        return values if self.divisor == 1.0 else values / self.divisor
+        block = replace(self.block, columns=_contiguous(self.block.columns[:, rows]))
+        product = NO_PRODUCT if self.matrix_free else self.total[np.ix_(rows, rows)]
+        return replace(self, table=self.table.sample(rows), block=block, product=product)
 
     @property
-    def weight(self) -> Array:
-        """(p,) w_j of the live features, the divisor included."""
-        return self.divide(self.block.weight[self.place])
+    def total_weight(self) -> Array:
+        """(p,) the weights of `total`: w_j of the live features, before the divisor."""
+        return self.feature_weight[self.features]
 
     @property
     def columns(self) -> Matrix:
@@ -186,7 +170,7 @@ class BlockGram(Gram):
     @cached_property
     def total(self) -> Array:
         """(m, m): the weighted sum over the live columns, before the divisor."""
-        return self.product if self.product.size else self.weighted_sum(self.columns, self.block.weight[self.place])
+        return self.product if self.product.size else self.weighted_sum(self.columns, self.total_weight)
 
     # -- matrices ---------------------------------------------------------------------------------------------
 
@@ -218,8 +202,9 @@ class BlockGram(Gram):
 
     def line(self, direction: Array) -> Line:
         """Grams at weights (sqrt(w) + l * direction)^2: three matrices (m, m) are made once, a trial costs m^2."""
-        s = np.sqrt(self.feature_weight[self.features])
+        s = np.sqrt(self.total_weight)
         d = direction if self.divisor == 1.0 else direction * np.sqrt(self.divisor)
+        # (s + l d)^2 = s^2 + l (2 s d) + l^2 d^2, and 2 s d = (s + d)^2 - s^2 - d^2
         second = self.weighted_sum(self.columns, d * d)  # no weight is negative: each product at half the cost
         first = self.weighted_sum(self.columns, (s + d) ** 2) - self.total - second
         return Line(self, d, self.total, first, second)
@@ -230,7 +215,7 @@ class BlockGram(Gram):
 
     def with_total(self, feature_weight: Array, total: Array) -> Self:
         """The same features at other weights, whose sum is known."""
-        block = replace(self.block, weight=feature_weight[self.block.features], trace=float(total.trace()))
+        block = replace(self.block, trace=float(total.trace()))
         return replace(self, feature_weight=feature_weight, block=block, product=total)
 
     def subset_sums(self, Z: Matrix | None) -> BlockSums | None:
@@ -258,7 +243,7 @@ class BlockSums:
 
     def sums_over(self, places: IntArray) -> tuple[Array, Array]:
         """What some features add to A (rows, m) and to the rows' sums with themselves (rows,)."""
-        block, weight = np.ascontiguousarray(self.columns[places]), self.whole.block.weight[places]
+        block, weight = np.ascontiguousarray(self.columns[places]), self.whole.total_weight[places]
         training = np.ascontiguousarray(block[:, : self.whole.table.shape[0]])
         return self.whole.weighted_sum(block, weight, training), self.whole.squares_of(block, weight)
 
@@ -278,8 +263,7 @@ def new_rows(Z: Matrix, features: IntArray) -> Matrix:
     """New rows (rows, n) as a block (p, rows) of some features."""
     if is_sparse(Z):
         return sparse.csr_array(sparse.csc_array(Z)[:, features].T)
-    part = Z[:, features].T
-    return part if is_stored(part) else np.ascontiguousarray(part)
+    return _contiguous(Z[:, features].T)
 
 
 def table_columns(table: TableView, live: IntArray) -> Matrix:
@@ -287,11 +271,15 @@ def table_columns(table: TableView, live: IntArray) -> Matrix:
     everything = len(live) == table.shape[1]
     if table.is_sparse:
         return sparse.csr_array((table.Z if everything else table.Z[:, live]).T)
-    columns = table.Z.T if everything else table.Z.T[live]
-    return columns if is_stored(columns) else np.ascontiguousarray(columns)
+    return _contiguous(table.Z.T if everything else table.Z.T[live])
 
 
-def _common(weight: Array, before: Array) -> float:
+def _contiguous(columns: Matrix) -> Matrix:
+    """The same, dense rows one after the other in memory."""
+    return columns if is_sparse(columns) or is_stored(columns) else np.ascontiguousarray(columns)
+
+
+def _common_factor(weight: Array, before: Array) -> float:
     """The factor by which all weights changed; 0 where they did not change alike."""
     first = weight[0] / before[0] if before[0] > 0 else 0.0
     return float(first) if np.allclose(weight, first * before, rtol=1e-14, atol=0.0) else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 import numpy as np
 
@@ -67,18 +67,7 @@ class GenericGram(Gram):
     @property
     def elementwise(self) -> Elementwise:
         """The kernel, for its base and outer functions."""
-        kernel: Elementwise = self.kernel  # type: ignore[assignment]
-        return kernel
-
-    @cached_property
-    def divisor(self) -> float:  # type: ignore[override]
-        """What the sum over the live features is divided by."""
-        return self.kernel.divisor(self.table, self.features)
-
-    @property
-    def weight(self) -> Array:
-        """(p,) w_j of the live features, the divisor included."""
-        return np.asarray(self.feature_weight[self.features] / self.divisor)
+        return cast(Elementwise, self.kernel)
 
     def without(self, features: IntArray) -> Self:
         """The Gram with these features dropped."""

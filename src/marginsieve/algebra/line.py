@@ -42,4 +42,4 @@ class Line:
         return self.gram.with_total(scale**2, self._total_at(length))
 
     def _total_at(self, length: float) -> Array:
-        return np.asarray(self.total + length * self.first + length**2 * self.second)
+        return self.total + length * self.first + length**2 * self.second

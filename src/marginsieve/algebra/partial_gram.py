@@ -6,14 +6,13 @@ The limit is the kernel's `cache`. What is quadratic in coefficients is summed o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar, cast
 
 import numpy as np
 
-from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
+from ..contracts import Array, HasCache, IntArray, Matrix
 from .block_products import nonzero_rows, parts, row_squares, weighted_product
-from .blocks import NO_PRODUCT, Block
 from .cache import rows_at_once
 from .distance import DistanceGram
 from .product_gram import ProductGram
@@ -27,21 +26,7 @@ class PartialGram(SmoothGram):
     Who asks for `matrix()`, moves along lines of weights or compares decision values without a feature still makes it.
     """
 
-    @classmethod
-    def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
-        """The kernel on some features at weights (n,)."""
-        columns, centre = cls.columns_of(table, live)
-        block = Block(live, columns, feature_weight[live], centre, 0.0)
-        return cls(kernel, table, feature_weight, live, block, np.arange(len(live)), NO_PRODUCT)
-
-    def without(self, features: IntArray) -> Gram:
-        """The Gram with these features dropped."""
-        return self.without_product(features)
-
-    def only(self, rows: IntArray) -> Self:
-        """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
-        block = replace(self.block, columns=np.ascontiguousarray(self.block.columns[:, rows]))
-        return replace(self, table=self.table.sample(rows), block=block, product=NO_PRODUCT)
+    matrix_free: ClassVar[bool] = True
 
     def diagonal(self, Z: Matrix | None = None) -> Array:
         """(rows,): K(x, x)."""
@@ -54,7 +39,7 @@ class PartialGram(SmoothGram):
     def inner_among(self, on: IntArray) -> Array:
         """(q, q): A among some training rows."""
         some = np.ascontiguousarray(self.block.columns[self.place][:, on])
-        product = weighted_product(some, self.block.weight[self.place])
+        product = weighted_product(some, self.total_weight)
         squares = product.diagonal().copy()
         A = self.inner_from(product, squares, squares)
         if self.distance:
@@ -63,7 +48,7 @@ class PartialGram(SmoothGram):
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
         """(rows,): K(rows, training) @ c, a few rows at a time and only those with a coefficient."""
-        on, weight = nonzero_rows(c), self.block.weight[self.place]
+        on, weight = nonzero_rows(c), self.total_weight
         columns = self.block.columns[self.place]
         right = np.ascontiguousarray(columns[:, on])
         left = columns if Z is None else self.rows_of(Z)
@@ -107,13 +92,13 @@ class PartialGram(SmoothGram):
         return np.asarray(total)
 
     @property
-    def at_once(self) -> int:
+    def rows_at_once(self) -> int:
         """How many rows `submatrix` may be asked for."""
-        return rows_at_once(self.kernel.cache)  # type: ignore[attr-defined]
+        return rows_at_once(cast(HasCache, self.kernel).cache)
 
     def _group(self) -> int:
         """How many rows are in a group: matrices of two groups by two groups fit into the cache."""
-        return max(16, self.at_once // 4)
+        return max(16, self.rows_at_once // 4)
 
     def _groups(self, c: Array) -> list[IntArray]:
         """The rows with a coefficient, in groups."""

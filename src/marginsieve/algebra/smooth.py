@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..contracts import Array, IntArray, Matrix
 from ..data.stored import is_stored
 from ..data.table import column_of
 from . import buffers, series
-from .block_products import block_pairs, less, nonzero_rows, parts, quadratic_rows, weighted_product
+from .block_products import block_pairs, nonzero_rows, parts, quadratic_rows, subtract_rows, weighted_product
 from .blocks import BlockGram
 
 FEW = 4  # columns up to which a downdate is a compiled loop instead of a matrix product
@@ -50,8 +50,7 @@ class SmoothGram(BlockGram):
     @property
     def smooth(self) -> SmoothKernel:
         """The kernel, for its outer function."""
-        kernel: SmoothKernel = self.kernel  # type: ignore[assignment]
-        return kernel
+        return cast(SmoothKernel, self.kernel)
 
     def outer(self, A: Array) -> Array:
         """K from A."""
@@ -64,12 +63,12 @@ class SmoothGram(BlockGram):
             return np.ascontiguousarray(self.own_inner)
         m = self.table.shape[0]
         out = buffers.matrix(m, m)
-        if self.total_is_known or is_stored(self.block.columns) or np.any(self.block.weight < 0):
+        if self.total_is_known or is_stored(self.block.columns) or np.any(self.total_weight < 0):
             squares = self.total.diagonal()
             for rows in parts(m, max(1, CACHED // max(m, 1))):
                 out[rows] = self.outer(self.inner_from(self.total[rows], squares[rows], squares))
             return out
-        R = np.sqrt(self.block.weight[self.place])[:, None] * self.columns
+        R = np.sqrt(self.total_weight)[:, None] * self.columns
         squares = np.einsum("pm,pm->m", R, R)
         for i, j in block_pairs(m):
             A = self.inner_from(R[:, i].T @ R[:, j], squares[i], squares[j])
@@ -92,11 +91,11 @@ class SmoothGram(BlockGram):
             out[rows] = self.inner_from(total[on[rows]][:, on], squares[rows], squares)
         return out
 
-    def downdate(self, rows: IntArray) -> tuple[Array, float]:
-        """The product less that of some rows of the block, and its trace."""
-        if len(rows) <= FEW and not self.table.is_sparse:
-            return less(self.total, self.block.columns, rows, self.block.weight[rows])
-        return super().downdate(rows)
+    def downdate(self, gone: IntArray) -> tuple[Array, float]:
+        """The product less that of the live features at some places, and its trace."""
+        if len(gone) <= FEW and not self.table.is_sparse:
+            return subtract_rows(self.total, self.block.columns, self.place[gone], self.total_weight[gone])
+        return super().downdate(gone)
 
     def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
         """K(without j) @ c by the series; where it does not converge, by one kernel matrix for each feature."""
@@ -127,7 +126,7 @@ class SmoothGram(BlockGram):
         on = None if len(some) > MOST_ON * len(c) else some
         A, v = (self.own_inner, c) if on is None else (self.inner_among(on), c[on])
         slope = np.asarray(self.smooth.outer_derivative(A))
-        G = np.outer(v, v) * slope
+        G = np.outer(v, v) * slope  # d(c'Kc) / dw_j = sum_ik c_i c_k outer'(A_ik) base_j(x_i, x_k)
         if d is not None:
             G[np.diag_indices_from(G)] += (d if on is None else d[on]) * slope.diagonal()
         return quadratic_rows(self.columns, G, self.distance, on)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
+from ..contracts import Array, HasCache, IntArray, Matrix, TableView
 from . import buffers
-from .block_products import delete_places, parts
-from .blocks import NO_PRODUCT, Block, BlockGram
+from .block_products import parts
+from .blocks import BlockGram
 from .cache import rows_at_once
 from .tent_sums import MISSING, Tents, add_tents, sum_tents
 
@@ -82,18 +82,18 @@ class TentGram(BlockGram):
             return float(weight.sum() * columns.shape[1])
         return float(weight @ np.count_nonzero(columns < MISSING, axis=1))
 
-    def downdate(self, rows: IntArray) -> tuple[Array, float]:
-        """The product less that of some rows of the block, and its trace."""
+    def downdate(self, gone: IntArray) -> tuple[Array, float]:
+        """The product less that of the live features at some places, and its trace."""
         product = buffers.matrix(*self.total.shape)
         np.copyto(product, self.total)
-        add_tents(self.block.columns[rows], -self.block.weight[rows], product)
+        add_tents(self.block.columns[self.place[gone]], -self.total_weight[gone], product)
         return product, float(product.trace())
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
         """(rows,): K(rows, training) @ c; new rows are looked up among sorted training rows where these are many."""
         if Z is None or len(c) <= FEW:
             return super().apply(c, Z)
-        return self.tents.product_at(self.features, self.weight, c, self.rows_of(Z))
+        return self.tents.product(self.features, self.weight, c, self.rows_of(Z))
 
     def only(self, rows: IntArray) -> Self:
         """The Gram among some training rows, in the coordinates of all."""
@@ -186,28 +186,16 @@ class TallTentGram(TentGram):
            [0., 1.]])
     """
 
-    @classmethod
-    def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
-        """The kernel on some features at weights (n,)."""
-        columns, _ = cls.columns_of(table, live)
-        block = Block(live, columns, feature_weight[live], None, 0.0)
-        place = np.arange(len(live))
-        return cls(kernel, table, feature_weight, live, block, place, NO_PRODUCT, **cls.extra(table))
-
-    def without(self, features: IntArray) -> Gram:
-        """The Gram with these features dropped."""
-        gone = np.searchsorted(self.features, features)
-        live, place = delete_places(self.features, gone), delete_places(self.place, gone)
-        return replace(self, features=live, place=place, product=NO_PRODUCT)
+    matrix_free: ClassVar[bool] = True
 
     def diagonal(self, Z: Matrix | None = None) -> Array:
         """(rows,): K(x, x)."""
         return self.squares_of(self.columns, self.weight) if Z is None else self.diagonal_at(Z)
 
     @property
-    def at_once(self) -> int:
+    def rows_at_once(self) -> int:
         """How many rows `submatrix` may be asked for."""
-        return rows_at_once(self.kernel.cache)  # type: ignore[attr-defined]
+        return rows_at_once(cast(HasCache, self.kernel).cache)
 
     def submatrix(self, rows: IntArray) -> Array:
         """(q, q): K of some training rows."""
@@ -219,9 +207,3 @@ class TallTentGram(TentGram):
         if Z is not None:
             return super().apply(c, Z)
         return self.tents.product(self.features, self.weight, c)
-
-    def only(self, rows: IntArray) -> Self:
-        """The Gram among some training rows, in the coordinates of all."""
-        block = replace(self.block, columns=np.ascontiguousarray(self.block.columns[:, rows]))
-        tents = self.tents.rows(rows)
-        return replace(self, table=self.table.sample(rows), block=block, product=NO_PRODUCT, tents=tents)

@@ -79,25 +79,28 @@ class Tents:
         which = np.asarray(features, dtype=np.intp)
         return _quadratics(*self.sorting, self.nominal, which, c, d, c is d)
 
-    def product(self, features: IntArray, weights: Array, c: Array) -> Array:
-        """(m,): sum_j w_j K_j c over some features, at the rows themselves: no matrix of rows by rows."""
-        order, gap, seen = self.sorting
-        which = np.asarray(features, dtype=np.intp)
-        return _product(order, gap, seen, self.nominal, self.U, which, weights, c)
+    def product(self, features: IntArray, weights: Array, c: Array, left: Array | None = None) -> Array:
+        """(rows,): sum_j w_j K_j c over some features, at the rows themselves or at others, left (p, rows).
 
-    def product_at(self, features: IntArray, weights: Array, c: Array, left: Array) -> Array:
-        """(rows,): the same at other rows, left (p, rows) in coordinates."""
-        order, _, seen = self.sorting
-        which = np.asarray(features, dtype=np.intp)
-        return _product_at(order, seen, self.nominal, self.U, which, weights, c, left)
+        No matrix of rows by rows is made; `left` is in coordinates.
+        """
+        total: Array = self._multiply(features, weights, c, left, 1)[0]
+        return total
 
     def products(self, features: IntArray, c: Array, left: Array | None = None) -> Array:
         """(p, rows): K_j c for some features, at the rows themselves or at others, left (p, rows) in coordinates."""
+        return self._multiply(features, np.ones(len(features)), c, left, len(features))
+
+    def _multiply(self, features: IntArray, weights: Array, c: Array, left: Array | None, count: int) -> Array:
+        """(p, rows): w_j K_j c by feature; with a count of 1 their sum (1, rows)."""
         which = np.asarray(features, dtype=np.intp)
         order, gap, seen = self.sorting
+        out: Array = np.zeros((count, len(c) if left is None else left.shape[1]))
         if left is None:
-            return _products(order, gap, seen, self.nominal, self.U, which, c)
-        return _products_at(order, seen, self.nominal, self.U, which, c, left)
+            _add_products(order, gap, seen, self.nominal, self.U, which, weights, c, out)
+        else:
+            _add_products_at(order, seen, self.nominal, self.U, which, weights, c, left, out)
+        return out
 
     def sum_observed(self, features: IntArray, d: Array) -> Array:
         """(p,): the sum of d over the rows in which a feature is observed, that is d'diag(K_j)."""
@@ -267,27 +270,21 @@ def _add_product(
 
 
 @jit
-def _products(
-    order: IntArray, gap: Array, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, c: Array
-) -> Array:
-    """(p, m): K_j c for some features j, at the rows themselves."""
-    out = np.zeros((which.shape[0], c.shape[0]))
+def _add_products(
+    order: IntArray,
+    gap: Array,
+    seen: IntArray,
+    nominal: BoolArray,
+    U: Array,
+    which: IntArray,
+    weights: Array,
+    c: Array,
+    out: Array,
+) -> None:
+    """out (p, m) += weights_k K_j c at the rows themselves, j = which[k], or their sum where out has one row."""
     for k in range(which.shape[0]):
-        j = which[k]
-        _add_product(order[j], gap[j], seen[j], nominal[j], U[j], 1.0, c, out[k])
-    return out
-
-
-@jit
-def _product(
-    order: IntArray, gap: Array, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, weights: Array, c: Array
-) -> Array:
-    """(m,): sum_k weights_k K_j c, j = which[k]."""
-    out = np.zeros(c.shape[0])
-    for k in range(which.shape[0]):
-        j = which[k]
-        _add_product(order[j], gap[j], seen[j], nominal[j], U[j], weights[k], c, out)
-    return out
+        j, row = which[k], out[k if out.shape[0] > 1 else 0]
+        _add_product(order[j], gap[j], seen[j], nominal[j], U[j], weights[k], c, row)
 
 
 @jit
@@ -325,19 +322,7 @@ def _count_below(u: Array, place: IntArray, count: int, x: float) -> int:
 
 
 @jit
-def _products_at(
-    order: IntArray, seen: IntArray, nominal: BoolArray, U: Array, which: IntArray, c: Array, left: Array
-) -> Array:
-    """(p, r): K_j(left rows, training rows) c, left (p, r) in the coordinates of the features."""
-    out, room = np.zeros((which.shape[0], left.shape[1])), np.empty((2, c.shape[0] + 1))
-    for k in range(which.shape[0]):
-        j = which[k]
-        _add_product_at(order[j], seen[j], nominal[j], U[j], 1.0, c, left[k], room, out[k])
-    return out
-
-
-@jit
-def _product_at(
+def _add_products_at(
     order: IntArray,
     seen: IntArray,
     nominal: BoolArray,
@@ -346,10 +331,10 @@ def _product_at(
     weights: Array,
     c: Array,
     left: Array,
-) -> Array:
-    """(r,): sum_k weights_k K_j(left rows, training rows) c, j = which[k]."""
-    out, room = np.zeros(left.shape[1]), np.empty((2, c.shape[0] + 1))
+    out: Array,
+) -> None:
+    """The same at other rows, out (p, r), left (p, r) in the coordinates of the features."""
+    room = np.empty((2, c.shape[0] + 1))
     for k in range(which.shape[0]):
-        j = which[k]
-        _add_product_at(order[j], seen[j], nominal[j], U[j], weights[k], c, left[k], room, out)
-    return out
+        j, row = which[k], out[k if out.shape[0] > 1 else 0]
+        _add_product_at(order[j], seen[j], nominal[j], U[j], weights[k], c, left[k], room, row)

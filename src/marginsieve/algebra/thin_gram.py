@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
+from ..contracts import Array, IntArray, Matrix, TableView, is_sparse
 from .block_products import parts
-from .blocks import NO_PRODUCT, Block
 from .line import Line
 from .product_gram import LinearGram
 
@@ -53,14 +52,14 @@ class ThinGram(LinearGram):
     array([[2., 6., 4.]])
     """
 
+    matrix_free: ClassVar[bool] = True
+
     @classmethod
-    def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray) -> Self:
-        """The kernel on some features at weights (n,)."""
-        columns, centre = cls.columns_of(table, live)
-        if is_sparse(columns) and (len(live) <= FEW or len(live) * table.shape[0] <= CELLS):
-            columns = columns.toarray()
-        block = Block(live, columns, feature_weight[live], centre, 0.0)
-        return cls(kernel, table, feature_weight, live, block, np.arange(len(live)), NO_PRODUCT)
+    def columns_of(cls, table: TableView, live: IntArray) -> tuple[Matrix, Array | None]:
+        """The live columns as they are; few of a sparse table, or few cells, are unpacked."""
+        columns, centre = super().columns_of(table, live)
+        small = len(live) <= FEW or len(live) * table.shape[0] <= CELLS
+        return columns.toarray() if is_sparse(columns) and small else columns, centre
 
     @cached_property
     def factor(self) -> Matrix | None:
@@ -73,31 +72,6 @@ class ThinGram(LinearGram):
         if is_sparse(columns):
             return sparse.csr_array(sparse.diags_array(np.sqrt(weight)) @ columns)
         return np.sqrt(weight)[:, None] * columns
-
-    def without(self, features: IntArray) -> Gram:
-        """The Gram with these features dropped."""
-        return self.without_product(features)
-
-    def rescale(self, feature_weight: Array, features: IntArray | None = None) -> Self:
-        """The same features, or some of them (sorted), at other weights (n,)."""
-        live = self.features if features is None else features
-        place = self.place if features is None else self.place[np.searchsorted(self.features, features)]
-        columns = self.columns if features is None else self.block.columns[place]
-        block = Block(live, columns, feature_weight[live], None, 0.0)
-        return replace(
-            self,
-            feature_weight=feature_weight,
-            features=live,
-            block=block,
-            place=np.arange(len(live)),
-            product=NO_PRODUCT,
-        )
-
-    def only(self, rows: IntArray) -> Self:
-        """The Gram among some training rows; where the rest has coefficient 0, its quadratic forms are the same."""
-        columns = self.block.columns[:, rows]
-        block = replace(self.block, columns=columns if is_sparse(columns) else np.ascontiguousarray(columns))
-        return replace(self, table=self.table.sample(rows), block=block, product=NO_PRODUCT)
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:
         """(rows,): K(rows, training) @ c, without the matrix."""

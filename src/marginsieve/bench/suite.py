@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import recipes
+from ..batches.arrays import check_device
 from ..data import load_table, make_cohort
 from ..data.paths import check_file
 from ..data.reading import read_table
@@ -26,7 +27,6 @@ from ..errors import InputError, listing, one_line, positive_number, reading, sh
 from ..fitting.settings import check_seed
 from ..fitting.training_rows import Encoded
 from ..outcomes import positive_code, read_target
-from ..solvers.arrays import check_device
 
 MOST_SECONDS = 1e8
 MOST_SHUFFLED = 10_000  # copies of a table

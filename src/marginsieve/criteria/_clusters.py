@@ -33,6 +33,7 @@ def coordinates(Z: Matrix, weight: Array) -> Array:
     """(m, r): rows in as many coordinates as they span, with the distances of the table."""
     if Z.shape[1] <= Z.shape[0]:
         return np.ascontiguousarray(centre_columns(Z, slice(None), weight).T)
+    # Distances between m rows need at most m coordinates: the eigenvectors of their m x m products, not n columns.
     value, vector = np.linalg.eigh(products(Z, weight))
     used = value > FLAT * value.max(initial=0.0)
     return np.asarray(vector[:, used] * np.sqrt(value[used]))
@@ -44,6 +45,7 @@ def split(x: Array, weight: Array, k: int, rounds: int) -> IntArray:
     for _ in range(rounds):
         share = np.array([weight * (part == p) for p in range(int(part.max()) + 1)])
         centre = share @ x / share.sum(axis=1, keepdims=True)
+        # |x - centre|^2 without |x|^2, which is the same for all centres.
         moved = ((centre**2).sum(axis=1) - 2.0 * x @ centre.T).argmin(axis=1)
         if len(np.unique(moved)) < len(centre) or np.array_equal(moved, part):
             break
@@ -57,6 +59,7 @@ def _first(x: Array, weight: Array, k: int) -> IntArray:
     while part.max() < k - 1:
         inside = [np.flatnonzero(part == p) for p in range(int(part.max()) + 1)]
         spread = [_spread(x[rows], weight[rows]) for rows in inside]
+        # No part has any spread left: there are fewer distinct rows than parts asked for.
         if max(spread) <= least:
             break
         rows = inside[int(np.argmax(spread))]

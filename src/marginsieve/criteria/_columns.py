@@ -40,6 +40,7 @@ def over_columns(table: TableView, label: Array, weight: Array, of: Score) -> Ar
         z = as_rows(Z, part)
         gaps = np.flatnonzero(np.isnan(z).any(axis=1))
         scores = of(np.nan_to_num(z, nan=0.0) if len(gaps) else z, label, weight)
+        # Columns with gaps have rows of their own; the others share all sums of a block.
         for k in gaps:
             seen = ~np.isnan(z[k])
             counts = [float(weight[seen & (label == side)].sum()) for side in (1.0, -1.0)]
@@ -90,6 +91,7 @@ def as_counts(weight: Array) -> Array:
     """Whole numbers are counts; any other weights are brought to a mean of 1."""
     if np.all(weight == np.rint(weight)):
         return weight
+    # Rounded, so that weights that differ by a factor give the same counts to the last digit.
     return np.asarray(np.round(weight * (len(weight) / weight.sum()), 12))
 
 

@@ -19,6 +19,8 @@ def log_p(table: IntArray) -> float | None:
     rows = table[table.sum(axis=1) > 0]
     if len(rows) < 2 or not rows.sum(axis=0).all():
         return 0.0
+    # The walk is over all levels but two: with the largest ones left out it is shortest. Sorting also lets tables that
+    # differ in the order of their levels share a cached result.
     order = np.lexsort((rows[:, 0], rows.sum(axis=1)))  # the two largest levels last
     return _log_p(tuple(map(tuple, rows[order].tolist())))
 
@@ -62,6 +64,7 @@ def _last_two(first: Array, second: Array, fewest: int, most: int) -> tuple[Arra
         sorted_logs = np.sort(first[x] + second[s - x])
         ends.append(sorted_logs)
         tops.append(sorted_logs[-1])
+        # Running sums by likelihood: how much lies below a bound is then one binary search.
         sums.append(np.cumsum(np.exp(sorted_logs - sorted_logs[-1])))
         starts.append(starts[-1] + len(x))
     return np.concatenate(ends), np.array(tops), np.concatenate(sums), np.array(starts, dtype=np.intp)
@@ -100,6 +103,7 @@ def _walk(
             if low > starts[s]:
                 chance += np.exp(begun + tops[s] - total) * sums[low - 1]
         k = 0
+        # Count on like an odometer whose wheels have size_k + 1 digits.
         while k < levels and x[k] == size[k]:
             x[k] = 0
             k += 1

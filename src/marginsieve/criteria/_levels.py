@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..batches.arrays import Backend, DeviceArray
 from ..contracts import Array, Batch, IntArray, TableView
-from ..solvers.arrays import Backend, DeviceArray
 from ..solvers.jit import jit
 from ._columns import as_counts, by_class_and_kind
 
@@ -29,7 +29,7 @@ def by_level(
     return by_class_and_kind(table, y, weight, numbers, lambda counted: float(of(counted[None])[0]))
 
 
-def by_level_together(batch: Batch, of: Callable[[DeviceArray], DeviceArray], bins: int) -> DeviceArray:
+def by_level_batched(batch: Batch, of: Callable[[DeviceArray], DeviceArray], bins: int) -> DeviceArray:
     """(k, F, n): `by_level` with levels of about equal weight, for many training parts."""
     arrays, (F, k, _), n = batch.arrays, batch.labels.shape, batch.X.shape[0]
     out, weights = arrays.zeros(k, F, n), arrays.to_host(batch.weight)
@@ -39,7 +39,7 @@ def by_level_together(batch: Batch, of: Callable[[DeviceArray], DeviceArray], bi
         step = int(max(64, 0.25 * arrays.free_bytes() / (8.0 * ARRAYS * len(rows))))
         for start in range(0, n, step):
             part = slice(start, min(start + step, n))
-            order, level = by_rank_together(arrays, batch.X[part][:, places], weight, bins)
+            order, level = by_rank_batched(arrays, batch.X[part][:, places], weight, bins)
             whole = _by_number(arrays, level, weight[order], bins)
             for c in range(k):
                 sides = _by_number(arrays, level, positive[c][order], bins)
@@ -47,15 +47,14 @@ def by_level_together(batch: Batch, of: Callable[[DeviceArray], DeviceArray], bi
     return out
 
 
-def by_rank_together(
-    arrays: Backend, z: DeviceArray, weight: DeviceArray, bins: int
-) -> tuple[DeviceArray, DeviceArray]:
+def by_rank_batched(arrays: Backend, z: DeviceArray, weight: DeviceArray, bins: int) -> tuple[DeviceArray, DeviceArray]:
     """(p, m), (p, m): the places of the values of each row of z in order, and the level of each, as in `_by_rank`."""
     xp = arrays.xp
     order = arrays.order(z)
     value = arrays.take_along(z, order)
     group = xp.zeros_like(order)  # equal values are one
     group[:, 1:] = xp.cumsum(xp.where(value[:, 1:] != value[:, :-1], 1, 0), axis=1)
+    # The level of a value is that of the middle of its weight among all, so that equal values are never separated.
     here = arrays.add_at(arrays.zeros(*z.shape), group, weight[order])
     below = xp.cumsum(here, axis=1) - here
     level = xp.floor(bins * (below + 0.5 * here) / weight.sum())
@@ -147,6 +146,7 @@ def _by_entropy(
     z: Array, order: IntArray, codes: IntArray, weight: Array, classes: int, place: Array, count: IntArray
 ) -> None:
     m = z.shape[1]
+    # With sums in front of each place the counts of any interval are one difference.
     passed = np.zeros((m + 1, classes))  # weights by class in front of each place of a column in order
     todo = np.empty((m + 1, 2), dtype=np.intp)
     for j in range(z.shape[0]):
@@ -166,12 +166,13 @@ def _by_entropy(
                     left, _, a = _entropy(passed[i] - passed[low])
                     right, _, b = _entropy(passed[high] - passed[i])
                     both = (a * left + b * right) / N
-                    if both < least - 1e-12:
+                    if both < least - 1e-12:  # the leftmost of equally good cuts, whatever rounding says
                         least, cut = both, i
             if cut < 0 or N <= 1.0:
                 continue
             left, k1, _ = _entropy(passed[cut] - passed[low])
             right, k2, _ = _entropy(passed[high] - passed[cut])
+            # Ent(S) - Ent(sides) > price / N, times N.
             price = np.log2(N - 1.0) + np.log2(3.0**k - 2.0) - (k * whole - k1 * left - k2 * right)
             if (whole - least) * N > price + 1e-9:
                 place[j, count[j]] = 0.5 * (row[index[cut - 1]] + row[index[cut]])

@@ -88,6 +88,7 @@ def _non_overlap(z: Array, label: Array, weight: Array, width: Array, span: Arra
         for i in range(z.shape[1]):
             side = 0 if label[i] > 0 else 1
             h = width[side, j]
+            # A row's density ends four bandwidths away; on the grid it sums to the row's weight.
             first = max(0, int(np.ceil((z[j, i] - 4.0 * h - low) / step)))
             last = min(points - 1, int((z[j, i] + 4.0 * h - low) / step))
             if last < first:  # narrower than the grid: the nearest point
@@ -100,6 +101,7 @@ def _non_overlap(z: Array, label: Array, weight: Array, width: Array, span: Arra
             for g in range(first, last + 1):
                 t = (low + g * step - z[j, i]) / h
                 both[side, g] += weight[i] * np.exp(-0.5 * t * t) / total
+        # The grid is even, so its step cancels: shares of sums take the place of integrals.
         common = 0.0
         P, N = both[0].sum(), both[1].sum()
         for g in range(points):

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..batches.arrays import DeviceArray
 from ..contracts import KINDS, NUMBERS, Array, Batch, Resources, TableView
 from ..errors import one_of, whole_number
-from ..solvers.arrays import DeviceArray
 from ._clusters import coordinates, split
 from ._columns import as_counts
-from ._levels import by_level, by_level_together
+from ._levels import by_level, by_level_batched
 
 DIGITS = 12  # scores that agree so far are equal: logarithms in another order differ behind that
 CUTS = ("equal_frequency", "mdl")
@@ -81,10 +81,10 @@ class SymmetricalUncertainty(CutsNumbersMixin, BaseEstimator):
         total = value.sum(axis=1, keepdims=True)
         return np.asarray(np.sum(value / np.where(total > 0, total, 1.0), axis=0))
 
-    def score_together(self, batch: Batch) -> DeviceArray:
+    def score_batched(self, batch: Batch, live: DeviceArray) -> DeviceArray:  # noqa: ARG002
         """(F, n): the same for many training parts."""
         xp = batch.arrays.xp
-        value = by_level_together(batch, partial(_uncertainty, xp=xp), self.bins)
+        value = by_level_batched(batch, partial(_uncertainty, xp=xp), self.bins)
         total = value.sum(2)[:, :, None]
         return (value / xp.where(total > 0, total, 1.0)).sum(0)
 
@@ -126,9 +126,9 @@ class Hellinger(CutsNumbersMixin, BaseEstimator):
         """(n,)."""
         return np.asarray(by_level(table, y, weight, _distance, self.bins, self.cuts).sum(axis=0))
 
-    def score_together(self, batch: Batch) -> DeviceArray:
+    def score_batched(self, batch: Batch, live: DeviceArray) -> DeviceArray:  # noqa: ARG002
         """(F, n): the same for many training parts."""
-        return by_level_together(batch, partial(_distance, xp=batch.arrays.xp), self.bins).sum(0)
+        return by_level_batched(batch, partial(_distance, xp=batch.arrays.xp), self.bins).sum(0)
 
 
 class DecomposedHellinger(BaseEstimator):
@@ -179,6 +179,7 @@ class DecomposedHellinger(BaseEstimator):
         place = coordinates(table.Z, counts)
         for label in y:
             positive = float(counts[label > 0].sum())
+            # The rarer class stays whole against each part of the other one.
             larger = label > 0 if positive > 0.5 * counts.sum() else label < 0
             part = np.full(len(label), -1)
             part[larger] = split(place[larger], counts[larger], self.n_clusters, ROUNDS)
@@ -206,6 +207,7 @@ def _uncertainty(counts: Any, xp: Any = np) -> Any:
     of_level, of_class = _bits(counts.sum(axis=2), xp), _bits(counts.sum(axis=1), xp)
     both = _bits(counts.reshape(len(counts), -1), xp)
     alone = of_level + of_class
+    # H(f) + H(c) - H(f, c) is the mutual information; over the mean entropy it favours no column of many levels.
     share = 2.0 * (alone - both) / xp.where(alone > 0, alone, 1.0)
     return xp.round(xp.where(of_level > 0, xp.clip(share, 0.0, 1.0), 0.0), decimals=DIGITS)
 
@@ -213,5 +215,6 @@ def _uncertainty(counts: Any, xp: Any = np) -> Any:
 def _distance(counts: Any, xp: Any = np) -> Any:
     """Hellinger distance of the two classes from counts (p, levels, 2)."""
     share = _shares(counts, 1, xp)
+    # 1 less the Bhattacharyya coefficient; rounding may bring it below 0 for equal shares.
     apart = 1.0 - xp.sqrt(share[..., 0] * share[..., 1]).sum(axis=1)
     return xp.round(xp.sqrt(xp.where(apart > 0, apart, 0.0)), decimals=DIGITS)

@@ -89,6 +89,7 @@ class Loss(BaseEstimator):
         Z, y, weight = problem.judging_rows
         total = np.zeros(len(gram.features))
         for solution, label in zip(solutions, y, strict=True):
+            # f without j has the coefficients and the intercept of f with it: nothing is solved again.
             for part, values in gram.drop_one_parts(solution.coef, Z):
                 total[part] += self._losses(values + solution.intercept, label, weight)
         return np.round(total, DIGITS)

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Gram, HasMargin, ProblemView, Resources, Solution
+from ..batches.arrays import DeviceArray
+from ..contracts import Array, Batch, Gram, HasMargin, ProblemView, Resources, Solution
 
 
 class MarginChange(BaseEstimator):
@@ -38,14 +39,19 @@ class MarginChange(BaseEstimator):
 
     requires: ClassVar[tuple[type, ...]] = (HasMargin,)
     resources = Resources(linear_in_rows=True)
-    of_the_margin: ClassVar[bool] = True
+    in_batches: ClassVar[bool] = True
 
     def __init__(self, exact: bool = False) -> None:
         self.exact = exact
 
     def score(self, problem: ProblemView, gram: Gram, solutions: Sequence[Solution]) -> Array:  # noqa: ARG002
         """(p,) summed over the binary problems."""
+        # The sign says whether the margin grew or shrank without j; either way the machine leans on j.
         total = np.abs(gram.drop_one_change(solutions[0].coef, exact=self.exact))
         for solution in solutions[1:]:
             total += np.abs(gram.drop_one_change(solution.coef, exact=self.exact))
         return np.asarray(total)
+
+    def score_batched(self, batch: Batch, live: DeviceArray) -> DeviceArray:
+        """(F, n): the same for many training parts, each at its live features (F, q)."""
+        return batch.margin_changes(live)

@@ -51,6 +51,8 @@ class Principal(BaseEstimator):
         Z, weight = table.Z, as_counts(weight)
         root, total = np.sqrt(weight), weight.sum()
         if Z.shape[1] <= Z.shape[0]:
+            # With fewer columns than rows: the eigenvectors of the covariances, n x n. Else those of the rows'
+            # products, m x m, from which the columns' loadings are U'z block by block.
             z = centre_columns(Z, slice(None), weight)
             value, vector = _largest((z * weight) @ z.T / total, self.explained)
             return np.asarray(np.abs(vector) @ value)

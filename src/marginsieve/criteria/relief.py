@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra.block_products import column_parts
-from ..algebra.pair_sums import DifferenceSums
+from ..batches.arrays import DeviceArray
+from ..batches.pair_sums import DifferenceSums
 from ..contracts import CATEGORICAL, KINDS, Array, Batch, BoolArray, IntArray, TableView
 from ..errors import whole_number
 from ..problem import class_codes
-from ..solvers.arrays import DeviceArray
 from ..solvers.jit import jit
 from ._columns import as_counts, as_rows
 
@@ -74,6 +74,8 @@ class ReliefF(BaseEstimator):
         out = np.empty(table.shape[1])
         for part, z, nominal, limit in _blocks(table, weight):
             whole = ~np.isnan(z).any(axis=1)
+            # For numbers without gaps the score is a sum over pairs of weight |z_i - z_j|, and the weights of the
+            # pairs are the same for every column: `_pair_weights` computes them once.
             plain = whole & ~nominal & ~np.isfinite(limit)
             scores = np.zeros(len(z))
             scores[plain] = _plain_scores(np.ascontiguousarray(z[plain].T), *pairs)
@@ -83,10 +85,11 @@ class ReliefF(BaseEstimator):
             out[part] = scores
         return out
 
-    def score_together(self, batch: Batch) -> DeviceArray:
+    def score_batched(self, batch: Batch, live: DeviceArray) -> DeviceArray:  # noqa: ARG002
         """(F, n): the same for many training parts without missing cells; neighbors are found on the host."""
         arrays, of = batch.arrays, batch.scales
         sums = DifferenceSums(arrays, batch.X, of, average=False, width=None)
+        # Dividing by the range is a weight of 1 / range on the absolute differences.
         W = of.usable / arrays.xp.where(of.spread > 0, of.spread, 1.0)
         D = arrays.to_host(sums.square(sums.sums(W), 0.0))
         places = np.zeros((len(D), D.shape[1], D.shape[1]))
@@ -155,6 +158,7 @@ def _neighbors(D: Array, codes: IntArray, weight: Array, k: int) -> tuple[IntArr
     unit = max(float(D[np.isfinite(D)].max(initial=0.0)), 1e-300)
     members = [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)]
     first = np.cumsum([0, *map(len, members)])
+    # The rows of each class lie one after the other in `members`, so that the compiled loop needs no lists.
     row_share = np.zeros(D.shape)
     _take_nearest(D, unit, np.concatenate(members), first, weight, float(k), row_share)
     row, near = np.nonzero(row_share)
@@ -175,6 +179,7 @@ def _take_nearest(
             for t in range(rows.shape[0]):
                 far[t] = np.round(D[i, rows[t]] / unit, DIGITS)
                 have[t] = max(weight[i] - 1.0, 0.0) if rows[t] == i else weight[rows[t]]
+            # Sorting all rows of a class would take most of the time: only those within reach are.
             limit, count = _reach(far[: rows.shape[0]], have, k), 0
             for t in range(rows.shape[0]):
                 if far[t] <= limit and have[t] > 0.0:
@@ -223,9 +228,11 @@ def _pair_weights(
     misses[np.arange(m), codes] = 0.0
     known = misses.sum(axis=1)
     counts = hit & (known > 0)
+    # P(c) / (1 - P(c_i)) over the classes of which a neighbor was found: they may be fewer, so it is normalised anew.
     factor = misses / np.where(known > 0, known, 1.0)[:, None]
     factor[np.arange(m), codes] = -1.0
     factor = np.where(counts[:, None] & seen, factor * weight[:, None] / np.where(seen, count, 1.0), 0.0)
+    # i may be near j without j being near i: the weights of both directions are added.
     whole = np.zeros((m, m))
     whole[row, other] = share * factor[row, codes[other]]
     whole += whole.T

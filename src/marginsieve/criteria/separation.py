@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ..batches.arrays import DeviceArray
 from ..contracts import NUMBERS, Array, Batch, IntArray, Resources, TableView
 from ..outcomes.scores import area_and_gap
-from ..solvers.arrays import DeviceArray
 from ..solvers.jit import jit
 from ._columns import TINY, by_block, moments, over_columns
 
@@ -44,7 +44,7 @@ class Fisher(BaseEstimator):
         """(n,)."""
         return by_block(table, y, weight, _fisher)
 
-    def score_together(self, batch: Batch) -> DeviceArray:
+    def score_batched(self, batch: Batch, live: DeviceArray) -> DeviceArray:  # noqa: ARG002
         """(F, n): the same for many training parts."""
         xp, X, of = batch.arrays.xp, batch.X, batch.scales
         square = X * X
@@ -54,6 +54,8 @@ class Fisher(BaseEstimator):
             variance = batch.arrays.zeros(*total.shape)
             for side in (1.0, -1.0):
                 weight = xp.where(batch.labels[:, k] == side, batch.weight, 0.0)
+                # Means and variances of all columns and parts are products (F, r) by (r, n): no part is cut out of the
+                # table.
                 weight = weight / weight.sum(1)[:, None]
                 mean.append(weight @ X.T)
                 inside = weight @ square.T - mean[-1] ** 2
@@ -146,6 +148,7 @@ class KolmogorovSmirnov(BaseEstimator):
 
 def _fisher(z: Array, label: Array, weight: Array) -> Array:
     mean, variance, _, least = moments(z, label, weight)
+    # `least` keeps a column that is constant inside the classes up to rounding from an infinite score.
     spread = np.maximum(variance[0] + variance[1], least)
     return np.asarray(np.abs(mean[0] - mean[1]) / np.where(spread > 0, spread, 1.0))
 
@@ -154,6 +157,7 @@ def _shrunken(z: Array, label: Array, weight: Array) -> Array:
     """(3, p): squared difference of means, sum of the shrunken variances, pooled variance."""
     mean, variance, total, _ = moments(z, label, weight)
     pooled = (total[0] * variance[0] + total[1] * variance[1]) / sum(total)
+    # The more rows a class has, the less its own variance is drawn to the pooled one.
     spread = sum((m * v + PSEUDO * pooled) / (m + PSEUDO) for m, v in zip(total, variance, strict=True))
     return np.array([(mean[0] - mean[1]) ** 2, spread, pooled])
 

@@ -141,6 +141,7 @@ def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
     if max(total) <= 1.0:
         return np.zeros(len(z)), np.ones(len(z))
     variances = [v * m / (m - 1.0) if m > 1.0 else None for v, m in zip(variance, total, strict=True)]
+    # A class of one row has no variance: that of the other is taken for it.
     spare = next(v for v in variances if v is not None)
     parts = [(spare if v is None else v) / m for v, m in zip(variances, total, strict=True)]
     whole = parts[0] + parts[1]
@@ -148,6 +149,7 @@ def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
         below = sum(p * p / (m - 1.0) for p, m in zip(parts, total, strict=True))
     else:
         below = whole**2 / (max(total) - 1.0)
+    # Welch and Satterthwaite: (sum of s_c^2 / m_c)^2 / sum of (s_c^2 / m_c)^2 / (m_c - 1).
     freedom = np.where(whole > least, whole**2 / np.maximum(below, 1e-300), max(sum(total) - 2.0, 1.0))
     spread = np.maximum(whole, least)
     return np.asarray(np.abs(mean[0] - mean[1]) / np.sqrt(np.where(spread > 0, spread, 1.0))), freedom
@@ -157,6 +159,7 @@ def _t_significance(t: Array, freedom: Array) -> Array:
     """-log10 of the two-sided p of t: I_x(a, 1/2) with a = freedom / 2, x = freedom / (freedom + t^2)."""
     a, x = 0.5 * freedom, freedom / (freedom + t * t)
     with np.errstate(all="ignore"):
+        # I_x(a, 1/2) = x^a (1 - x)^(1/2) / (a B(a, 1/2)) 2F1(a + 1/2, 1; a + 1; x), as a logarithm.
         far = a * np.log(x) + 0.5 * np.log1p(-x) - np.log(a) - special.betaln(a, 0.5)
         far = far + np.log(special.hyp2f1(a + 0.5, 1.0, a + 1.0, x))  # where p underflows
         far = np.where(np.isfinite(far), far, special.log_ndtr(-np.abs(t)) + np.log(2.0))  # so many that t is normal
@@ -169,9 +172,11 @@ def _chi_square(counts: Array) -> Array:
     by_level, by_class = counts.sum(axis=2, keepdims=True), counts.sum(axis=1, keepdims=True)
     expected = by_level * by_class / np.maximum(counts.sum(axis=(1, 2), keepdims=True), 1e-300)
     statistic = np.sum((counts - expected) ** 2 / np.where(expected > 0, expected, 1.0), axis=(1, 2))
+    # Levels without rows take no degree of freedom.
     half = 0.5 * np.maximum((by_level[:, :, 0] > 0).sum(axis=1) - 1, 1)
     x = 0.5 * statistic
     with np.errstate(divide="ignore"):
+        # The first term of the asymptotic series Gamma(h, x) ~ x^(h - 1) e^-x, for x far above h.
         far = -x + (half - 1.0) * np.log(np.maximum(x, 1e-300)) - special.gammaln(half)  # where p underflows
         p = special.gammaincc(half, x)
         return np.asarray(-np.where(p > 1e-290, np.log(np.maximum(p, 1e-300)), far) / LOG_10)

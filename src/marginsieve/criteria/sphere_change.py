@@ -68,6 +68,7 @@ class SphereChange(BaseEstimator):
                 change = gram.drop_one_diagonal_change(c) - gram.drop_one_change(c)
             else:
                 v = machine.on_sphere(solution, gram, y, cost)
+                # c'G(c - 2v) is bilinear: one call with two vectors, never the difference of two radii.
                 change = gram.drop_one_diagonal_change(v) + gram.drop_one_change(c, c - 2.0 * v)
             total += np.abs(change) if self.drop == "smallest" else -change
         return total

@@ -31,7 +31,7 @@ class Table:
     names: tuple[str, ...]
     known_variance: Array | None = None  # (n,) where it is not that of the rows alone
     origin: tuple[Table, IntArray, Matrix] | None = None  # the table whose rows these are, which rows, and their cells
-    arrays: Any = None  # marginsieve.solvers.arrays.Backend: where kernels of this table are made, None is here
+    arrays: Any = None  # marginsieve.batches.arrays.Backend: where kernels of this table are made, None is here
 
     @property
     def shape(self) -> tuple[int, int]:

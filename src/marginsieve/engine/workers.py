@@ -19,7 +19,7 @@ import numpy as np
 
 from ..data.scratch import scratch_folder
 from ..errors import InputError, one_line
-from ..fitting.batches import fits_in_step
+from ..fitting.batched_searches import batch_fits
 from ..solvers.processes import parallel
 from .units import PlainTable, Task, UnitTable
 
@@ -41,7 +41,7 @@ def workers(
             yield run
     elif in_step:
         tracked = {table.name: table.track() if isinstance(table, UnitTable) else table for table in tables}
-        yield lambda tasks: fits_in_step([partial(task.run, tracked[task.unit.table]) for task in tasks])
+        yield lambda tasks: batch_fits([partial(task.run, tracked[task.unit.table]) for task in tasks])
     elif n_jobs in (1, None):
         by_name = {table.name: table for table in tables}
         yield lambda tasks: (task.run(by_name[task.unit.table]) for task in tasks)

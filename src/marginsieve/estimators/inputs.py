@@ -10,6 +10,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
+from ..batches.arrays import on_host, to_library_of
 from ..contracts import Matrix, is_sparse
 from ..data.stored import as_stored, is_anndata
 from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
@@ -18,7 +19,6 @@ from ..fitting.memory import refuse_columns
 from ..fitting.parts import kernel_of
 from ..fitting.training_rows import Encoded
 from ..outcomes import read_target
-from ..solvers.arrays import on_host, to_library_of
 
 
 def encode(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra import as_columns
-from ..contracts import KINDS, Checked, Path, Solution, Step, StopInfo, Trials, is_sparse
+from ..contracts import KINDS, HasCheck, Path, Solution, Step, StopInfo, Trials, is_sparse
 from ..data.table import Schema, Table
 from ..errors import InputError
 from ..fitting.near_duplicates import Group
@@ -186,7 +186,7 @@ def check_parts(model: Mapping[str, Any], schema: Schema, classes: int) -> None:
     require(isinstance(model, Mapping) and set(model) == fields, "the model")
     for part, methods in (("machine", ("solve", "decision")), ("kernel", ("bind", "start"))):
         require(all(hasattr(type(model[part]), name) for name in methods), f"the {part}")
-        if isinstance(model[part], Checked):
+        if isinstance(model[part], HasCheck):
             model[part].check()
     indices(model["features"], len(schema.names), "the selected features")
     p = len(model["features"])

@@ -102,7 +102,7 @@ def _machines(part: Search | Criterion, kernel: Kernel) -> str:
     """Machines that have what a search or criterion requires, and another kernel where none of them reads this one."""
 
     def able(machine: Machine) -> bool:
-        on_kernel = machine.needs == "gram" or not hasattr(part, "score")  # criteria score features on a kernel
+        on_kernel = machine.needs == "gram" or not isinstance(part, Criterion)  # criteria score features on a kernel
         return on_kernel and not _missing(part, machine)
 
     if direct := _named("machine", MACHINES, lambda one: able(one) and _reads(one, kernel)):

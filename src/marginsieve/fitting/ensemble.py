@@ -18,7 +18,7 @@ from ..outcomes import left_out
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .batches import TrainingPart, rank_batched
+from .batched_searches import TrainingPart, rank_batched
 from .settings import Plan
 from .training import Searched, decisions, search_once
 from .training_rows import Part
@@ -73,15 +73,13 @@ def members(
     for seed in seeds if plan.device != "cpu" else ():
         out = left_out(part.y, part.groups, LEFT_OUT, np.random.default_rng(seed), at_least=1, leave=2)
         jobs.append(TrainingPart(np.flatnonzero(~out), np.flatnonzero(out), part.y, part.weight))
-    in_step = members_together(replace(plan, ensemble=None), part.table, jobs, sizes)
+    in_step = batch_members(replace(plan, ensemble=None), part.table, jobs, sizes)
     if in_step is not None:
         return in_step
     return list(parallel(n_jobs)(delayed(_member)(plan, part, sizes, seed) for seed in seeds))
 
 
-def members_together(
-    plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]
-) -> list[Member] | None:
+def batch_members(plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: Sequence[int]) -> list[Member] | None:
     """Members on the training parts of some jobs, in batches on a device; None where that is for the CPU."""
     rankings = rank_batched(plan, table, jobs, sizes)
     if rankings is None:

@@ -22,7 +22,7 @@ from ..contracts import Array, BoolArray, IntArray, Path
 from ..outcomes import left_out
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .batches import TrainingPart, rank_batched
+from .batched_searches import TrainingPart, rank_batched
 from .ensemble import run_searches
 from .preparation import varying
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
@@ -85,7 +85,7 @@ def false_share(
     n = part.table.shape[1]
     sizes = list_sizes(n)
     children = seed.spawn(shuffles + 1)
-    in_step = _scores_together(plan, part, pairs, sizes, children)
+    in_step = _batch_scores(plan, part, pairs, sizes, children)
     if in_step is not None:
         flat = np.sort(np.concatenate(in_step[1:]))
         return FalseShare(in_step[0], q_values(in_step[0], flat, shuffles), flat, pairs, shuffles, sizes)
@@ -193,7 +193,7 @@ def _scores(
     return np.asarray(total / (2 * pairs))
 
 
-def _scores_together(
+def _batch_scores(
     plan: AnyPlan, part: Part, pairs: int, sizes: Sequence[int], seeds: Sequence[np.random.SeedSequence]
 ) -> list[Array] | None:
     """`_scores` of every seed, the first of them without shuffling, in batches on a device; None: for the CPU."""

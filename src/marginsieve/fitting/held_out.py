@@ -17,8 +17,8 @@ from ..outcomes.folds import Splits
 from ..problem import WorkDone
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
-from .batches import NotYet, TrainingPart
-from .ensemble import Member, members_together, run_searches
+from .batched_searches import NotYet, TrainingPart
+from .ensemble import Member, batch_members, run_searches
 from .settings import AnyPlan, Plan
 from .training_rows import Encoded, Part
 
@@ -109,7 +109,7 @@ def hold_out_each(
     for k, (plan, part, sizes, _) in enumerate(searches):
         jobs = [TrainingPart(train, test, part.y, part.weight) for train, test in folds]
         try:
-            members = members_together(plan, part.table, jobs, sizes)
+            members = batch_members(plan, part.table, jobs, sizes)
         except NotYet:  # the other searches ask too before this one waits
             waits = True
             continue

@@ -8,10 +8,10 @@ from typing import cast
 
 from ..contracts import (
     AnyPart,
-    Checked,
     Criterion,
     CriterionLike,
     Filter,
+    HasCheck,
     Kernel,
     KernelLike,
     Machine,
@@ -57,7 +57,7 @@ def resolve(axis: str, value: str | AnyPart) -> AnyPart:
             + (", or a filter, which is any callable" if axis == "criterion" else "")
             + (f" (it lacks {listing(lacking)})" if lacking and not isinstance(value, (int, float)) else "")
         )
-    if isinstance(value, Checked):
+    if isinstance(value, HasCheck):
         value.check()
     return value
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from ..batches.arrays import backend_for
 from ..contracts import (
     Array,
     BoolArray,
@@ -17,8 +18,7 @@ from ..contracts import (
     JudgingRows,
     Matrix,
     Sampler,
-    SolvesTogether,
-    SumsPairs,
+    is_batched,
     is_sparse,
     resources_of,
 )
@@ -27,7 +27,6 @@ from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import left_out, rarest
 from ..problem import Problem
-from ..solvers.arrays import backend_for
 from ..solvers.jit import jit
 from .settings import Plan
 from .training_rows import Part
@@ -216,7 +215,7 @@ def prepare(plan: Plan, part: Part, rng: np.random.Generator) -> Prepared:
 def on_device(plan: Plan, problem: Problem) -> Problem:
     """The same with its kernel matrices on a device, where the search rescales them often and the table is large."""
     table, often = problem.table, resources_of(plan.search).rescales_often
-    if not often or not isinstance(plan.machine, SolvesTogether) or not isinstance(plan.kernel, SumsPairs):
+    if not (often and is_batched(plan.machine) and is_batched(plan.kernel)):
         return problem
     if plan.kernel.unit_free or table.is_sparse or is_stored(table.Z):
         return problem

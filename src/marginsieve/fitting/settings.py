@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..batches.arrays import check_device
 from ..contracts import (
     Criterion,
     CriterionLike,
@@ -33,7 +34,6 @@ from ..data.table import Schema
 from ..errors import InputError, cost_number, listing, positive_number, shown_value, truth_value, whole_number
 from ..outcomes import Classes, Target, positive_code
 from ..problem import is_filter
-from ..solvers.arrays import check_device
 from .compatibility import refuses, refuses_classes, refuses_mixed, refuses_table
 from .parts import criterion_of, kernel_of, machine_of, sampler_of, search_of
 from .training_rows import Part

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
 from ..contracts import (
     Array,
+    BatchedSearch,
     BoolArray,
     HoldsOut,
     IntArray,
@@ -19,7 +21,6 @@ from ..contracts import (
     Matrix,
     Path,
     Refines,
-    RunsTogether,
     Solution,
     Step,
     View,
@@ -27,7 +28,7 @@ from ..contracts import (
 )
 from ..errors import InputError
 from ..problem import Problem
-from .batches import TrainingPart, gathers, rank_batched
+from .batched_searches import TrainingPart, inside_batch_fits, rank_batched
 from .preparation import Prepared, Scaling, on_device, prepare, with_validation
 from .settings import Plan
 from .training_rows import Part
@@ -192,7 +193,7 @@ def _by_growing(searched: Searched, last: Problem, sizes: Sequence[int], Z: Matr
     if path.weights or path.solutions or last.machine.needs != "gram" or m > GROWN_ROWS:
         return None
     whole = replace(last, feature_weight=weight).gram(largest)
-    sums = None if hasattr(whole, "factor") or hasattr(whole, "submatrix") else whole.subset_sums(Z)
+    sums = None if whole.matrix_free else whole.subset_sums(Z)
     if sums is None:
         return None
     order = np.searchsorted(largest, np.searchsorted(searched.ready.usable, path.order[: len(largest)]))
@@ -267,7 +268,7 @@ def _known(searched: Searched, size: int) -> tuple[Solution, ...]:
 def search_once(plan: Plan, part: Part, rng: np.random.Generator) -> Searched:
     """The path over all features of the part; features that do not vary come last, in the order of the table."""
     ready = prepare(plan, part, rng)
-    if gathers() and (of_batch := _from_batch(plan, part, ready)) is not None:
+    if inside_batch_fits() and (of_batch := _from_batch(plan, part, ready)) is not None:
         return of_batch
     parts: tuple[object, ...] = plan.search, plan.criterion
     judge = next((one for one in parts if isinstance(one, HoldsOut) and one.held_out_share), None)
@@ -301,10 +302,9 @@ def _from_batch(plan: Plan, part: Part, ready: Prepared) -> Searched | None:
         return None
     (one,), scores = results, np.full(n, np.nan)
     scores[one.order[: one.usable]] = one.scores
-    assert isinstance(plan.search, RunsTogether)
     ready.problem.count(one.work)
     steps = one.steps or (Step(one.usable, 0.0, 0.0, 0.0),)
-    return Searched(ready, Path(one.order, scores, steps, plan.search.ended))
+    return Searched(ready, Path(one.order, scores, steps, cast(BatchedSearch, plan.search).ended))
 
 
 def _marked(places: IntArray, n: int) -> BoolArray:

@@ -17,7 +17,7 @@ from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import Classes, check_classes
 from . import notes
-from .batches import fits_batches
+from .batched_searches import fits_batches
 from .compatibility import kinds_taken
 from .ensemble import run_searches
 from .held_out import HeldOut, choose_size, hold_out_each, rarest_class, size_grid, smoothed

@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 
 from ..algebra import TallTentGram, TentGram, tent_sums
 from ..algebra.cache import beyond_cache
-from ..algebra.pair_sums import DifferenceSums, Scales
+from ..batches.arrays import Backend, DeviceArray
+from ..batches.pair_sums import DifferenceSums, Scales
 from ..contracts import KINDS, Array, IntArray, Resources, TableView, is_sparse
 from ..data.table import Schema, as_frame, column_names
 from ..errors import InputError, listing, positive_number
-from ..solvers.arrays import Backend, DeviceArray
 from ._shared import CACHE, KernelMixin
 
 MANY_ROWS, FEW_COLUMNS = 500, 64  # more rows and fewer columns than these: no kernel matrix is made
@@ -48,6 +48,7 @@ class Clinical(KernelMixin, BaseEstimator):
     missing = True
     additive = True
     unit_free = True
+    in_batches: ClassVar[bool] = True
 
     def __init__(self, average: bool = True, cache: float = CACHE) -> None:
         self.average = average

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra import DistanceGram
 from ..algebra.cache import beyond_cache
-from ..algebra.device_gram import DeviceGram
-from ..algebra.pair_sums import Scales, SquareSums
 from ..algebra.partial_gram import PartialDistanceGram
+from ..batches.arrays import Backend, DeviceArray
+from ..batches.device_gram import DeviceGram
+from ..batches.pair_sums import Scales, SquareSums
 from ..contracts import Array, Gram, IntArray, Resources, TableView
-from ..solvers.arrays import Backend, DeviceArray
 from ._shared import CACHE, WidthMixin
 
 
@@ -40,6 +42,7 @@ class Gaussian(WidthMixin, BaseEstimator):
     """
 
     resources = Resources(peak=(4.5, 7.0))
+    in_batches: ClassVar[bool] = True
 
     def __init__(self, width: float | str = "auto", average: bool = True, cache: float = CACHE) -> None:
         self.width = width
@@ -49,7 +52,7 @@ class Gaussian(WidthMixin, BaseEstimator):
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> Gram:
         """The Gram of some features of a table at weights (n,)."""
         if table.arrays is not None:
-            return DeviceGram.build(self, table, feature_weight, live, table.arrays, distance=True)
+            return DeviceGram.build(self, table, feature_weight, live, distance=True)
         partial = beyond_cache(table, self.cache)
         return (PartialDistanceGram if partial else DistanceGram).build(self, table, feature_weight, live)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..algebra import LinearGram, ThinGram
-from ..algebra.device_gram import DeviceGram
-from ..algebra.pair_sums import ProductSums, Scales
+from ..batches.arrays import Backend, DeviceArray
+from ..batches.device_gram import DeviceGram
+from ..batches.pair_sums import ProductSums, Scales
 from ..contracts import Array, Gram, IntArray, TableView
-from ..solvers.arrays import Backend, DeviceArray
 from ._shared import KernelMixin
 
 THIN = 400  # rows above which a kernel matrix is avoided where there are fewer columns
@@ -36,6 +38,7 @@ class Linear(KernelMixin, BaseEstimator):
     sparse = True
     additive = True
     linear = True
+    in_batches: ClassVar[bool] = True
 
     def __init__(self, average: bool = False) -> None:
         self.average = average
@@ -47,7 +50,7 @@ class Linear(KernelMixin, BaseEstimator):
     def bind(self, table: TableView, feature_weight: Array, live: IntArray) -> Gram:
         """The Gram of some features of a table at weights (n,)."""
         if table.arrays is not None:
-            return DeviceGram.build(self, table, feature_weight, live, table.arrays, distance=False)
+            return DeviceGram.build(self, table, feature_weight, live, distance=False)
         m = table.shape[0]
         thin = m > MANY_SPARSE if table.is_sparse else m > THIN and len(live) < m
         return (ThinGram if thin else LinearGram).build(self, table, feature_weight, live)

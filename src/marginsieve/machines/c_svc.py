@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import astuple, replace
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from ..contracts import Array, Gram, Matrix, MultipliesFast, ProblemView, Resources, Solution, View, as_gram, is_sparse
+from ..batches import lockstep
+from ..batches.arrays import Backend, DeviceArray
+from ..batches.lockstep import BatchedSolutions
+from ..contracts import Array, Gram, Matrix, ProblemView, Resources, Solution, View, as_gram, is_sparse
 from ..errors import InputError, cost_number, positive_number
-from ..solvers import interior_point, lockstep, sparse_rows
+from ..solvers import interior_point, sparse_rows
 from ..solvers import smo as _smo
-from ..solvers.arrays import Backend, DeviceArray
-from ..solvers.lockstep import InStep
 
 FINER = 1e-3  # of the tolerance: how tightly the machine of a model is solved, so that equal data predict equally
 MOST_ROWS = 3000  # up to which pair steps go on where the interior point stops short
@@ -52,6 +53,7 @@ class CSVC(BaseEstimator):
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
     resources = Resources(linear_in_rows=True)
+    in_batches: ClassVar[bool] = True
 
     def __init__(self, C: float = 1.0, tol: float = 1e-6, max_iter: int | None = None) -> None:
         self.C = C
@@ -61,29 +63,25 @@ class CSVC(BaseEstimator):
     def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:
         """The optimum on the gram's kernel matrix; y (m,) in {-1, +1}, cost (m,)."""
         gram, top = as_gram(view), self.C * cost
-        if (K := getattr(gram, "on_device", None)) is not None:
-            return self._on_device(gram.arrays, K, y, cost, warm)  # type: ignore[attr-defined]
+        if gram.on_device is not None:
+            return self._on_device(gram, y, cost, warm)
         start = np.zeros(len(y)) if warm is None else warm.coef
-        # The capabilities of the Gram are looked up by name: isinstance of a protocol would take longer than a small
-        # solve. With `Factored` there is a solver for the factor's shape; with `MultipliesFast` K is never whole.
-        factor: Matrix | None = getattr(gram, "factor", None)
-        if factor is None:
-            if getattr(gram, "submatrix", None) is None:
+        if (factor := gram.factor) is None:
+            if not gram.rows_at_once:
                 return self.solve_matrix(gram.matrix(), y, cost, start)
-            parts, limit = cast(MultipliesFast, gram), self._limit(y)
-            return self._solution(
-                *_smo.svc_by_parts(gram.apply, parts.submatrix, y, top, start, self.tol, limit, parts.at_once)
-            )
+            room, limit = gram.rows_at_once, self._limit(y)  # K is never whole
+            return self._solution(_smo.svc_by_parts(gram.apply, gram.submatrix, y, top, start, self.tol, limit, room))
         if is_sparse(factor):
-            return self._solution(*sparse_rows.svc(sparse.csr_array(factor.T), y, top, self.tol, start))
+            return self._solution(sparse_rows.svc(sparse.csr_array(factor.T), y, top, self.tol, start))
         if not np.isfinite(factor).all():
             raise InputError(NOT_FINITE)
-        solution = self._solution(*interior_point.svc(factor, y, top, self.tol))
+        solution = self._solution(interior_point.svc(factor, y, top, self.tol))
+        # The interior point may stop just short where the kernel matrix is nearly singular: pair steps finish.
         if solution.converged or len(y) > MOST_ROWS:
             return solution
         return self.solve_matrix(gram.matrix(), y, cost, solution.coef)
 
-    def solve_together(self, arrays: Backend, K: DeviceArray, y: DeviceArray, cost: DeviceArray) -> InStep:
+    def solve_batched(self, arrays: Backend, K: DeviceArray, y: DeviceArray, cost: DeviceArray) -> BatchedSolutions:
         """Many problems in step: K (F, m, m), y and cost (F, m); what misses the tolerance is solved one by one."""
         machines = lockstep.svc(arrays, K, y, self.C * cost, self.tol)
         short = np.flatnonzero(arrays.to_host(machines.violation) > self.tol)
@@ -95,10 +93,11 @@ class CSVC(BaseEstimator):
             solution = self.solve_matrix(np.ascontiguousarray(arrays.to_host(K[f])), labels[f], costs[f], coef[f])
             coef[f], intercept[f] = solution.coef, solution.intercept
             objective[f], violation[f] = solution.objective, solution.residual
-        return InStep(*(arrays.to_device(part) for part in (coef, intercept, objective, violation)))
+        return BatchedSolutions(*(arrays.to_device(part) for part in (coef, intercept, objective, violation)))
 
     def refine(self, solution: Solution, view: View, y: Array, cost: Array) -> Solution:
         """The optimum to a thousandth of the tolerance, which is not missed where it is not reached."""
+        # Two fits of equal data that took different ways differ within the tolerance, and so would their predictions.
         if solution.residual <= FINER * self.tol:
             return solution
         tight: Solution = clone(self).set_params(tol=FINER * self.tol).solve(view, y, cost, solution)
@@ -133,14 +132,16 @@ class CSVC(BaseEstimator):
         if self.max_iter is not None:
             positive_number("machine", "max_iter", self.max_iter)
 
-    def _on_device(self, arrays: Backend, K: DeviceArray, y: Array, cost: Array, warm: Solution | None) -> Solution:
+    def _on_device(self, gram: Gram, y: Array, cost: Array, warm: Solution | None) -> Solution:
         """The optimum on a kernel matrix on a device."""
+        arrays: Backend = gram.table.arrays
+        K = gram.on_device
         labels, top = arrays.to_device(y), arrays.to_device(self.C * cost)
-        machine: InStep | None = None
+        machine: BatchedSolutions | None = None
         if warm is not None:
             machine = lockstep.svc_near(arrays, K, labels, top, arrays.to_device(warm.coef), self.tol)
         if machine is None:  # a cold start, or one that was too far from the optimum
-            machine = self.solve_together(arrays, K[None], labels[None], arrays.to_device(cost[None]))
+            machine = self.solve_batched(arrays, K[None], labels[None], arrays.to_device(cost[None]))
         coef, intercept, objective, violation = (arrays.to_host(part)[0] for part in astuple(machine))
         f = arrays.to_host(K @ machine.coef[0])
         if not np.isfinite(f).all():
@@ -151,11 +152,12 @@ class CSVC(BaseEstimator):
     def _limit(self, y: Array) -> int:
         return max(1_000_000, 1000 * len(y)) if self.max_iter is None else int(self.max_iter)
 
-    def _solution(self, c: Array, b: float, objective: float, slack: Array, residual: float) -> Solution:
+    def _solution(self, optimum: _smo.SVCOptimum) -> Solution:
+        c, b, objective, slack, residual = optimum
         if residual >= _smo.HUGE:
             raise InputError(NOT_FINITE)
         return Solution(c, b, objective, residual, slack, residual <= self.tol)
 
     def solve_matrix(self, K: Array, y: Array, cost: Array, start: Array) -> Solution:
         """The optimum on a kernel matrix, from any coefficients."""
-        return self._solution(*_smo.svc(K, y, self.C * cost, start, self.tol, self._limit(y)))
+        return self._solution(_smo.svc(K, y, self.C * cost, start, self.tol, self._limit(y)))

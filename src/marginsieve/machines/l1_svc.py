@@ -62,6 +62,7 @@ class L1SVC(BaseEstimator):
         live = as_columns(view)
         program = self._program(live, y, cost)
         if warm is not None and warm.weights is not None:
+            # The program works on scaled columns sqrt(w_j) x_j, whose weights are those of the solution over sqrt(w_j).
             scale = np.sqrt(live.weight)
             program.start(warm.weights / np.where(scale > 0, scale, 1.0), warm.intercept)
         else:
@@ -76,6 +77,7 @@ class L1SVC(BaseEstimator):
             yield self._solution(program, live, y, cost, float(C))
 
     def _program(self, live: ColumnView, y: Array, cost: Array) -> SquaredHinge:
+        # A sum is not finite where some cell is not: no mask of the table's size.
         columns = live.by_rows
         if not np.isfinite(columns.sum()):
             raise InputError("the table holds values that are not finite or too large: use standardize=True")

@@ -37,6 +37,7 @@ class LinearProgramMixin:
     def first(self, view: View, y: Array, cost: Array) -> float:
         """The C above which some weight differs from 0."""
         columns = as_columns(view)
+        # The pulls at w = 0 grow in proportion to C, and a weight enters where the hardest is 1.
         pull = _hinge.least_pull(_hinge.HingeData(columns.X, y, cost))
         return 1.0 / pull if pull * HIGHEST > 1.0 else float("inf")
 
@@ -138,6 +139,7 @@ class RampSVC(LinearProgramMixin, BaseEstimator):
         """A local optimum on the columns; y (m,) in {-1, +1}, cost (m,)."""
         columns = as_columns(view)
         data = _hinge.HingeData(columns.X, y, self.C * cost)
+        # A budget of all features at a cost of 1 each is none.
         features = len(columns.features)
         point = _ramp.descend_everywhere(_ramp.Ramp(data, columns.owner, np.ones(features), float(features)))
         fit = _hinge.Fit(point.columns, point.w, point.b, point.alpha, point.F)
@@ -198,6 +200,7 @@ class ConcaveSVC(LinearProgramMixin, BaseEstimator):
             best, value = fit, there
             weight[:] = 0.0
             weight[fit.columns] = np.abs(fit.w)
+            # The tangent at |w_k| in place of 1 - exp(-beta |w_k|): it lies above, so the objective cannot rise.
             program.reprice(self.beta * np.exp(-self.beta * weight))
         assert best is not None
         solution, done = _solution(data, columns, best), bool(fall <= FALL)
@@ -231,6 +234,7 @@ def _solution(data: _hinge.HingeData, view: ColumnView, fit: _hinge.Fit) -> Solu
         gap,
         outside,
         gap <= _hinge.GAP,
+        # A category counts by the largest weight of its levels.
         weights=view.by_feature(np.abs(expanded)),
         expanded=expanded,
         bound=min(fit.value, primal),

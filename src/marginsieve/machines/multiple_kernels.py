@@ -57,9 +57,10 @@ class MKL(BaseEstimator):
         gram = as_gram(view)
         mu, c = None, np.zeros(len(y))
         if warm is not None and warm.scale is not None:
+            # Weights of features that have left are lost; the others are brought to a sum of 1 again.
             c, before = warm.coef, warm.scale[gram.features] ** 2
             mu = before / before.sum() if before.sum() > 0 else None
-        base = _mkl.Base(
+        base = _mkl.BaseKernels(
             len(gram.features), lambda mu: mix_kernels(gram, mu).matrix(), gram.feature_quadratic, gram.feature_products
         )
         answer = _mkl.solve(base, y, self.C * cost, mu, c, self.tol, int(self.max_iter))
@@ -96,5 +97,6 @@ def mix_kernels(gram: Gram, mu: Array) -> Gram:
     live, kernel = np.flatnonzero(mu > 0), gram.kernel
     weight = np.zeros(gram.table.shape[1])
     features = gram.features[live]
+    # The kernel divides by the number of live features, which mu does not: the divisor is multiplied back.
     weight[features] = np.sqrt(mu[live] * kernel.divisor(gram.table, features)) ** 2
     return kernel.bind(gram.table, weight, features)

@@ -78,6 +78,7 @@ class Sphere(BaseEstimator):
         """
         lo, hi = self._box(y, cost)
         c, slip = solution.coef / -2.0, _smo.AT_BOUND * (hi - lo)
+        # Complementary slackness: a sample strictly inside its box lies on the sphere, d2 = R2.
         below, above = c < hi - slip, c > lo + slip
         free = below & above
         v = np.where(free & (y < 0), cost, 0.0)
@@ -109,6 +110,7 @@ class Sphere(BaseEstimator):
             return None
         for label, cost in zip(problem.y, problem.cost, strict=True):
             inside, outside = np.where(label < 0, cost, 0.0), np.where(label > 0, cost, 0.0)
+            # E_b |x - mean|^2 = E_b x^2 - 2 mean E_b x + mean^2 by column: no table of differences is made.
             a, b = inside / inside.sum(), outside / outside.sum()
             mean = np.asarray(a @ Z)
             square = np.asarray(b @ (Z.multiply(Z) if is_sparse(Z) else Z * Z))
@@ -135,11 +137,13 @@ class Sphere(BaseEstimator):
 
     def _solve(self, K: Array, y: Array, cost: Array, start: Array | None) -> Solution:
         lo, hi = self._box(y, cost)
-        mean = K.mean(axis=1)  # distances are all that counts: without their common part the numbers stay small
+        # Distances stay the same when the points are centred, K - 1'mean - mean'1 + mean: K itself may be a constant
+        # plus a little, as a wide Gaussian kernel is, and the little is all that counts.
+        mean = K.mean(axis=1)
         centred = K - mean[:, None] - mean[None, :] + mean.mean()
         unit = max(float(centred.diagonal().mean()), 1e-12 * float(np.abs(K.diagonal()).max()), 1e-300)
         limit = max(1_000_000, 1000 * len(y)) if self.max_iter is None else self.max_iter
-        c, multiplier, objective, E, gap = _smo.svdd(  # in units of the mean squared distance: any scale is alike
+        c, multiplier, objective, E, gap, _ = _smo.svdd(  # in units of the mean squared distance: any scale is alike
             np.ascontiguousarray(centred / unit), lo, hi, _feasible(start, lo, hi), self.tol, limit
         )
         if gap >= _smo.HUGE:
@@ -159,6 +163,8 @@ def _feasible(start: Array | None, lo: Array, hi: Array) -> Array:
     """A point of the box with sum 1, near `start`."""
     if start is None:
         return np.asarray(hi / hi.sum())
+    # A warm start from other costs: after clipping the targets are shrunk, the outliers are, or the targets grow into
+    # what is left of their room.
     c = np.clip(start, lo, hi)
     inside, outside = float(np.maximum(c, 0.0).sum()), float(-np.minimum(c, 0.0).sum())
     if inside <= 0.0:

@@ -34,6 +34,7 @@ def fitness_of(metric: Any) -> tuple[Metric, str]:
 
 def _metric_by_name(metric: str) -> Metric:
     def fitness(decision: Array, y: Array, weight: Array) -> tuple[float, ...]:
+        # With few validation rows most subsets share their G-mean; AUC and hinge loss tell them apart.
         recall, auc, hinge = _measure(_round_values(decision), y, weight)
         g_mean = float(np.prod(recall) ** (1.0 / len(recall)))
         first = {"g_mean": g_mean, "auc": auc, "balanced_accuracy": float(recall.mean())}[metric]
@@ -64,6 +65,7 @@ def _metric_from_function(function: Callable[[Any, Any], float]) -> Metric:
 
 def _round_values(decision: Array) -> Array:
     """Decision values to a thousandth of their middle size: what a solver leaves open orders no samples."""
+    # Warm starts differ in the last digits: without this two equal subsets could be ordered by how they were reached.
     unit = STEP * float(np.median(np.abs(decision)))
     return np.asarray(np.rint(decision / unit) * unit) if unit > 0 else decision
 
@@ -76,6 +78,7 @@ def _measure(decision: Array, y: Array, weight: Array) -> tuple[Array, float, fl
     In the AUC ties count half.
     """
     k, m = y.shape
+    # One loop for all that is asked of a subset: the search calls it thousands of times on few rows.
     right, whole = np.zeros(max(k, 2)), np.zeros(max(k, 2))
     for i in range(m):
         side = (0 if y[0, i] > 0.0 else 1) if k == 1 else int(y[:, i].argmax())

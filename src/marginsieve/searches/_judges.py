@@ -36,6 +36,7 @@ class FoldedRows:
 
     def outside(self, values: Array, cell: IntArray, size: int) -> Array:
         """(folds, size): sums of values by cell over the rows outside each fold."""
+        # Sums over all rows less those of the fold: one pass for all folds.
         by_fold = np.bincount(self.fold * size + cell, values, minlength=self.folds * size).reshape(self.folds, size)
         return np.asarray(by_fold.sum(axis=0) - by_fold)
 
@@ -75,6 +76,7 @@ class NaiveBayes:
     def _density(self, x: Array, seen: BoolArray) -> Array:
         rows, w = self.rows, self.rows.weight * seen
         z = np.where(seen, x, 0.0)
+        # Variances are differences of squares below: the common mean is taken off first.
         z = z - (w @ z) / max(float(w.sum()), 1e-300)
         z = np.where(seen, z, 0.0)
         k = rows.classes
@@ -94,6 +96,7 @@ class NaiveBayes:
         known, level[seen] = np.unique(x[seen], return_inverse=True)
         count, k = max(len(known), 1), rows.classes
         mass = rows.outside(rows.weight * seen, level * k + rows.codes, count * k).reshape(-1, count, k)
+        # Laplace's rule: a level that a class does not have is unlikely, not impossible.
         share = np.log((mass + 1.0) / (mass.sum(axis=1, keepdims=True) + count))
         return np.asarray(share[rows.fold, level])
 
@@ -191,6 +194,7 @@ def _votes(
         for k in range(m):
             distance[k] = total[i, k] + _square(u, x[k], nominal, low[f], high[f])
         edge = _last(distance, fold, f, nearest)
+        # Rows at the edge share the votes that are left, so that neither their order nor rounding decides.
         slip, inside, at_edge = 1e-12 * (1.0 + edge), 0, 0
         edge_votes[:] = 0.0
         for k in range(m):

@@ -51,10 +51,12 @@ class Ripple:
 
     def _tune_once(self, bits: BoolArray, size: int) -> tuple[BoolArray, bool]:
         """The subset with equal weights in a random order, and whether that order mattered."""
+        # The level is a whole number: adding a fraction orders equal weights at random and no others.
         key = self.level + self.rng.random(len(bits))
         r, missing = self.factor, size - int(bits.sum())
         if missing:
             return self._heaviest(bits, key, abs(missing) * (r if missing > 0 else r - 1), size)
+        # A subset of the right size is still tuned once up and once down, as in the paper.
         larger, first = self._heaviest(bits, key, r, size + 1)
         smaller, second = self._heaviest(larger, key, r - 1, size)
         return smaller, first or second
@@ -77,11 +79,12 @@ def _top(features: IntArray, key: Array, count: int) -> tuple[IntArray, bool]:
         return features[:0], False
     place = np.argpartition(key[features], [len(features) - count - 1, len(features) - count])
     cut = place[len(features) - count - 1 : len(features) - count + 1]
+    # Only a tie across the cut matters: then another draw of the fractions would choose other features.
     below, above = np.floor(key[features[cut]])
     return features[place[len(features) - count :]], bool(below == above)
 
 
-def one_by_one(ripple: Ripple, bits: BoolArray, size: int) -> BoolArray:
+def tune_one_by_one(ripple: Ripple, bits: BoolArray, size: int) -> BoolArray:
     """The same one feature at a time: those that share their weight first, the one by which the metric does best."""
     bits = bits | ripple.kept
     if bits.sum() == size:
@@ -105,6 +108,7 @@ def _turn_bits(ripple: Ripple, bits: BoolArray, on: bool, count: int) -> BoolArr
             break
         level = ripple.level[free]
         _, group, sizes = np.unique(level, return_inverse=True, return_counts=True)
+        # The paper tries each feature that shares its weight, by the metric; this is what makes it slow.
         shared = free[sizes[group] > 1]
         if len(shared):
             bits = max([_flip(bits, j) for j in shared], key=ripple.fitness)

@@ -48,6 +48,7 @@ class Subsets:
         gram = self._sums.gram(A[:m], places)
         solutions = problem.solve(gram, self._warm)
         self._keep(solutions)
+        # Machines with weights of their own decide through their view; an expansion needs K of the judging rows alone.
         if not all(solution.is_expansion for solution in solutions):
             return problem.judge(gram, solutions, self.metric)
         K, diagonal = self._sums.kernel(gram, A[m:], squares)
@@ -60,6 +61,7 @@ class Subsets:
         if self._base is not None:
             before, A, squares = self._base
             gone, new = np.flatnonzero(before & ~bits), np.flatnonzero(bits & ~before)
+            # The base stays that of the last full sum, so rounding does not add up over many updates.
             if len(gone) + len(new) < NEAR * min(len(inside), len(outside)):
                 less, more = self._sums.sums_over(gone), self._sums.sums_over(new)
                 return A - less[0] + more[0], squares - less[1] + more[1]

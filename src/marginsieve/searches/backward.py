@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, Batch, BoolArray, BreaksTies, Checked, IntArray, Machine, Path, ProblemView, Resources
+from ..contracts import Array, Batch, BoolArray, BreaksTies, HasCheck, IntArray, Machine, Path, ProblemView, Resources
 from ..errors import InputError, is_real
 from ..problem import step_of
 
@@ -41,6 +41,7 @@ class Backward(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion"})
     multiclass = True
     resources = Resources(linear_in_rows=True)
+    in_batches: ClassVar[bool] = True
     ended: ClassVar[str] = "all features were eliminated"
 
     def __init__(self, step: float | int = 0.2, one_by_one_below: int = 0, final: Machine | None = None) -> None:
@@ -64,18 +65,20 @@ class Backward(BaseEstimator):
             solutions = problem.solve(gram, warm=solutions)
             value = problem.score(gram, solutions)
             steps.append(step_of(left, solutions, since))
+            # Never all at once: the last feature is scored alone, and the path ends at size 1.
             count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))
             kept = np.isin(gram.features, problem.keep) if len(problem.keep) else None
             worst = worst_first(value, count, kept, problem.ties(gram, solutions))
+            # Ranks are filled from the end: the worst of this step gets the last free rank.
             gone = gram.features[worst]
             scores[gone] = value[worst]
             order[left - count : left] = gone[::-1]
             left -= count
             if left == 0:
-                return Path(order, scores, tuple(steps), with_ties(self.ended, problem))
+                return Path(order, scores, tuple(steps), reason_with_ties(self.ended, problem))
             gram = gram.without(np.sort(gone) if count > 1 else gone)
 
-    def run_together(self, batch: Batch) -> tuple[Any, Any]:
+    def run_batched(self, batch: Batch) -> tuple[Any, Any]:
         """`run` on many training parts in step: features (F, p), best first, and their scores."""
         arrays, live = batch.arrays, batch.usable
         xp, left = arrays.xp, int(live.shape[1])
@@ -83,6 +86,7 @@ class Backward(BaseEstimator):
         while left:
             value = batch.score(live)
             count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))
+            # Sorted backwards so that of equal scores the rightmost goes first, as in `worst_first`.
             worst = left - 1 - arrays.order(xp.flip(value, (1,)))[:, :count]
             orders.append(xp.flip(arrays.take_along(live, worst), (1,)))
             scores.append(xp.flip(arrays.take_along(value, worst), (1,)))
@@ -108,7 +112,7 @@ def check_final(final: Machine | None) -> None:
     """Refuse what is neither None nor a machine."""
     if final is not None and (isinstance(final, type) or not hasattr(final, "solve")):
         raise InputError(f"search: final is {final!r}; it must be None or a machine such as CSVC()")
-    if isinstance(final, Checked):
+    if isinstance(final, HasCheck):
         final.check()
 
 
@@ -118,10 +122,11 @@ def worst_first(value: Array, count: int, kept: BoolArray | None, ties: Array | 
     backwards = value[::-1]
     if count == 1 and kept is None and ties is None:
         return np.array([len(value) - 1 - int(backwards.argmin())])
+    # lexsort takes its last key first: kept, then the score, then what breaks ties; reversed for the leftmost.
     keys = [part[::-1] for part in (ties, value, kept) if part is not None]
     return np.asarray(len(value) - 1 - np.lexsort(keys)[:count], dtype=np.intp)
 
 
-def with_ties(reason: str, problem: ProblemView) -> str:
+def reason_with_ties(reason: str, problem: ProblemView) -> str:
     """A stop reason, and what decided where scores were equal."""
     return f"{reason}; {problem.criterion.ties_by}" if isinstance(problem.criterion, BreaksTies) else reason

@@ -122,6 +122,7 @@ class Budget(BaseEstimator):
         since = time.perf_counter()
         ramp, rows, view = self.instance(problem)
         point, bound, status, nodes = self._solve(ramp, rng)
+        # Features without a weight rank below all others, by a gradient mapped into [0, 1).
         pull = _ramp.pulls(ramp, point)
         point, bound = rows.in_units(point), bound / rows.unit
         weight = _ramp.by_feature(ramp, point.columns, np.abs(point.w))
@@ -135,6 +136,7 @@ class Budget(BaseEstimator):
         spent = float(self.prices(problem.table.names)[chosen].sum()) if not emptied else 0.0
         stop = self._stop(len(chosen), spent, point.F, bound, status, nodes, emptied)
         solution = _solution(problem, view, rows, point, chosen, bound, status)
+        # One program, so one step: the path has no other sizes that were solved.
         step = Step(len(chosen), point.F, solution.residual, time.perf_counter() - since)
         problem.count(WorkDone())
         return Path(order, score, (step,), str(stop), stop=stop, solutions=(solution,))
@@ -177,6 +179,7 @@ class Budget(BaseEstimator):
             raise InputError(
                 f"search: budget is {self.budget!r}, less than the {kept:g} that the features to keep cost"
             )
+        # What is kept anyway takes nothing of the rest of the budget.
         cost[problem.keep] = 0.0
         if not (cost <= left).any():
             raise InputError(
@@ -189,6 +192,7 @@ class Budget(BaseEstimator):
         """(point, bound, status, nodes of branch and bound)."""
         clock = Clock(SECONDS[self.solver] if self.time_limit is None else self.time_limit)
         seen: list[_ramp.RampPoint] = []
+        # The bound without a budget comes first: where it is met at once, the rest is not needed.
         swaps = clock.part(SWAPS) if self.solver == "exact" else clock
         floor, free, weight = _ramp.without_budget(ramp.with_clock(swaps))
         ramp = replace(ramp, floor=floor, clock=swaps)
@@ -237,6 +241,7 @@ class MergedRows:
 
     @classmethod
     def from_arrays(cls, X: Array, y: Array, top: Array) -> MergedRows:
+        # Rows as opaque blocks of bytes: unique sorts them whole, labels first.
         both = np.ascontiguousarray(np.column_stack([y, X]))
         _, first, place = np.unique(
             both.view(np.dtype((np.void, both.dtype.itemsize * both.shape[1]))).ravel(),
@@ -251,6 +256,7 @@ class MergedRows:
 
     def alpha(self, alpha: Array) -> Array:
         """(m,) dual variables of all rows: equal rows share theirs by their price."""
+        # alpha_i <= top_i has to hold for each row again.
         total = np.maximum(self.data.top[self.place], 1e-300)
         return np.asarray(alpha[self.place] * self.top / total)
 
@@ -281,6 +287,7 @@ def _solution(
 ) -> Solution:
     """The point as a solution on the chosen features alone."""
     small = as_columns(problem.view(chosen))
+    # Columns are matched by feature and level: the view of the chosen features numbers them anew.
     weight = {view.key(int(k)): float(w) for k, w in zip(point.columns, point.w, strict=True)}
     expanded = np.array([weight.get(small.key(k), 0.0) for k in range(len(small.owner))])
     outside = 1.0 - rows.y * (rows.X[:, point.columns] @ point.w + point.b)

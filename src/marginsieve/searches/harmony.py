@@ -16,9 +16,9 @@ from ..contracts import BoolArray, IntArray, Path, ProblemView, Resources, StopI
 from ..errors import InputError, is_real, number_within, one_of, positive_number, truth_value, whole_number
 from ..problem import step_of
 from ._fitness import fitness_of
-from ._ripple import Ripple, one_by_one
+from ._ripple import Ripple, tune_one_by_one
 from ._subsets import Subsets, fitness_plainly
-from .backward import with_ties
+from .backward import reason_with_ties
 from .top_k import score_features
 
 HMCR_READINGS = ("usual", "printed")
@@ -165,8 +165,10 @@ class Harmony(BaseEstimator):
         weight, ties, _ = score_features(problem)
         n = len(weight)
         low, high = self._sizes(n)
+        # Features to keep are in every subset, which cannot be smaller then.
         low, high = max(low, len(problem.keep)), max(high, len(problem.keep))
         kept = np.isin(np.arange(n), problem.keep)
+        # lexsort takes its last key first: features to keep, then the weight, then what breaks ties.
         keys = [key for key in (ties, weight, kept) if key is not None]
         by_weight = np.lexsort([-key.astype(np.float64) for key in keys]).astype(np.intp)
         pool = np.sort(by_weight[: n if self.pool is None else min(n, high + round(float(self.pool) * n))])
@@ -184,18 +186,19 @@ class Harmony(BaseEstimator):
         order = np.concatenate([by_weight[chosen], by_weight[~chosen]])
         stop = _stop(len(best), float(trials.fitness[trials.best[-1], 0]), name, len(trials.size), fixed=low == high)
         steps = (step_of(len(best), fitness_plainly(problem, best, metric)[1], since),)
-        text = with_ties(f"{stop}; {reason}", problem)
+        text = reason_with_ties(f"{stop}; {reason}", problem)
         return Path(order, weight, steps, text, stop=stop, trials=trials.embed(pool, n))
 
     def _improvise(self, sizes: tuple[int, int], ripple: Ripple, name: str) -> tuple[Trials, str]:
         """All harmonies, and why it ended."""
         n, members, rng = len(ripple.level), int(self.memory), ripple.rng
-        tune = ripple.tune if self.tuning == "batches" else partial(one_by_one, ripple)
+        tune = ripple.tune if self.tuning == "batches" else partial(tune_one_by_one, ripple)
         vectors = np.zeros((members + int(self.improvisations), n), dtype=bool)
         fitness: list[tuple[float, ...]] = []
         best: list[int] = []
         memory = np.arange(members)
         reason, t = f"{self.improvisations} improvisations were made", 0
+        # The first `memory` trials fill the memory; all others are made of what it holds.
         while t < len(vectors):
             if t < members:
                 new, size = rng.random(n) < 0.5, int(rng.integers(sizes[0], sizes[1] + 1))
@@ -209,6 +212,7 @@ class Harmony(BaseEstimator):
             fitness.append(ripple.fitness(vectors[t]))
             best.append(t if not best or fitness[t] > fitness[best[-1]] else best[-1])
             if t >= members:
+                # The memory holds numbers of trials, so that every vector is kept once.
                 worst = min(range(members), key=lambda k: fitness[memory[k]])
                 known = fitness[memory[worst]]
                 memory[worst] = (
@@ -221,6 +225,7 @@ class Harmony(BaseEstimator):
     def _new(self, memory: BoolArray, t: int, rng: np.random.Generator) -> BoolArray:
         """(n,) improvisation t: each bit from a random member (and turned over by chance), or random."""
         n, (least, most) = memory.shape[1], self.par
+        # All random numbers are drawn for all bits, used or not: readings of the paper differ in nothing else.
         considered = rng.random(n) < (self.hmcr if self.hmcr_reading == "usual" else 1.0 - self.hmcr)
         bits = memory[rng.integers(len(memory), size=n), np.arange(n)]
         par = t / self.improvisations * (most - least) + (0.0 if self.par_reading == "printed" else least)
@@ -234,6 +239,7 @@ class Harmony(BaseEstimator):
             return low
         if rng.random() >= self.hmcr:
             return int(rng.integers(low, high + 1))
+        # The pitch adjustment of the size: up to a tenth of its range.
         near = max(1, round(0.1 * (high - low)))
         size = int(rng.choice(known)) + int(rng.integers(-near, near + 1))
         return min(max(size, low), high)

@@ -73,11 +73,13 @@ class LearnedPath(BaseEstimator):
         for k, solutions in enumerate(zip(*paths, strict=True)):
             problem.count(WorkDone.from_solutions(solutions))
             weight = np.sum([np.abs(each.weights) for each in solutions if each.weights is not None], axis=0)
+            # A weight may return to 0 as C grows; the first entry is what ranks.
             new = (weight > 0) & (entered == 0)
             entered[new], size[new] = len(prices) - k, weight[new]
             live = int(np.count_nonzero(weight)) or len(weight)  # C is too small for any: all are left
             steps[live] = step_of(live, solutions, since)
             since = time.perf_counter()
+        # At most 1 where a feature has no weight, so that it ranks below those that entered, which score 1 or more.
         gradient = np.max([machine.pull(solution, view) for solution in solutions], axis=0)
         score = np.where(entered > 0, entered, np.minimum(gradient, 1.0 - 1e-9))
         stop = None

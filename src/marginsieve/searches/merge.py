@@ -80,6 +80,7 @@ class Merge(BaseEstimator):
             for j in chosen:
                 judge.add(j)
             while all(lists):
+                # The heads of the two lists compete; a tie goes by the filter's score, and then to numbers.
                 tried = [(judge.value(part[0]), value[part[0]]) for part in lists]
                 winner = lists[int(tried[1] > tried[0])].pop(0)
                 judge.add(winner)
@@ -97,6 +98,7 @@ class Merge(BaseEstimator):
                 f"search: {type(self).__name__} needs two rows (or groups) of each class in a training part: use "
                 "another search"
             )
+        # Every row is tested once: a fold number for each row is all that the judges need.
         fold = np.zeros(len(codes), dtype=np.intp)
         for k, (_, test) in enumerate(stratified_folds(codes, groups, folds, int(rng.integers(2**31)))):
             fold[test] = k

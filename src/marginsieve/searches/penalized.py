@@ -127,11 +127,11 @@ class PenalizedScaling(BaseEstimator):
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Later dropped features rank higher; within one drop, those with the larger last factor."""
         objective = Objective(problem, self.direction, self.penalty, self.C2, self.beta, self.scaled)
-        walk = _Walk(objective, self.step, self.one_by_one_below, self.eps)
+        walk = _ScalingWalk(objective, self.step, self.one_by_one_below, self.eps)
         stop = self._settle(walk) if self.stop == "own" else None
         self._rank(walk, fixed=self.update == "multiplicative" or stop is not None)
         reason = f"all features were ranked: {walk.accepted} moves lowered the objective, {walk.refused} did not"
-        reason += walk.without_fallen()
+        reason += walk.describe_forced_drops()
         path = walk.path(stop, reason if stop is None else str(stop))
         return path if self.refit == "learned" else replace(path, weights=())
 
@@ -163,7 +163,7 @@ class PenalizedScaling(BaseEstimator):
             return Gradient(0.25 if self.rate is None else self.rate, self.cap)
         return QuasiNewton(self.inner, self.eps, self.cap)
 
-    def _rank(self, walk: _Walk, fixed: bool) -> None:
+    def _rank(self, walk: _ScalingWalk, fixed: bool) -> None:
         """Rounds of moves, a drop after each, down to one feature.
 
         Where the sum is fixed the moves are multiplicative: what the method settled on is mostly at the cap, and no
@@ -173,18 +173,19 @@ class PenalizedScaling(BaseEstimator):
         while len(walk.point.live) > 1:
             since, rule = time.perf_counter(), self._rule(fixed)
             for _ in range(self.moves):
-                if not walk.move(rule) or (not fixed and walk.fallen().any()):
+                if not walk.move(rule) or (not fixed and walk.below_eps().any()):
                     break
             walk.record(since)
-            fallen = 0 if fixed else int(walk.fallen().sum())
+            fallen = 0 if fixed else int(walk.below_eps().sum())
             before = len(walk.point.live)
+            # What fell below eps goes, at most a step of it; where nothing did, a step of the smallest.
             walk.drop(fallen)
             walk.rounds += 1
             if not fixed and not fallen:
-                walk.unfallen.append(before - len(walk.point.live))
+                walk.forced_drops.append(before - len(walk.point.live))
         walk.record(time.perf_counter())
 
-    def _settle(self, walk: _Walk) -> StopInfo:
+    def _settle(self, walk: _ScalingWalk) -> StopInfo:
         """Moves without a fixed sum until the factors rest; what fell below eps is gone for good."""
         rule, converged, since = self._rule(), False, time.perf_counter()
         moved: list[float] = []
@@ -193,14 +194,15 @@ class PenalizedScaling(BaseEstimator):
             stalled = not walk.move(rule)
             start = walk.objective.start[before.live]
             moved.append(float(np.mean(np.abs(walk.point.e - before.e) / start)))
-            fallen = int(walk.fallen().sum())
+            fallen = int(walk.below_eps().sum())
             emptied = fallen == len(walk.point.live)
             converged = emptied or (not fallen and (stalled or moved[-1] < self.tol))
             if fallen and not (emptied and fallen == 1):
                 walk.record(since)
                 since = time.perf_counter()
                 walk.drop(fallen, limit=False)
-        emptied = bool(walk.fallen().all())
+        emptied = bool(walk.below_eps().all())
+        # The share at the cap is read before what stays without a factor gets its own back.
         t = walk.point.e / walk.objective.start[walk.point.live]
         walk.restore()
         walk.record(since)
@@ -217,7 +219,7 @@ def _stop(size: int, converged: bool, at_cap: float, moved: tuple[float, ...], e
     return StopInfo(size, text, details, emptied=emptied, trace=moved)
 
 
-class _Walk:
+class _ScalingWalk:
     """Where the search stands, and what it has left behind."""
 
     def __init__(self, objective: Objective, step: float | int, one_by_one_below: int, eps: float) -> None:
@@ -232,16 +234,19 @@ class _Walk:
         self.steps: list[Step] = []
         self.weights: list[tuple[IntArray, Array]] = []
         self.accepted = self.refused = self.rounds = 0
-        self.unfallen: list[int] = []  # features dropped in each round in which no factor fell below eps
+        self.forced_drops: list[int] = []  # features dropped in each round in which no factor fell below eps
 
     def move(self, rule: Update) -> bool:
         """One move along the rule's curve, halved until the re-solved objective does not rise; False if it did not."""
         curve = rule.curve(self.objective, self.point, self.total)
         for _ in range(HALVINGS):
+            # The slope belongs to kept coefficients (envelope theorem); whether a move helps is known after solving
+            # anew.
             there = self.objective.solve_at(self.point, curve(rule.length))
             if there.value <= self.point.value:
                 self.point = there
                 self.accepted += 1
+                # Careful growth after a success: halving costs a solved machine each time.
                 rule.length = min(1.0 if self.total is not None else rule.longest, LONGER * rule.length)
                 return True
             self.refused += 1
@@ -255,7 +260,7 @@ class _Walk:
         if not np.array_equal(e, self.point.e):
             self.point = self.objective.solve_at(self.point, e)
 
-    def fallen(self) -> BoolArray:
+    def below_eps(self) -> BoolArray:
         """(p,) which live features have a factor of almost nothing; those to keep never have."""
         live = self.point.live
         return np.asarray((self.point.e < self.eps * self.objective.start[live]) & ~self.kept[live])
@@ -275,16 +280,18 @@ class _Walk:
         self.scores[live] = e / self.objective.start[live]
         self.gone.append(live[worst])
         stay = np.setdiff1d(np.arange(left), worst)
+        # Without the square root features that fell behind early could hardly come back.
         e = e[stay] if self.total is None else rescale_to(np.sqrt(e[stay]), self.total)
         self.point = self.objective.solve_at(self.point, e, stay)
 
-    def without_fallen(self) -> str:
+    def describe_forced_drops(self) -> str:
         """What was dropped although no factor had fallen below eps; empty where there was no such round."""
-        if not self.unfallen:
+        rounds = len(self.forced_drops)
+        if not rounds:
             return ""
         return (
-            f"; in {len(self.unfallen)} of {self.rounds} rounds no factor fell below eps ({self.eps:g} of its start), "
-            f"and the smallest were dropped all the same, {many(sum(self.unfallen), 'feature')} in all"
+            f"; in {rounds} of {self.rounds} rounds no factor fell below eps ({self.eps:g} of its start), "
+            f"and the smallest were dropped all the same, {many(sum(self.forced_drops), 'feature')} in all"
         )
 
     def record(self, since: float) -> None:

@@ -109,6 +109,7 @@ class Objective:
         gram, n = self.problem.gram(), len(self.start)
         solutions = self.problem.solve(gram)
         J = _total(solutions)
+        # A logarithm has no unit; J does, and a penalty of C2 = 1 then weighs as much as the objective at the start.
         self.unit = 1.0 if self.contrast is not None else max(J, TINY)
         if self.scaled:
             self.penalty = replace(self.penalty, strength=self.C2 * self.unit / n)
@@ -127,6 +128,7 @@ class Objective:
     def restrict_to_support(self, point: ScaledPoint) -> ScaledPoint:
         """The same point over the rows that carry its coefficients: enough while they are kept."""
         used = np.any([solution.coef != 0 for solution in point.solutions], axis=0)
+        # Samples with coefficient 0 add nothing to c'Kc or its gradient, as long as the coefficients are kept.
         if used.mean() > MOST_ON:
             return point
         rows = np.flatnonzero(used)
@@ -154,10 +156,12 @@ class Objective:
         gram, live = point.gram, point.live
         root = self._root(live)
         scale = point.e * root / gram.divisor  # dJ/de = 2 e dJ/dw, in the rounding of the kernel's own scale
+        # w_j = (e_j root)^2 / divisor with root^2 = divisor: dw/de = 2 e, and the sum over the binary problems is J's.
         J = root * sum(2.0 * scale * self.machine.weight_gradient(solution, gram) for solution in point.solutions)
         if self.contrast is None:
             return np.asarray(self.sign * J + self.penalty.slope(point.e, live))
         V = self.contrast[live]
+        # d/de of log sum_j e_j^2 V_j.
         spread = 2.0 * point.e * V / max(float(point.e**2 @ V), TINY)
         return np.asarray(J / max(point.J, TINY) - spread + self.penalty.slope(point.e, live))
 

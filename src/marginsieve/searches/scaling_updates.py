@@ -37,6 +37,7 @@ class Update(Protocol):
 def _pull(slope: Array, at_cap: BoolArray | None = None) -> Array:
     """Slopes in units of a large one, within [-1, 1]; those that press against the cap do not count as large."""
     free = slope if at_cap is None else slope[~at_cap | (slope > 0)]
+    # A few features with a huge slope would make all others stand still: the 95 % quantile is the unit.
     large = max(float(np.quantile(np.abs(free), 0.95)), 1e-300) if len(free) else 1.0
     return np.clip(slope / large, -1.0, 1.0)
 
@@ -56,6 +57,7 @@ class Multiplicative:
         if total is None:
             pull = _pull(g, point.e >= self.cap * start)
             return lambda length: np.minimum(point.e * np.exp(-0.5 * self.rate * length * pull), self.cap * start)
+        # Less its mean by mu, the slope has no part along the sum of mu, which is fixed: what is left moves shares.
         pull = _pull(g - float(mu @ g) / float(mu.sum()))
         return lambda length: rescale_to(np.sqrt(mu * np.exp(-self.rate * length * pull)), total)
 
@@ -124,6 +126,7 @@ class QuasiNewton:
         start = objective.start[here.live]
         t = here.e / start
         d = np.clip(t - B.solve(h), 0.0, self.cap) - t
+        # Clipping to the box can turn B^-1 h into a direction of ascent; the clipped gradient never is one.
         if len(B) and not d @ h < 0.0:
             B = DampedBFGS()
             d = np.clip(t - h, 0.0, self.cap) - t
@@ -131,6 +134,7 @@ class QuasiNewton:
         if not slope < 0.0:
             return here, h, B, False
         factor = self._factor(objective)
+        # With the coefficients kept a trial length costs a kernel matrix and no machine.
         (value, there), length = objective.along_line(here, d * start), 1.0
         while value(length) * factor > here.value * factor + ARMIJO * length * slope:
             length *= 0.5
@@ -138,6 +142,7 @@ class QuasiNewton:
                 return here, h, B, False
         moved = there(SHORTENED * length)
         after = self._slope(objective, moved)
+        # p is the step that was made, a tenth of the one that passed the test.
         B.update(SHORTENED * length * d, after - h)
         return moved, after, B, True
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from ..contracts import Array, Batch, Path, ProblemView, Resources, Solution
 from ..problem import is_filter, step_of
-from .backward import with_ties, worst_first
+from .backward import reason_with_ties, worst_first
 
 
 class TopK(BaseEstimator):
@@ -31,6 +31,7 @@ class TopK(BaseEstimator):
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True
     resources = Resources(linear_in_rows=True)
+    in_batches: ClassVar[bool] = True
     ended: ClassVar[str] = "every feature was scored once"
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
@@ -39,10 +40,10 @@ class TopK(BaseEstimator):
         value, ties, solutions = score_features(problem)
         kept = np.isin(np.arange(len(value)), problem.keep)
         order = worst_first(value, len(value), kept, ties)[::-1]
-        reason = with_ties(self.ended, problem)
+        reason = reason_with_ties(self.ended, problem)
         return Path(order, value, (step_of(len(order), solutions, since),), reason)
 
-    def run_together(self, batch: Batch) -> tuple[Any, Any]:
+    def run_batched(self, batch: Batch) -> tuple[Any, Any]:
         """`run` on many training parts in step: features (F, p), best first, and their scores."""
         value = batch.score(batch.usable)
         order = batch.arrays.order(-value)

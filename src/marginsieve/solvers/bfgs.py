@@ -47,6 +47,7 @@ class DampedBFGS:
         curve, seen = float(p @ Bp), float(p @ q)
         if curve <= 0.0:
             return
+        # Little or negative curvature p'q would make B singular or indefinite: q is mixed with Bp there.
         theta = 1.0 if seen >= ETA * curve else (1.0 - ETA) * curve / (curve - seen)
         r = theta * q + (1.0 - theta) * Bp
         slope = float(p @ r)

@@ -118,6 +118,7 @@ class _RelaxedProgram:
         blocks: list[Any] = [sparse.csr_array(part) for part in (yX, -yX, y[:, None])]
         cover = sparse.hstack([*blocks, sparse.diags_array(slope)], format="csr")
         rows, upper = [self.vector(1.0, 1.0, t=top), self.vector(1.0, 1.0)], [UB * (1 + 1e-6) + 1e-9, bounds.norm]
+        # sum |w_k| / U_j <= v_j for the columns of j: times cost_j, added up, the v_j leave and the budget bounds w.
         if len(np.unique(bounds.U)) > 1:  # links and budget, projected on w
             share = (ramp.cost / np.maximum(bounds.U, GONE))[ramp.owner]
             rows.append(self.vector(share, share))
@@ -133,11 +134,11 @@ class _RelaxedProgram:
             primal=d > m,
         )
 
-    def largest(self, cost: Array) -> tuple[str, float]:
+    def maximize(self, cost: Array) -> tuple[str, float]:
         """(status, the largest cost'x a little enlarged); infinite where the program did not end."""
         if self.clock.is_up():
             return "limit", np.inf
-        self.program.costs(np.arange(len(cost)), -cost)
+        self.program.set_costs(np.arange(len(cost)), -cost)
         answer = self.program.solve(Limits(iterations=ITERATIONS, seconds=self.clock.remaining()), reduced_costs=False)
         self.clock.cut = self.clock.cut or answer.clock
         if answer.status != "optimal":
@@ -149,12 +150,13 @@ class _RelaxedProgram:
         out[:d], out[d : 2 * d], out[2 * d], out[2 * d + 1 :] = p, q, b, t
         return out
 
-    def slack(self, i: int) -> float:
+    def largest_slack(self, i: int) -> float:
         """The largest 1 - y_i f_i with z_i = 1; 0 where z_i = 1 is not possible."""
         place, two = np.array([2 * self.d + 1 + i]), np.array([2.0])
-        self.program.bounds(place, two, two)
-        status, value = self.largest(self.vector(-self.y[i] * self.X[i], self.y[i] * self.X[i], -self.y[i]))
-        self.program.bounds(place, np.zeros(1), two)
+        # t_i = 2 leaves sample i out; where that is infeasible no point as good as UB does so.
+        self.program.set_bounds(place, two, two)
+        status, value = self.maximize(self.vector(-self.y[i] * self.X[i], self.y[i] * self.X[i], -self.y[i]))
+        self.program.set_bounds(place, np.zeros(1), two)
         return 0.0 if status == "infeasible" else 1.0 + value
 
 
@@ -168,15 +170,15 @@ def tighten_bounds(ramp: Ramp, bounds: Bounds, UB: float, rounds: int, by_sample
         before, fixed = _size(bounds), int(bounds.fixed.sum())
         if ramp.clock.is_up():
             break
-        bounds = _intercept_and_norm(ramp, bounds, UB)
+        bounds = _tighten_intercept_and_norm(ramp, bounds, UB)
         if bounds.norm <= GONE:
             return bounds
         if len(ramp.cost) <= FEW:
-            bounds = _features(ramp, bounds, UB)
-        bounds = _free(ramp, bounds)
+            bounds = _tighten_features(ramp, bounds, UB)
+        bounds = _bound_slack_without_program(ramp, bounds)
         if ramp.clock.is_up():
             break
-        bounds = _samples(ramp, bounds, UB) if by_sample else _classes(ramp, bounds, UB)
+        bounds = _tighten_samples(ramp, bounds, UB) if by_sample else _tighten_classes(ramp, bounds, UB)
         if bounds.fixed.sum() == fixed and before - _size(bounds) <= PROGRESS * len(bounds.M):
             break
     return bounds
@@ -186,27 +188,28 @@ def _size(bounds: Bounds) -> float:
     return float(np.log(np.maximum(bounds.M, 2.0)).sum() + np.log(np.maximum(bounds.U, GONE)).sum())
 
 
-def _intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+def _tighten_intercept_and_norm(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
     relaxed = _RelaxedProgram(ramp, bounds, UB)
-    norm = min(bounds.norm, relaxed.largest(relaxed.vector(1.0, 1.0))[1])
-    high = min(bounds.high, relaxed.largest(relaxed.vector(b=1.0))[1])
-    low = max(bounds.low, -relaxed.largest(relaxed.vector(b=-1.0))[1])
+    norm = min(bounds.norm, relaxed.maximize(relaxed.vector(1.0, 1.0))[1])
+    high = min(bounds.high, relaxed.maximize(relaxed.vector(b=1.0))[1])
+    low = max(bounds.low, -relaxed.maximize(relaxed.vector(b=-1.0))[1])
     M, U = np.minimum(bounds.M, norm * distances(ramp)), np.minimum(bounds.U, norm)
     return replace(bounds, norm=norm, low=low, high=high, M=M, U=U).fix_safe_samples()
 
 
-def _features(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+def _tighten_features(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
     relaxed, U = _RelaxedProgram(ramp, bounds, UB), bounds.U.copy()
     for j in np.flatnonzero(U > GONE):
         if ramp.clock.is_up():
             break
         columns = (ramp.owner == j).astype(float)
+        # With one column |w| is p or q, whichever is not 0: two programs, one for each sign, bound it.
         sides = ((columns, columns),) if columns.sum() > 1 else ((columns, 0.0), (0.0, columns))
-        U[j] = min(U[j], max(relaxed.largest(relaxed.vector(p, q))[1] for p, q in sides))
+        U[j] = min(U[j], max(relaxed.maximize(relaxed.vector(p, q))[1] for p, q in sides))
     return replace(bounds, U=np.where(U <= GONE, 0.0, U))
 
 
-def _free(ramp: Ramp, bounds: Bounds) -> Bounds:
+def _bound_slack_without_program(ramp: Ramp, bounds: Bounds) -> Bounds:
     """Without a program: |f - b| is at most what the largest |x_ij| carry within the bounds of w."""
     X, y = np.abs(ramp.data.X), ramp.data.y
     U, out = bounds.U[ramp.owner], np.empty(len(y))
@@ -218,22 +221,22 @@ def _free(ramp: Ramp, bounds: Bounds) -> Bounds:
     return replace(bounds, M=np.minimum(bounds.M, M)).fix_safe_samples()
 
 
-def _samples(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+def _tighten_samples(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
     relaxed, M = _RelaxedProgram(ramp, bounds, UB), bounds.M.copy()
     for i in np.flatnonzero(~bounds.fixed):
         if ramp.clock.is_up():
             break
-        M[i] = min(M[i], relaxed.slack(int(i)))
+        M[i] = min(M[i], relaxed.largest_slack(int(i)))
     return replace(bounds, M=M).fix_safe_samples()
 
 
-def _classes(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
+def _tighten_classes(ramp: Ramp, bounds: Bounds, UB: float) -> Bounds:
     relaxed, M, y = _RelaxedProgram(ramp, bounds, UB), bounds.M.copy(), ramp.data.y
     for side in (1.0, -1.0):
         rows = ramp.data.X[y == side]
         low, high = rows.min(axis=0), rows.max(axis=0)
         cost = relaxed.vector(-low, high, -1.0) if side > 0 else relaxed.vector(high, -low, 1.0)
-        M[y == side] = np.minimum(M[y == side], 1.0 + relaxed.largest(cost)[1])
+        M[y == side] = np.minimum(M[y == side], 1.0 + relaxed.maximize(cost)[1])
     return replace(bounds, M=M).fix_safe_samples()
 
 
@@ -252,9 +255,10 @@ def solve(
     first = first_bounds(ramp, start.F)
     known = relaxation(ramp, first)
     bounds = tighten_bounds(ramp.with_clock(clock.part(0.5)), first, start.F, rounds, by_sample)
+    # No feature can have a weight: the best point is flat, up to what weights below GONE could change.
     if bounds.norm <= GONE or not (bounds.U > GONE).any():
-        best, small = best_of([ramp.flat(), start]), min(bounds.norm, GONE * len(bounds.U))
-        return _answer_with_gap(ramp, best, known, ramp.flat().F - _largest_loss_change(ramp, small), limits.gap)
+        best, small = best_of([ramp.flat_point(), start]), min(bounds.norm, GONE * len(bounds.U))
+        return _answer_with_gap(ramp, best, known, ramp.flat_point().F - _largest_loss_change(ramp, small), limits.gap)
     moved = _largest_loss_change(ramp, GONE * int((bounds.U <= GONE).sum()))
     below = relaxation(ramp, bounds) - moved
     left = clock.remaining()
@@ -378,7 +382,7 @@ class MixedIntegerProgram:
     def solve(self, start: RampPoint | None, limits: Limits) -> Answer:
         """From a point, where it has one."""
         if start is not None:
-            self.program.start(self.encode(start))
+            self.program.set_start(self.encode(start))
         return self.program.solve(limits)
 
     def encode(self, start: RampPoint) -> Array:

@@ -55,14 +55,14 @@ STRICT = 1e-6  # of the objective: what a better point must be better by
 def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Generator) -> RampPoint:
     """A point that is no worse than the start; `seen` are the points met on the way to it."""
     programs = WORK / (1.0 + len(ramp.data.y) / SAMPLES)
-    search, idle = _Kernels(ramp, start, list(seen)), 0
+    search, idle = _KernelSearch(ramp, start, list(seen)), 0
     for k in range(PASSES):
         if ramp.clock.is_up() or idle == IDLE or ramp.is_optimal(search.best.F):
             break
         before = search.best
         search.best = iterated_swaps(ramp, search.best, SHAKES, rng, search.seen, programs)
         try:
-            search.one_pass(k < GROWING)
+            search.run_pass(k < GROWING)
         except TimeUp:
             break
         if search.best is not before:
@@ -117,7 +117,7 @@ def restrict_program(
     return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds)
 
 
-class _Kernels:
+class _KernelSearch:
     """The best point, the state of each sample, and what the last answers had in common."""
 
     def __init__(self, ramp: Ramp, start: RampPoint, seen: list[RampPoint]) -> None:
@@ -131,7 +131,7 @@ class _Kernels:
         near = (outside >= 1.0) & (outside <= 2.0) & self.ramp.ramp
         return np.where(point.marked, OUT, np.where(near, DOUBTFUL, IN))
 
-    def one_pass(self, growing: bool) -> None:
+    def run_pass(self, growing: bool) -> None:
         """Phase 2, whose kernel the ranking fills where it is `growing`, and phase 3, which goes on with it."""
         self.state = np.where(self.state == DOUBTFUL, DOUBTFUL, self._states(self.best))
         order = self._rank_features() if growing else np.empty(0, dtype=np.intp)
@@ -167,6 +167,7 @@ class _Kernels:
     def _marks_without_whole_budget(self) -> BoolArray:
         """The samples left out where the budget need not be whole, on the features that pull hardest."""
         pull = pulls_at(self.ramp, self.best.alpha)
+        # The best point's own features are in the program whatever they pull.
         pull[self.best.features] = np.inf
         small = self._restrict(np.sort(np.argsort(-pull, kind="stable")[:RELAXED]).astype(np.intp))
         marked = self.best.marked.copy()
@@ -181,10 +182,10 @@ class _Kernels:
     def _restrict(self, features: IntArray) -> tuple[Ramp, Bounds, IntArray] | None:
         """The program on some features without the samples that are out, its bounds, its rows; None: nothing left."""
         rows = np.flatnonzero(self.state != OUT)
-        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, self._worth())
+        small = restrict_program(self.ramp, features, rows, self.state[rows] == IN, self._value_inside())
         return None if small is None else (*small, rows)
 
-    def _worth(self) -> float:
+    def _value_inside(self) -> float:
         """What the best point costs beside the samples that are out."""
         return max(self.best.F - 2.0 * float(self.ramp.data.top[self.state == OUT].sum()), 1e-9)
 
@@ -197,17 +198,18 @@ class _Kernels:
         part, bounds, rows = small
         program = MixedIntegerProgram(part, bounds)
         if bucket is not None:
-            worth = self._worth() - STRICT * max(1.0, self.best.F)
+            worth = self._value_inside() - STRICT * max(1.0, self.best.F)
             program.require_better_with(np.searchsorted(features, bucket).astype(np.intp), worth)
-        answer = self._run(program, self._inside(features, rows) if bucket is None else None, part)
+        answer = self._run(program, self._restrict_best(features, rows) if bucket is None else None, part)
         if answer is not None:
             marked = self.state == OUT
             marked[rows] = answer[1]
-            self._take(features[answer[0]], marked)
+            self._accept(features[answer[0]], marked)
 
     def _run(
         self, program: MixedIntegerProgram, start: RampPoint | None, part: Ramp
     ) -> tuple[IntArray, BoolArray] | None:
+        # Fewer nodes in larger programs, so that each takes about the same time.
         nodes = int(np.clip(CELLS / (part.data.X.size + 1), 20, 1000))
         limits = Limits(nodes=nodes, stall_nodes=max(nodes // 4, 20), seconds=self.clock.remaining())
         try:
@@ -217,7 +219,7 @@ class _Kernels:
         self.clock.cut = self.clock.cut or answer.clock
         return None if answer.x is None else program.decode(answer.x)
 
-    def _inside(self, features: IntArray, rows: IntArray) -> RampPoint:
+    def _restrict_best(self, features: IntArray, rows: IntArray) -> RampPoint:
         """The best point as a point of the restricted program."""
         best, columns = self.best, self.ramp.columns(features)
         return replace(
@@ -227,12 +229,13 @@ class _Kernels:
             marked=best.marked[rows],
         )
 
-    def _take(self, features: IntArray, marked: BoolArray) -> None:
+    def _accept(self, features: IntArray, marked: BoolArray) -> None:
         """Polish an answer, keep it where it is better, and let the samples' states follow it."""
         ramp = self.ramp
         if not ramp.fits(features):
             return
         point = best_of([descend_on(ramp, features, marked), descend_on(ramp, features, self.best.marked)])
+        # What several answers in a row agree on is fixed, which makes the next programs smaller.
         self.answers = [*self.answers, point][-AGREEING:]
         if self.best.F - FALL * max(1.0, self.best.F) > point.F:
             self.best = swap_until_stable(ramp, point)

@@ -120,6 +120,7 @@ class Program:
             for name in UNCLOCKED:
                 self._set(name, False)
         else:
+            # Presolve would throw the last basis away, which is nearly optimal where one row or one bound has changed.
             self._set("presolve", "off")  # small programs, solved again and again from the last basis
             self._set("simplex_strategy", 4 if primal else 1)
         lp: Any = highspy.HighsLp()
@@ -131,6 +132,7 @@ class Program:
         matrix.start_, matrix.index_, matrix.value_ = _by_row(A)
         if self.whole:
             kind = highspy.HighsVarType
+            # Continuous columns have to be named too as soon as some are whole numbers.
             lp.integrality_ = [kind.kInteger if whole else kind.kContinuous for whole in np.asarray(integer)]
         self._check(self._h.passModel(lp), "take the model")
 
@@ -138,15 +140,15 @@ class Program:
     def rows(self) -> int:
         return int(self._h.getNumRow())
 
-    def costs(self, columns: IntArray, values: Array) -> None:
+    def set_costs(self, columns: IntArray, values: Array) -> None:
         """Other costs for some columns."""
         self._check(self._h.changeColsCost(len(columns), _int(columns), values), "change costs")
 
-    def bounds(self, columns: IntArray, lower: Array, upper: Array) -> None:
+    def set_bounds(self, columns: IntArray, lower: Array, upper: Array) -> None:
         """Other bounds for some columns."""
         self._check(self._h.changeColsBounds(len(columns), _int(columns), lower, upper), "change bounds")
 
-    def row_bounds(self, rows: IntArray, lower: Array, upper: Array) -> None:
+    def set_row_bounds(self, rows: IntArray, lower: Array, upper: Array) -> None:
         """Other bounds for some rows."""
         self._check(self._h.changeRowsBounds(len(rows), _int(rows), lower, upper), "change rows")
 
@@ -159,11 +161,11 @@ class Program:
         """Rows leave, the others close up."""
         self._check(self._h.deleteRows(len(rows), _int(rows)), "delete rows")
 
-    def forget(self) -> None:
+    def clear_basis(self) -> None:
         """The next solve begins from nothing."""
         self._check(self._h.clearSolver(), "forget the last basis")
 
-    def start(self, x: Array) -> None:
+    def set_start(self, x: Array) -> None:
         """A point to begin a mixed-integer search with."""
         solution = self._highspy.HighsSolution()
         solution.col_value = list(x)

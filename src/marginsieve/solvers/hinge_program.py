@@ -90,6 +90,7 @@ class HingeProgram:
         self.columns = [int(k) for k in columns]
         m = len(data.y)
         self._marked = np.zeros(m, dtype=bool)
+        # The first row is the equality, whose dual is the intercept; those of the columns have the weights as duals.
         A = np.vstack([data.y, (data.y[:, None] * data.some(self.columns)).T])
         p = self.prices[self.columns]
         lower, upper = np.concatenate([[0.0], -p]), np.concatenate([[0.0], p])
@@ -108,22 +109,23 @@ class HingeProgram:
 
     def silence(self, columns: IntArray, silent: bool = True) -> None:
         """Columns whose weight must be 0: their rows are not bounded any more; or they are again."""
+        # A dual row without bounds is a weight of 0: the basis stays, where deleting the row would lose it.
         p = np.full(len(columns), np.inf) if silent else self.prices[columns]
-        self.program.row_bounds(np.array([1 + self.columns.index(int(k)) for k in columns]), -p, p)
+        self.program.set_row_bounds(np.array([1 + self.columns.index(int(k)) for k in columns]), -p, p)
 
     def leave_out(self, marked: BoolArray) -> None:
         """The samples that do not count; all others do."""
         changed = np.flatnonzero(marked != self._marked)
         if len(changed):
             top = np.where(marked[changed], 0.0, self.data.top[changed])
-            self.program.bounds(changed, np.zeros(len(changed)), top)
+            self.program.set_bounds(changed, np.zeros(len(changed)), top)
             self._marked = marked.copy()
 
     def reprice(self, prices: Array) -> None:
         """Other prices for all columns."""
         self.prices = np.maximum(prices, LEAST)
         p = self.prices[self.columns]
-        self.program.row_bounds(1 + np.arange(len(p)), -p, p)
+        self.program.set_row_bounds(1 + np.arange(len(p)), -p, p)
 
     def solve(self) -> Fit:
         alpha, dual, value = _optimum(self.program, self.clock)
@@ -134,9 +136,10 @@ class HingeProgram:
 
 def _optimum(program: Program, clock: Clock) -> tuple[Array, Array, float]:
     """The point, the rows' duals and the objective; where the simplex method cycles it begins anew."""
+    # From the last basis a few pivots are usually enough; where they are thousands the simplex method is cycling.
     answer = _in_time(program, CYCLING, clock)
     if answer.status == "limit":
-        program.forget()
+        program.clear_basis()
         answer = _in_time(program, ITERATIONS, clock)
     if answer.status != "optimal" or answer.x is None or answer.row_dual is None:
         raise SolverError(f"HiGHS stopped at {answer.status!r} in a linear program of {program.rows} rows")
@@ -198,6 +201,7 @@ def begin(
 ) -> HingeProgram:
     """The program over the columns that pull hardest."""
     p, d = np.maximum(prices, LEAST), data.X.shape[1]
+    # Columns join in the order of their pull: that of a similar program, or of an alpha that is optimal at w = 0.
     weight, c = (np.zeros(d), balanced_duals(data.y, data.top)) if near is None else near
     pull = np.abs(np.asarray(c @ data.X)) / p
     pull[weight != 0] = np.inf
@@ -219,6 +223,7 @@ def answers(program: HingeProgram) -> Iterator[Fit]:
         yield fit
         if len(program.columns) == len(p):
             return
+        # A row that is not there but holds at this alpha would change nothing: w_k = 0 is optimal in the whole program.
         over = np.abs(np.asarray((fit.alpha * data.y) @ data.X)) - p * (1.0 + BROKEN)
         over[program.columns] = 0.0
         broken = np.flatnonzero(over > 0.0)

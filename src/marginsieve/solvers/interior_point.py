@@ -22,6 +22,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from ..contracts import Array, BoolArray
+from .smo import SVCOptimum
 
 ITERATIONS = 300
 TO_BORDER = 0.995  # of the way to a bound that a step goes
@@ -41,14 +42,13 @@ class _Point:
     s: Array
 
 
-def svc(
-    columns: Array, y: Array, top: Array, tol: float, limit: int = ITERATIONS
-) -> tuple[Array, float, float, Array, float]:
-    """C-SVC of the rows of columns (p, m): (coefficients, intercept, dual objective, slacks, violation).
+def svc(columns: Array, y: Array, top: Array, tol: float, limit: int = ITERATIONS) -> SVCOptimum:
+    """C-SVC of the rows of columns (p, m).
 
     The violation is as in `smo`: E = y - f without the intercept, the largest E that may rise less the lowest that may
     fall. Rows of cost 0 have coefficient 0.
     """
+    # Rows of cost 0 have a box of no width, in which there is no interior point: they are left out.
     used = np.flatnonzero(top > 0)
     whole = len(used) == len(y)
     some = columns if whole else np.ascontiguousarray(columns[:, used])
@@ -62,7 +62,7 @@ def svc(
     violation, level = certificate(y - f, c, y, top)
     b = level if np.isfinite(level) else b
     objective = float(np.abs(c).sum() - 0.5 * w @ w)
-    return c, b, objective, np.maximum(0.0, 1.0 - y * (f + b)), violation
+    return SVCOptimum(c, b, objective, np.maximum(0.0, 1.0 - y * (f + b)), violation)
 
 
 def certificate(E: Array, c: Array, y: Array, top: Array) -> tuple[float, float]:
@@ -90,19 +90,20 @@ def _solve(V: Array, y: Array, top: Array, tol: float, limit: int) -> tuple[Arra
         size = max(1.0, float(point.a.sum()))
         small = abs(float(y @ point.a)) <= 1e-8 * size
         if gap <= target * size and small:
-            best = min(best, _face(V, y, top, point, tol), key=lambda candidate: candidate[0])
+            best = min(best, _solve_on_face(V, y, top, point, tol), key=lambda candidate: candidate[0])
             if best[0] <= tol or gap <= LEAST_GAP * size:
                 break
             target *= 1e-2
         if not _step(V, y, top, point, room):
             break
     if best[0] > tol:
-        best = min(best, _face(V, y, top, point, tol), key=lambda candidate: candidate[0])
+        best = min(best, _solve_on_face(V, y, top, point, tol), key=lambda candidate: candidate[0])
     return best[1], best[2]
 
 
 def _start(V: Array, y: Array, top: Array) -> _Point:
     """Inside the box, both classes with the same sum, multipliers of the size of the gradient."""
+    # a_i = 0.5 top_i (the lighter class's sum over that of its own class): y'a = 0, and at most half of each box.
     share = np.where(y > 0, top[y > 0].sum(), top[y < 0].sum())
     a = np.minimum(0.5 * top * min(top[y > 0].sum(), top[y < 0].sum()) / share, 1.0)
     gradient = (V @ a) @ V - 1.0
@@ -122,6 +123,8 @@ def _step(V: Array, y: Array, top: Array, point: _Point, room: Array) -> bool:
     dual = (V @ a) @ V - 1.0 + point.b * y - z + s
     short = float(y @ a)
     with np.errstate(all="ignore"):
+        # Without z and s the linearised conditions are (T + V'V) da + y db = r. By Woodbury that inverse goes through
+        # I + (V/T) V', p x p, whose eigenvalues are at least 1.
         T = z / a + s / left
         np.multiply(V, 1.0 / np.sqrt(T), out=room)
         M = room @ room.T
@@ -147,6 +150,8 @@ def _step(V: Array, y: Array, top: Array, point: _Point, room: Array) -> bool:
         return da, db, (into_z - z * da) / a, (into_s + s * da) / left
 
     with np.errstate(all="ignore"):
+        # Predictor: straight at complementarity 0. How far it gets says how much centring the corrector needs (sigma),
+        # which also has the products da dz of the predictor in it, what the linearisation leaves out (Mehrotra 1992).
         da, _, dz, ds = direction(-a * z, -left * s)
         length = min(_longest(a, da, left, -da), _longest(z, dz, s, ds))
         after = float((a + length * da) @ (z + length * dz) + (left - length * da) @ (s + length * ds)) / (2 * len(a))
@@ -156,7 +161,7 @@ def _step(V: Array, y: Array, top: Array, point: _Point, room: Array) -> bool:
         return False
     length = min(1.0, TO_BORDER * min(_longest(a, da, left, -da), _longest(z, dz, s, ds)))
     point.a = np.clip(a + length * da, 1e-300, None)
-    point.a = np.minimum(point.a, top * (1.0 - 1e-16))
+    point.a = np.minimum(point.a, top * (1.0 - 1e-16))  # stays below the bound, where s is divided by what is left
     point.b += length * db
     point.z, point.s = np.maximum(z + length * dz, 1e-300), np.maximum(s + length * ds, 1e-300)
     return length > 1e-10
@@ -169,12 +174,14 @@ def _longest(u: Array, du: Array, v: Array, dv: Array) -> float:
     return float(min(of_u, of_v, 1.0 / TO_BORDER))
 
 
-def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[float, Array, float]:
+def _solve_on_face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[float, Array, float]:
     """(violation, a, b) where the samples that are inside their bounds meet their margin exactly.
 
     Which are inside is read off the interior point, and corrected where a coefficient leaves its box or a sample at a
     bound is on the wrong side of its margin.
     """
+    # Near the optimum a_i s_i -> 0 with a_i far above its multiplier, or the other way round: the larger one of the
+    # pair says on which side the sample is. A sample that is on neither is inside.
     unit = np.minimum(top, 1.0)
     at_top = (top - point.a) < unit * point.s
     at_zero = (point.a < unit * point.z) & ~at_top
@@ -183,12 +190,14 @@ def _face(V: Array, y: Array, top: Array, point: _Point, tol: float) -> tuple[fl
     best = _certify(V, y, top, balance(snapped, y, top, inside))[:3]
     for _ in range(ROUNDS):
         with np.errstate(all="ignore"):  # samples on the margin may be alike, or all at 0
-            a = _equations(V, y, top, inside, at_top, point)
+            a = _solve_inside(V, y, top, inside, at_top, point)
         violation, clipped, level, f = _certify(V, y, top, balance(np.clip(a, 0.0, top), y, top, inside))
         if violation < best[0]:
             best = (violation, clipped, level)
         if violation <= 0.1 * tol:
             break
+        # The active set is corrected as in an active-set method, but all samples that are wrong at once: a cycle is
+        # possible, and the best point met is what counts.
         slack = 1.0 - (f + level * y)  # above 0: short of the margin
         slip = 1e-9
         leave_low, leave_top = inside & (a <= 0.0), inside & (a >= top)
@@ -207,7 +216,7 @@ def _certify(V: Array, y: Array, top: Array, a: Array) -> tuple[float, Array, fl
     return violation, a, level, f
 
 
-def _equations(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolArray, point: _Point) -> Array:
+def _solve_inside(V: Array, y: Array, top: Array, inside: BoolArray, at_top: BoolArray, point: _Point) -> Array:
     """a with y_i f_i = 1 for the samples inside and sum(a y) = 0, the others at their bounds.
 
     Of all a that do the nearest to the interior point is taken, where there is more than one.
@@ -247,6 +256,8 @@ def _solve_bordered(U: Array, y: Array, r: Array, total: float) -> Array:
     if solve is not None:
         da, db, of_y = np.zeros(len(y)), 0.0, solve(y)
         slope = float(y @ of_y)
+        # The ridge makes the factor safe and the solution a little wrong: corrections with the residual of the true
+        # equations remove that in a few steps.
         for _ in range(REFINED):
             off = solve(r - Q @ da - db * y)
             change = (float(y @ off) - (total - float(y @ da))) / slope

@@ -21,6 +21,7 @@ class _Loop:
         if self.machine_code is None:
             import numba
 
+            # numba resolves names when it compiles: the loops that this one calls must be compiled functions by then.
             known = self.function.__globals__
             for name in self.function.__code__.co_names:
                 if isinstance(known.get(name), _Loop):

@@ -41,7 +41,7 @@ MODEL_STEPS = 20_000  # pair steps in which the quadratic model is minimised
 
 
 @dataclass(frozen=True)
-class Base:
+class BaseKernels:
     """What is asked of the base kernels, p of them over m rows."""
 
     p: int
@@ -76,10 +76,11 @@ class Bound:
     q: Array
     value: float
 
-    def better(self, base: Base, point: WeightedPoint) -> Bound:
+    def better(self, base: BaseKernels, point: WeightedPoint) -> Bound:
         """The best bound on the line from this c to the point's."""
         cross = 0.5 * (base.quadratics(self.c + point.c) - self.q - point.q)
         size, size_there = float(np.abs(self.c).sum()), float(np.abs(point.c).sum())
+        # q_f is convex in t, at most the larger one of its ends: features far below the others do not decide.
         high = np.maximum(self.q, point.q)
         parts = np.array([self.q, 2.0 * cross, point.q])
         near = parts[:, high >= np.partition(high, -MOST_NEAR)[-MOST_NEAR]] if len(high) > MOST_NEAR else parts
@@ -126,7 +127,7 @@ class WeightsAnswer:
 class _WeightSearch:
     """One problem, the points tried on it and the bound that they give."""
 
-    def __init__(self, base: Base, y: Array, top: Array, tol: float, limit: int) -> None:
+    def __init__(self, base: BaseKernels, y: Array, top: Array, tol: float, limit: int) -> None:
         self.base, self.y, self.top, self.tol, self.limit = base, y, top, tol, limit
         self.machines, self.soft, self.J = 0, 0.0, np.inf
         self.bound: Bound | None = None
@@ -134,6 +135,7 @@ class _WeightSearch:
     def run(self, mu: Array | None, c: Array) -> WeightsAnswer:
         """Stage by stage to smaller gaps, each with less softening; the last machine has none."""
         here, stage = self.solve_at(_first(self.base, self.y, self.top) if mu is None else mu, c), max(STAGE, self.tol)
+        # K + e I costs at most e/2 |c|^2 <= e/2 top'|c|: e is chosen so that this is a share (SOFT) of the stage's gap.
         while self.gap(here) > self.tol and self.machines < self.limit and stage > SMALLEST * self.tol:
             self.soft = SOFT * stage * here.J / max(float(self.top @ np.abs(here.c)), 1e-300)
             here = self.stage(self.solve_at(here.mu, here.c), max(stage, self.tol))
@@ -181,6 +183,7 @@ class _WeightSearch:
         c, b, J, slack, violation = _smo.svc(soft, y, top, start, tol, max(1_000_000, 1000 * len(y)))
         self.J = J if J > 0 else self.J
         live = np.flatnonzero(mu)
+        # The bound needs a feasible c, not an optimal one: every machine on the way improves it.
         q, f = self.base.quadratics(c), mu[live] @ self.base.products(c, live)  # not through K, which may be huge
         quadratic = float(mu @ q)
         point = WeightedPoint(mu, soft, c, b, slack, q, 0.5 * quadratic + hinge(f, y, top), J, violation)
@@ -197,7 +200,7 @@ class _WeightSearch:
         return abs(point.primal - self.bound.value) / max(point.primal, 1e-300)  # below 0 is rounding, and as bad
 
 
-def solve(base: Base, y: Array, top: Array, mu: Array | None, c: Array, tol: float, limit: int) -> WeightsAnswer:
+def solve(base: BaseKernels, y: Array, top: Array, mu: Array | None, c: Array, tol: float, limit: int) -> WeightsAnswer:
     """Weights whose relative duality gap is at most `tol`, or the best after `limit` machines.
 
     `mu` (p,) is where to start, None at the features in which the class means are furthest apart.
@@ -205,7 +208,7 @@ def solve(base: Base, y: Array, top: Array, mu: Array | None, c: Array, tol: flo
     return _WeightSearch(base, y, top, tol, limit).run(mu, c)
 
 
-def _first(base: Base, y: Array, top: Array) -> Array:
+def _first(base: BaseKernels, y: Array, top: Array) -> Array:
     """Equal weights for the features in which the two classes' means are furthest apart."""
     side = np.where(y > 0, top, 0.0), np.where(y < 0, top, 0.0)
     q = base.quadratics(side[0] / side[0].sum() - side[1] / side[1].sum())
@@ -226,12 +229,13 @@ def hinge(f: Array, y: Array, top: Array) -> float:
     return float(top @ np.maximum(0.0, 1.0 - y * (f + best)))
 
 
-def _step(base: Base, top: Array, here: WeightedPoint, damping: float) -> tuple[IntArray, Array, float]:
+def _step(base: BaseKernels, top: Array, here: WeightedPoint, damping: float) -> tuple[IntArray, Array, float]:
     """The features that may move, by how much, and the fall that it promises: the damped quadratic model's minimum.
 
     The damping is in the metric in which sqrt(q) mu, normalised, is a step that never rises: q / mu by feature.
     """
     live, mean = here.mu > 0, float(here.mu @ here.q)
+    # At the optimum q_f = mean wherever mu_f > 0 and q_f <= mean elsewhere: only features above it can enter.
     outside = np.flatnonzero(~live & (here.q > mean))
     entrants = outside[np.argsort(-here.q[outside], kind="stable")[:ENTRANTS]]
     some = np.sort(np.concatenate([np.flatnonzero(live), entrants]))
@@ -239,12 +243,11 @@ def _step(base: Base, top: Array, here: WeightedPoint, damping: float) -> tuple[
     H = _hessian(base, top, here, some)
     H[np.diag_indices_from(H)] += damping * mean / np.maximum(mu, LEAST / len(some)) + 1e-12 * mean
     zeros, ones = np.zeros(len(some)), np.ones(len(some))
-    answer = _smo.quadratic(H, H @ mu - g, zeros, ones, mu, 1e-7 * float(here.q.max()), MODEL_STEPS)[0]
-    d = answer - mu
+    d = _smo.quadratic(H, H @ mu - g, zeros, ones, mu, 1e-7 * float(here.q.max()), MODEL_STEPS).c - mu
     return some, d, float(-g @ d - 0.5 * d @ H @ d)
 
 
-def _hessian(base: Base, top: Array, here: WeightedPoint, some: IntArray) -> Array:
+def _hessian(base: BaseKernels, top: Array, here: WeightedPoint, some: IntArray) -> Array:
     """(k, k): second derivatives of J in the weights of some features."""
     slip = _smo.AT_BOUND * top
     free = np.flatnonzero((np.abs(here.c) > slip) & (np.abs(here.c) < top - slip))

@@ -29,6 +29,7 @@ class _Workers(Parallel):  # type: ignore[misc,unused-ignore]
     def _initialize_backend(self) -> Any:
         with _block_signals():
             resource_tracker.ensure_running()
+            # Helper processes of joblib and Python are started here, while signals are blocked: they inherit the mask.
             if os.name == "posix":
                 multiprocessing.resource_tracker.ensure_running()  # its start would let SIGINT through again
         with _block_signals():

@@ -112,7 +112,7 @@ class Ramp:
         h = np.maximum(0.0, outside)
         return float(self.data.top @ (np.minimum(2.0, h) if self.ramp else h))
 
-    def least(self, relaxed: float) -> float:
+    def lower_bound(self, relaxed: float) -> float:
         """A bound below every point from the program on all features without a budget: its value, or less.
 
         A point at which no sample is beyond the ramp is a point of that program; any other pays for a whole sample.
@@ -124,7 +124,7 @@ class Ramp:
         """Whether no point can be lower than F."""
         return self.floor >= F - FALL * max(1.0, F)
 
-    def flat(self) -> RampPoint:
+    def flat_point(self) -> RampPoint:
         """w = 0 and the better of b = 1 and b = -1."""
         data = self.data
         b = 1.0 if data.top[data.y > 0].sum() >= data.top[data.y < 0].sum() else -1.0
@@ -209,6 +209,7 @@ def descend(
             return best
         if best is not None and best.F - FALL * max(1.0, best.F) <= point.F:
             return best
+        # F never rises on the way, but it seldom falls by so much either: what begins far above `stop` is given up.
         if not ramp.ramp or HOPELESS * stop < point.F or np.array_equal(point.marked, marked):
             return point
         best, marked = point, point.marked
@@ -242,17 +243,17 @@ def descend_on(ramp: Ramp, features: Sequence[int] | IntArray, marked: BoolArray
     """
     start = np.zeros(len(ramp.data.y), dtype=bool) if marked is None else marked
     if not len(columns := ramp.columns(features)):
-        return ramp.flat()
+        return ramp.flat_point()
     try:
-        return best_of([descend(ramp, ramp.program(columns), start), ramp.flat()])
+        return best_of([descend(ramp, ramp.program(columns), start), ramp.flat_point()])
     except TimeUp:
-        return ramp.flat()
+        return ramp.flat_point()
 
 
 def descend_everywhere(ramp: Ramp) -> RampPoint:
     """A descent on all features, from no sample left out; never above the flat point."""
     program = begin(ramp.data, np.ones(len(ramp.owner)))
-    return best_of([descend(ramp, program, np.zeros(len(ramp.data.y), dtype=bool), whole=True), ramp.flat()])
+    return best_of([descend(ramp, program, np.zeros(len(ramp.data.y), dtype=bool), whole=True), ramp.flat_point()])
 
 
 def best_of(points: Sequence[RampPoint]) -> RampPoint:
@@ -308,7 +309,7 @@ def without_budget(ramp: Ramp) -> tuple[float, RampPoint | None, Array | None]:
         return -np.inf, None, None
     point = _point(ramp, fit)
     weight = by_feature(ramp, fit.columns, np.abs(fit.w))
-    return ramp.least(fit.value), point if ramp.fits(point.features) else None, weight
+    return ramp.lower_bound(fit.value), point if ramp.fits(point.features) else None, weight
 
 
 def l1_start(ramp: Ramp, weight: Array | None = None) -> RampPoint:
@@ -337,13 +338,13 @@ def l1_start(ramp: Ramp, weight: Array | None = None) -> RampPoint:
     """
     chosen = affordable_features(ramp, l1_weights(ramp) if weight is None else weight)
     if not chosen:
-        return ramp.flat()
+        return ramp.flat_point()
     program = ramp.program(ramp.columns(chosen))
     first = _point(ramp, program.solve())
     if not ramp.ramp:
         return first
     program.leave_out(first.marked)
-    return best_of([first, _point(ramp, program.solve()), ramp.flat()])
+    return best_of([first, _point(ramp, program.solve()), ramp.flat_point()])
 
 
 def eliminate_features(ramp: Ramp, weight: Array) -> list[int]:
@@ -383,6 +384,7 @@ def fast(
     `seen`. `weight` are the `l1_weights` where they are known.
     """
     seen = [] if seen is None else seen
+    # However little time is left, this point is made: there must be a result.
     sure = descend_on(ramp.with_clock(ramp.clock.at_least(GRACE)), affordable_features(ramp, class_separation(ramp)))
     try:
         weight = l1_weights(ramp) if weight is None else weight
@@ -440,7 +442,7 @@ def with_room(ramp: Ramp, free: RampPoint, rounds: int, rng: np.random.Generator
 
     Whatever samples are left out, the program on all features is solved; of its answers those within the budget count.
     """
-    best, marked = best_of([free, ramp.flat()]), free.marked
+    best, marked = best_of([free, ramp.flat_point()]), free.marked
     program = begin(ramp.data, np.ones(len(ramp.owner)), clock=ramp.clock)
     for k in range(rounds + 1):
         if ramp.clock.is_up() or ramp.is_optimal(best.F):
@@ -506,6 +508,8 @@ def _while_lower(ramp: Ramp, here: RampPoint, moves: Sequence[Any]) -> RampPoint
 
 def _try_move(ramp: Ramp, here: RampPoint, target: float, move: Any) -> RampPoint | None:
     """Where a move leads; searches that meet at a point do not repeat it, and the programs it took count again."""
+    # A move is deterministic, so the point is its key. Programs that are not solved again count all the same: the
+    # limits of work are then reached at the same place whatever is remembered.
     key = (move, here.features.tobytes(), here.marked.tobytes(), f"{here.F:.{DIGITS}e}")
     if key in ramp.tried and not ramp.clock.is_up():
         known, programs = ramp.tried[key]
@@ -526,6 +530,7 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float) -> RampPoint | None:
         return there
     program = ramp.program(ramp.columns(here.features))
     for k in here.features[np.argsort(weight[here.features], kind="stable")]:
+        # One program serves all exchanges: a silenced column keeps its row in the basis, one that joined leaves again.
         silent, rest = ramp.columns([k]), here.features[here.features != k]
         program.silence(silent)
         less = descend(ramp, program, here.marked)
@@ -533,6 +538,7 @@ def _exchange(ramp: Ramp, here: RampPoint, target: float) -> RampPoint | None:
         pull[here.features] = 0.0
         order = np.argsort(-pull, kind="stable")[:EXCHANGED]
         order = order[pull[order] > 1.0]
+        # Features whose first program cannot get below the limit are passed over without solving it.
         for j in order[_exchange_bounds(ramp, here, less, order) < _limit(ramp, here, target)]:
             if ramp.clock.is_up():
                 return None
@@ -553,7 +559,7 @@ def _limit(ramp: Ramp, here: RampPoint, target: float) -> float:
 
     Where a sample beyond the ramp costs more than the target, none is left out, and a descent is one program.
     """
-    return target if ramp.least(np.inf) > target else HOPELESS * here.F
+    return target if ramp.lower_bound(np.inf) > target else HOPELESS * here.F
 
 
 def _exchange_bounds(ramp: Ramp, here: RampPoint, less: RampPoint, features: IntArray) -> Array:

@@ -59,6 +59,7 @@ class HeldOutRidge:
         if min(m, d) > LARGEST_RANK:
             rows = _leading(rows, rng)
             d = rows.shape[1]
+        # The left singular vectors come from the smaller one of X X' and X'X.
         if d <= m:
             energy, right = np.linalg.eigh(rows.T @ rows)
             known = energy > NEGLIGIBLE * max(float(energy.max(initial=0.0)), 1e-300)
@@ -84,6 +85,7 @@ class HeldOutRidge:
         shrink = self.energy / (self.energy + penalty)
         fitted = c @ Y / total + U @ (shrink[:, None] * (U.T @ (root * Y))) / root
         leverage = (c / total + U**2 @ shrink)[:, None]
+        # For a row alone (I - H_ii)^-1 is a division; a group of several rows takes a small system.
         out = (fitted - leverage * Y) / (1.0 - leverage)
         for rows in [] if self.groups is None else self._members:
             part = U[rows]

@@ -14,6 +14,7 @@ C-SVC is p = y with c_i between 0 and y_i C_i; SVDD is p = diag K with 2K in pla
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,8 +35,29 @@ FINER = 0.02  # of the violation, to which a part is solved
 AT_BOUND = 1e-10  # of the width of the box
 
 
+class Optimum(NamedTuple):
+    """c (m,), the multiplier of the sum, the objective, E = p - Kc (m,), the violation and the pair steps taken."""
+
+    c: Array
+    multiplier: float
+    objective: float
+    E: Array
+    violation: float
+    steps: int
+
+
+class SVCOptimum(NamedTuple):
+    """A C-SVC: coef (m,), the intercept, the dual objective, slack (m,) and the violation."""
+
+    coef: Array
+    intercept: float
+    objective: float
+    slack: Array
+    violation: float
+
+
 @jit
-def _pairs(
+def _pair_steps(
     K: Array, diagonal: Array, lo: Array, hi: Array, c: Array, E: Array, gain: Array, tol: float, limit: int
 ) -> int:
     """At most `limit` pair steps, in place; fewer when the violation is at `tol`. `gain` is room to work in."""
@@ -47,16 +69,20 @@ def _pairs(
         below = E[k] if c[k] > lo[k] else HUGE
         up = above if above > up else up
         low = below if below < low else low
+    # The loops below have no branches on data but conditional values, so that they are vectorised; each pass over E
+    # updates it and finds the two ends of the violation for the next step at the same time.
     for step in range(limit):
         if up - low <= tol:
             return step
         i = 0
+        # i: the steepest variable that may rise.
         while E[i] != up or c[i] >= hi[i]:
             i += 1
+        # j: of those that may fall, the one whose unclipped step raises the objective most, (E_i - E_j)^2 / (2 curve).
         Ki, best = K[i], -1.0
         for k in range(m):
             slope = up - E[k]
-            slope = slope if (c[k] > lo[k] and slope > 0.0) else 0.0
+            slope = slope if (c[k] > lo[k] and slope > 0.0) else 0.0  # 0: may not fall, or no gain
             curve = diagonal[i] + diagonal[k] - 2.0 * Ki[k]
             curve = curve if curve > tau else tau
             gain[k] = slope * slope / curve
@@ -67,6 +93,7 @@ def _pairs(
         Kj = K[j]
         t = (up - E[j]) / max(diagonal[i] + diagonal[j] - 2.0 * Ki[j], tau)
         room_i, room_j = hi[i] - c[i], c[j] - lo[j]
+        # A variable that reaches its bound is set to it, not to c + t: what is at a bound must be recognised exactly.
         if t >= room_i and room_i <= room_j:
             t = room_i
             c[i], c[j] = hi[i], (lo[j] if room_i == room_j else c[j] - t)
@@ -87,7 +114,7 @@ def _pairs(
 
 
 @jit
-def _inside(lo: Array, hi: Array, c: Array, free: Array, d: Array) -> int:
+def _mark_inside(lo: Array, hi: Array, c: Array, free: Array, d: Array) -> int:
     """Mark with 1 and count the variables strictly inside the box; the direction d starts anew."""
     count = 0
     for k in range(c.shape[0]):
@@ -119,7 +146,7 @@ def _residual(E: Array, free: Array, inside: int) -> tuple[float, float, float]:
 
 
 @jit
-def _room(lo: Array, hi: Array, c: Array, d: Array, t: float) -> tuple[float, int]:
+def _step_to_bound(lo: Array, hi: Array, c: Array, d: Array, t: float) -> tuple[float, int]:
     """The longest step along d up to t that stays in the box, and which variable stops it (-1: none)."""
     hit = -1
     for k in range(c.shape[0]):
@@ -155,17 +182,19 @@ def _conjugate(
     A variable that hits a bound stays there; then the rest starts anew, or it ends unless `go_on`. Returns the number
     of products with K that it took.
     """
+    # The equality holds along d, since the residual is E less its mean over the free variables: it sums to 0.
     m, d, free, q = c.shape[0], room[1], room[2], room[6]
-    inside, previous = _inside(lo, hi, c, free, d), HUGE
+    inside, previous = _mark_inside(lo, hi, c, free, d), HUGE
     for used in range(rounds):
         slope, previous = _direction(E, free, d, inside, previous, tol)
         if slope <= 0.0:
             return used
-        _times(K, d, q)
+        _multiply(K, d, q)
         curve = 0.0
         for k in range(m):
             curve += d[k] * q[k]
-        t, hit = _room(lo, hi, c, d, slope / curve if curve > 1e-12 * slope else HUGE)
+        # Along a direction without curvature the objective rises until some variable is stopped by its bound.
+        t, hit = _step_to_bound(lo, hi, c, d, slope / curve if curve > 1e-12 * slope else HUGE)
         if t >= HUGE:
             return used
         for k in range(m):
@@ -175,12 +204,12 @@ def _conjugate(
             c[hit] = hi[hit] if d[hit] > 0.0 else lo[hit]
             if not go_on:
                 return used
-            inside, previous = _inside(lo, hi, c, free, d), HUGE
+            inside, previous = _mark_inside(lo, hi, c, free, d), HUGE
     return rounds
 
 
 @jit
-def _times(K: Array, v: Array, out: Array) -> None:
+def _multiply(K: Array, v: Array, out: Array) -> None:
     """out = Kv for a symmetric K, row by row, rows with v = 0 left out; compiles in no time, unlike a call of BLAS."""
     m = v.shape[0]
     for k in range(m):
@@ -193,10 +222,10 @@ def _times(K: Array, v: Array, out: Array) -> None:
 
 
 @jit
-def _fresh(K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array) -> float:
+def _refresh(K: Array, p: Array, lo: Array, hi: Array, c: Array, E: Array) -> float:
     """E = p - Kc computed anew; returns the violation, HUGE where K is not finite."""
     up, low = -HUGE, HUGE
-    _times(K, c, E)
+    _multiply(K, c, E)
     for k in range(c.shape[0]):
         E[k] = p[k] - E[k]
         if not abs(E[k]) < HUGE:
@@ -222,7 +251,7 @@ def _ascend(
         diagonal[k] = K[k, k]
         largest = max(largest, abs(K[k, k]))
         warm = warm or c[k] != 0.0
-    gap = _fresh(K, p, lo, hi, c, E)
+    gap = _refresh(K, p, lo, hi, c, E)
     if gap >= HUGE:
         return gap, -1
     rounds = max(4, min(ROUNDS, PRODUCT_WORK // (m * m)))
@@ -231,25 +260,29 @@ def _ascend(
             spent += m * m * _conjugate(K, lo, hi, c, E, room, 0.5 * tol, rounds, steps > 0)
         warm = True
         burst = min(BURST * m + 20, STEP_WORK // m + 1, limit - steps)
-        taken = _pairs(K, diagonal, lo, hi, c, E, room[1], tol, burst)
+        taken = _pair_steps(K, diagonal, lo, hi, c, E, room[1], tol, burst)
         steps, spent = steps + taken, spent + 3 * m * taken
         if taken < burst or steps >= limit:
-            gap = _fresh(K, p, lo, hi, c, E)
+            # Both kinds of steps work on an E that they update; only a violation at a fresh E counts.
+            gap = _refresh(K, p, lo, hi, c, E)
             if gap <= tol or steps >= limit:
                 return gap, steps
+            # E is a sum of m products K_ij c_j: its rounding error is about EPS sqrt(K_ii) sum_j sqrt(K_jj) |c_j|, and
+            # no violation below that means anything. So it ends there, or where a fresh E shows no progress.
             noise = 0.0
             for k in range(m):
                 noise += np.sqrt(abs(diagonal[k])) * abs(c[k])
             if gap <= 16.0 * EPS * np.sqrt(largest) * noise or gap >= before:
                 return gap, -1
             before = gap
-    return _fresh(K, p, lo, hi, c, E), steps
+    return _refresh(K, p, lo, hi, c, E), steps
 
 
 @jit
-def _box(y: Array, top: Array, lo: Array, hi: Array, c: Array) -> None:
+def _fill_box(y: Array, top: Array, lo: Array, hi: Array, c: Array) -> None:
     """Fill in the box of a C-SVC; c is clipped into it and its heavier class shrunk so that sum(c) = 0."""
     m = y.shape[0]
+    # A warm start from other costs may break sum(c) = 0: the heavier class is scaled down, which keeps the box.
     positive, negative = 0.0, 0.0
     for k in range(m):
         lo[k] = 0.0 if y[k] > 0.0 else -top[k]
@@ -284,32 +317,18 @@ def _intercept(lo: Array, hi: Array, c: Array, E: Array) -> float:
     return 0.5 * ((low if up == -HUGE else up) + (up if low == HUGE else low))
 
 
-@jit
-def _is_finite(K: Array, c: Array) -> bool:
-    """Whether a matrix holds numbers alone; asked at a cold start only, since a path goes on from what was checked."""
-    total = 0.0
-    for k in range(c.shape[0]):
-        if c[k] != 0.0:
-            return True
-    for i in range(K.shape[0]):
-        for j in range(K.shape[0]):
-            total += abs(K[i, j])
-    return total < HUGE
-
-
-def svc(
-    K: Array, y: Array, top: Array, start: Array, tol: float, max_iter: int
-) -> tuple[Array, float, float, Array, float]:
-    """C-SVC from any point `start`: (coefficients, intercept, dual objective, slacks, violation).
+def svc(K: Array, y: Array, top: Array, start: Array, tol: float, max_iter: int) -> SVCOptimum:
+    """C-SVC from any point `start`.
 
     It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress.
     """
     c, lo, hi = start.copy(), np.empty(len(y)), np.empty(len(y))
-    if not _is_finite(K, c):
-        return c, 0.0, 0.0, np.zeros(len(y)), HUGE
-    _box(y, top, lo, hi, c)
-    c, b, objective, E, gap, _ = _climb(K, y, lo, hi, c, tol, max_iter)
-    return c, b, objective, np.maximum(0.0, 1.0 - y * (y - E + b)), gap
+    # Only a cold start multiplies no column of K, and a path goes on from what was checked.
+    if not c.any() and not np.abs(K).sum() < HUGE:
+        return SVCOptimum(c, 0.0, 0.0, np.zeros(len(y)), HUGE)
+    _fill_box(y, top, lo, hi, c)
+    c, b, objective, E, gap, _ = quadratic(K, y, lo, hi, c, tol, max_iter)
+    return SVCOptimum(c, b, objective, np.maximum(0.0, 1.0 - y * (y - E + b)), gap)
 
 
 def _solve_active(K: Array, lo: Array, hi: Array, c: Array, E: Array, gap: float, tol: float, limit: int) -> int:
@@ -318,15 +337,18 @@ def _solve_active(K: Array, lo: Array, hi: Array, c: Array, E: Array, gap: float
     A variable at a bound stays there as long as its E is on the far side of all that it could be paired with. The small
     problem is solved to a tenth of the violation; then the whole one says which were left out wrongly.
     """
+    # c_i at its lower bound can only rise, paired with a c_j that falls, and gains only where E_i > E_j; the least E_j
+    # that may fall is `low`. So it stays where E_i <= low, and in the same way at the upper bound where E_i >= up.
     up, low = E[c < hi].max(), E[c > lo].min()
     active = np.flatnonzero(((c > lo) | (low < E)) & ((c < hi) | (up > E)))
     if not 2 <= len(active) <= FEWER * len(c):
         return 0
-    small, some = K[np.ix_(active, active)], c[active]
-    p = E[active] + small @ some
-    some, _, _, _, _, steps = _climb(small, p, lo[active], hi[active], some, max(tol, 0.1 * gap), limit)
-    c[active] = some
-    return steps
+    small = K[np.ix_(active, active)]
+    # The linear term of the small problem has what the fixed variables do to it: p_A - K_AN c_N = E_A + K_AA c_A.
+    p = E[active] + small @ c[active]
+    optimum = quadratic(small, p, lo[active], hi[active], c[active], max(tol, 0.1 * gap), limit)
+    c[active] = optimum.c
+    return optimum.steps
 
 
 def svc_by_parts(
@@ -338,21 +360,22 @@ def svc_by_parts(
     tol: float,
     max_iter: int,
     at_once: int,
-) -> tuple[Array, float, float, Array, float]:
+) -> SVCOptimum:
     """The same as `svc` from products with K and its parts: `product(c)` is Kc, `among(rows)` is K of some rows.
 
     In each round the variables inside the box and those that break the conditions most, at most `at_once`, are solved
     for, the others as they are; then a product with what has changed says how far the conditions are broken.
     """
     c, lo, hi = start.copy(), np.empty(len(y)), np.empty(len(y))
-    _box(y, top, lo, hi, c)
+    _fill_box(y, top, lo, hi, c)
     E, before, largest = y - product(c), c.copy(), 0.0
     for _ in range(PARTS):
         if not np.isfinite(E).all():
-            return c, 0.0, 0.0, np.zeros(len(y)), HUGE
+            return SVCOptimum(c, 0.0, 0.0, np.zeros(len(y)), HUGE)
         rises, falls = c < hi, c > lo
         up, low = float(E[rises].max(initial=-HUGE)), float(E[falls].min(initial=HUGE))
         gap = max(up - low, 0.0)
+        # No matrix is at hand to bound rounding by: `largest` is the largest diagonal element met so far.
         if gap <= max(tol, 16.0 * EPS * largest * float(np.abs(c).sum())) or max_iter <= 0:
             if before is c:
                 break
@@ -362,12 +385,13 @@ def svc_by_parts(
         before = c.copy()
         small, some = among(rows), c[rows]
         largest = max(largest, float(small.diagonal().max()))
-        p, enough = E[rows] + small @ some, max(0.5 * tol, FINER * gap)
-        c[rows], _, _, _, _, steps = _climb(small, p, lo[rows], hi[rows], some, enough, max_iter)
-        max_iter -= max(steps, 1)
+        p, enough = E[rows] + small @ some, max(0.5 * tol, FINER * gap)  # as in `_solve_active`
+        optimum = quadratic(small, p, lo[rows], hi[rows], some, enough, max_iter)
+        c[rows] = optimum.c
+        max_iter -= max(optimum.steps, 1)
         E -= product(c - before)
     b = float(_intercept(lo, hi, c, E))
-    return c, b, float(0.5 * c @ (y + E)), np.maximum(0.0, 1.0 - y * (y - E + b)), gap
+    return SVCOptimum(c, b, float(0.5 * c @ (y + E)), np.maximum(0.0, 1.0 - y * (y - E + b)), gap)
 
 
 def _to_solve(E: Array, rises: BoolArray, falls: BoolArray, up: float, low: float, at_once: int) -> IntArray:
@@ -383,6 +407,7 @@ def _to_solve(E: Array, rises: BoolArray, falls: BoolArray, up: float, low: floa
     for moves, distance in ((rises & ~falls, E - low), (falls & ~rises, up - E)):
         worst = np.flatnonzero(moves & (distance > 0.0))
         if len(worst) > PART:
+            # equal distances are ordered by multiples of the golden ratio, which are spread evenly over the rows
             order = np.lexsort((np.arange(len(worst)) * 0.6180339887498949 % 1.0, -distance[worst]))
             worst = worst[order[:PART]]
         chosen[worst] = True
@@ -390,7 +415,7 @@ def _to_solve(E: Array, rises: BoolArray, falls: BoolArray, up: float, low: floa
 
 
 @jit
-def _stretch(
+def _work_once(
     K: Array, p: Array, lo: Array, hi: Array, c: Array, room: Array, tol: float, limit: int, work: int
 ) -> tuple[float, float, float, int]:
     """One stretch of work on c, in place: (multiplier of the sum, objective, violation, pair steps).
@@ -404,33 +429,23 @@ def _stretch(
     return _intercept(lo, hi, c, E), objective, gap, steps
 
 
-def quadratic(
-    K: Array, p: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int
-) -> tuple[Array, float, float, Array, float]:
-    """max p'c - 1/2 c'Kc from a feasible `start`, its sum kept: (c, multiplier, objective, E = p - Kc, violation)."""
-    return _climb(K, p, lo, hi, start.copy(), tol, max_iter)[:5]
-
-
-def _climb(
-    K: Array, p: Array, lo: Array, hi: Array, c: Array, tol: float, max_iter: int
-) -> tuple[Array, float, float, Array, float, int]:
-    """What `quadratic` gives, and the pair steps that it took; c is changed in place.
+def quadratic(K: Array, p: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int) -> Optimum:
+    """max p'c - 1/2 c'Kc from a feasible `start`, its sum kept.
 
     The compiled loop comes back every tenth of a second or so, so that Ctrl-C is heard.
     """
+    c = start.copy()
     room, left = np.empty((7, len(c))), max_iter
     while True:
-        multiplier, objective, gap, steps = _stretch(K, p, lo, hi, c, room, tol, left, WORK_BETWEEN_LOOKS)
+        multiplier, objective, gap, steps = _work_once(K, p, lo, hi, c, room, tol, left, WORK_BETWEEN_LOOKS)
         if gap <= tol or steps < 0 or steps >= left:
-            return c, multiplier, objective, room[5].copy(), gap, max_iter - left + max(steps, 0)
+            return Optimum(c, multiplier, objective, room[5].copy(), gap, max_iter - left + max(steps, 0))
         left -= steps
         left -= _solve_active(K, lo, hi, c, room[5], gap, tol, left)
 
 
-def svdd(
-    K: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int
-) -> tuple[Array, float, float, Array, float]:
-    """SVDD from a feasible `start`: (c, multiplier, dual objective, E = diag K - 2Kc, violation)."""
+def svdd(K: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int) -> Optimum:
+    """SVDD from a feasible `start`: max c'diag K - c'Kc, with E = diag K - 2Kc."""
     if not np.isfinite(K).all():
-        return start, 0.0, 0.0, start, HUGE
+        return Optimum(start, 0.0, 0.0, start, HUGE, 0)
     return quadratic(2.0 * K, K.diagonal().copy(), lo, hi, start, tol, max_iter)

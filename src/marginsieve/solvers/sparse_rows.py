@@ -18,6 +18,7 @@ import numpy as np
 from ..contracts import Array, IntArray
 from .interior_point import balance, certificate
 from .jit import jit
+from .smo import SVCOptimum
 
 ROUNDS = 400  # of sweeps and conjugate gradients
 SWEEPS = 3  # between two rounds of conjugate gradients
@@ -25,15 +26,15 @@ PRODUCTS = 100  # in one of them
 ALL_EVERY = 10  # rounds in which samples that are far on the right side of their bound are looked at too
 
 
-def svc(
-    X: Any, y: Array, top: Array, tol: float, start: Array | None = None
-) -> tuple[Array, float, float, Array, float]:
-    """C-SVC of the rows of X (m, p) in CSR: (coefficients, intercept, dual objective, slacks, violation)."""
+def svc(X: Any, y: Array, top: Array, tol: float, start: Array | None = None) -> SVCOptimum:
+    """C-SVC of the rows of X (m, p) in CSR."""
     m = len(y)
     a = np.zeros(m) if start is None else np.clip(start * y, 0.0, top)
     both = (y[top > 0] > 0).any() and (y[top > 0] < 0).any()
     a = _balance(a if both else np.zeros(m), y, top)
     squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    # A price of the size of the rows' squares makes the equality as stiff as the samples' own curvature: far less and
+    # y'a drifts, far more and single steps in one a_i cannot move.
     rho = float(squares.mean()) or 1.0
     cells = X.indptr.astype(np.intp), X.indices.astype(np.intp), X.data
     rng, state = np.random.default_rng(0), np.zeros(2)  # state: b, s
@@ -42,6 +43,7 @@ def svc(
         w = np.asarray((a * y) @ X)
         E = y - X @ w
         violation, level = certificate(E, a * y, y, top)
+        # The certificate is that of a point with y'a = 0 exactly, not of the point that the sweeps are at.
         feasible = _balance(a, y, top)
         apart = float(np.abs(feasible - a).sum())
         if violation <= 2.0 * tol and apart > 0.0:
@@ -55,6 +57,7 @@ def svc(
             break
         state[:] = level, float(y @ a)
         slack = y * (E - state[0])  # above 0: short of the margin
+        # Shrinking: a sample at a bound, and on the right side of it by more than the violation, will hardly move.
         far = max(2.0 * violation, tol)
         at_rest = ((a <= 0.0) & (slack < -far)) | ((a >= top) & (slack > far)) | (top <= 0.0)
         active = np.flatnonzero(~at_rest) if k % ALL_EVERY else np.flatnonzero(top > 0.0)
@@ -66,7 +69,7 @@ def svc(
     E = y - X @ w
     violation, b = certificate(E, c, y, top)
     b = b if np.isfinite(b) else float(y[0]) if m else 0.0
-    return c, b, float(np.abs(c).sum() - 0.5 * w @ w), np.maximum(0.0, y * (E - b)), violation
+    return SVCOptimum(c, b, float(np.abs(c).sum() - 0.5 * w @ w), np.maximum(0.0, y * (E - b)), violation)
 
 
 @jit
@@ -89,7 +92,7 @@ def _sweep(
         f = state[0] + rho * state[1]
         for k in range(indptr[i], indptr[i + 1]):
             f += w[indices[k]] * data[k]
-        new = min(max(a[i] - (y[i] * f - 1.0) / curve[i], 0.0), top[i])
+        new = min(max(a[i] - (y[i] * f - 1.0) / curve[i], 0.0), top[i])  # curve: x_i'x_i + rho
         if new != a[i]:
             d = (new - a[i]) * y[i]
             a[i] = new

@@ -76,7 +76,7 @@ def objective(w: Array, f: Array, y: Array, C: Array) -> float:
     return float(np.abs(w).sum() + C @ np.maximum(0.0, 1.0 - y * f) ** 2)
 
 
-class _Working:
+class _WorkingSet:
     """A working set: rows x (k + 1, m) of the columns, the last that of the intercept, and the Hessian over it.
 
     The Hessian is that of the samples short of their margin, 2 sum_i C_i x_i x_i'; `short` says which these are.
@@ -86,11 +86,11 @@ class _Working:
         self.x, self.short = x, short
         self.hessian = np.zeros((len(x), len(x)))
 
-    def replace_rows(self, kept: IntArray, new: Array, C: Array) -> _Working:
+    def replace_rows(self, kept: IntArray, new: Array, C: Array) -> _WorkingSet:
         """The working set of some of the columns and of new ones (r, m) behind them, the intercept last."""
         count = len(kept)
         kept = np.append(kept, len(self.x) - 1)
-        out = _Working(np.vstack([self.x[kept[:-1]], new, self.x[-1:]]), self.short)
+        out = _WorkingSet(np.vstack([self.x[kept[:-1]], new, self.x[-1:]]), self.short)
         old = np.append(np.arange(count), len(out.x) - 1)
         out.hessian[old[:, None], old] = self.hessian[kept[:, None], kept]
         if len(new):
@@ -272,6 +272,7 @@ def _follow(x: Array, y: Array, C: Array, f: Array, hessian: Array, short: BoolA
         count += now
         if now != short[i]:
             which[changed], changed = i, changed + 1
+    # One rank-one update for each sample that crossed: with many of them a new Hessian is cheaper.
     if 2 * changed > count:
         return False
     row = np.empty(k)
@@ -310,6 +311,7 @@ def _newton(
         d[a] = _dot(x[on[a]], c, m) - (np.sign(weight[a]) if a < count - 1 else 0.0)
         for other in range(a, count):
             curve[a, other] = hessian[on[other], on[a]]
+        # Columns of the working set may be equal, and the Hessian over them singular: a touch of ridge.
         curve[a, a] = (1.0 + 1e-12) * curve[a, a] + 1e-300
     if not _solve_in_place(curve, d, count):
         return -1.0, 0.0
@@ -319,6 +321,7 @@ def _newton(
         row = x[on[a]]
         for i in range(m):
             along[i] += d[a] * row[i]
+    # The search is exact, and a weight that would change its sign at the best length is set to exactly 0 there.
     length = _line_minimum(weight, d, zero, f, along, y, C, room[2])
     moved, size = 0.0, 0.0
     for a in range(count):
@@ -412,6 +415,7 @@ def _line_minimum(w: Array, d: Array, zero: Array, f: Array, a: Array, y: Array,
             low = middle
         else:
             high = middle
+    # Between two places the derivative is linear: its zero is interpolated. Or it jumps over 0 at places[high].
     start, slope = places[low], _derivative(places[low], 1.0, w, d, zero, f, a, y, C)
     if high == count:  # quadratic from here on, or flat
         rise = _derivative(start + 1.0, -1.0, w, d, zero, f, a, y, C) - slope
@@ -442,7 +446,7 @@ class SquaredHinge:
         self.known_c = np.full(len(y), np.nan)  # g is known here; none yet
         self.known_g = np.zeros(len(factor))
         self.work, self.place = np.empty(0, dtype=np.intp), np.full(len(factor), -1)  # the working set; where in it
-        self.working, self.C = _Working(np.ones((1, len(y))), np.zeros(len(y), dtype=bool)), 1.0
+        self.working, self.C = _WorkingSet(np.ones((1, len(y))), np.zeros(len(y), dtype=bool)), 1.0
 
     def begin(self, C: float, rounds: int) -> None:
         """From where the first coordinate enters, C grows to near what it is to be."""
@@ -474,6 +478,7 @@ class SquaredHinge:
             inner = np.append(w[self.work], self.b)
             used = self.working.optimum(y, top, inner, 0.3 * tol, rounds)
             w[self.work], self.b = inner[:-1], float(inner[-1])
+            # Twice as many columns may join as have weights, so that a few rounds reach any number of them.
             rounds, size = rounds - max(used, 1), max(FIRST, 2 * int(np.count_nonzero(w)))
 
     def _values(self, on: IntArray) -> Array:
@@ -498,6 +503,7 @@ class SquaredHinge:
             may = np.abs(self.known_g) + self.length * moved > 1.0 - 1e-9
             may[on] = True
             near = np.flatnonzero(may)
+            # Where nearly all columns have to be looked at, g is computed for all, and known from here on.
             if len(near) <= MANY * len(may):
                 return near, np.asarray(self.factor[near] * np.asarray(self.columns[near] @ c))
         self.known_c, self.known_g = c, self.factor * np.asarray(self.columns @ c)

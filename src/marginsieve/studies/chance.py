@@ -17,8 +17,8 @@ from joblib import delayed
 
 from ..contracts import IntArray
 from ..engine.units import Method, PreparedMethod, UnitTable
-from ..fitting.batches import TrainingPart
-from ..fitting.ensemble import members_together
+from ..fitting.batched_searches import TrainingPart
+from ..fitting.ensemble import batch_members
 from ..fitting.false_share import shuffled_rows
 from ..fitting.held_out import HeldOut, hold_out, inner_folds, size_grid
 from ..fitting.settings import Plan
@@ -68,7 +68,7 @@ def above_chance(
     orders = [np.arange(len(part.y)), *(shuffled_rows(part, rng) for _ in range(shuffles))]
     seed = int(rng.integers(2**31))
     names = table.encoded.target.classes.tolist()
-    values = _best_together(searches, part, orders, names, seed)
+    values = _batch_best(searches, part, orders, names, seed)
     if values is None:
         values = parallel(options.n_jobs)(delayed(_best)(searches, part, order, names, seed) for order in orders)
     p = float(np.mean(np.array(values) >= values[0] - 1e-12))
@@ -126,7 +126,7 @@ def _best(
     return float(max(scores))
 
 
-def _best_together(
+def _batch_best(
     searches: Sequence[tuple[ViewPlan, tuple[int, ...]]],
     part: Part,
     orders: Sequence[IntArray],
@@ -142,7 +142,7 @@ def _best_together(
     for view, sizes in searches:
         table = view.part(part).table
         jobs = [TrainingPart(*fold, one.y, one.weight) for one, some in zip(moved, folds, strict=True) for fold in some]
-        members = members_together(view.plan, table, jobs, sizes)
+        members = batch_members(view.plan, table, jobs, sizes)
         if members is None:
             return None
         for k, one in enumerate(moved):

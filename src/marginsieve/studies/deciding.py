@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..batches.arrays import has_cuda
 from ..contracts import Progress
 from ..engine.keys import key_of
 from ..engine.store import opened
@@ -19,7 +20,6 @@ from ..engine.workers import workers
 from ..errors import SolverError
 from ..fitting.false_share import FEWEST_COLUMNS, places
 from ..outcomes import left_out
-from ..solvers.arrays import has_cuda
 from ..solvers.threads import one_thread
 from .chance import above_chance, rows_to_shuffle
 from .choosing import PERMUTATIONS, Choice

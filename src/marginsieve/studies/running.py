@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..batches.arrays import check_device, has_cuda
 from ..contracts import Array, Progress
 from ..engine.protocols import MOST_DRAWS
 from ..engine.units import Method, PreparedMethod, UnitTable
@@ -24,7 +25,6 @@ from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Target, rarest, units_per_class
 from ..report import charts
 from ..report.render import render, render_in_notebook
-from ..solvers.arrays import check_device, has_cuda
 from .chance import FEWEST, above_chance
 from .cheapest import CheapList, cheapest_list, costs_of
 from .choosing import FOLDS, Choice, choose

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..batches.arrays import on_host
 from ..contracts import is_sparse
 from ..data.numerals import find_separated, is_text, read_numerals
 from ..data.reading import ENCODING_NOTE
@@ -23,7 +24,6 @@ from ..estimators import find_suspects
 from ..fitting.memory import refuse_dense
 from ..fitting.training_rows import Encoded
 from ..outcomes import positive_code, read_target
-from ..solvers.arrays import on_host
 from .findings import MIXED, Finding, are_numbers, findings_of, leaks
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ AT_BOUND = 1e-10  # of the width of the box, as in `smo`
 
 
 @dataclass(frozen=True)
-class InStep:
+class BatchedSolutions:
     """F machines: coef (F, m), intercept, dual objective and violation (F,)."""
 
     coef: DeviceArray
@@ -41,7 +41,7 @@ class InStep:
     violation: DeviceArray
 
 
-def svc(arrays: Backend, K: DeviceArray, y: DeviceArray, top: DeviceArray, tol: float) -> InStep:
+def svc(arrays: Backend, K: DeviceArray, y: DeviceArray, top: DeviceArray, tol: float) -> BatchedSolutions:
     """C-SVC on kernel matrices K (F, m, m) with labels y and bounds top (F, m)."""
     xp = arrays.xp
     used = xp.where(top > 0, 1.0, 0.0)
@@ -58,12 +58,12 @@ def svc(arrays: Backend, K: DeviceArray, y: DeviceArray, top: DeviceArray, tol: 
     f = xp.einsum("fij,fj->fi", K, coef)
     violation, level = certificate(arrays, y - f, coef, y, top)
     objective = xp.abs(coef).sum(1) - 0.5 * (coef * f).sum(1)
-    return InStep(coef, level, objective, violation)
+    return BatchedSolutions(coef, level, objective, violation)
 
 
 def svc_near(
     arrays: Backend, K: DeviceArray, y: DeviceArray, top: DeviceArray, start: DeviceArray, tol: float
-) -> InStep | None:
+) -> BatchedSolutions | None:
     """One C-SVC, K (m, m), from coefficients `start` (m,) that are nearly optimal; None where that leads nowhere.
 
     Which samples are inside their bounds is taken from the start. Their equations are solved, those that leave their
@@ -96,7 +96,7 @@ def svc_near(
         violation, intercept = certificate(arrays, (y - f)[None], coef[None], y[None], top[None])
         if bool(violation[0] <= tol) and bool(xp.abs(coef.sum()) <= 1e-9 * clipped.sum()):
             objective = clipped.sum() - 0.5 * (coef * f).sum()
-            return InStep(coef[None], intercept, objective[None], violation)
+            return BatchedSolutions(coef[None], intercept, objective[None], violation)
         slack = 1.0 - y * (K @ (exact * y) + level)
         low, high = inside & (exact <= 0.0), inside & (exact >= top)
         enter = (top > 0) & ((~inside & ~at_top & (slack > 0.5 * tol)) | (at_top & (slack < -0.5 * tol)))

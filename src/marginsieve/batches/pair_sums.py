@@ -16,12 +16,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from ..solvers.arrays import Backend, DeviceArray
+from .arrays import Backend, DeviceArray
 
 EXACT = 64  # features up to which an exponential is computed for each of them
 SMALL_TERM = 1e-11  # of the first term of a series: where it ends
@@ -29,8 +28,7 @@ MOST_TERMS = 60
 LONGEST = 10.0  # exponent up to which the series is used
 
 
-@dataclass(frozen=True)
-class Scales:
+class Scales(NamedTuple):
     """What F training parts say of the columns: all (F, n).
 
     `factor`: what a standardised column was multiplied by, squared, else 1; `variance` and `spread` of the columns as
@@ -45,17 +43,14 @@ class Scales:
 
     def columns(self, places: DeviceArray) -> Scales:
         """The same of some columns."""
-        factor, variance, spread, usable = (
-            part[:, places] for part in (self.factor, self.variance, self.spread, self.usable)
-        )
-        return Scales(factor, variance, spread, usable, self.whole)
+        factor, variance, spread, usable, whole = self
+        return Scales(factor[:, places], variance[:, places], spread[:, places], usable[:, places], whole)
 
     def repeat(self, times: int, arrays: Backend) -> Scales:
         """The parts one after the other, so many times."""
         if times == 1:
             return self
-        parts = (self.factor, self.variance, self.spread, self.usable, self.whole)
-        return Scales(*(arrays.xp.concatenate([part] * times, 0) for part in parts))
+        return Scales(*(arrays.xp.concatenate([part] * times, 0) for part in self))
 
 
 class PairSums(ABC):
@@ -204,6 +199,8 @@ class SquareSums(PairSums):
     def changes(self, W: DeviceArray, K: DeviceArray, coef: DeviceArray) -> DeviceArray:
         """2 sum over pairs of c_i c_k K_ik (1 - exp(W_j base / 2)), by its series or, of few features, as it is."""
         xp = self.arrays.xp
+        # K(without j) = K exp(W_j base / 2), so each pair changes by c_i c_k K_ik (1 - exp(W_j base / 2)), and
+        # exp(x) - 1 = sum_q x^q / q!: an order costs one product of G (F, pairs) with base^q (pairs, n)
         G = self.products(coef) * self.at_pairs(K)
         most = int((W > 0).sum(1).max())
         reach = xp.amax(self.X, 1) - xp.amin(self.X, 1)

@@ -9,8 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from ..contracts import Array, Gram, GramLine, IntArray, Kernel, Matrix, TableView
-from ..solvers.arrays import Backend, DeviceArray
+from ..algebra.line import Line
+from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
+from .arrays import Backend, DeviceArray
 
 CELLS = 2**27  # of a temporary
 
@@ -26,17 +27,20 @@ class DeviceGram(Gram):
     table: TableView
     feature_weight: Array
     features: IntArray
-    arrays: Backend
     columns: DeviceArray  # (p, m) the live columns as rows, centred
     distance: bool
 
     @classmethod
-    def build(
-        cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray, arrays: Backend, distance: bool
-    ) -> Self:
+    def build(cls, kernel: Kernel, table: TableView, feature_weight: Array, live: IntArray, distance: bool) -> Self:
         """The kernel on some features at weights (n,)."""
-        columns = arrays.to_device(table.Z.T if len(live) == table.shape[1] else table.Z.T[live])
-        return cls(kernel, table, feature_weight, live, arrays, columns - columns.mean(1)[:, None], distance)
+        columns = table.arrays.to_device(table.Z.T if len(live) == table.shape[1] else table.Z.T[live])
+        return cls(kernel, table, feature_weight, live, columns - columns.mean(1)[:, None], distance)
+
+    @property
+    def arrays(self) -> Backend:
+        """Where its arrays are."""
+        arrays: Backend = self.table.arrays
+        return arrays
 
     @cached_property
     def host(self) -> Gram:
@@ -44,30 +48,27 @@ class DeviceGram(Gram):
         return self.kernel.bind(self.table.with_backend(None), self.feature_weight, self.features)
 
     @cached_property
-    def divisor(self) -> float:  # type: ignore[override]
-        """What the sum over the live features is divided by."""
-        return self.kernel.divisor(self.table, self.features)
-
-    @property
-    def weight(self) -> Array:
-        """(p,) w_j of the live features, the divisor included."""
-        return np.asarray(self.feature_weight[self.features] / self.divisor)
-
-    @cached_property
     def on_device(self) -> DeviceArray:
         """(m, m): K of the training rows."""
-        xp, root = self.arrays.xp, self.arrays.to_device(np.sqrt(self.weight))
-        m = self.columns.shape[1]
-        A = self.arrays.zeros(m, m)
+        return self._outer(self._inner(self.weight))
+
+    def _inner(self, weight: Array) -> DeviceArray:
+        """(m, m): A at weights (p,): the products P = sum_j w_j x_j x_j', or P_ik - (P_ii + P_kk) / 2 for distances."""
+        root, m = self.arrays.to_device(np.sqrt(weight)), self.columns.shape[1]
+        P = self.arrays.zeros(m, m)
         step = max(1, CELLS // m)
         for start in range(0, self.columns.shape[0], step):
             R = self.columns[start : start + step] * root[start : start + step, None]
-            A = A + R.T @ R
+            P = P + R.T @ R
         if not self.distance:
-            return A
-        squares = xp.einsum("ii->i", A)
-        A = A - 0.5 * (squares[:, None] + squares[None, :])
-        return xp.exp(xp.where(A < 0, A, 0.0))
+            return P
+        squares = self.arrays.xp.einsum("ii->i", P)
+        return P - 0.5 * (squares[:, None] + squares[None, :])
+
+    def _outer(self, A: DeviceArray) -> DeviceArray:
+        """K from A."""
+        xp = self.arrays.xp
+        return xp.exp(xp.where(A < 0, A, 0.0)) if self.distance else A
 
     def matrix(self, Z: Matrix | None = None) -> Array:
         """(m, m), or (rows, m) against new rows Z (rows, n)."""
@@ -115,9 +116,19 @@ class DeviceGram(Gram):
             pieces.append(((z @ G) * z).sum(1) - (z * z) @ rows)
         return np.asarray(self.arrays.to_host(xp.concatenate(pieces)))
 
-    def line(self, direction: Array) -> GramLine:
+    def line(self, direction: Array) -> Line:
         """Grams at weights (sqrt(w) + l * direction)^2."""
-        return _DeviceLine(self, direction)
+        s, d = np.sqrt(self.weight), direction
+        total, second = self._inner(s * s), self._inner(d * d)
+        return Line(self, d * np.sqrt(self.divisor), total, self._inner((s + d) ** 2) - total - second, second)
+
+    def matrix_of(self, total: DeviceArray) -> Array:
+        """K from A, in the memory of the host."""
+        return np.asarray(self.arrays.to_host(self._outer(total)))
+
+    def with_total(self, feature_weight: Array, total: DeviceArray) -> Self:  # noqa: ARG002
+        """The same features at other weights; A is made anew."""
+        return self.rescale(feature_weight)
 
     def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:
         """K(without j) @ c, a few features at a time."""
@@ -130,42 +141,3 @@ class DeviceGram(Gram):
     def drop_one_diagonal_change(self, d: Array) -> Array:
         """(p,): sum_i d_i [K(x_i, x_i) - K(without j)(x_i, x_i)]."""
         return self.host.drop_one_diagonal_change(d)
-
-
-@dataclass(frozen=True)
-class _DeviceLine:
-    """Grams along a line of scales: three sums over the features are made once, a trial costs m^2."""
-
-    gram: DeviceGram
-    direction: Array
-
-    @cached_property
-    def _sums(self) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
-        """-1/2 squared distances, or products, at the scale, and the terms in l and l^2."""
-        gram = self.gram
-        s, d = np.sqrt(gram.weight), self.direction
-        total, second, both = (self._sum(weight) for weight in (s * s, d * d, (s + d) ** 2))
-        return total, both - total - second, second
-
-    def _sum(self, weight: Array) -> DeviceArray:
-        gram = self.gram
-        R = gram.columns * gram.arrays.to_device(np.sqrt(weight))[:, None]
-        A = R.T @ R
-        if not gram.distance:
-            return A
-        squares = gram.arrays.xp.einsum("ii->i", A)
-        return A - 0.5 * (squares[:, None] + squares[None, :])
-
-    def matrix(self, length: float) -> Array:
-        """K at s + length * direction."""
-        total, first, second = self._sums
-        A = total + length * first + length**2 * second
-        xp = self.gram.arrays.xp
-        return np.asarray(self.gram.arrays.to_host(xp.exp(xp.where(A < 0, A, 0.0)) if self.gram.distance else A))
-
-    def gram_at(self, length: float) -> Gram:
-        """The Gram there."""
-        gram = self.gram
-        scale = np.sqrt(gram.feature_weight)
-        scale[gram.features] += length * self.direction * np.sqrt(gram.divisor)
-        return gram.rescale(scale**2)
