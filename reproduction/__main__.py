@@ -64,9 +64,8 @@ def announce_work(papers: Sequence[Paper], scope: str, n_jobs: int) -> None:
     """What a reproduction will take if nothing of it is stored."""
     total = sum((estimate_effort(paper.name, scope) for paper in papers), Effort(0, 0.0))
     if total.count:
-        say(
-            f"this runs {total.sentence(effective_n_jobs(n_jobs))}; what the folder holds is not run again", stderr=True
-        )
+        text = f"this runs {total.sentence(effective_n_jobs(n_jobs))}; what the folder holds is not run again"
+        say(text, stderr=True)
 
 
 def name_absent(paper: Paper) -> None:

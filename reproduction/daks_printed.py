@@ -73,17 +73,18 @@ class PrintedDaks:
     def _ranking(self) -> tuple[IntArray, IntArray, float]:
         """Features by weight and then reduced cost in the relaxed program, those with a weight, and its value."""
         every = np.arange(len(self.ramp.cost), dtype=np.intp)
+        nothing = every, np.empty(0, dtype=np.intp), -np.inf
         small = self._restrict(every)
         if small is None:
-            return every, np.empty(0, dtype=np.intp), -np.inf
+            return nothing
         part, bounds, rows = small
         relaxed = MixedIntegerProgram(part, bounds, whole_features=False)
         answer = self._answer(relaxed)
         if answer is None or answer.x is None:
-            return every, np.empty(0, dtype=np.intp), -np.inf
+            return nothing
         fixed = self._with_samples_fixed(part, bounds, relaxed.decode(answer.x)[1])
         if fixed is None or fixed.x is None:
-            return every, np.empty(0, dtype=np.intp), -np.inf
+            return nothing
         d = part.data.X.shape[1]
         weight, price = np.zeros(len(every)), np.full(len(every), np.inf)
         np.maximum.at(weight, part.owner, fixed.x[:d] + fixed.x[d : 2 * d])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -24,32 +25,20 @@ PAGE, TABLE = "verdicts.md", "verdicts.csv"
 
 
 def reproduce_all(
-    out: str | Path,
-    *,
-    scope: str = KEPT,
-    n_jobs: int = 1,
-    cluster: str | None = None,
-    resume: bool = False,
-    fresh: bool = False,
-    progress: Progress | None = None,
+    out: str | Path, *, scope: str = KEPT, resume: bool = False, progress: Progress | None = None, **options: Any
 ) -> Path:
-    """Run every paper into a folder of its own, resuming what is there, and write the page of verdicts."""
+    """Run every paper into a folder of its own, resuming what is there, and write the page of verdicts.
+
+    `options`: `n_jobs`, `cluster` and `fresh` of `reproduce`.
+    """
     out, since, begun_at = Path(out), time.perf_counter(), commit()
     claim(out, "reproductions", [PAGE, TABLE, RATES])
     failed: dict[str, str] = {}
     for name in PAPERS:
         watch = None if progress is None else _prefix_progress(progress, name)
         try:
-            reproduce(
-                name,
-                out / name,
-                scope=scope,
-                n_jobs=n_jobs,
-                cluster=cluster,
-                resume=resume and (out / name).exists(),
-                fresh=fresh,
-                progress=watch,
-            )
+            again = resume and (out / name).exists()
+            reproduce(name, out / name, scope=scope, resume=again, progress=watch, **options)
         except InputError as error:  # the data of one paper may be missing
             failed[name] = str(error)
     if len(failed) == len(PAPERS):
@@ -84,16 +73,10 @@ def _page(claims: pd.DataFrame, failed: dict[str, str], command: str, seconds: f
     kinds, papers = [kind for kind in VERDICTS if kind in counts], list(dict.fromkeys(claims["paper"]))
     counts = counts.reindex(columns=kinds, index=papers)
     counts.loc["all"] = counts.sum()
-    lines = ["# The five papers: claims and verdicts", ""]
-    lines += [
-        f"Made by {command}; this run took {seconds / 3600:.2f} hours on the clock, and the units in the stores "
-        f"{core_hours:.1f} hours of one core.",
-        "",
-    ]
-    lines += [
-        "'Level': the direction is the paper's but not clear, or nothing differs where the paper says that it does.",
-        "",
-    ]
+    origin = f"Made by {command}; this run took {seconds / 3600:.2f} hours on the clock, and the units in the stores "
+    origin += f"{core_hours:.1f} hours of one core."
+    level = "'Level': the direction is the paper's but not clear, or nothing differs where the paper says that it "
+    lines = ["# The five papers: claims and verdicts", "", origin, "", f"{level}does.", ""]
     rows = (
         (f"[{paper}]({paper}/{REPORT})" if paper in PAPERS else paper, *map(int, row))
         for paper, *row in counts.itertuples()

@@ -56,11 +56,8 @@ class SelectionOnHalf:
         present, drafts = named_problems.present(self.data), place.drafts
         results = place.run_calls(self.name, self.calls())
         rows, remarks = [row for part in results for row in part["rows"]], [part["remark"] for part in results]
-        keys, summary = (
-            ["data", "method", "at"],
-            {"size": "mean", "accuracy": "mean", "error": "mean", "curve": "first"},
-        )
-        frame = pd.DataFrame(rows).groupby(keys, sort=False).agg(summary).reset_index()
+        summary = {"size": "mean", "accuracy": "mean", "error": "mean", "curve": "first"}
+        frame = pd.DataFrame(rows).groupby(["data", "method", "at"], sort=False).agg(summary).reset_index()
         frame["size"] = frame["size"].round().astype(int)
         frame.to_csv(drafts / f"{self.name}.csv", index=False)
         lines = [f"## {self.name}: selection on one half, {self.repeats} splits 60/40 of the other (table 3)", ""]
@@ -79,14 +76,10 @@ class SelectionOnHalf:
     def calls(self) -> list[Call]:
         """Every data set, halved in every way."""
         return [
-            Call(
-                f"{name}-{seed}",
-                name,
-                [self.sizes[name], self.printed_size[name], self.repeats, self.folds],
-                partial(self._measure, seed=seed),
-            )
+            Call(f"{name}-{seed}", name, [*settings, self.repeats, self.folds], partial(self._measure, seed=seed))
             for name in named_problems.present(self.data)
             for seed in range(self.halvings)
+            for settings in ((self.sizes[name], self.printed_size[name]),)
         ]
 
     def _compare_with_print(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -125,17 +118,9 @@ class SelectionOnHalf:
                 machine = SVMSelector(Gaussian(width=width), CSVC(C=C), "fisher", "top_k", 1.0, **FIXED)
                 Z = np.ascontiguousarray(X[:, features])
                 right = [machine.fit(Z[train], y[train]).score(Z[test], y[test]) for train, test in halves]
-                rows.append(
-                    {
-                        "data": name,
-                        "method": method,
-                        "at": size,
-                        "size": len(features),
-                        "accuracy": float(np.mean(right)),
-                        "error": float(np.std(right)),
-                        "curve": size in self.sizes[name] and method not in LEAKED.values(),
-                    }
-                )
+                row = {"data": name, "method": method, "at": size, "size": len(features)}
+                row |= {"accuracy": float(np.mean(right)), "error": float(np.std(right))}
+                rows.append(row | {"curve": size in self.sizes[name] and method not in LEAKED.values()})
         remark = f"{name}: {len(half)} rows to choose on; C = {C:g}, width = {width:g} (balanced accuracy "
         remark += f"{100 * score:.1f} % in {self.folds} folds of them); the algorithm as printed {summary}"
         return {"rows": rows, "remark": remark}

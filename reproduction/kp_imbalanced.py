@@ -7,7 +7,7 @@ from typing import Any
 
 from marginsieve.bench import compare
 
-from .claims import Claim, is_ahead, is_best, list_claims, undecidable_claim
+from .claims import Claim, is_ahead, is_best, leads, list_claims, undecidable_claim
 from .evidence import EQUAL, LEVEL, WORSE, Evidence, NotRun, format_values, if_holds
 from .named_problems import load
 from .paper import Job, Paper, bases
@@ -119,10 +119,9 @@ PLAIN = ("svm_linear", "svm_gaussian", "cs_svm_linear", "cs_svm_gaussian", "l1_c
 
 def _usually_cs_svm(evidence: Evidence) -> str:
     table = evidence.means("balanced_accuracy", PLAIN, "no-selection")
-    best = table.max(axis=1)
-    reached = {name: int((table[name] >= best - 1e-9).sum()) for name in PLAIN}
-    either = int((table[["cs_svm_linear", "cs_svm_gaussian"]].max(axis=1) >= best - 1e-9).sum())
-    counts = ", ".join(f"{name} {count}" for name, count in reached.items())
+    best = {name: leads(table, name) for name in PLAIN}
+    either = int((best["cs_svm_linear"] | best["cs_svm_gaussian"]).sum())
+    counts = format_values({name: rows.sum() for name, rows in best.items()}, 0)
     figures = f"CS-SVM is best or level on {either} of {len(table)}; each alone: {counts}"
     return if_holds(either > len(table) / 2, figures)
 
@@ -130,11 +129,11 @@ def _usually_cs_svm(evidence: Evidence) -> str:
 def _svdd_but_for_car3(evidence: Evidence) -> str:
     table = evidence.means("balanced_accuracy", ("cs_svm_linear", "cs_svm_gaussian", "svdd"), "no-selection")
     other = table["svdd"] - table[["cs_svm_linear", "cs_svm_gaussian"]].max(axis=1)
-    ahead = [str(name) for name in other.index[other > 1e-9]]
-    figures = (
-        f"behind by {-other.mean():.1f} on average; ahead on {', '.join(ahead) if ahead else 'none'} of {len(table)}"
+    ahead = [str(name) for name in other.index[other > EQUAL]]
+    names = ", ".join(ahead) if ahead else "none"
+    return if_holds(
+        set(ahead) <= {"CAR3"}, f"behind by {-other.mean():.1f} on average; ahead on {names} of {len(table)}"
     )
-    return if_holds(set(ahead) <= {"CAR3"}, figures)
 
 
 def _selection_helps(evidence: Evidence) -> str:
@@ -148,23 +147,24 @@ def _selection_helps(evidence: Evidence) -> str:
     return if_holds(worse <= 2 and better > worse, figures, LEVEL if kept else WORSE)
 
 
-def _smote_similar(evidence: Evidence) -> str:
+def _smote_gain(evidence: Evidence) -> Any:
     table = evidence.means("balanced_accuracy", ("cs_svm_gaussian", "cs_svm_gaussian_smote"), "no-selection")
-    change = table["cs_svm_gaussian_smote"] - table["cs_svm_gaussian"]
+    return table["cs_svm_gaussian_smote"] - table["cs_svm_gaussian"]
+
+
+def _smote_similar(evidence: Evidence) -> str:
+    change = _smote_gain(evidence)
     similar = int((change.abs() <= CLOSE).sum())
     figures = f"within {CLOSE:g} point on {similar} of {len(change)}, {change.mean():+.1f} on average"
     return if_holds(similar > len(change) / 2, figures)
 
 
 def _smote_for_glioma(evidence: Evidence) -> str:
-    table = evidence.means("balanced_accuracy", ("cs_svm_gaussian", "cs_svm_gaussian_smote"), "no-selection")
-    if "GLIOMA" not in table.index:
+    change = _smote_gain(evidence)
+    if "GLIOMA" not in change.index:
         raise NotRun("GLIOMA was not run")
-    change = table["cs_svm_gaussian_smote"] - table["cs_svm_gaussian"]
-    figures = (
-        f"GLIOMA {change['GLIOMA']:+.1f} (printed +6.0); the largest gain is {change.max():+.1f} on {change.idxmax()}"
-    )
-    return if_holds(bool(change["GLIOMA"] > CLOSE), figures)
+    largest = f"the largest gain is {change.max():+.1f} on {change.idxmax()}"
+    return if_holds(bool(change["GLIOMA"] > CLOSE), f"GLIOMA {change['GLIOMA']:+.1f} (printed +6.0); {largest}")
 
 
 def _kernels(evidence: Evidence) -> str:
@@ -190,10 +190,8 @@ def _by_penalty(evidence: Evidence) -> Any:
 def _best_penalty(evidence: Evidence) -> str:
     means = _by_penalty(evidence).mean()
     best = float(means.idxmax())
-    figures = (
-        f"C2 = 0.125 {means[0.125]:.1f}; the best is {best:g} with {means[best]:.1f}, the lowest {means.min():.1f} "
-    )
-    figures += f"({len(means)} values, maxima over the sizes)"
+    figures = f"C2 = 0.125 {means[0.125]:.1f}; the best is {best:g} with {means[best]:.1f}, the lowest "
+    figures += f"{means.min():.1f} ({len(means)} values, maxima over the sizes)"
     if best != 0.125 and means[best] - means[0.125] < 0.5:
         return f"{LEVEL}: {figures}"
     return if_holds(best == 0.125, figures)

@@ -26,7 +26,6 @@ from .claims import Claim, is_ahead, list_claims
 from .drawings import curves
 from .evidence import LEVEL, WORSE, Evidence, NotRun, format_values, if_holds
 from .markdown import grid
-from .named_problems import load
 from .paper import Job, Paper
 from .record import result_in
 from .workplace import Call, Workplace
@@ -110,13 +109,9 @@ class FamilyComparison:
             file = f"{self.job}-{side.replace('_', '-')}-{blocks.replace(' ', '-')}.svg"
             values.plot(drafts / file, blocks)
             ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(values.methods, values.ranks, strict=True))
-            lines += [
-                f"Average ranks by {label}, blocks are {blocks} ({len(table)}): {ranks}; Friedman p = "
-                f"{values.p_value:.2g}, critical difference {values.critical_difference:.2f}.",
-                "",
-                f"![{label}, {blocks}]({file})",
-                "",
-            ]
+            text = f"Average ranks by {label}, blocks are {blocks} ({len(table)}): {ranks}; Friedman p = "
+            text += f"{values.p_value:.2g}, critical difference {values.critical_difference:.2f}."
+            lines += [text, "", f"![{label}, {blocks}]({file})", ""]
         return lines
 
 
@@ -303,7 +298,7 @@ def _leads(evidence: Evidence, job: str) -> dict[str, float]:
 
 def _larger_where_wide(evidence: Evidence, job: str) -> str:
     leads = _leads(evidence, job)
-    columns = {name: load(name).X.shape[1] for name in leads}
+    columns = {name: named_problems.load(name).X.shape[1] for name in leads}
     order = sorted(leads, key=lambda name: columns[name])
     if len(order) < 3:
         raise NotRun("there are too few data sets")

@@ -23,7 +23,7 @@ MANY_VALUES = 8  # of a parameter, which a quick run does not try all
 class Job:
     """A suite and the printed quantities that it answers.
 
-    `methods` maps a printed method to (recipe, settings); a recipe that does not exist is shown as missing.
+    `methods` maps a printed method to (recipe, settings).
     `quantities` maps a printed quantity to (metric, "value" | "mean" | "max" over sizes). `variants` are settings of a
     method that the paper chose among by the very estimate that it reports; `untuned` are the settings with which a
     method is run instead, with nothing tuned, where parameters may not be chosen so. `control` is the paper's own

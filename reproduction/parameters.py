@@ -65,14 +65,8 @@ class ParameterStudy:
             {"name": self.recipe, "label": f"{value:g}", **self.settings, self.parameter: value}
             for value in self.values
         ]
-        return Suite.read(
-            {
-                "name": self.name,
-                "protocol": {**PROTOCOL, "repeats": self.draws},
-                "data": [{"name": self.data[0]}],
-                "method": methods,
-            }
-        )
+        data, protocol = [{"name": self.data[0]}], {**PROTOCOL, "repeats": self.draws}
+        return Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from marginsieve.data import NamedTable
 
 from . import named_problems
 from .claims import Claim, is_best, list_claims
-from .evidence import Evidence, NotRun, format_values, if_holds
+from .evidence import EQUAL, Evidence, NotRun, format_values, if_holds
 from .exact_and_daks import SAME, ExactAndDaks, with_means
 from .markdown import grid
 from .paper import Job, Paper, bases
@@ -122,11 +122,13 @@ class BudgetRule:
         table = pd.DataFrame(place.run_calls(self.name, self.calls()), index=pd.Index(present, name="dataset"))
         table["budgets"] = [", ".join(map(str, BUDGETS[name])) for name in table.index]
         table.to_csv(place.drafts / f"{self.name}.csv")
-        lines = [f"## {self.name}: where the budgets come from", ""]
-        lines += ["The paper's own are lost. Its rule: the largest is the most features that the machine without a"]
-        lines += [f"budget uses, on average over {self.samples} samples of {self.share:.0%}, at any C; the others are"]
-        lines += ["proportional to it (here 1/5 to 4/5: its shares are lost), and the two largest of ARRHYTHMIA and"]
-        lines += ["MFEAT are replaced by smaller ones (here 1/20 and 1/10).", ""]
+        text = (
+            "The paper's own are lost. Its rule: the largest is the most features that the machine without a budget "
+            f"uses, on average over {self.samples} samples of {self.share:.0%}, at any C; the others are proportional "
+            "to it (here 1/5 to 4/5: its shares are lost), and the two largest of ARRHYTHMIA and MFEAT are replaced "
+            "by smaller ones (here 1/20 and 1/10)."
+        )
+        lines = [f"## {self.name}: where the budgets come from", "", text, ""]
         return lines + grid("Mean number of features by C, and the budgets:", table)
 
     def calls(self) -> list[Call]:
@@ -193,35 +195,31 @@ def _chosen_elsewhere(evidence: Evidence, group: str) -> str:
     return text
 
 
+def _best_methods(evidence: Evidence) -> dict[tuple[str, str], set[str]]:
+    """The most accurate methods by noise and table."""
+    tables = {group: _accuracies(evidence, group) for group in GROUPS}
+    rows = ((group, name, row) for group, table in tables.items() for name, row in table.iterrows())
+    return {(group, str(name)): set(row.index[row >= row.max() - EQUAL]) for group, name, row in rows}
+
+
 def _in_most_cases(evidence: Evidence) -> str:
-    count = total = 0
-    for group in GROUPS:
-        table = _accuracies(evidence, group)
-        count += int((table["ramp_fs"] >= table.max(axis=1) - 1e-9).sum())
-        total += len(table)
-    return if_holds(count > total / 2, f"best or level in {count} of {total} (nine tables, two noises)")
+    best = _best_methods(evidence)
+    count = sum("ramp_fs" in methods for methods in best.values())
+    return if_holds(count > len(best) / 2, f"best or level in {count} of {len(best)} (nine tables, two noises)")
 
 
 def _winners(evidence: Evidence) -> str:
-    texts, right, total = [], 0, 0
-    for group in GROUPS:
-        table = _accuracies(evidence, group)
-        for name, row in table.iterrows():
-            best = {str(method) for method in row.index[row >= row.max() - 1e-9]}
-            holds = bool(best & set(WINNERS[group][str(name)]))
-            right, total = right + holds, total + 1
-            texts += [] if holds else [f"{name} ({group})"]
-    return if_holds(
-        right == total, f"in {right} of {total}; another is best on {', '.join(texts) if texts else 'none'}"
-    )
+    best = _best_methods(evidence)
+    others = [f"{name} ({group})" for (group, name), some in best.items() if not some & set(WINNERS[group][name])]
+    text = f"in {len(best) - len(others)} of {len(best)}; another is best on {', '.join(others) if others else 'none'}"
+    return if_holds(not others, text)
 
 
 def _gain(evidence: Evidence, group: str, printed: str) -> str:
     table = _accuracies(evidence, group)
     gains = {name: float((100 * (table["ramp_fs"] / table[name] - 1)).mean()) for name in table if name != "ramp_fs"}
     mean = float(np.mean(list(gains.values())))
-    figures = f"{mean:+.2f} % on average (printed {printed}): {format_values(gains, 2)}"
-    return if_holds(mean > 0, figures)
+    return if_holds(mean > 0, f"{mean:+.2f} % on average (printed {printed}): {format_values(gains, 2)}")
 
 
 def _fewer_features(evidence: Evidence) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from marginsieve import recipes
 from marginsieve.bench import Comparison, Suite, SuiteResult, compare, describe
 from marginsieve.engine import claim, publish
 from marginsieve.errors import InputError
@@ -101,11 +100,8 @@ def _run(paper: Paper, place: Workplace) -> tuple[list[str], Evidence]:
 
 def _groups(paper: Paper) -> dict[str, list[str]]:
     """Names of jobs by the table that they are together."""
-    out: dict[str, list[str]] = {}
-    for job in paper.jobs:
-        if job.group:
-            out.setdefault(job.group, []).append(job.name)
-    return out
+    groups = dict.fromkeys(job.group for job in paper.jobs if job.group)
+    return {group: [job.name for job in paper.jobs if job.group == group] for group in groups}
 
 
 def suite_of(job: Job, names: Sequence[str], tuning: str) -> Suite | None:
@@ -113,7 +109,6 @@ def suite_of(job: Job, names: Sequence[str], tuning: str) -> Suite | None:
     methods = [
         entry
         for label, (recipe, settings) in job.methods.items()
-        if recipe in recipes.RECIPES
         for entry in _entries(job, label, recipe, settings, tuning)
     ]
     if not methods or not names:
@@ -189,23 +184,11 @@ def _compare_with_print(job: Job, printed: pd.DataFrame, answers: list[pd.DataFr
     for column in ("paper", "nested"):
         if column not in table:
             table[column] = float("nan")
-    absent = [label for label, (recipe, _) in job.methods.items() if recipe not in recipes.RECIPES]
-    extra = [
-        {"dataset": name, "method": label, "quantity": quantity}
-        for label in absent
-        for name in job.data
-        for quantity in job.quantities
-        if not ((table["dataset"] == name) & (table["method"] == label) & (table["quantity"] == quantity)).any()
-    ]
-    table = pd.concat([table, pd.DataFrame(extra, columns=keys)], ignore_index=True) if extra else table
     table["verdict"] = [_verdict(job, row) for row in table.to_dict("records")]
     return table[[*keys, "printed", "paper", "nested", "verdict"]]
 
 
 def _verdict(job: Job, row: Mapping[Any, Any]) -> str:
-    recipe = job.methods.get(row["method"], ("", {}))[0]
-    if recipe not in recipes.RECIPES:
-        return "missing: the method does not exist yet"
     if row["paper"] != row["paper"]:
         return "not run" if row["dataset"] in job.data else "not comparable: the data are not public"
     if row["printed"] != row["printed"]:
@@ -222,14 +205,10 @@ def _verdict(job: Job, row: Mapping[Any, Any]) -> str:
 def _section(job: Job, table: pd.DataFrame, studies: dict[str, SuiteResult], printed: pd.DataFrame, out: Path) -> str:
     """Tables of one job as Markdown (and CSV, LaTeX beside it), its plots, and the failures of its units."""
     table.to_csv(out / f"{job.name}.csv", index=False)
-    shown = table[table["verdict"] != "missing: the method does not exist yet"]
-    shown.to_latex(out / f"{job.name}.tex", index=False, float_format="%.1f", na_rep="-")
+    table.to_latex(out / f"{job.name}.tex", index=False, float_format="%.1f", na_rep="-")
     lines = [f"## {job.name} (table {', '.join(job.tables)})", ""]
-    missing = sorted(set(table["method"]) - set(shown["method"]))
-    if missing:
-        lines += [f"Missing, because they do not exist yet: {', '.join(missing)}.", ""]
-    rest = int((shown["verdict"] == "not run").sum())
-    shown = shown[shown["verdict"] != "not run"]
+    rest = int((table["verdict"] == "not run").sum())
+    shown = table[table["verdict"] != "not run"]
     lines += _markdown(shown[shown["printed"].notna()])
     lines += _without_print(job, shown[shown["printed"].isna()])
     lines += [f"{rest} printed figures are of data sets that were not run here.", ""] if rest else []

@@ -79,19 +79,17 @@ class StepTimes:
             for method, value in times.items()
         ]
         pd.DataFrame(rows).to_csv(place.drafts / f"{self.name}.csv", index=False)
-        lines = [
-            f"## {self.name}: seconds of one step",
-            "",
-            "The first ranking after the machine was fitted on all features (for the KP methods a quasi-Newton step,",
-            "for l1-CSSVM the training), the mean over three training parts of leave-one-out. Printed: the paper's",
-            "machine, an i7-2620M of 2.7 GHz; ours: this one. Printed / ours, in seconds:",
-            "",
-        ]
+        text = (
+            "The first ranking after the machine was fitted on all features (for the KP methods a quasi-Newton step, "
+            "for l1-CSSVM the training), the mean over three training parts of leave-one-out. Printed: the paper's "
+            "machine, an i7-2620M of 2.7 GHz; ours: this one. Printed / ours, in seconds:"
+        )
         cells = (
             [name, *(f"{known.get((name, method), '-')} / {number(value, 2)}" for method, value in times.items())]
             for name, times in ours.items()
         )
-        return [*lines, *table_lines(["data set", *STEPS], cells), ""]
+        table = table_lines(["data set", *STEPS], cells)
+        return [f"## {self.name}: seconds of one step", "", text, "", *table, ""]
 
 
 def _time_steps(data: NamedTable) -> dict[str, Any]:

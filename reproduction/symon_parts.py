@@ -13,7 +13,7 @@ import pandas as pd
 
 from marginsieve import recipes
 from marginsieve.bench import Suite
-from marginsieve.contracts import Criterion, IntArray
+from marginsieve.contracts import Criterion
 from marginsieve.data import NamedTable, filled_with_means, register_tables
 from marginsieve.estimators import prepare_search
 
@@ -94,14 +94,14 @@ class Imbalance:
     long: bool = True
 
     def run(self, place: Workplace) -> list[str]:
-        """Lines of the report; the thinned tables are kept beside the results, since the units read them."""
+        """Lines of the report, and the table as CSV beside it."""
         d = SHARES["F/5"]
         methods = [{"name": "symon", "label": "symon_r1", "d": d, "validation": HELD}]
         methods += [{"name": name, "label": name, "n_features_to_select": d} for name in self.methods]
-        names = [f"{name}@{rate:g}" for name in named_problems.present(self.data) for rate in self.rates]
-        register_tables(names, _thin_table)
-        data = [{"name": name} for name in names if _rows_at_rate(name) is not None]
-        protocol = {**SPLITS, "repeats": self.repeats}
+        thinned = [_thin_table(name, rate) for name in named_problems.present(self.data) for rate in self.rates]
+        tables = {table.name: table for table in thinned if table is not None}
+        register_tables(tables, tables.__getitem__)
+        data, protocol = [{"name": name} for name in tables], {**SPLITS, "repeats": self.repeats}
         suite = Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
         frame = place.suite(suite, self.name).to_pandas()
         frame = frame.assign(table=frame["data"].str.split("@").str[0], rate=frame["data"].str.split("@").str[1])
@@ -112,32 +112,24 @@ class Imbalance:
         table.to_csv(place.drafts / f"{self.name}.csv")
         text = "The paper: strongly in favour of SYMON at every rate (no figures are printed). Ours, the mean over "
         text += "the tables with enough of the rarer class, by (rarer class / larger class): "
-        tables = frame.groupby("rate", sort=False)["table"].unique()
-        text += "; ".join(f"{rate} on {', '.join(some)}" for rate, some in tables.items()) + "."
+        by_rate = frame.groupby("rate", sort=False)["table"].unique()
+        text += "; ".join(f"{rate} on {', '.join(some)}" for rate, some in by_rate.items()) + "."
         lines = ["## imbalance (figures 6 and 7)", "", text, ""]
         for metric in BOTH:
             lines += grid(f"{metric}:", means[metric].unstack("method").map(lambda value: f"{value:.3f}"), "rate")
         return lines
 
 
-def _rows_at_rate(name: str) -> tuple[NamedTable, IntArray] | None:
-    """A table and a random part of its rarer class with all of the other one; None where there is not enough of it."""
-    name, rate = name.split("@")
+def _thin_table(name: str, rate: float) -> NamedTable | None:
+    """A table with a random part of its rarer class, such as COLON@0.15; None where there is not enough of it."""
     data = named_problems.load(name)
-    rare = np.flatnonzero(np.asarray(data.y) == data.positive)
-    rest = np.flatnonzero(np.asarray(data.y) != data.positive)
-    count = round(float(rate) * len(rest))
+    is_rare = np.asarray(data.y) == data.positive
+    rare, rest = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
+    count = round(rate * len(rest))
     if not 4 <= count <= len(rare):
         return None
-    return data, np.sort(np.r_[np.random.default_rng(0).choice(rare, count, replace=False), rest])
-
-
-def _thin_table(name: str) -> NamedTable:
-    """A table thinned out, such as COLON@0.15."""
-    known = _rows_at_rate(name)
-    assert known is not None
-    data, rows = known
-    return NamedTable(name, data.X.iloc[rows], data.y.iloc[rows], data.positive)
+    rows = np.sort(np.r_[np.random.default_rng(0).choice(rare, count, replace=False), rest])
+    return NamedTable(f"{name}@{rate:g}", data.X.iloc[rows], data.y.iloc[rows], data.positive)
 
 
 PARTS = {"weighing": "feature_weighting_seconds", "selecting": "feature_selection_seconds", "in all": "total_seconds"}
@@ -166,12 +158,9 @@ class Times:
         ]
         frame = pd.DataFrame(rows)
         frame.to_csv(place.drafts / f"{self.name}.csv", index=False)
-        lines = [
-            "## times (table 8)",
-            "",
-            "Printed / ours in seconds; another machine. For RFE and BFE weighing is the",
-        ]
-        lines += ["whole path. The paper's BREAST has 24,481 columns; 293 have no value and are left out here.", ""]
+        text = "Printed / ours in seconds; another machine. For RFE and BFE weighing is the whole path. The paper's "
+        text += "BREAST has 24,481 columns; 293 have no value and are left out here."
+        lines = ["## times (table 8)", "", text, ""]
         for part in PARTS:
             some = frame[frame["part"] == part]
             pairs = zip(some["printed"], some["ours"], strict=True)

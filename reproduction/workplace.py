@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -51,20 +51,15 @@ class FinishedSuite(SuiteResult):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._known: dict[str, pd.DataFrame] = {}
+        self._units, self._scores = cache(super().to_pandas), cache(super().scores)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each unit and size."""
-        return self._once("units", super().to_pandas)
+        return self._units().copy()
 
     def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
         """Scores by data set, method and size."""
-        return self._once(f"scores: {metric}", partial(super().scores, metric))
-
-    def _once(self, name: str, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        if name not in self._known:
-            self._known[name] = read()
-        return self._known[name].copy()
+        return self._scores(metric).copy()
 
 
 @dataclass(frozen=True)

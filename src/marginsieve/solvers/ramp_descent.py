@@ -162,7 +162,7 @@ class RampPoint:
     >>> from marginsieve.solvers import HingeData, Ramp
     >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
     >>> ramp = Ramp(HingeData(X, y, np.full(4, 10.0)), owner=np.arange(2), cost=np.ones(2), budget=1.0)
-    >>> point = ramp.flat()
+    >>> point = ramp.flat_point()
     >>> point.b, point.F, point.features
     (1.0, 40.0, array([], dtype=int64))
     """
