@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tiers import rotate
 
 from marginsieve import Blend, load, predict, recipes, save, study
 from marginsieve.data import make_cohort
@@ -29,7 +30,10 @@ def views(**settings):
     return [recipes.fisher(**settings), recipes.clinical_rfe(**settings)]
 
 
-@parametrize_with_checks([Blend(), recipes.two_views()])
+DEFAULT = Blend()
+
+
+@rotate(parametrize_with_checks([DEFAULT, recipes.two_views()]), every=9, whole=[DEFAULT])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

@@ -42,7 +42,8 @@ def cohort():
 
 @pytest.fixture(scope="module")
 def found(cohort):
-    return study(cohort.X, cohort.y, methods="stable-fisher,svm-rfe", cv=3, n_repeats=2, random_state=0)
+    fixed = {"cv": 3, "n_repeats": 2, "n_permutations": 24, "random_state": 0}
+    return study(cohort.X, cohort.y, methods="stable-fisher,svm-rfe", **fixed)
 
 
 # -- the answer ---------------------------------------------------------------------------------------------------
@@ -129,7 +130,12 @@ def test_the_object_has_what_the_report_has(found, tmp_path):
 
 def test_the_same_seed_gives_the_same_study(cohort, found):
     again = study(
-        polars.from_pandas(cohort.X), np.asarray(cohort.y), methods=["stable_fisher", "svm_rfe"], cv=3, n_repeats=2
+        polars.from_pandas(cohort.X),
+        np.asarray(cohort.y),
+        methods=["stable_fisher", "svm_rfe"],
+        cv=3,
+        n_repeats=2,
+        n_permutations=24,
     )
     for key in ("scores", "features"):
         assert again.result[key] == found.result[key]
@@ -623,7 +629,7 @@ def test_a_study_reads_its_table_once_and_plans_each_method_once(monkeypatch):
     encoded, encode = [], Schema.encode
     monkeypatch.setattr(Schema, "encode", lambda schema, X: encoded.append(X) or encode(schema, X))
     read, planned = count_calls(monkeypatch, read_target), count_calls(monkeypatch, make_plan)
-    found = study(cohort.X, cohort.y, cv=5, n_repeats=1)
+    found = study(cohort.X, cohort.y, cv=5, n_repeats=1, n_permutations=24)
     assert found.html()
     assert found.suspects is not None
     methods = [method.title for method in found.run.choice.methods]

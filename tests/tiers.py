@@ -17,18 +17,21 @@ def long_but(values, *fast):
 
 
 def rotate(checks, every, whole=()):
-    """scikit-learn's parametrisation by (estimator, check), long but for every so-manieth check of an estimator.
+    """scikit-learn's parametrisation by (estimator, check), with one check of so many of each estimator fast.
 
-    Which ones differs from estimator to estimator, so that a few of them have every check. Of the estimators in `whole`
-    all checks are fast.
+    Which ones differs from estimator to estimator, so that every check is fast for some. Of the estimators in
+    `whole` all checks are fast. The text of an estimator, which is part of the name of a test, is made once.
     """
     names, values = checks.args
-    turns, params = {}, []
+    turns, params, texts = {}, [], {}
     for value in values:
         estimator, check = getattr(value, "values", value)
         number, count = turns.get(id(estimator), (len(turns), 0))
         turns[id(estimator)] = (number, count + 1)
         fast = (number + count) % every == 0 or any(estimator is one for one in whole)
         marks = (*getattr(value, "marks", ()), *(() if fast else (LONG,)))
-        params.append(pytest.param(estimator, check, marks=marks))
-    return pytest.mark.parametrize(names, params, ids=checks.kwargs["ids"])
+        if count == 0:
+            texts[id(estimator)] = checks.kwargs["ids"](estimator)
+        name = f"{texts[id(estimator)]}-{checks.kwargs['ids'](check)}"
+        params.append(pytest.param(estimator, check, marks=marks, id=name))
+    return pytest.mark.parametrize(names, params)
