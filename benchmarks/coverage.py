@@ -23,10 +23,11 @@ import numpy as np
 from scipy import special, stats
 
 from marginsieve import nested_cv, recipes
-from marginsieve.engine import metrics
-from marginsieve.engine.nested import nested_errors, nested_of, nested_splits, pair_splits
+from marginsieve.engine import scoring
+from marginsieve.engine.nested import nested_errors, nested_splits, pair_splits, score_on_splits
 from marginsieve.engine.units import PlainTable
-from marginsieve.outcomes.encoding import read_target
+from marginsieve.outcomes import Classes, ClassTarget
+from marginsieve.outcomes.class_scores import CLASS_METRICS
 from marginsieve.outcomes.scores import average_precision, ranking_auc
 from marginsieve.solvers.threads import one_thread
 
@@ -149,23 +150,24 @@ def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: i
     X, y = X[order], y[order]
     options = {"class_weight": "balanced", "probability": True, "positive": 1, "random_state": 0, "similar": None}
     fits = []
-    target = read_target(X, y)
+    outcome = Classes(positive=1)
+    target = outcome.read(X, y).settle(outcome)
     pairs = pair_splits(nested_splits(target, 5, repeats, 0), 0) if intervals == "nested" else []
     for count in (size if size is None else min(size, setting.columns // 2), 1.0):
         selector = recipes.get(recipe if count != 1.0 else "fisher")(n_features_to_select=count, **options)
         nested = nested_cv(selector, X, y, positive=1, cv=5, n_repeats=repeats, random_state=0)
         scores = nested.scores()
         if pairs:
-            twice = nested_of(PlainTable("table", X, y, None, target, 1), selector, pairs, 0, None).folds
+            twice = score_on_splits(PlainTable("table", X, y, None, target), selector, pairs, 0, None).folds
             scores = nested.scores(errors=nested_errors(nested, twice))
         fits.append((nested, scores, truth_of(selector.fit(X, y), setting, shift)))
     (ours, known_ours, a), (theirs, known_theirs, b) = fits
-    gap = metrics.score_difference(ours.truth, ours.passes, theirs.passes, 1)
+    gap = scoring.score_difference(target, ours.passes, theirs.passes)
     known = [(known_ours, a), (known_theirs, b), (gap, {name: a[name] - b[name] for name in a})]
     counts = np.array([setting.rows - setting.positives, setting.positives], dtype=float)
     found = []
     for scores, truth in known[: 2 if pairs else 3]:
-        rows = [(scores.value[name], float(np.sum(scores.by_class[name] / counts)), truth[name]) for name in SCORED]
+        rows = [(scores.value[name], float(np.sum(scores.by_stratum[name] / counts)), truth[name]) for name in SCORED]
         ends = [(scores.low[name], scores.high[name]) if pairs else () for name in SCORED]
         found.append([(*row, *end) for row, end in zip(rows, ends, strict=True)])
     return np.array(found)
@@ -205,25 +207,26 @@ def table(file: str) -> None:
                 count, low, high, width = some[:, 0].sum(), some[:, 1].mean(), some[:, 2].mean(), some[:, 3].mean()
                 least, widest = (1 - some[:, 1] - some[:, 2]).min(), some[:, 3].max()
                 cells = f"{1 - low - high:.3f} | {low:.3f} | {high:.3f} | {width:.2f} | {least:.3f} | {widest:.2f}"
-                print(f"| {metrics.METRICS[name]} | {family} | {count:.0f} | {cells} |")
+                print(f"| {CLASS_METRICS[name].title} | {family} | {count:.0f} | {cells} |")
 
 
 def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) -> tuple[int, float, float, float]:
     """Cohorts, shares of them with the truth below and above the interval, its width over 2 * 1.96 * RMSE."""
     counts = (setting.rows - setting.positives, setting.positives)
-    truth = np.repeat([0, 1], counts)
+    target, metric = ClassTarget.from_codes(np.repeat([0, 1], counts)), CLASS_METRICS[name]
     ends, level = [], 0.95
     for one in kept:
         value, variance = one[place, k, :2]
-        rooms = [metrics.rooms_of(dict(zip(SCORED, one[each, :, 0], strict=True)), truth, 1)[name] for each in (0, 1)]
-        room = rooms[place] if place < 2 else max(rooms) * metrics.apart(variance, one[0, k, 1], one[1, k, 1])
-        factors = (metrics.DIFFERENCES if place == 2 else metrics.LEVELS)[name]
-        errors = metrics.standard_errors(variance, room, counts, factors, float(name != "brier"))
+        rooms = [target.rooms(dict(zip(SCORED, one[each, :, 0], strict=True)))[name] for each in (0, 1)]
+        distance = scoring.distance_of_methods(variance, one[0, k, 1], one[1, k, 1])
+        room = rooms[place] if place < 2 else max(rooms) * distance
+        factors = metric.difference if place == 2 else metric.factors
+        errors = scoring.standard_errors(variance, room, counts, factors, float(metric.share))
         if place == 2:
             t = stats.t.ppf(0.5 + level / 2, min(counts) - 1)
             ends.append((value - t * errors[0], value + t * errors[1]))
         else:
-            low, high = metrics.interval_ends(name, value, errors, min(counts), level)
+            low, high = scoring.interval_ends(metric.scale, value, errors, min(counts), level)
             nested = one[place, k, 3:] if len(one) == 2 else (low, high)
             ends.append((min(low, nested[0]), max(high, nested[1])))
     low, high = np.array(ends).T
@@ -248,7 +251,7 @@ def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
     X, y, shift = cohort(setting, rng)
     options = StudyOptions(methods="fisher", positive=1)
     data = from_arrays(X, y, ids=())
-    table = data.table(1)
+    table = data.table(Classes(positive=1))
     choice = choose(Shape(*X.shape, False, setting.positives / setting.rows), options)
     methods = [prepare_method(method, table, choice.options) for method in choice.methods]
     run = StudyRun(data, table, choice, options, methods)

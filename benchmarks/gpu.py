@@ -21,17 +21,17 @@ from marginsieve.criteria import Fisher, MarginChange, ReliefF, SymmetricalUncer
 from marginsieve.data.table import Table
 from marginsieve.fitting.batched_searches import TrainingPart, rank_parts
 from marginsieve.fitting.ensemble import Member
+from marginsieve.fitting.rows import Rows
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once
-from marginsieve.fitting.training_rows import Part
 from marginsieve.kernels import Clinical, Gaussian, Linear
 from marginsieve.machines import CSVC
-from marginsieve.outcomes import Classes
+from marginsieve.outcomes import Classes, ClassTarget
 from marginsieve.searches import Backward, TopK
 
 TEN = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 DEVICE, JOBS = os.environ.get("DEVICE", "cuda"), int(os.environ.get("JOBS", "1"))
-OUTCOME = Classes(2, 1, "balanced")
+OUTCOME = Classes(class_weight="balanced")
 
 
 def table(m, n, seed=0):
@@ -50,7 +50,7 @@ def halves(y, count, seed=0):
     for _ in range(count):
         rows = np.concatenate([rng.permutation(np.flatnonzero(y == code))[: m // 4] for code in (0, 1)])
         train = np.sort(rows)
-        parts.append(TrainingPart(train, np.setdiff1d(np.arange(m), train), y, np.ones(m)))
+        parts.append(TrainingPart(train, np.setdiff1d(np.arange(m), train), ClassTarget.from_codes(y)))
     return parts
 
 
@@ -70,7 +70,7 @@ def paths(arrays, name, plan, m, n, count, sizes, few=3):
     on_device, in_step = seconds(arrays, lambda: rank_parts(arrays, plan, rows, parts, sizes))
     start, same, apart = time.perf_counter(), 0, 0.0
     for one, part in list(zip(in_step, parts, strict=True))[:few]:
-        whole = Part(rows, part.y, part.weight)
+        whole = Rows(None, rows, part.target)
         searched = search_once(plan, whole.take(part.train), np.random.default_rng(0))
         member = Member.of(plan, searched, sizes, whole, part.test)
         same += set(searched.path.order[:50]) == set(one.order[:50])
@@ -149,12 +149,12 @@ def uncertainty(arrays):
 def relieff(arrays):
     plan = Plan(Gaussian(), CSVC(), ReliefF(), TopK(), OUTCOME, standardize=True)
     rows, y = table(1000, 230_000)
-    whole = TrainingPart(np.arange(1000), np.empty(0, dtype=np.intp), y, np.ones(1000))
+    whole = TrainingPart(np.arange(1000), np.empty(0, dtype=np.intp), ClassTarget.from_codes(y))
     rank_parts(arrays, plan, table(1000, 50)[0], [whole], ())
     on_device, (one,) = seconds(arrays, lambda: rank_parts(arrays, plan, rows, [whole], ()))
     some, _ = table(1000, 2300)
     start = time.perf_counter()
-    search_once(plan, Part(some, y, np.ones(1000)), np.random.default_rng(0))
+    search_once(plan, Rows(None, some, ClassTarget.from_codes(y)), np.random.default_rng(0))
     cpu = 100 * (time.perf_counter() - start)
     first = int(np.sum(one.order[:40] < 40))
     print(
@@ -204,7 +204,7 @@ def agreement(arrays):
             labels = rng.permutation(y) if k % 2 else y
             half = np.concatenate([rng.permutation(np.flatnonzero(labels == c)) for c in (0, 1)])[::2]
             train = np.sort(half)
-            parts.append(TrainingPart(train, np.setdiff1d(np.arange(len(y)), train), labels, np.ones(len(y))))
+            parts.append(TrainingPart(train, np.setdiff1d(np.arange(len(y)), train), ClassTarget.from_codes(labels)))
         for name, kernel, criterion, search in (
             ("linear elimination", Linear(), MarginChange(), Backward()),
             ("clinical elimination", Clinical(), MarginChange(), Backward()),
@@ -228,7 +228,7 @@ def agreement(arrays):
 
 
 def _one(plan, rows, part):
-    whole = Part(rows, part.y, part.weight)
+    whole = Rows(None, rows, part.target)
     searched = search_once(plan, whole.take(part.train), np.random.default_rng(0))
     return searched.path.order, Member.of(plan, searched, (10, 50), whole, part.test).values
 

@@ -22,8 +22,9 @@ from sklearn.metrics import roc_auc_score
 from marginsieve import recipes
 from marginsieve.data import cohort as generated
 from marginsieve.engine import nested_cv
+from marginsieve.outcomes import Classes
 from marginsieve.solvers.threads import one_thread
-from marginsieve.studies.analyses.substitutes import MARGIN, find_substitutes, values_on
+from marginsieve.studies.analyses.substitutes import MARGIN, find_substitutes, predict_on
 from marginsieve.studies.study_data import from_arrays
 
 ROWS, EFFECTS, NOISES, SIZES = (80, 120, 200, 300), (0.5, 0.7, 1.0), (0.1, 0.3, 0.7, 1.2), (5, 12)
@@ -44,15 +45,15 @@ def one_table(task: tuple[int, int, float, float, int]) -> list[tuple[float, ...
         nested = nested_cv(selector, X, y, n_repeats=3)
         selector.fit(X, y)
         ranked = np.argsort(selector.ranking_)[: selector.n_features_]
-        frame = find_substitutes(from_arrays(X, y, None, [], ()).table(None), nested, ranked, None)
-        whole = from_arrays(made.X, made.y, None, [], ()).table(None)
-        part, new = whole.encoded.take(np.arange(m)), np.arange(m, m + NEW)
-        names, truth = list(made.X.columns), whole.y[new] == whole.positive
+        frame = find_substitutes(from_arrays(X, y, None, [], ()).table(Classes()), nested, ranked, None)
+        whole = from_arrays(made.X, made.y, None, [], ()).table(Classes())
+        part, new = whole.rows.take(np.arange(m)), np.arange(m, m + NEW)
+        names, truth = list(made.X.columns), whole.target.codes[new] == whole.target.positive
         pairs = set(made.truth.redundant.items()) | {(b, a) for a, b in made.truth.redundant.items()}
         auc = nested.scores().value["auc"]
 
         def score(columns: np.ndarray) -> float:
-            return float(roc_auc_score(truth, values_on(part, np.sort(columns), whole.encoded, new, whole.positive)))
+            return float(roc_auc_score(truth, predict_on(part, np.sort(columns), whole.rows, new)["decision"]))
 
         out, base = [], score(ranked) if len(frame) else 0.0
         for row in frame.itertuples():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from marginsieve import recipes, study
-from marginsieve.engine.nested import Fold, collected, nested_errors, nested_splits, pair_splits
+from marginsieve.engine.nested import Fold, collect_folds, nested_errors, nested_splits, pair_splits
 from marginsieve.outcomes import Classes
 
 
@@ -41,7 +41,7 @@ def test_the_error_is_between_that_of_a_pass_and_its_bound(splits):
     sign = np.where(target.codes == 1, 1.0, -1.0)
     wrong = np.arange(40) % 5 == 0
     value = np.where(wrong, -sign, sign)
-    nested = collected(target, 1, folds_of(outer, lambda _, row: value[row]), 1, 0)
+    nested = collect_folds(target, folds_of(outer, lambda _, row: value[row]), 1, 0)
     errors = nested_errors(nested, folds_of(pair_splits(outer, 0), lambda _, row: value[row]))
     variance = {k: sum(one / 20 for one in v) for k, v in nested.scores().by_stratum.items()}
     for name in ("balanced_accuracy", "auc", "accuracy"):

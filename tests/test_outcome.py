@@ -107,6 +107,10 @@ class CountTarget(Target):
         product = ours * theirs
         return {"rank_correlation": Score(float(product.mean()), (product - product.mean()) / len(self))}
 
+    @property
+    def observed(self):
+        return self.counts
+
     def describe(self):
         return {"counts": {"smallest": int(self.counts.min()), "largest": int(self.counts.max())}}
 

@@ -15,11 +15,11 @@ from sklearn import metrics
 from marginsieve import InputError, study
 from marginsieve.cli import commands as cli
 from marginsieve.data import make_cohort
+from marginsieve.outcomes.class_curves import wilson
+from marginsieve.outcomes.class_effects import cramers_v, describe_feature, eta_squared, hedges_g
 from marginsieve.report import render, svg
 from marginsieve.report.numbers import format_score
-from marginsieve.studies.analyses.effects import cramers_v, describe_feature, eta_squared, hedges_g
 from marginsieve.studies.answer import answer
-from marginsieve.studies.curves import confusion, curves, wilson
 
 HOSTILE = (
     "<script>window.pwned=1</script>",
@@ -209,16 +209,18 @@ def test_a_null_result_says_so_first(found):
 
 def test_curves_agree_with_scikit_learn(found):
     nested = found.main.nested
-    positive = nested.truth == nested.positive
-    drawn = curves(nested)
+    truth = nested.target.codes
+    positive = truth == nested.target.positive
+    pictures = nested.target.pictures(nested.predicted, nested.decision, nested.probability)
+    drawn = pictures["curves"]
     area = np.mean([metrics.roc_auc_score(positive, row) for row in nested.decision])
     assert np.trapezoid(drawn["roc"]["y"], drawn["roc"]["x"]) == pytest.approx(area, abs=0.02)
     precise = np.mean([metrics.average_precision_score(positive, row) for row in nested.decision])
     assert np.mean(drawn["precision_recall"]["y"]) == pytest.approx(precise, abs=0.03)
     brier = np.mean([metrics.brier_score_loss(positive, row) for row in nested.probability])
     assert drawn["brier"] == pytest.approx(brier)
-    table = np.mean([metrics.confusion_matrix(nested.truth, row) for row in nested.predicted], axis=0)
-    assert np.allclose(confusion(nested)["counts"], table)
+    table = np.mean([metrics.confusion_matrix(truth, row) for row in nested.predicted], axis=0)
+    assert np.allclose(pictures["confusion"]["counts"], table)
     weights = [b["n"] for b in drawn["calibration"]]
     assert np.average([b["observed"] for b in drawn["calibration"]], weights=weights) == pytest.approx(positive.mean())
 

@@ -17,10 +17,11 @@ from marginsieve import InputError, SVMSelector, predict, recipes, study
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.engine.folders import publish
-from marginsieve.engine.metrics import Pass, score_difference, score_predictions
+from marginsieve.engine.scoring import Pass, score_difference, score_predictions
 from marginsieve.engine.store import open_store
 from marginsieve.fitting.settings import make_plan
-from marginsieve.outcomes.encoding import read_target
+from marginsieve.outcomes import ClassTarget
+from marginsieve.outcomes.encoding import read_labels
 from marginsieve.recipes import registry
 from marginsieve.studies import planning
 from marginsieve.studies.analyses.evidence import above_chance
@@ -94,8 +95,8 @@ def test_the_paired_interval_is_narrower_than_two_single_ones():
     second = first + rng.normal(0, 0.05, (2, 120))
     ours, theirs = ((v > 0.5).astype(int) for v in (first, second))
     pairs = [[Pass(*rows) for rows in zip(*one, strict=True)] for one in ((ours, first), (theirs, second))]
-    change = score_difference(truth, *pairs, 1)
-    single = [score_predictions(truth, passes, 1) for passes in pairs]
+    change = score_difference(ClassTarget.from_codes(truth), *pairs)
+    single = [score_predictions(ClassTarget.from_codes(truth), passes) for passes in pairs]
     assert change.value["auc"] == pytest.approx(single[0].value["auc"] - single[1].value["auc"])
     widths = [one.high["auc"] - one.low["auc"] for one in (change, *single)]
     assert widths[0] < 0.8 * min(widths[1:])
@@ -628,7 +629,7 @@ def test_a_study_reads_its_table_once_and_plans_each_method_once(monkeypatch):
     cohort = make_cohort(60, 60, n_relevant=6, effect=2.0, prevalence=0.4, random_state=0)
     encoded, encode = [], Schema.encode
     monkeypatch.setattr(Schema, "encode", lambda schema, X: encoded.append(X) or encode(schema, X))
-    read, planned = count_calls(monkeypatch, read_target), count_calls(monkeypatch, make_plan)
+    read, planned = count_calls(monkeypatch, read_labels), count_calls(monkeypatch, make_plan)
     found = study(cohort.X, cohort.y, cv=5, n_repeats=1, n_permutations=24)
     assert found.html()
     assert found.suspects is not None

@@ -13,14 +13,15 @@ from marginsieve.data import make_cohort
 from marginsieve.data.association import most_alike
 from marginsieve.engine import nested_cv
 from marginsieve.errors import InputError
-from marginsieve.studies.analyses.substitutes import find_substitutes, values_on
+from marginsieve.outcomes import Classes
+from marginsieve.studies.analyses.substitutes import find_substitutes, predict_on
 from marginsieve.studies.study_data import column_costs, from_arrays
 
 QUICK = {"n_repeats": 1, "without": ("suspects", "references"), "n_permutations": 24}
 
 
 def table_of(X, y):
-    return from_arrays(X, y, None, [], ()).table(None)
+    return from_arrays(X, y, None, [], ()).table(Classes())
 
 
 def unadjusted(v, d, m):
@@ -44,7 +45,7 @@ def test_likeness_is_correlation_ratio_and_cramers_v():
             "f": np.ones(m),
         }
     )
-    table = table_of(X, np.arange(m) % 2).encoded.table
+    table = table_of(X, np.arange(m) % 2).rows.table
     usable = np.ones(6, dtype=bool)
     (first, r), (second, v) = most_alike(table, np.array([0, 3]), usable, 6)
     by_number, by_level = dict(zip(first, r, strict=True)), dict(zip(second, v, strict=True))
@@ -61,7 +62,7 @@ def test_likeness_is_correlation_ratio_and_cramers_v():
 
 def test_columns_come_in_blocks(monkeypatch):
     X = np.random.default_rng(1).normal(size=(30, 40))
-    table = table_of(pd.DataFrame(X).add_prefix("g"), np.arange(30) % 2).encoded.table
+    table = table_of(pd.DataFrame(X).add_prefix("g"), np.arange(30) % 2).rows.table
     usable = np.ones(40, dtype=bool)
     usable[[3, 9]] = False
     whole = most_alike(table, np.array([0, 7]), usable, 5)
@@ -76,10 +77,10 @@ def test_values_are_those_of_a_machine_on_these_columns():
     cohort = make_cohort(90, 12, n_relevant=3, effect=1.0, prevalence=0.4, random_state=0)
     table = table_of(cohort.X, cohort.y)
     train, test, columns = np.arange(60), np.arange(60, 90), np.array([2, 5, 9])
-    value = values_on(table.encoded.take(train), columns, table.encoded, test, table.positive)
+    value = np.asarray(predict_on(table.rows.take(train), columns, table.rows, test)["decision"])
     Z = cohort.X.to_numpy()[:, columns]
     scaler = StandardScaler().fit(Z[train])
-    y = table.y == table.positive
+    y = table.target.codes == table.target.positive
     machine = SVC(kernel="linear", class_weight="balanced", tol=1e-8).fit(scaler.transform(Z[train]), y[train])
     expected = machine.decision_function(scaler.transform(Z[test]))
     np.testing.assert_allclose(value, expected, atol=1e-4)

@@ -197,7 +197,8 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         >>> selector.predict(cohort.X).shape
         (60,)
         """
-        return as_given(self._decision.predict(self._values(X)), X)
+        values = self._values(X)
+        return as_given(self._decision.predict(values), X)
 
     @_WithProbability
     def predict_proba(self, X: Any) -> Any:
