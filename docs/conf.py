@@ -10,7 +10,7 @@ from sphinx_gallery.scrapers import figure_rst
 import marginsieve
 
 sys.path.insert(0, str(Path(__file__).parent))
-from part_names import add_names  # noqa: E402
+from part_names import add_names
 
 
 def last_figure(_block, block_vars, gallery_conf):
