@@ -17,7 +17,7 @@ def options():
     lines = ["| command | Python | default | |", "|---|---|---|---|"]
     for entry in fields(StudyOptions):
         info = info_of(entry)
-        flag = f"`{flag_of(entry)}`" if info.command else ""
+        flag = f"`{flag_of(entry)}`" if info.command else "in Python alone"
         kind = kind_of(entry).replace("|", "or")
         lines.append(f"| {flag} | `{entry.name}`: {kind} | `{entry.default!r}` | {info.help} |")
     return "\n".join(lines)

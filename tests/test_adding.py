@@ -393,7 +393,7 @@ class LeastSquares(BaseEstimator):
         return float(solution.coef @ gram.apply(solution.coef))
 '''
 
-SEARCH = '''"""Second look: every feature is scored once, and the better half once more by a machine on that half alone."""
+SEARCH = '''"""Second look: every feature is scored once, the better half once more by a machine on that half."""
 
 from __future__ import annotations
 
