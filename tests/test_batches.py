@@ -313,7 +313,7 @@ def test_batch_fits_are_those_one_by_one(on_arrays):
             alone = plain.fit_rows(one, seed)
             np.testing.assert_array_equal(fitted.path.order, alone.path.order)
             assert fitted.path.n_selected == alone.path.n_selected
-            assert fitted.threshold == pytest.approx(alone.threshold, abs=1e-4)
+            assert fitted.decision.threshold == pytest.approx(alone.decision.threshold, abs=1e-4)
             assert fitted.notes == alone.notes
 
 

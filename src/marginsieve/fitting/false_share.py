@@ -81,8 +81,8 @@ def false_share(
     plan: AnyPlan, part: Rows, pairs: int, shuffles: int, seed: np.random.SeedSequence, n_jobs: int | None
 ) -> FalseShare:
     """The q-values of all features of a part, for a plan that is run on halves of its rows."""
-    n = part.table.shape[1]
-    sizes = list_sizes(n)
+    part = replace(part, target=part.target.with_settings(plan.outcome))
+    sizes = list_sizes(part.table.shape[1])
     children = seed.spawn(shuffles + 1)
     in_step = _batch_scores(plan, part, pairs, sizes, children)
     if in_step is not None:
