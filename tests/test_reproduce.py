@@ -899,7 +899,7 @@ def test_the_command_says_which_data_are_missing(run, tmp_path, monkeypatch):
 
 MODULES = {path: path.read_text(encoding="utf-8") for path in sorted(Path(reproducing.__file__).parent.glob("*.py"))}
 ROOMS = {"bench", "cli", "data", "engine", "estimators", "kernels", "machines", "recipes", "report"}
-ROOMS |= {"searches", "solvers"}
+ROOMS |= {"outcomes", "searches", "solvers"}
 
 
 def test_reproductions_use_public_names_only():
