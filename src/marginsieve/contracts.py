@@ -176,6 +176,8 @@ class Path:
         Name of the scores of the steps.
     trials : Trials or None
         Every subset that the search tried, where it keeps them.
+    replay : mapping of int to tuple of Solution
+        Solutions of the search by size, in a fit alone.
 
     Examples
     --------

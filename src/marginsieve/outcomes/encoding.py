@@ -44,7 +44,26 @@ def read_labels(X: Any, y: Any) -> tuple[Any, IntArray]:
 
 
 def read_groups(groups: Any, rows: Any) -> IntArray | None:
-    """The group of each row as a code; None where there are no groups."""
+    """Check the rows' groups.
+
+    Parameters
+    ----------
+    groups : array-like of shape (m,) or None
+        Group of each row.
+    rows : sequence of length m
+        The rows; only their number is used.
+
+    Returns
+    -------
+    array of int of shape (m,) or None
+        The group of each row as a code; None where there are no groups.
+
+    Examples
+    --------
+    >>> from marginsieve.outcomes import read_groups
+    >>> read_groups(["b", "a", "b"], range(3))
+    array([1, 0, 1])
+    """
     if groups is None:
         return None
     with reading("groups"):

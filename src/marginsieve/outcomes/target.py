@@ -23,6 +23,7 @@ from ..contracts import (
     MachineTarget,
     Matrix,
     Predictions,
+    Sampler,
     Score,
     ScoreInfo,
     Search,
@@ -35,7 +36,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FoldLimit:
-    """How many folds can be made at most, and what limits them, as in "class 'a' has 3 samples"."""
+    """How many folds can be made at most, and what limits them.
+
+    Parameters
+    ----------
+    count : int
+        Largest number of folds.
+    reason : str
+        What limits it, as in "class 'a' has 3 samples".
+
+    Examples
+    --------
+    >>> from marginsieve.outcomes import ClassTarget
+    >>> limit = ClassTarget.from_codes([0, 0, 0, 1, 1]).fold_limit()
+    >>> limit.count, limit.reason
+    (2, 'class 1 has 2 samples')
+    """
 
     count: int
     reason: str
@@ -60,6 +76,14 @@ class Target(ABC):
         The scores, the one that the answer is about first.
     scored_by : str
         Name of the score by which inner folds choose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import Classes
+    >>> target = Classes().read(np.zeros((4, 1)), ["case", "control", "control", "control"])
+    >>> len(target), target.row_counts, target.scored_by
+    (4, (1, 3), 'AUC')
     """
 
     weight: Array
@@ -196,7 +220,7 @@ class Target(ABC):
         """(m,) the problem that is about each row, where there are several."""
         return np.zeros(len(self), dtype=np.intp)
 
-    def resample(self, sampler: Any, rows: Matrix, rng: np.random.Generator) -> tuple[Matrix, Self]:  # noqa: ARG002
+    def resample(self, sampler: Sampler, rows: Matrix, rng: np.random.Generator) -> tuple[Matrix, Self]:  # noqa: ARG002
         """Rows that a sampler made of these, and their target; only classes can be resampled."""
         raise TypeError(f"{type(self).__name__} has no classes to resample")
 
@@ -208,7 +232,11 @@ class Target(ABC):
     # -- inner scores and decisions -----------------------------------------------------------------------------------
 
     outcome_name: ClassVar[str]  # of the outcome
-    scored_by = "score"
+
+    @property
+    def scored_by(self) -> str:
+        """Name of the score by which inner folds choose."""
+        return "score"
 
     @abstractmethod
     def score_values(self, values: Array) -> Array:
