@@ -26,14 +26,19 @@ from ..contracts import (
     is_sparse,
 )
 from ..errors import InputError, cost_number, listing, many, shown_value, truth_value
-from .class_curves import confusion, draw_curves
-from .class_effects import describe_feature
-from .class_scores import CLASS_METRICS, linearise_scores, rooms_of
-from .encoding import read_groups, read_labels, read_weight
-from .folds import Splits, unit_name, units_per_stratum
-from .scores import balanced_accuracy, ranking_auc, ranking_aucs
-from .target import FoldLimit, Target
-from .thresholds import balanced_threshold, cost_threshold, fit_sigmoid
+from .class_effects import confusion, describe_feature, draw_curves
+from .scores import (
+    CLASS_METRICS,
+    balanced_accuracy,
+    balanced_threshold,
+    cost_threshold,
+    fit_sigmoid,
+    linearise_scores,
+    ranking_auc,
+    ranking_aucs,
+    rooms_of,
+)
+from .target import FoldLimit, Splits, Target, read_groups, read_labels, read_weight, unit_name, units_per_stratum
 
 if TYPE_CHECKING:
     import pandas as pd
