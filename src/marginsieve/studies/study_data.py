@@ -106,7 +106,14 @@ def from_frame(
         why = "; ".join(finding.text for finding in [*_note_ids(names, ids is None), *unusable])
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
-    findings = [*alarms, *table_findings(X, y if classes else None, group), *repeats, *unusable, *converted, *_note_ids(names, ids is None)]
+    findings = [
+        *alarms,
+        *table_findings(X, y if classes else None, group),
+        *repeats,
+        *unusable,
+        *converted,
+        *_note_ids(names, ids is None),
+    ]
     if ENCODING_NOTE in frame.attrs:
         findings.append(Finding("encoding", "note", frame.attrs[ENCODING_NOTE]))
     findings.sort(key=lambda finding: finding.level != "alarm")
