@@ -23,6 +23,7 @@ from ..contracts import (
     Score,
     ScoreInfo,
     Search,
+    Words,
     is_sparse,
 )
 from ..errors import InputError, cost_number, listing, many, shown_value, truth_value
@@ -542,6 +543,24 @@ class ClassTarget(Target):
         return rooms_of(values, self.codes, self._code)
 
     # -- words --------------------------------------------------------------------------------------------------------
+
+    @property
+    def words(self) -> Words:
+        """Classes with their counts, and the one of interest where there are two."""
+        known = self.describe()
+        rows, weighting = ", ".join(f"{label}: {count}" for label, count in known["classes"].items()), "all classes"
+        weighting += " were given the same weight"
+        if not self.binary:
+            return Words(rows, weighting=weighting)
+        return Words(
+            rows,
+            interest=f"positive class: {known['positive']}",
+            above=known["positive"],
+            ranking=f"A random sample of class {known['positive']} ranks above a random other one in {{share}} % of "
+            "pairs ({score}).",
+            weighting=weighting,
+            decision="the decision threshold was set on inner folds in which the selection was run anew",
+        )
 
     def describe(self) -> dict[str, Any]:
         """Rows of each class, and the class of interest."""

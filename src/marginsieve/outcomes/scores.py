@@ -92,19 +92,33 @@ def balanced_accuracy(right: Array | BoolArray, codes: IntArray, weight: Array) 
 # below, since models on a part of the rows score lower than the one on all.
 CLASS_METRICS = {
     "balanced_accuracy": ScoreInfo(
-        "balanced accuracy", 0.5, "logit", (0.93, 1.35, 0.0, 0.0), difference=(0.95, 0.95, 0.04, 0.04)
+        "balanced accuracy",
+        chance=0.5,
+        compared=True,
+        listed=True,
+        factors=(0.93, 1.35, 0.0, 0.0),
+        difference=(0.95, 0.95, 0.04, 0.04),
     ),
     "sensitivity": ScoreInfo("sensitivity"),
     "specificity": ScoreInfo("specificity"),
     "g_mean": ScoreInfo("G-mean"),
-    "auc": ScoreInfo("ranking AUC", 0.5, "logit", (0.95, 1.55, 0.02, 0.0), difference=(0.95, 0.95, 0.06, 0.06)),
-    "pr_auc": ScoreInfo("PR-AUC", None, "logit", (1.0, 1.55, 0.01, 0.04), difference=(1.36, 1.36, 0.0, 0.0)),
-    "accuracy": ScoreInfo("accuracy", None, "logit", (0.95, 1.55, 0.03, 0.0), difference=(1.05, 1.05, 0.03, 0.03)),
+    "auc": ScoreInfo(
+        "ranking AUC",
+        chance=0.5,
+        short="AUC",
+        compared=True,
+        listed=True,
+        factors=(0.95, 1.55, 0.02, 0.0),
+        difference=(0.95, 0.95, 0.06, 0.06),
+    ),
+    "pr_auc": ScoreInfo("PR-AUC", compared=True, factors=(1.0, 1.55, 0.01, 0.04), difference=(1.36, 1.36, 0.0, 0.0)),
+    "accuracy": ScoreInfo(
+        "accuracy", compared=True, factors=(0.95, 1.55, 0.03, 0.0), difference=(1.05, 1.05, 0.03, 0.03)
+    ),
     "brier": ScoreInfo(
         "Brier score",
-        None,
-        "log",
-        (2.0, 1.25, 0.03, 0.0),
+        scale="log",
+        factors=(2.0, 1.25, 0.03, 0.0),
         difference=(1.62, 1.62, 0.0, 0.0),
         share=False,
         higher_is_better=False,

@@ -30,6 +30,7 @@ from ..contracts import (
     Score,
     ScoreInfo,
     Search,
+    Words,
 )
 from ..data.table import is_missing
 from ..errors import InputError, reading
@@ -569,6 +570,11 @@ class Target(ABC):
     def pictures(self, predicted: Any, decision: Array | None, probability: Array | None) -> dict[str, Any]:  # noqa: ARG002
         """What the page draws of out-of-fold predictions (repeats, m): "curves" and "confusion", or None."""
         return {"curves": None, "confusion": None}
+
+    @property
+    @abstractmethod
+    def words(self) -> Words:
+        """What reports say of these rows."""
 
     def model_notes(self, values: Array, machines: Sequence[Any]) -> list[str]:  # noqa: ARG002
         """What is remarkable about a model's values (m, k) of its training rows."""
