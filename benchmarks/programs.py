@@ -18,8 +18,8 @@ import pandas as pd
 from marginsieve import recipes
 from marginsieve.data.table import filled_with_means
 from marginsieve.estimators.inputs import encode
-from marginsieve.fitting.preparation import prepare
 from marginsieve.fitting.procedure import plan_of
+from marginsieve.fitting.training import prepare
 from marginsieve.solvers import branch_and_bound, ramp_descent
 from marginsieve.solvers.clock import Clock
 from marginsieve.solvers.daks import daks

@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from marginsieve import recipes
-from marginsieve.outcomes.thresholds import balanced_threshold
+from marginsieve.outcomes.scores import balanced_threshold
 from marginsieve.solvers.threads import one_thread
 
 TABLES = (

@@ -23,9 +23,9 @@ from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.estimators import inputs
-from marginsieve.fitting import batched_searches, preparation
+from marginsieve.fitting import batched_searches, training
 from marginsieve.fitting.batched_searches import TrainingPart, batch_fits, rank_parts
-from marginsieve.fitting.ensemble import Member
+from marginsieve.fitting.held_out import Member
 from marginsieve.fitting.rows import Rows
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once
@@ -268,7 +268,7 @@ def on_arrays(arrays, monkeypatch):
         return None if device == "cpu" else arrays
 
     monkeypatch.setattr(batched_searches, "backend_for", backend)
-    monkeypatch.setattr(preparation, "backend_for", backend)
+    monkeypatch.setattr(training, "backend_for", backend)
     return used
 
 

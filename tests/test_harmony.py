@@ -14,7 +14,7 @@ from marginsieve.contracts import JudgingRows
 from marginsieve.criteria import SymmetricalUncertainty
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.fitting.compatibility import refuses
+from marginsieve.fitting.parts import refuses
 from marginsieve.kernels import KERNELS
 from marginsieve.machines import MACHINES
 from marginsieve.problem import Problem

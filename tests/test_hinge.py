@@ -187,7 +187,7 @@ def test_columns_of_the_users_table_are_counted(name):
 
 
 def test_categories_are_not_standardised():
-    from marginsieve.fitting.preparation import Scaling
+    from marginsieve.fitting.training import Scaling
 
     scaling = Scaling.fit(
         Table(np.array([[0.0, 1.0], [2.0, 3.0], [1.0, 8.0]]), ("nominal", "real"), ("a", "b")), np.ones(3)

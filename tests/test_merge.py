@@ -12,9 +12,9 @@ from marginsieve import recipes
 from marginsieve.criteria import MixedTest
 from marginsieve.data.table import Schema, Table
 from marginsieve.errors import InputError
-from marginsieve.fitting.preparation import prepare
 from marginsieve.fitting.rows import Rows
 from marginsieve.fitting.settings import Plan
+from marginsieve.fitting.training import prepare
 from marginsieve.kernels import Clinical, heom_distances
 from marginsieve.machines import CSVC
 from marginsieve.outcomes import Classes, ClassTarget

@@ -19,11 +19,10 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from marginsieve import describe
 from marginsieve.bench.results import SuiteResult
-from marginsieve.bench.suite import Suite
-from marginsieve.bench.suite_runner import run_suite
+from marginsieve.bench.suite import Suite, run_suite
 from marginsieve.data import NamedTable
 from marginsieve.data.table import Schema, filled_with_means, one_hot
-from marginsieve.engine.folders import changed_files
+from marginsieve.engine.store import changed_files
 from marginsieve.errors import InputError
 from marginsieve.solvers import branch_and_bound, l1_start, smo
 from marginsieve.solvers.clock import Clock

@@ -2,7 +2,7 @@
 
 A method is a KERNEL, a MACHINE (solves for the expansion), a CRITERION or a FILTER (scores features) and a SEARCH
 (walks over subsets and returns a path). Everything that holds a part is typed by the protocols below, and no part knows
-another one by name: what a part needs of another it declares, and `marginsieve.fitting.compatibility` turns a missing
+another one by name: what a part needs of another it declares, and `marginsieve.fitting.parts` turns a missing
 capability into a sentence, made of the first line of its docstring.
 
 Shapes: m training rows, n features of the table, p live features, k binary problems.
@@ -176,6 +176,8 @@ class Path:
         Name of the scores of the steps.
     trials : Trials or None
         Every subset that the search tried, where it keeps them.
+    replay : mapping of int to tuple of Solution
+        Solutions of the search by size, in a fit alone.
 
     Examples
     --------

@@ -26,10 +26,9 @@ from marginsieve.data import available, make_cohort
 from marginsieve.data.atomic import write_atomic, write_together
 from marginsieve.data.inert_text import inert, is_formula, restore_text
 from marginsieve.data.reading import read_table
-from marginsieve.engine.folders import changed_files, claim, read_mark
-from marginsieve.engine.store import FILE, RESCUED, Store
+from marginsieve.engine.store import FILE, RESCUED, Store, changed_files, claim, read_mark
 from marginsieve.errors import check_n_jobs
-from marginsieve.fitting import memory as free_memory
+from marginsieve.fitting import settings as fit_settings
 from marginsieve.report import render
 from marginsieve.studies import files
 from marginsieve.studies.study_data import from_frame
@@ -98,7 +97,7 @@ def test_the_peak_of_memory_is_known_beforehand(name, monkeypatch):
 
 
 def test_what_does_not_fit_into_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(free_memory, "free_bytes", lambda: 2**22)
+    monkeypatch.setattr(fit_settings, "free_bytes", lambda: 2**22)
     with pytest.raises(InputError, match=r"would take about \d+ MB of memory and 4 MB are free: use max_samples="):
         recipes.svm_rfe().fit(numbers(400, 50), labels(400))
 

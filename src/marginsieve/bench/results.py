@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.scoring import METRICS, Pass, point_scores
-from ..engine.stability import jaccard, nogueira
+from ..engine.scoring import METRICS, Pass, jaccard, nogueira, point_scores
 from ..engine.store import FILE, Store
 from ..errors import InputError
 from ..outcomes import ClassTarget

@@ -165,8 +165,7 @@ def say_verified(folder: Path) -> None:
     """Look at every unit of a store; an error names what is damaged."""
     from contextlib import closing
 
-    from ..engine.folders import changed_files, read_mark
-    from ..engine.store import FILE, Store
+    from ..engine.store import FILE, Store, changed_files, read_mark
 
     if read_mark(folder) is None or not (folder / FILE).is_file():
         raise InputError(f"there is no store of marginsieve in {str(folder)!r}")

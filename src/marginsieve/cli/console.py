@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from ..bench.statistics import Comparison
     from ..data.cohort import Truth
-    from ..estimators.fitted_selector import FittedSelector
-    from ..estimators.prediction import Prediction
+    from ..estimators.fitted_selector import FittedSelector, Prediction
     from ..studies.findings import Finding
 
 SHOWN = 20  # features in the printed table

@@ -15,9 +15,9 @@ from ..contracts import Matrix, Outcome, is_sparse
 from ..data.stored import as_stored, is_anndata
 from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
 from ..errors import InputError, reading
-from ..fitting.memory import refuse_columns
 from ..fitting.parts import kernel_of
 from ..fitting.rows import Rows
+from ..fitting.settings import refuse_columns
 from ..outcomes import Classes
 
 

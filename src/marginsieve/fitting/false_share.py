@@ -22,12 +22,11 @@ from ..contracts import Array, BoolArray, IntArray, Path
 from ..solvers.processes import parallel
 from ..solvers.threads import one_thread
 from .batched_searches import TrainingPart, rank_batched
-from .ensemble import run_searches
-from .preparation import varying
+from .held_out import run_searches
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
 from .rows import Rows
 from .settings import AnyPlan, Plan
-from .training import search_once
+from .training import search_once, varying
 from .view_averaging import BlendPlan, JointPlaces
 
 PAIRS, SHUFFLES = 25, 40

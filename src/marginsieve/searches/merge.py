@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from ..contracts import CATEGORICAL, Path, ProblemView
 from ..errors import InputError, one_of, positive_number, whole_number
-from ..outcomes.folds import stratified_folds, units_per_stratum
+from ..outcomes.target import stratified_folds, units_per_stratum
 from ..problem import class_codes, step_of
 from ._judges import FoldedRows, NaiveBayes, NearestNeighbors
 from .backward import worst_first

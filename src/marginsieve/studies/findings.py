@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from ..contracts import IntArray
 from ..data.numerals import is_text
 from ..errors import listing
-from ..outcomes.folds import units_per_stratum
+from ..outcomes.target import units_per_stratum
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,9 +18,8 @@ from typing import Any
 
 from .. import recipes
 from ..batches.arrays import has_cuda
-from ..engine.keys import key_of
 from ..engine.store import open_store
-from ..engine.units import ALL_FEATURES, Method, PreparedMethod, UnitTable
+from ..engine.units import ALL_FEATURES, Method, PreparedMethod, UnitTable, key_of
 from ..engine.workers import workers
 from ..errors import InputError, SolverError, listing, many, shown_value
 from ..fitting.rows import MOST_ROWS

@@ -17,12 +17,11 @@ from ..data.reading import ENCODING_NOTE
 from ..data.stored import is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
 from ..data.tidy import tidy_frame
-from ..engine.keys import fingerprint
-from ..engine.units import UnitTable
+from ..engine.units import UnitTable, fingerprint
 from ..errors import InputError, listing, shown_value
 from ..estimators import find_suspects
-from ..fitting.memory import refuse_dense
 from ..fitting.rows import Rows
+from ..fitting.settings import refuse_dense
 from .findings import MIXED, Finding, are_numbers, find_leaks, table_findings
 
 if TYPE_CHECKING:

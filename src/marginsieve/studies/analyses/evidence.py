@@ -18,8 +18,7 @@ from joblib import delayed
 from ...contracts import IntArray
 from ...engine.units import Method, PreparedMethod, UnitTable
 from ...fitting.batched_searches import TrainingPart
-from ...fitting.ensemble import batch_members
-from ...fitting.held_out import HeldOut, hold_out, inner_folds, size_grid
+from ...fitting.held_out import HeldOut, batch_members, hold_out, inner_folds, size_grid
 from ...fitting.rows import Rows
 from ...fitting.settings import Plan
 from ...fitting.training import search_once

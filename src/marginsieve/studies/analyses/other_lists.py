@@ -20,8 +20,8 @@ from ...engine.nested import Fold, Nested
 from ...engine.units import PreparedMethod, UnitTable
 from ...estimators.fitted_selector import FittedSelector
 from ...fitting.false_share import places
-from ...fitting.preparation import varying
 from ...fitting.rows import Rows
+from ...fitting.training import varying
 from ...solvers.processes import parallel
 from ...solvers.threads import one_thread
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis, say_nothing
