@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from .. import recipes
 from ..data import load_table, make_cohort
-from ..data.paths import check_file
+from ..data.file_access import check_file
 from ..data.reading import read_table
 from ..data.table import Schema
 from ..engine.keys import fingerprint, key_of

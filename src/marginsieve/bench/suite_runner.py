@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from ..data.scratch import process_folder
+from ..data.file_access import process_folder
 from ..engine.keys import key_of
 from ..engine.store import Store, begin, open_store
 from ..engine.units import TUNING, Task, Unit, fit_and_predict, tune_reported

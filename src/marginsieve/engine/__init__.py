@@ -1,6 +1,6 @@
 """One engine: units of work, store, workers, nested cross-validation and its scores."""
 
-from ..solvers.processes import parallel
+from ..solvers.execution import parallel
 from .folders import claim, publish
 from .nested import Nested, nested_cv
 from .protocols import Protocol, register_protocol

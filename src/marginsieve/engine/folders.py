@@ -13,9 +13,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from ..data.atomic import put_in_place, remove_leftovers, write_atomic, write_together
-from ..data.paths import check_place, format_path, reason, write_error
-from ..data.scratch import try_lock
+from ..data.file_access import (
+    check_place,
+    format_path,
+    put_in_place,
+    reason,
+    remove_leftovers,
+    try_lock,
+    write_atomic,
+    write_error,
+    write_together,
+)
 from ..errors import InputError, listing
 
 MARK = "marginsieve.json"

@@ -24,9 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..data.atomic import sync_folder, write_atomic
-from ..data.paths import check_place
-from ..data.scratch import scratch_folder
+from ..data.file_access import check_place, scratch_folder, sync_folder, write_atomic
 from ..errors import InputError, listing, many
 from .folders import LOCK, MARK, check_kind, claim, lock_folder, read_mark
 from .units import TUNING, UnitTable

@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from ..contracts import Array, BoolArray, Gram
-from ..data.numerals import as_trained, is_text
+from ..data.cells import as_trained, is_text, tidy_frame
 from ..data.table import as_frame, is_missing
-from ..data.tidy import tidy_frame
 from ..errors import InputError, listing
 from ..fitting.memory import refuse_distances
 from ..fitting.procedure import decision_values

@@ -15,8 +15,7 @@ from joblib import delayed
 from ..contracts import Array, IntArray, Path
 from ..data.table import Table
 from ..problem import WorkDone
-from ..solvers.processes import parallel
-from ..solvers.threads import one_thread
+from ..solvers.execution import one_thread, parallel
 from .batched_searches import TrainingPart, rank_batched
 from .rows import Rows
 from .settings import Plan

@@ -15,8 +15,7 @@ from ..errors import InputError, one_line, shown_value
 from ..outcomes import FoldLimit, Target
 from ..outcomes.folds import Splits
 from ..problem import WorkDone
-from ..solvers.processes import parallel
-from ..solvers.threads import one_thread
+from ..solvers.execution import one_thread, parallel
 from .batched_searches import NotYet, TrainingPart
 from .ensemble import Member, batch_members, run_searches
 from .rows import Rows

@@ -7,10 +7,9 @@ import math
 from joblib import effective_n_jobs
 
 from ..contracts import HasCache, Kernel, KnowsRows, Machine, resources_of
-from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
-from ..data.stored import is_stored
+from ..data.stored import SPARE, free_bytes, gigabytes, is_stored, refuse_more
 from ..errors import InputError
-from ..kernels.linear import MANY_SPARSE, THIN
+from ..kernels.numeric import MANY_SPARSE, THIN
 from ..problem import is_filter
 from .rows import Rows
 from .settings import Plan, Settings

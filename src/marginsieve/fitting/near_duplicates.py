@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algebra.block_products import column_parts
+from ..algebra.blocks import column_parts
 from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
 from ..data.table import filled_with_means
 

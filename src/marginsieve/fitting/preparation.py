@@ -25,7 +25,7 @@ from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import Target
 from ..problem import Problem
-from ..solvers.jit import jit
+from ..solvers.execution import jit
 from .rows import Rows
 from .settings import Plan
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..algebra import as_columns
 from ..contracts import Array, FitsBudget, IntArray
 from ..machines import RampSVC
-from ..solvers.threads import one_thread
+from ..solvers.execution import one_thread
 from .preparation import prepare, varying
 from .rows import Rows
 from .settings import Plan

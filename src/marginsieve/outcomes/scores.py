@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
-from ..solvers.jit import jit
+from ..solvers.execution import jit
 
 #: what each metric is called, in words
 METRICS = {
