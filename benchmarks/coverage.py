@@ -27,9 +27,8 @@ from marginsieve.engine import scoring
 from marginsieve.engine.nested import nested_errors, nested_splits, pair_splits, score_on_splits
 from marginsieve.engine.units import PlainTable
 from marginsieve.outcomes import Classes, ClassTarget
-from marginsieve.outcomes.class_scores import CLASS_METRICS
-from marginsieve.outcomes.scores import average_precision, ranking_auc
-from marginsieve.solvers.threads import one_thread
+from marginsieve.outcomes.scores import CLASS_METRICS, average_precision, ranking_auc
+from marginsieve.solvers.execution import one_thread
 
 SCORED = ("balanced_accuracy", "auc", "pr_auc", "accuracy", "brier")
 GRID = (np.arange(2000) + 0.5) / 2000  # quantiles that stand for a class of new rows

@@ -4,8 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from marginsieve.bench.suite import Suite
-from marginsieve.bench.suite_runner import run_suite
+from marginsieve.bench.suite import Suite, run_suite
 from marginsieve.engine.store import Store
 
 from .timing import Result, seconds

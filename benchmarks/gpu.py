@@ -20,7 +20,7 @@ from marginsieve.batches.arrays import torch_on
 from marginsieve.criteria import Fisher, MarginChange, ReliefF, SymmetricalUncertainty
 from marginsieve.data.table import Table
 from marginsieve.fitting.batched_searches import TrainingPart, rank_parts
-from marginsieve.fitting.ensemble import Member
+from marginsieve.fitting.held_out import Member
 from marginsieve.fitting.rows import Rows
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once

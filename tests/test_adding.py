@@ -20,7 +20,7 @@ from markupsafe import Markup
 from typer.testing import CliRunner
 
 import marginsieve
-from marginsieve.cli import app
+from marginsieve.cli.commands import app
 from marginsieve.data import make_cohort
 from marginsieve.data.reading import READERS, read_table, register_reader
 from marginsieve.errors import InputError
@@ -292,7 +292,7 @@ from sklearn.base import BaseEstimator
 
 from ..algebra import GenericGram
 from ..contracts import Array, Gram, IntArray, TableView
-from ._shared import KernelMixin
+from .numeric import KernelMixin
 
 
 class Laplace(KernelMixin, BaseEstimator):
@@ -405,7 +405,7 @@ from sklearn.base import BaseEstimator
 
 from ..contracts import Path, ProblemView
 from ..problem import step_of
-from .backward import worst_first
+from .ranking import worst_first
 
 
 class SecondLook(BaseEstimator):

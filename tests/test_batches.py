@@ -18,14 +18,14 @@ from marginsieve.batches import lockstep
 from marginsieve.batches.arrays import NUMPY, cupy_on, torch_on
 from marginsieve.batches.pair_sums import Scales
 from marginsieve.criteria import Fisher, Hellinger, MarginChange, ReliefF, SymmetricalUncertainty
-from marginsieve.criteria._levels import by_rank_batched, equal_frequency
+from marginsieve.criteria._columns import by_rank_batched, equal_frequency
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.estimators import inputs
-from marginsieve.fitting import batched_searches, preparation
+from marginsieve.fitting import batched_searches, training
 from marginsieve.fitting.batched_searches import TrainingPart, batch_fits, rank_parts
-from marginsieve.fitting.ensemble import Member
+from marginsieve.fitting.held_out import Member
 from marginsieve.fitting.rows import Rows
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once
@@ -268,7 +268,7 @@ def on_arrays(arrays, monkeypatch):
         return None if device == "cpu" else arrays
 
     monkeypatch.setattr(batched_searches, "backend_for", backend)
-    monkeypatch.setattr(preparation, "backend_for", backend)
+    monkeypatch.setattr(training, "backend_for", backend)
     return used
 
 
@@ -313,7 +313,7 @@ def test_batch_fits_are_those_one_by_one(on_arrays):
             alone = plain.fit_rows(one, seed)
             np.testing.assert_array_equal(fitted.path.order, alone.path.order)
             assert fitted.path.n_selected == alone.path.n_selected
-            assert fitted.threshold == pytest.approx(alone.threshold, abs=1e-4)
+            assert fitted.decision.threshold == pytest.approx(alone.decision.threshold, abs=1e-4)
             assert fitted.notes == alone.notes
 
 

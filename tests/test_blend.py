@@ -13,7 +13,7 @@ from marginsieve import Blend, load, predict, recipes, save, study
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.fitting.view_averaging import sizes_of_list
-from marginsieve.outcomes.thresholds import balanced_threshold
+from marginsieve.outcomes.scores import balanced_threshold
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ from tiers import long_but
 
 from marginsieve import SVMSelector
 from marginsieve.errors import InputError
-from marginsieve.fitting.compatibility import refuses
-from marginsieve.fitting.parts import AXES, resolve
+from marginsieve.fitting.parts import AXES, refuses, resolve
 from marginsieve.outcomes import Classes, ClassTarget
 from marginsieve.searches import SEARCHES, Budget, Harmony
 

@@ -5,7 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tiers import rotate
 
 from marginsieve import SVDD, MKLClassifier, SVMSelector, recipes
-from marginsieve.fitting.smote import Smote
+from marginsieve.fitting.parts import Smote
 from marginsieve.machines import Sphere
 
 FAST = {"n_features_to_select": 2, "threshold": "margin", "random_state": 0}

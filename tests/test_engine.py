@@ -19,14 +19,11 @@ import pytest
 
 from marginsieve import recipes
 from marginsieve.bench import SuiteResult
-from marginsieve.bench.suite import Suite
-from marginsieve.bench.suite_runner import run_suite
+from marginsieve.bench.suite import Suite, run_suite
 from marginsieve.criteria import Fisher
 from marginsieve.engine import workers as engine
-from marginsieve.engine.folders import claim, lock_folder
-from marginsieve.engine.protocols import Protocol, Split
-from marginsieve.engine.store import FILE, Store
-from marginsieve.engine.units import Method, PlainTable, Task, Unit
+from marginsieve.engine.store import FILE, Store, claim, lock_folder
+from marginsieve.engine.units import Method, PlainTable, Protocol, Split, Task, Unit
 from marginsieve.engine.workers import share_table, shared_table, workers
 from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
@@ -137,9 +134,9 @@ def test_resume_and_fresh(tmp_path):
 
 KILLED = """
 import json, os, resource, signal, sys
-from marginsieve.bench import Suite, run_suite, suite_runner
+from marginsieve.bench import Suite, run_suite, suite as runner
 spec, folder, jobs, at, how = json.loads(sys.argv[1])
-suite_runner.SHORT = -1.0  # every unit is written at once, also on a fast machine
+runner.SHORT = -1.0  # every unit is written at once, also on a fast machine
 if how == "disk":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (at, at))

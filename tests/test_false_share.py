@@ -9,6 +9,7 @@ from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.false_share import FalseShare, false_share, list_sizes, q_values
+from marginsieve.outcomes import Classes
 from marginsieve.studies.analyses.false_features import marginal_q
 from marginsieve.studies.study_data import from_arrays
 
@@ -24,8 +25,7 @@ def planted(rows=80, columns=200, count=6, shift=1.4, seed=0):
 def shares(recipe, X, y, pairs=10, shuffles=20, groups=None, n_jobs=None, **settings):
     selector = recipes.get(recipe)(random_state=0, **settings)
     encoded = encode(selector, X, y, None, None, groups)
-    part, _ = encoded.part()
-    return false_share(selector.plan(encoded), part, pairs, shuffles, np.random.SeedSequence(0), n_jobs)
+    return false_share(selector.plan(encoded), encoded.active, pairs, shuffles, np.random.SeedSequence(0), n_jobs)
 
 
 def slow_q(score, null, shuffles):
@@ -135,7 +135,7 @@ def test_marginal_values_are_adjusted_tests_of_single_columns():
 
     X, y = planted(columns=30)
     p = stats.ttest_ind(X[y == 1], X[y == 0], equal_var=False).pvalue
-    found = marginal_q(from_arrays(X, y, ids=()).table(1))
+    found = marginal_q(from_arrays(X, y, ids=()).table(Classes(positive=1)))
     np.testing.assert_allclose(found, stats.false_discovery_control(p), rtol=1e-6)
 
 

@@ -14,14 +14,12 @@ from marginsieve.contracts import JudgingRows
 from marginsieve.criteria import SymmetricalUncertainty
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.fitting.compatibility import refuses
+from marginsieve.fitting.parts import refuses
 from marginsieve.kernels import KERNELS
 from marginsieve.machines import MACHINES
 from marginsieve.problem import Problem
 from marginsieve.searches import Harmony, harmony
-from marginsieve.searches._fitness import fitness_of
-from marginsieve.searches._ripple import Ripple, tune_one_by_one
-from marginsieve.searches._subsets import Subsets, fitness_plainly
+from marginsieve.searches.harmony import Ripple, Subsets, fitness_of, fitness_plainly, tune_one_by_one
 
 QUICK = {"memory": 8, "improvisations": 25}
 

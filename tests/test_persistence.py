@@ -20,8 +20,8 @@ import marginsieve
 from marginsieve import InputError, SVMSelector, load, predict, recipes, save
 from marginsieve.contracts import Step
 from marginsieve.data import make_cohort
-from marginsieve.estimators import archive as container
 from marginsieve.estimators import persistence
+from marginsieve.estimators import persistence as container
 
 SHORT = {
     "fs_svm": {"solver": "fast", "shakes": 0, "budget": 3},
@@ -344,13 +344,13 @@ def test_a_small_file_does_not_make_a_large_model(model, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="the type of an array is not what a model holds there"):
         load(path)
     rewritten(path, whole)
-    monkeypatch.setattr("marginsieve.data.available.free_bytes", lambda: 1e4)
+    monkeypatch.setattr("marginsieve.data.stored.free_bytes", lambda: 1e4)
     with pytest.raises(InputError, match=r"a model of \d+ training rows would take about 0 MB of memory"):
         load(path)
 
 
 def test_predictions_that_would_take_too_much_memory_are_refused(model, cohort, monkeypatch):
-    monkeypatch.setattr("marginsieve.data.available.free_bytes", lambda: 1e4)
+    monkeypatch.setattr("marginsieve.data.stored.free_bytes", lambda: 1e4)
     with pytest.raises(InputError, match=r"distances among \d+ training rows would take about"):
         predict(model, cohort.X)
 
@@ -359,7 +359,7 @@ def test_distances_to_the_training_rows_do_not_depend_on_how_many_are_looked_at_
     new = cohort.X * 1.7
     whole = predict(model, new).table["far"]
     assert 0 < whole.sum() < len(whole)
-    monkeypatch.setattr("marginsieve.estimators.prediction.AT_ONCE", 7)
+    monkeypatch.setattr("marginsieve.estimators.fitted_selector.AT_ONCE", 7)
     assert (predict(model, new).table["far"] == whole).all()
 
 

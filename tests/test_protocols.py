@@ -14,19 +14,17 @@ from sklearn.svm import SVC
 
 import reproduction  # noqa: F401, registers the papers' protocols
 from marginsieve import SVMSelector, recipes
-from marginsieve.bench.suite import Suite, table_of
-from marginsieve.bench.suite_runner import run_suite
+from marginsieve.bench.suite import Suite, run_suite, table_of
 from marginsieve.data import make_cohort
 from marginsieve.engine import units
-from marginsieve.engine.protocols import PROTOCOLS, protocol_of
 from marginsieve.engine.store import Store
 from marginsieve.engine.tuning import _along_grid, _plan_at, tune, tune_machine
+from marginsieve.engine.units import PROTOCOLS, protocol_of
 from marginsieve.errors import InputError
 from marginsieve.estimators.inputs import encode
-from marginsieve.fitting.ensemble import run_search
-from marginsieve.fitting.preparation import prepare
+from marginsieve.fitting.held_out import run_search
 from marginsieve.fitting.procedure import plan_of
-from marginsieve.fitting.training import fit_model
+from marginsieve.fitting.training import fit_model, prepare
 from marginsieve.outcomes import ClassTarget
 
 Y = np.repeat([0, 1], [70, 30])

@@ -15,8 +15,7 @@ from sklearn import metrics
 from marginsieve import InputError, study
 from marginsieve.cli import commands as cli
 from marginsieve.data import make_cohort
-from marginsieve.outcomes.class_curves import wilson
-from marginsieve.outcomes.class_effects import cramers_v, describe_feature, eta_squared, hedges_g
+from marginsieve.outcomes.class_effects import cramers_v, describe_feature, eta_squared, hedges_g, wilson
 from marginsieve.report import render, svg
 from marginsieve.report.numbers import format_score
 from marginsieve.studies.answer import answer

@@ -14,10 +14,8 @@ from marginsieve.errors import InputError
 from marginsieve.kernels import KERNELS, Gaussian, Linear
 from marginsieve.machines import CSVC, Sphere
 from marginsieve.problem import Problem
-from marginsieve.searches import PenalizedScaling, scaling_objective
-from marginsieve.searches.scaling_objective import Objective
-from marginsieve.searches.scaling_updates import QuasiNewton
-from marginsieve.solvers.bfgs import DampedBFGS
+from marginsieve.searches import PenalizedScaling, penalized
+from marginsieve.searches.penalized import DampedBFGS, Objective, QuasiNewton
 
 MACHINES = {"c_svc": CSVC(C=2.0, tol=1e-11), "svdd": Sphere(r=0.3, r_out=0.5, tol=1e-11)}
 UPDATES = ("multiplicative", "quasi-newton", "gradient")
@@ -126,9 +124,9 @@ def test_rows_without_a_coefficient_do_not_matter_while_it_is_kept(kernel, machi
     )
     whole = objective.begin()
     few = objective.restrict_to_support(whole)
-    if np.mean(whole.solutions[0].coef != 0) > scaling_objective.MOST_ON:  # it does not pay on this kernel
+    if np.mean(whole.solutions[0].coef != 0) > penalized.MOST_ON:  # it does not pay on this kernel
         assert few is whole
-        monkeypatch.setattr(scaling_objective, "MOST_ON", 1.0)
+        monkeypatch.setattr(penalized, "MOST_ON", 1.0)
         few = objective.restrict_to_support(whole)
     assert len(few.solutions[0].coef) < 60
     np.testing.assert_allclose(objective.slope(few), objective.slope(whole), rtol=1e-9, atol=1e-12)

@@ -17,7 +17,7 @@ from marginsieve.fitting.parts import AXES, resolve
 from marginsieve.kernels import Linear
 from marginsieve.machines import CSVC, MACHINES
 from marginsieve.searches import SEARCHES, Backward, TopK
-from marginsieve.searches.backward import drop_count
+from marginsieve.searches.ranking import drop_count
 
 
 def ranking(X, y, search, **settings):

@@ -29,12 +29,12 @@ from marginsieve.criteria import ChiSquare
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.fitting import held_out, procedure
+from marginsieve.fitting.parts import Smote
 from marginsieve.fitting.rows import Rows, with_rest
-from marginsieve.fitting.smote import Smote
 from marginsieve.kernels import Gaussian, Polynomial
 from marginsieve.outcomes import Classes, ClassTarget
-from marginsieve.outcomes.folds import draw_share
-from marginsieve.outcomes.thresholds import balanced_threshold, cost_threshold, fit_sigmoid
+from marginsieve.outcomes.scores import balanced_threshold, cost_threshold, fit_sigmoid
+from marginsieve.outcomes.target import draw_share
 
 
 @pytest.fixture(scope="module")
@@ -454,7 +454,7 @@ def test_ensembles_average_rankings(cohort):
 
 def test_the_members_of_an_ensemble_judge_what_they_draw_share(cohort):
     """Each subsample selects and fits alone; the threshold is the midpoint of its values on the other rows."""
-    from marginsieve.fitting.ensemble import LEFT_OUT
+    from marginsieve.fitting.held_out import LEFT_OUT
 
     given = {"n_features_to_select": 5, "random_state": 0}
     made = recipes.fisher(ensemble=6, **given).fit(cohort.X, cohort.y)
@@ -516,7 +516,7 @@ def test_a_class_with_one_row_has_no_row_draw_share(cohort):
 def test_ensembles_are_more_stable(name):
     """Over 12 halves of a cohort, the ten features selected agree more when the ranking is averaged."""
     from marginsieve.data import make_cohort
-    from marginsieve.engine.stability import nogueira
+    from marginsieve.engine.scoring import nogueira
 
     cohort, rng = (
         make_cohort(n_samples=100, n_features=150, n_relevant=12, effect=0.9, random_state=3),

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from marginsieve import recipes
 from marginsieve.errors import InputError
-from marginsieve.fitting.near_duplicates import near_duplicates
+from marginsieve.fitting.procedure import near_duplicates
 
 
 @pytest.fixture

@@ -16,12 +16,11 @@ import marginsieve
 from marginsieve import InputError, SVMSelector, predict, recipes, study
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
-from marginsieve.engine.folders import publish
 from marginsieve.engine.scoring import Pass, score_difference, score_predictions
-from marginsieve.engine.store import open_store
+from marginsieve.engine.store import open_store, publish
 from marginsieve.fitting.settings import make_plan
-from marginsieve.outcomes import ClassTarget
-from marginsieve.outcomes.encoding import read_labels
+from marginsieve.outcomes import Classes, ClassTarget
+from marginsieve.outcomes.target import read_labels
 from marginsieve.recipes import registry
 from marginsieve.studies import planning
 from marginsieve.studies.analyses.evidence import above_chance
@@ -410,7 +409,7 @@ def test_groups_are_what_counts_where_there_are_groups():
 def again(done):
     """The methods of a study, prepared anew, with what else the test of chance needs."""
     run = done.run
-    table = run.data.table(run.options.positive)
+    table = run.data.table(Classes(positive=run.options.positive))
     methods = [prepare_method(method, table, run.choice.options) for method in run.choice.methods]
     return StudyRun(run.data, table, run.choice, run.options, methods)
 

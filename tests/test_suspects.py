@@ -14,13 +14,13 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 import marginsieve
-from marginsieve.cli import app
+from marginsieve.cli.commands import app
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.estimators.suspects import choose_suspects, gaussian_columns, label_columns
-from marginsieve.outcomes.folds import stratified_folds
 from marginsieve.outcomes.label_noise import wrong_label
+from marginsieve.outcomes.target import stratified_folds
 from marginsieve.solvers.ridge import LARGEST_RANK, RELATIVE, HeldOutRidge, screened_scores
 
 SHAPES = [(30, 8), (20, 45)]  # fewer columns than rows, and more

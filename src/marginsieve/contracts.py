@@ -2,7 +2,7 @@
 
 A method is a KERNEL, a MACHINE (solves for the expansion), a CRITERION or a FILTER (scores features) and a SEARCH
 (walks over subsets and returns a path). Everything that holds a part is typed by the protocols below, and no part knows
-another one by name: what a part needs of another it declares, and `marginsieve.fitting.compatibility` turns a missing
+another one by name: what a part needs of another it declares, and `marginsieve.fitting.parts` turns a missing
 capability into a sentence, made of the first line of its docstring.
 
 Shapes: m training rows, n features of the table, p live features, k binary problems.
@@ -176,6 +176,8 @@ class Path:
         Name of the scores of the steps.
     trials : Trials or None
         Every subset that the search tried, where it keeps them.
+    replay : mapping of int to tuple of Solution
+        Solutions of the search by size, in a fit alone.
 
     Examples
     --------
@@ -803,11 +805,26 @@ class ScoreInfo:
 
     title: str
     chance: float | None = None  # what a guess scores; None where that is no one number
+    short: str = ""  # what a sentence calls it, where that is shorter than the title
+    compared: bool = False  # whether the answer compares methods by it
+    listed: bool = False  # whether tables of methods have it: the main score, and one of the ranking
     scale: str = "logit"  # on which the interval is symmetric: "logit", "log" or "plain"
     factors: tuple[float, float, float, float] = (1.35, 1.35, 0.0, 0.0)
     difference: tuple[float, float, float, float] = (1.35, 1.35, 0.0, 0.0)
     share: bool = True  # a share of rows, which still varies where no error was seen
     higher_is_better: bool = True
+
+
+@dataclass(frozen=True)
+class Words:
+    """What reports say of an outcome."""
+
+    rows: str  # how many rows of what kind, as in "case: 15, control: 45"
+    interest: str = ""  # what is of interest, as in "positive class: case"
+    above: str = ""  # what lies above 0
+    ranking: str = ""  # the ranking score in a sentence with {share} and {score}
+    weighting: str = ""  # how rows were weighted
+    decision: str = ""  # how predictions were decided upon
 
 
 class Predictions(Protocol):

@@ -51,8 +51,8 @@ SHAPES: dict[str, tuple[str, int, int, dict]] = {  # recipe, rows, columns, sett
 def one(name: str) -> tuple[float, float]:
     """(estimated, measured) MB of a fit in this process."""
     from marginsieve.estimators.inputs import encode
-    from marginsieve.fitting.memory import estimated_bytes
     from marginsieve.fitting.procedure import plan_of
+    from marginsieve.fitting.settings import estimated_bytes
 
     recipe, m, n, settings = SHAPES[name]
     settings = dict(settings)

@@ -20,8 +20,7 @@ from scipy import sparse
 
 from marginsieve import load, predict, recipes
 from marginsieve.errors import InputError
-from marginsieve.estimators.archive import DIGEST, TEXT, _digest
-from marginsieve.estimators.persistence import to_bytes
+from marginsieve.estimators.persistence import DIGEST, TEXT, _digest, to_bytes
 
 from . import processes
 from .inputs import labels, mixed, numbers

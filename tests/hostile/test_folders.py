@@ -12,9 +12,20 @@ import pytest
 from marginsieve import InputError
 from marginsieve.bench import Suite, run_suite
 from marginsieve.data import make_cohort
-from marginsieve.data.atomic import remove_leftovers, temporary_name
-from marginsieve.engine.folders import changed_files, check_kind, claim, lock_folder, publish, read_mark
-from marginsieve.engine.store import FILE, RESCUED, Store, begin, forget_empty
+from marginsieve.data.file_access import remove_leftovers, temporary_name
+from marginsieve.engine.store import (
+    FILE,
+    RESCUED,
+    Store,
+    begin,
+    changed_files,
+    check_kind,
+    claim,
+    forget_empty,
+    lock_folder,
+    publish,
+    read_mark,
+)
 from marginsieve.studies import files
 
 from .commands import FAST

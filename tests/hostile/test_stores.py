@@ -9,8 +9,7 @@ import pytest
 from marginsieve import InputError
 from marginsieve.bench import Suite, SuiteResult, run_suite
 from marginsieve.cli.arguments import say_verified
-from marginsieve.engine.folders import claim
-from marginsieve.engine.store import FILE, Store
+from marginsieve.engine.store import FILE, Store, claim
 
 from . import stores
 

@@ -45,7 +45,7 @@ def root(
     ] = False,
 ) -> None:
     """Finds the few features that matter in a hard table and says honestly how well they predict."""
-    from ..data.scratch import sweep
+    from ..data.file_access import sweep
 
     sweep()
 
@@ -72,8 +72,7 @@ def select(
     **words: Any,
 ) -> None:
     """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
-    from ..engine.folders import read_mark
-    from ..engine.store import begin, forget_empty
+    from ..engine.store import begin, forget_empty, read_mark
     from ..studies import files
     from ..studies.running import run_study
     from ..studies.study_data import find_label
@@ -138,8 +137,8 @@ def predict(
 ) -> None:
     """Predict new samples with a saved model; columns are matched by name."""
     from ..data.reading import read_table
+    from ..estimators.fitted_selector import predict as say
     from ..estimators.persistence import load
-    from ..estimators.prediction import predict as say
     from ..studies import files
 
     path = out or (None if as_json else Path("predicted.csv"))
@@ -180,8 +179,7 @@ def bench(
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON and nothing else.")] = False,
 ) -> None:
     """Run methods x data sets x a protocol, and compare the methods."""
-    from ..bench.suite import Suite
-    from ..bench.suite_runner import run_suite
+    from ..bench.suite import Suite, run_suite
     from ..engine.store import begin
 
     check_n_jobs(n_jobs)

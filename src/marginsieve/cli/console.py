@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from ..bench.statistics import Comparison
     from ..data.cohort import Truth
-    from ..estimators.fitted_selector import FittedSelector
-    from ..estimators.prediction import Prediction
+    from ..estimators.fitted_selector import FittedSelector, Prediction
     from ..studies.findings import Finding
 
 SHOWN = 20  # features in the printed table
@@ -50,13 +49,11 @@ def show_grid(
 
 def show_result(result: dict[str, Any], out: Path) -> None:
     """The answer in words, the methods compared, the first features, what to doubt."""
-    from ..engine import METRICS
     from ..report.numbers import format_score
 
     table = result["table"]
-    classes = ", ".join(f"{label}: {count}" for label, count in table["classes"].items())
-    about = f"; positive class: {table['positive']}" if len(table["classes"]) == 2 else ""
-    say(f"{table['rows']} rows ({classes}), {table['features']} features{about}")
+    about = "".join(f"; {text}" for text in (result["words"]["interest"],) if text)
+    say(f"{table['rows']} rows ({result['words']['rows']}), {table['features']} features{about}")
     for sentence in (result["answer"]["headline"], *result["answer"]["sentences"]):
         say(sentence)
     for doubt in result["answer"]["doubts"]:
@@ -64,14 +61,14 @@ def show_result(result: dict[str, Any], out: Path) -> None:
     if result["chosen_by_method"]:
         say(f"number of features chosen by the method: {result['stop_reason']}")
     say()
-    shown = [name for name in ("balanced_accuracy", "auc") if name in result["scores"]]
+    shown = result["listed_scores"]
     rows = []
     for method in result["methods"]:
         scores = [method["scores"][name] for name in shown]
         cells = ["{} ({})".format(*format_score(score, 3)) for score in scores]
         stable = "" if method["stability"] is None else f"{method['stability']['value']:.2f}"
         rows.append((method["title"], f"{method['n_features']:,}", *cells, stable))
-    show_grid(("method", "features", *(METRICS[name] for name in shown), "stability"), rows, left=("method",))
+    show_grid(("method", "features", *(result["metrics"][name] for name in shown), "stability"), rows, left=("method",))
     say()
     if not result["answer"]["evidence"]:
         say("What the method picks when it must pick something:")

@@ -19,9 +19,8 @@ from ..estimators import SVMSelector
 from ..fitting.held_out import lists_rows
 from ..fitting.settings import outcome_of
 from ..outcomes import Classes, Target
-from .protocols import MOST_DRAWS, Protocol, Split
 from .scoring import Pass, Scores, point_scores, score_predictions
-from .units import Method, PlainTable, Task, Unit, seed_estimator
+from .units import MOST_DRAWS, Method, PlainTable, Protocol, Split, Task, Unit, seed_estimator
 from .workers import workers
 
 

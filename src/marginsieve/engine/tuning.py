@@ -15,15 +15,13 @@ from ..contracts import Array, Gram, HasParameters, IntArray, Kernel, Solution, 
 from ..errors import InputError, listing
 from ..estimators import SVMSelector
 from ..estimators.inputs import encode
-from ..fitting.ensemble import run_search
-from ..fitting.held_out import hold_out, inner_folds, listed_folds, lists_rows
+from ..fitting.held_out import hold_out, inner_folds, listed_folds, lists_rows, run_search
 from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
-from ..fitting.preparation import Prepared, prepare
 from ..fitting.procedure import plan_of
 from ..fitting.rows import Rows
 from ..fitting.settings import Plan, check_seed, feature_count, outcome_of
-from ..fitting.training import Searched, decisions
-from ..outcomes.folds import Splits
+from ..fitting.training import Prepared, Searched, decisions, prepare
+from ..outcomes.target import Splits
 
 GRID: dict[str, tuple[Any, ...]] = {
     "machine__C": tuple(2.0**k for k in range(-7, 8, 2)),

@@ -15,9 +15,9 @@ from ..contracts import Matrix, Outcome, is_sparse
 from ..data.stored import as_stored, is_anndata
 from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
 from ..errors import InputError, reading
-from ..fitting.memory import refuse_columns
 from ..fitting.parts import kernel_of
 from ..fitting.rows import Rows
+from ..fitting.settings import refuse_columns
 from ..outcomes import Classes
 
 
@@ -35,7 +35,8 @@ def encode(
     with reading("the table"):
         schema, table = read_training(estimator, X, y, kinds)
     target = (outcome or Classes()).read(X, y, sample_weight, groups)
-    return Rows(schema, table, target, getattr(X, "index", None))
+    index = getattr(X, "index", None)
+    return Rows(schema, table, target, None if callable(index) else index)  # a list has a method of that name
 
 
 def read_training(estimator: Any, X: Any, y: Any, kinds: Mapping[str, str] | None) -> tuple[Schema, Table]:

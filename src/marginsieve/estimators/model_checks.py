@@ -17,9 +17,8 @@ from ..algebra import as_columns
 from ..contracts import KINDS, HasCheck, Path, Solution, Step, StopInfo, Trials, is_sparse
 from ..data.table import Schema, Table
 from ..errors import InputError
-from ..fitting.near_duplicates import Group
-from ..fitting.preparation import Scaling
-from ..fitting.training import Model
+from ..fitting.procedure import Group
+from ..fitting.training import Model, Scaling
 
 MOST_LEVELS = 1e7
 MOST_SLOPE = 1e100

@@ -13,16 +13,14 @@ from scipy import sparse, special
 from ..contracts import Array, BoolArray, IntArray, is_sparse
 from ..data.table import Table
 from ..errors import InputError, check_n_jobs, positive_number
-from ..fitting.procedure import seed_sequence
-from ..fitting.resampling import sample_index
+from ..fitting.procedure import sample_index, seed_sequence
 from ..fitting.rows import Rows
 from ..outcomes import Classes, ClassTarget
-from ..outcomes.folds import Splits, stratified_folds, units_per_stratum
 from ..outcomes.label_noise import wrong_label
 from ..outcomes.scores import ranking_auc
-from ..solvers.processes import parallel
+from ..outcomes.target import Splits, stratified_folds, units_per_stratum
+from ..solvers.execution import one_thread, parallel
 from ..solvers.ridge import HeldOutRidge, screened_scores
-from ..solvers.threads import one_thread
 from .inputs import encode
 from .selector import SVMSelector
 

@@ -36,7 +36,6 @@ from ..data.stored import is_stored
 from ..data.table import Table
 from ..outcomes import Target
 from ..problem import WorkDone, is_filter
-from .preparation import SMALLEST
 from .settings import Plan
 
 ARRAYS = 14  # of features and of pairs of rows that a search keeps for each part
@@ -47,6 +46,7 @@ LOST = 1e-4  # of the mean square: a variance below it is computed once more
 MOST_TIMES = 12  # that a fit is begun again
 ROUNDING = 1e-12  # of its largest value: by how much a column must vary
 MOST_ROWS = 2000  # of a table: beyond, pairs of rows are too many
+SMALLEST = 1e-305  # one over a smaller range is no number
 LARGEST = 1e100  # squares of larger numbers are none
 
 

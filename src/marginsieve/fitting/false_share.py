@@ -19,15 +19,13 @@ import numpy as np
 from joblib import delayed
 
 from ..contracts import Array, BoolArray, IntArray, Path
-from ..solvers.processes import parallel
-from ..solvers.threads import one_thread
+from ..solvers.execution import one_thread, parallel
 from .batched_searches import TrainingPart, rank_batched
-from .ensemble import run_searches
-from .preparation import varying
+from .held_out import run_searches
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
 from .rows import Rows
 from .settings import AnyPlan, Plan
-from .training import search_once
+from .training import search_once, varying
 from .view_averaging import BlendPlan, JointPlaces
 
 PAIRS, SHUFFLES = 25, 40
@@ -81,8 +79,8 @@ def false_share(
     plan: AnyPlan, part: Rows, pairs: int, shuffles: int, seed: np.random.SeedSequence, n_jobs: int | None
 ) -> FalseShare:
     """The q-values of all features of a part, for a plan that is run on halves of its rows."""
-    n = part.table.shape[1]
-    sizes = list_sizes(n)
+    part = replace(part, target=part.target.with_settings(plan.outcome))
+    sizes = list_sizes(part.table.shape[1])
     children = seed.spawn(shuffles + 1)
     in_step = _batch_scores(plan, part, pairs, sizes, children)
     if in_step is not None:

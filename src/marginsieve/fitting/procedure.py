@@ -1,28 +1,54 @@
-"""The whole fit of a selector on encoded rows: search, number of features, model, decision, notes."""
+"""The whole fit of a selector on encoded rows: search, number of features, model, decision, and what to say of it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
-from ..contracts import Array, BoolArray, Decision, IntArray, Matrix, Path
-from ..data.table import Schema, equal_columns
+from ..algebra import as_columns
+from ..algebra.blocks import column_parts
+from ..contracts import (
+    Array,
+    BoolArray,
+    Decision,
+    FitsBudget,
+    IntArray,
+    Interpolates,
+    Matrix,
+    Path,
+    PricesFeatures,
+    StopInfo,
+    TableView,
+    is_sparse,
+)
+from ..data.table import Schema, equal_columns, filled_with_means
+from ..errors import InputError, listing
+from ..machines import RampSVC
 from ..outcomes import Target
-from ..outcomes.folds import Splits
-from . import notes, resampling
-from .ensemble import OVERLAP, average_rankings, members
-from .held_out import HeldOut, choose_size, hold_out, inner_folds, listed_folds, lists_rows, require_folds, size_grid
-from .memory import refuse_too_large
-from .near_duplicates import Group, near_duplicates
-from .preparation import prepare, varying
+from ..outcomes.target import Splits
+from ..problem import is_filter
+from ..solvers.execution import one_thread
+from .held_out import (
+    OVERLAP,
+    HeldOut,
+    average_rankings,
+    choose_size,
+    hold_out,
+    inner_folds,
+    listed_folds,
+    lists_rows,
+    members,
+    require_folds,
+    size_grid,
+)
 from .rows import MOST_ROWS, Rows, with_rest
-from .settings import AnyPlan, Plan, Settings, check_seed, make_plan, size_choice
-from .training import AnyModel, Model, Searched, finite, fit_model, search_once
+from .settings import AnyPlan, Plan, Settings, check_seed, make_plan, refuse_too_large, size_choice
+from .training import AnyModel, Model, Searched, finite, fit_model, prepare, search_once, varying
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,12 +154,12 @@ def fit_encoded(
     if _always_holds_out(settings, rows.target):  # known before the search
         require_folds(rows.sample_part.target)
     constant, duplicates = constant_and_equal(encoded.schema, rows.sample_part)
-    remarks = notes.table_notes(plan, encoded.schema.names, constant, rows.sample_part)
+    remarks = table_notes(plan, encoded.schema.names, constant, rows.sample_part)
     searched = search_once(plan, rows.sample_part, rng)
     fitted = _choose_and_decide(settings, plan, rows, searched, remarks, rng, allowed)
     groups = groups_of(settings.similar, fitted, constant, rows.sample_part)
     assert isinstance(fitted.model, Model)
-    suspects = resampling.left_out_samples(plan, rows.sample_part, fitted.model, rng, settings.resamples)
+    suspects = left_out_samples(plan, rows.sample_part, fitted.model, rng, settings.resamples)
     return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, suspects=suspects)
 
 
@@ -175,7 +201,7 @@ def _choose_and_decide(
     path, ready, columns = searched.path, searched.ready, rows.table.shape[1]
     stop, part = path.stop, rows
     if stop is not None and stop.emptied and settings.n_features_to_select is None:
-        remarks += [] if notes.expects_empty(rows, stop) else [str(stop)]
+        remarks += [] if expects_empty(rows, stop) else [str(stop)]
     if plan.ensemble and not (stop is not None and stop.fixed):
         stop = None
     kept = len(searched.problem.keep)
@@ -211,10 +237,10 @@ def _choose_and_decide(
         decide(part.target, held, size),
         unit=None if held is None else float(np.std(held.values_at(size)[:, 0])),
         rows=rows.row_numbers()[rows.sample_rows],
-        unconverged=notes.unconverged_note(searched, rows.schema.names),
+        unconverged=unconverged_note(searched, rows.schema.names),
         feature_weight=searched.problem.feature_weight,
     )
-    remarks += notes.model_notes(settings, plan, fitted, rows.sample_part)
+    remarks += model_notes(settings, plan, fitted, rows.sample_part)
     return replace(fitted, notes=tuple(remarks))
 
 
@@ -250,3 +276,271 @@ def groups_of(similar: float | None, fitted: Fitted, constant: tuple[str, ...], 
     selected = fitted.path.order[: len(fitted.model.features)]
     near = near_duplicates(part.table.Z, part.target.weight, selected, usable, similar)
     return tuple(Group(names[j], tuple(names[k] for k in others), tuple(r.tolist())) for j, others, r in near)
+
+
+# -- remarks ----------------------------------------------------------------------------------------------------------
+
+DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
+FEWEST = 10  # rows from which on a column of categories can look like an id
+DISTINCT = 0.8  # categories per row above which it does
+DROWNS = 1e14  # and one so much wider leaves nothing of the others
+
+
+def table_notes(plan: Plan, names: Sequence[str], constant: Sequence[str], part: Rows) -> list[str]:
+    """Columns to keep that do not vary, a class too small for the sampler, a column that decides the kernel alone."""
+    notes = []
+    spread = dict(zip(names, part.table.spread, strict=True))
+    if tiny := [name for name in constant if spread[name] > 0]:
+        notes.append(
+            f"{listing(tiny)} varies by rounding alone, or by less than any number: left out; subtract what is common, "
+            "or change its unit"
+        )
+    if lost := [names[j] for j in plan.keep if names[j] in constant]:
+        notes.append(f"keep names {listing(lost)}, which does not vary over the training rows: left out")
+    count, sampler = min(part.target.row_counts), plan.sampler
+    if isinstance(sampler, Interpolates) and sampler.neighbors(count) < sampler.k_neighbors:
+        notes.append(f"SMOTE has {count} rows of the rarest class: {max(count - 1, 0)} neighbors, not more")
+    notes += distinct_levels(part.table)
+    if not (plan.standardize or plan.kernel.unit_free) and (note := _width(names, part.table.spread)):
+        notes.append(note)
+    return notes
+
+
+def distinct_levels(table: TableView) -> list[str]:
+    """Columns of categories in which nearly every row has its own: they tell rows apart, not classes."""
+    columns = []
+    for j in [j for j, kind in enumerate(table.kind) if kind == "nominal"]:
+        seen = table.Z[~np.isnan(table.Z[:, j]), j]
+        if len(seen) >= FEWEST and len(np.unique(seen)) > DISTINCT * len(seen):
+            columns.append(table.names[j])
+    if not columns:
+        return []
+    return [f"nearly every row of {listing(columns)} has a category of its own: if it is an id, leave it out"]
+
+
+def model_notes(settings: Settings, plan: Plan, fitted: Fitted, part: Rows) -> list[str]:
+    """What is remarkable about a fitted model."""
+    return [*_one_class(settings, plan, fitted, part), *_over_budget(plan, fitted), *_no_score(plan, fitted)]
+
+
+def expects_empty(part: Rows, stop: StopInfo) -> bool:
+    """Whether an empty model is no surprise: with a cost for each class, one of them may be all that counts."""
+    return stop.costs_may_empty and part.target.has_costs
+
+
+def _one_class(settings: Settings, plan: Plan, fitted: Fitted, part: Rows) -> list[str]:
+    """A machine that calls every training row the same has learned nothing to cut."""
+    stop = fitted.path.stop
+    emptied = stop is not None and stop.emptied  # which has a note of its own
+    value = fitted.model.decision(part.table.Z)
+    if not np.ptp(value, axis=0).any():
+        if emptied and stop and settings.n_features_to_select is None and not expects_empty(part, stop):
+            return []
+        return ["the decision value is the same for every training row: the model tells nothing apart"]
+    machines = [model.machine for model in fitted.model.models]
+    return [] if emptied else part.target.with_settings(plan.outcome).model_notes(value, machines)
+
+
+def _over_budget(plan: Plan, fitted: Fitted) -> list[str]:
+    """Features that were asked for by number, or by an ensemble, may cost more than the budget."""
+    search = plan.search
+    if not isinstance(search, PricesFeatures) or search.budget is None:
+        return []
+    names = [fitted.schema.names[j] for j in fitted.model.features]
+    spent = float(search.prices(names).sum())
+    if spent <= search.budget * (1 + 1e-9):
+        return []
+    return [f"the {len(names)} selected features cost {spent:g}, more than the budget of {search.budget:g}"]
+
+
+def _no_score(plan: Plan, fitted: Fitted) -> list[str]:
+    """A filter that scores every column 0 ranks by the place in the table alone."""
+    if not is_filter(plan.criterion) or plan.ensemble:
+        return []
+    score = fitted.path.scores[np.isfinite(fitted.path.scores)]
+    if len(score) < 2 or score.any():
+        return []
+    name = getattr(plan.criterion, "__name__", type(plan.criterion).__name__)
+    return [f"every column has a {name} score of 0: their order is that of the table"]
+
+
+def unconverged_note(searched: Searched, names: Sequence[str]) -> str | None:
+    """How many machines stopped short of their tolerance, and what may help."""
+    problem = searched.problem
+    if not problem.n_unconverged:
+        return None
+    Z = problem.table.Z
+    if is_sparse(Z):
+        size = abs(Z).max(axis=0).toarray().ravel()
+    else:
+        size = np.fmax.reduce(np.abs(problem.table.bounds), axis=0)
+    worst = names[searched.ready.usable[int(np.argmax(size))]]
+    return (
+        f"{problem.n_unconverged} of {problem.solves} machine solves stopped with a residual of up to "
+        f"{problem.worst_residual:.2g}, above the tolerance; raise machine__max_iter, lower C, or use "
+        f"standardize=True (the largest column is {worst!r}, up to {size.max():.3g})"
+    )
+
+
+def _width(names: Sequence[str], spread: Array) -> str | None:
+    """A sentence where one column is so wide that it decides the kernel alone; an error where nothing else is left."""
+    ratio = spread.max() / (np.median(spread[spread > 0]) if (spread > 0).any() else 1.0)
+    about = f"column {names[int(spread.argmax())]!r} is {ratio:.0e} times as wide as the median column"
+    if ratio > DROWNS:
+        raise InputError(
+            f"{about}: in double precision nothing is left of the others; use standardize=True or rescale it"
+        )
+    return f"{about} and decides the kernel alone; use standardize=True or rescale it" if ratio > DOMINATES else None
+
+
+# -- near-duplicates --------------------------------------------------------------------------------------------------
+
+MOST = 200  # best-ranked features that are looked at as representatives
+ROUNDING = 1e-9  # of a correlation
+
+
+class Group(NamedTuple):
+    """A selected feature, and the columns that are nearly the same with their correlations, the nearest first."""
+
+    representative: str
+    members: tuple[str, ...]
+    correlation: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "representative": self.representative,
+            "members": list(self.members),
+            "correlation": list(self.correlation),
+        }
+
+
+def near_duplicates(
+    Z: Matrix, weight: Array, chosen: IntArray, usable: BoolArray, least: float
+) -> list[tuple[int, IntArray, Array]]:
+    """For the columns `chosen`, best first: those with a correlation of at least `least` in size, and the correlations.
+
+    A column belongs to the first that it is near to; one that belongs to another represents nothing itself. At most
+    MOST columns are compared with all: the cost is MOST m n.
+    """
+    chosen = chosen[:MOST]
+    chosen = chosen[usable[chosen]]
+    if not len(chosen):
+        return []
+    U = _center_columns(Z[:, chosen], weight)
+    U = U / np.sqrt(np.maximum(weight @ (U * U), 1e-300))
+    first = _representatives(np.abs((U * weight[:, None]).T @ U) >= least - ROUNDING)
+    chosen, U = chosen[first], U[:, first] * weight[:, None]
+    members: list[list[IntArray]] = [[] for _ in chosen]
+    correlation: list[list[Array]] = [[] for _ in chosen]
+    for part in column_parts(Z.shape):
+        block = _center_columns(Z[:, part], weight)
+        length = np.sqrt(weight @ (block * block))
+        r = np.clip((U.T @ block) / np.where(length > 0, length, np.inf), -1.0, 1.0)
+        near = np.abs(r) >= least - ROUNDING
+        owner = np.where(near.any(axis=0) & usable[part], near.argmax(axis=0), -1)
+        for k in np.unique(owner[owner >= 0]):
+            mine = np.flatnonzero(owner == k)
+            mine = mine[mine + part.start != chosen[k]]
+            members[k].append(mine + part.start)
+            correlation[k].append(r[k, mine])
+    groups = []
+    for k, j in enumerate(chosen):
+        alike, r = np.concatenate([*members[k], chosen[:0]]), np.concatenate([*correlation[k], np.zeros(0)])
+        if len(alike):
+            order = np.argsort(-np.abs(r), kind="stable")
+            groups.append((int(j), alike[order], r[order]))
+    return groups
+
+
+def _representatives(near: BoolArray) -> IntArray:
+    """Those of columns, best first, that are not near to one before them that is a representative itself."""
+    out: list[int] = []
+    for k in range(len(near)):
+        if not near[k, out].any():
+            out.append(k)
+    return np.array(out, dtype=np.intp)
+
+
+def _center_columns(block: Matrix, weight: Array) -> Array:
+    """Columns minus their weighted means, missing cells at the mean of their column."""
+    dense = block.toarray() if is_sparse(block) else block
+    dense = filled_with_means(dense, dense) if np.isnan(dense).any() else dense
+    return np.asarray(dense - weight @ dense / weight.sum())
+
+
+# -- samples that a machine with the ramp loss leaves out -------------------------------------------------------------
+
+LEFT_OUT = 0.3  # share of each class that a fit does not see
+RESAMPLES = 50
+BEYOND = -1.0 - 1e-9  # a margin below this is beyond the opposite one
+
+
+def beyond_frequency(plan: Plan, part: Rows, price: float, rng: np.random.Generator, count: int) -> Array:
+    """(k, m): by binary problem and sample, the share of the fits that did not see it and put it beyond the opposite
+    margin; nan where there was none.
+
+    Each of `count` fits, at the price C, is on 70 % of the rows, groups together, with all features. A fit without a
+    weight says nothing and is left out.
+    """
+    seeds = np.random.SeedSequence(int(rng.integers(2**63))).spawn(count)
+    shape = part.target.machine_target.y.shape
+    beyond, seen = np.zeros(shape), np.zeros(shape)
+    for seed in seeds:
+        rows, flagged, fits = _once(plan, part, price, seed)
+        beyond[:, rows] += flagged
+        seen[:, rows] += fits[:, None]
+    return np.asarray(beyond / np.where(seen > 0, seen, np.nan))
+
+
+def _once(plan: Plan, part: Rows, price: float, seed: np.random.SeedSequence) -> tuple[IntArray, Array, Array]:
+    """(rows not seen, whether they are beyond the margin, by binary problem whether there was a fit)."""
+    rng = np.random.default_rng(seed)
+    out = part.target.draw(LEFT_OUT, rng, at_least=1, leave=2)
+    rows = np.flatnonzero(out)
+    labels = part.target.machine_target.y[:, rows]
+    flagged, fits = np.zeros(labels.shape), np.zeros(len(labels))
+    seen = part.take(np.flatnonzero(~out))
+    if not varying(seen.table).any():
+        return rows, flagged, fits  # nothing to fit on
+    with one_thread():
+        ready = prepare(plan, seen, rng)
+        problem = ready.problem
+        view = as_columns(problem.view())
+        X = view.rows(ready.rows(part.table.Z[rows]))
+        for k in range(len(labels)):
+            solution = RampSVC(C=price).solve(view, problem.y[k], problem.cost[k])
+            assert solution.expanded is not None
+            if solution.expanded.any():
+                flagged[k] = labels[k] * (np.asarray(X @ solution.expanded) + solution.intercept) < BEYOND
+                fits[k] = 1
+    return rows, flagged, fits
+
+
+def left_out_samples(plan: Plan, part: Rows, model: Model, rng: np.random.Generator, resamples: int) -> Any:
+    """The samples that a model with the ramp loss left out, as a DataFrame; None where it has another loss.
+
+    `margin` is y f of the model, below -1; `frequency` the share of resampled fits on the selected features, among
+    those that did not see the sample, that put it there too, nan where there are none.
+    """
+    import pandas as pd
+
+    machine = model.machine
+    if not (isinstance(machine, FitsBudget) and machine.truncated):
+        return None
+    labels, problem = part.target.machine_target.y, part.target.own_problem
+    margin = (labels * model.decision(part.table.Z).T)[problem, np.arange(len(problem))]
+    chosen = np.flatnonzero(margin < BEYOND)
+    frequency = np.full(len(chosen), np.nan)
+    if len(chosen) and resamples:
+        small = replace(part, table=part.table.columns(model.features))
+        simple = replace(plan, keep=(), prefilter=None, sampler=None, ensemble=None)
+        frequency = beyond_frequency(simple, small, machine.C, rng, resamples)[problem[chosen], chosen]
+    frame = pd.DataFrame({"margin": margin[chosen], "frequency": frequency}, index=sample_index(part)[chosen])
+    return frame.sort_values("margin", kind="stable")
+
+
+def sample_index(rows: Rows) -> Any:
+    """The names of the samples: a pandas index, or row numbers."""
+    import pandas as pd
+
+    return rows.names if isinstance(rows.names, pd.Index) else pd.Index(rows.row_numbers())

@@ -12,7 +12,7 @@ from ..contracts import Array, IntArray
 from ..data.table import Schema, Table
 from ..errors import InputError, whole_number
 from ..outcomes import Target
-from ..outcomes.folds import Splits
+from ..outcomes.target import Splits
 
 MOST_ROWS = 10_000
 

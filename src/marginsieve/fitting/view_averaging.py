@@ -16,14 +16,9 @@ from ..contracts import Array, BoolArray, IntArray, Outcome, Path
 from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import Target
-from . import notes
 from .batched_searches import fits_batches
-from .compatibility import kinds_taken
-from .ensemble import run_searches
-from .held_out import HeldOut, choose_size, hold_out_each, require_folds, size_grid, smooth_scores
-from .memory import refuse_too_large
-from .parts import kernel_of, machine_of
-from .preparation import varying
+from .held_out import HeldOut, choose_size, hold_out_each, require_folds, run_searches, size_grid, smooth_scores
+from .parts import kernel_of, kinds_taken, machine_of
 from .procedure import (
     Fitted,
     allowed_size,
@@ -33,10 +28,22 @@ from .procedure import (
     inner_splits,
     rows_of_fit,
     seed_sequence,
+    table_notes,
+    unconverged_note,
 )
 from .rows import Rows
-from .settings import AnyPlan, Plan, Settings, feature_count, keep_places, make_plan, outcome_of, size_choice
-from .training import Blended, Searched, average_values, fit_model
+from .settings import (
+    AnyPlan,
+    Plan,
+    Settings,
+    feature_count,
+    keep_places,
+    make_plan,
+    outcome_of,
+    refuse_too_large,
+    size_choice,
+)
+from .training import Blended, Searched, average_values, fit_model, varying
 
 COMBINE = ("mean", "best")
 
@@ -170,7 +177,7 @@ def _run_views(
         of_view, seen = given_views[view.place], view.part(rows.sample_part)
         refuse_too_large(of_view, view.plan, view.part(rows))
         lost = tuple(np.array(seen.table.names, dtype=object)[~varying(seen.table)].tolist())
-        remarks += notes.table_notes(view.plan, seen.table.names, lost, seen)
+        remarks += table_notes(view.plan, seen.table.names, lost, seen)
         searched = next(ran)
         kept, most = len(searched.problem.keep), searched.ready.most
         choice = size_choice(of_view, seen.table.shape[1], len(searched.ready.usable), most, kept, searched.path.stop)
@@ -238,7 +245,7 @@ def _average_views(plan: BlendPlan, rows: Rows, views: list[_ViewSearch]) -> Fit
     mean = Blended(tuple(models), middle, unit)
     joined = replace(held, sizes=(0,), values=average_values(values, middle, unit)[None])
     names = rows.schema.names
-    sentences = [notes.unconverged_note(view.searched, [names[j] for j in view.view.columns]) for view in views]
+    sentences = [unconverged_note(view.searched, [names[j] for j in view.view.columns]) for view in views]
     return Fitted(
         plan,
         rows.schema,

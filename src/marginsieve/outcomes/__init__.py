@@ -1,8 +1,7 @@
 """What y is: reading, folds, draws, targets for machines, scores, decisions. Nobody else knows."""
 
 from .classes import ClassDecision, Classes, ClassTarget
-from .encoding import read_groups, read_weight
-from .target import FoldLimit, Target
+from .target import FoldLimit, Target, read_groups, read_weight
 
 #: outcomes by name, made from the settings of an estimator
 OUTCOMES = {"classes": Classes.from_settings}

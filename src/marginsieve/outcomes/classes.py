@@ -15,23 +15,31 @@ from ..contracts import (
     Array,
     HasParameters,
     IntArray,
+    Machine,
     MachineTarget,
     Matrix,
     Predictions,
+    Sampler,
     Score,
     ScoreInfo,
     Search,
+    Words,
     is_sparse,
 )
 from ..errors import InputError, cost_number, listing, many, shown_value, truth_value
-from .class_curves import confusion, draw_curves
-from .class_effects import describe_feature
-from .class_scores import CLASS_METRICS, linearise_scores, rooms_of
-from .encoding import read_groups, read_labels, read_weight
-from .folds import Splits, unit_name, units_per_stratum
-from .scores import balanced_accuracy, ranking_auc, ranking_aucs
-from .target import FoldLimit, Target
-from .thresholds import balanced_threshold, cost_threshold, fit_sigmoid
+from .class_effects import confusion, describe_feature, draw_curves
+from .scores import (
+    CLASS_METRICS,
+    balanced_accuracy,
+    balanced_threshold,
+    cost_threshold,
+    fit_sigmoid,
+    linearise_scores,
+    ranking_auc,
+    ranking_aucs,
+    rooms_of,
+)
+from .target import FoldLimit, Splits, Target, read_groups, read_labels, read_weight, unit_name, units_per_stratum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -341,7 +349,7 @@ class ClassTarget(Target):
         """(m,) the binary problem that is about each row's class: that of its class, or the only one."""
         return np.zeros(len(self), dtype=np.intp) if self.binary else self.codes
 
-    def resample(self, sampler: Any, rows: Matrix, rng: np.random.Generator) -> tuple[Matrix, Self]:
+    def resample(self, sampler: Sampler, rows: Matrix, rng: np.random.Generator) -> tuple[Matrix, Self]:
         """The rows that a sampler makes; a synthetic one weighs what the rows of its class weigh on average."""
         resampling: Any = clone(sampler)
         if getattr(resampling, "random_state", 0) is None:
@@ -374,7 +382,7 @@ class ClassTarget(Target):
     # -- inner scores and decisions ---------------------------------------------------------------------------------
 
     @property
-    def scored_by(self) -> str:  # type: ignore[override]
+    def scored_by(self) -> str:
         """Name of the score by which inner folds choose."""
         return "AUC" if self.binary else "balanced accuracy"
 
@@ -536,6 +544,24 @@ class ClassTarget(Target):
 
     # -- words --------------------------------------------------------------------------------------------------------
 
+    @property
+    def words(self) -> Words:
+        """Classes with their counts, and the one of interest where there are two."""
+        known = self.describe()
+        rows, weighting = ", ".join(f"{label}: {count}" for label, count in known["classes"].items()), "all classes"
+        weighting += " were given the same weight"
+        if not self.binary:
+            return Words(rows, weighting=weighting)
+        return Words(
+            rows,
+            interest=f"positive class: {known['positive']}",
+            above=known["positive"],
+            ranking=f"A random sample of class {known['positive']} ranks above a random other one in {{share}} % of "
+            "pairs ({score}).",
+            weighting=weighting,
+            decision="the decision threshold was set on inner folds in which the selection was run anew",
+        )
+
     def describe(self) -> dict[str, Any]:
         """Rows of each class, and the class of interest."""
         counts = np.bincount(self.codes, minlength=len(self.classes))
@@ -573,7 +599,7 @@ class ClassTarget(Target):
         return [f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"]
 
 
-def _has_price(machine: Any) -> bool:
+def _has_price(machine: Machine) -> bool:
     """Whether a larger C would make errors dearer."""
     return isinstance(machine, HasParameters) and "C" in machine.get_params(deep=False)
 
@@ -589,12 +615,32 @@ def _decision_of(estimator: Any, rows: Any) -> Array:
 
 @dataclass(frozen=True)
 class ClassDecision:
-    """Where the machines' value is cut, which class lies above, and what probability a value means."""
+    """Where the machines' value is cut, which class lies above, and what probability a value means.
+
+    Parameters
+    ----------
+    classes : array of shape (n_classes,)
+        The class labels, sorted.
+    positive : int
+        Code of the class of interest: its position in `classes`.
+    threshold : float, default=0.0
+        Where values of two classes are cut, on the machine's own scale, the positive class above.
+    sigmoid : array of shape (k, 2) or None, default=None
+        Slope and offset of the probability in the decision value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import ClassDecision
+    >>> decision = ClassDecision(np.array(["case", "control"]), positive=0, threshold=0.5)
+    >>> decision.predict(decision.values(np.array([[0.2], [2.0]]))).tolist()
+    ['control', 'case']
+    """
 
     classes: Any
     positive: int
-    threshold: float = 0.0  # on the machine's own scale, the positive class above
-    sigmoid: Array | None = None  # (k, 2) slope and offset of the probability in the decision value
+    threshold: float = 0.0
+    sigmoid: Array | None = None
 
     @property
     def sign(self) -> float:

@@ -1,8 +1,9 @@
 """Rows of an outcome: what folds, permutations, machines, scores and decisions need to know of y.
 
-Each kind of outcome is a module with a subclass of `Target`. What all of them share is here once: weights, groups, and
-everything that is drawn without strata. An outcome whose rows fall into classes, or in which events are few, says in
-`strata` what has to be on both sides of every split.
+Labels, weights and groups are read, with an error that says what is wrong. Each kind of outcome is a module with a
+subclass of `Target`. What all of them share is here once: weights, groups, and everything that is drawn without strata.
+An outcome whose rows fall into classes, or in which events are few, says in `strata` what has to be on both sides of
+every split.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from ..contracts import (
     Array,
@@ -23,19 +26,265 @@ from ..contracts import (
     MachineTarget,
     Matrix,
     Predictions,
+    Sampler,
     Score,
     ScoreInfo,
     Search,
+    Words,
 )
-from .folds import Splits, draw_share, stratified_folds, unit_name, units_per_stratum
+from ..data.table import is_missing
+from ..errors import InputError, reading
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# -- what is given, as arrays -----------------------------------------------------------------------------------------
+
+MOST_WEIGHT = 1e12
+
+
+def read_labels(X: Any, y: Any) -> tuple[Any, IntArray]:
+    """The classes, sorted, and the code of each row of X; missing, infinite and continuous labels are refused."""
+    if isinstance(y, np.ma.MaskedArray):
+        raise InputError("y is a masked array and its mask would be ignored: drop the masked rows")
+    with reading("y"):
+        y = column_or_1d(_plain_labels(y), warn=True)
+        check_consistent_length(X, y)
+    missing = int(sum(map(is_missing, y.tolist())))
+    if missing:
+        raise InputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing; drop these rows")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise InputError(f"Input y contains infinity: {int(np.isinf(y).sum())} of {len(y)} labels; drop these rows")
+    if y.dtype.kind in "MmcV":
+        raise InputError(f"y holds {y.dtype}: labels are texts, whole numbers or booleans; make classes of it first")
+    distinct = len(np.unique(y)) if y.dtype.kind in "fiu" else 0
+    with reading("y"):
+        continuous = type_of_target(y).startswith("continuous")
+    if distinct > max(10, len(y) / 2) or continuous:
+        raise InputError(
+            f"Unknown label type: continuous. The target looks continuous ({distinct} distinct values in "
+            f"{len(y)} rows); make classes of it first, for example above and below its median"
+        )
+    with reading("y"):
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.astype(np.intp)
+
+
+def read_groups(groups: Any, rows: Any) -> IntArray | None:
+    """Check the rows' groups.
+
+    Parameters
+    ----------
+    groups : array-like of shape (m,) or None
+        Group of each row.
+    rows : sequence of length m
+        The rows; only their number is used.
+
+    Returns
+    -------
+    array of int of shape (m,) or None
+        The group of each row as a code; None where there are no groups.
+
+    Examples
+    --------
+    >>> from marginsieve.outcomes import read_groups
+    >>> read_groups(["b", "a", "b"], range(3))
+    array([1, 0, 1])
+    """
+    if groups is None:
+        return None
+    with reading("groups"):
+        groups = column_or_1d(_plain_labels(groups))
+        check_consistent_length(rows, groups)
+        if missing := int(sum(map(is_missing, groups.tolist()))):
+            raise InputError(f"{missing} of {len(rows)} rows have no group: give each a group, or drop these rows")
+        return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
+
+
+def read_weight(sample_weight: Any, m: int) -> Array:
+    """Check the samples' weights.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (m,), float or None
+        The weights, none below 0; None is 1 for each.
+    m : int
+        Number of samples.
+
+    Returns
+    -------
+    array of shape (m,)
+        The weights.
+
+    Examples
+    --------
+    >>> from marginsieve.outcomes import read_weight
+    >>> read_weight(None, 3)
+    array([1., 1., 1.])
+    """
+    if sample_weight is None:
+        return np.ones(m)
+    with reading("sample_weight"):
+        weight = _check_sample_weight(sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True)
+    weight = np.asarray(weight, dtype=np.float64)
+    counted = weight[weight > 0]
+    if len(counted) and not 1 / MOST_WEIGHT <= counted.min() <= counted.max() <= MOST_WEIGHT:
+        raise InputError(
+            f"sample_weight is between {counted.min():g} and {counted.max():g}; weights are 0 or between "
+            f"{1 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}"
+        )
+    return weight
+
+
+def _plain_labels(y: Any) -> Any:
+    """Labels of a pandas, polars or arrow column as plain values, so that no nullable type leaks into classes_."""
+    if isinstance(y, (np.ndarray, list, tuple)) or getattr(y, "ndim", 1) != 1:
+        return y
+    if isinstance(getattr(y, "dtype", None), np.dtype):
+        return np.asarray(y)
+    values = y.to_list() if hasattr(y, "to_list") else y.to_pylist() if hasattr(y, "to_pylist") else None
+    if values is None:
+        return y
+    return np.array(values, dtype=object if any(map(is_missing, values)) else None)
+
+
+# -- splits and draws -------------------------------------------------------------------------------------------------
+
+Splits = list[tuple[IntArray, IntArray]]
+
+
+def stratified_folds(strata: IntArray, groups: IntArray | None, n_splits: int, random_state: int) -> Splits:
+    """Folds stratified, with the rows of a group in the same fold.
+
+    Parameters
+    ----------
+    strata : array of int of shape (m,)
+        Stratum of each row, such as its class.
+    groups : array of int of shape (m,) or None
+        Group of each row.
+    n_splits : int
+        Number of folds.
+    random_state : int
+        Seed of the shuffling.
+
+    Returns
+    -------
+    list of (array, array)
+        Row numbers of the training part and of the test part of each fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes.target import stratified_folds
+    >>> strata = np.array([0, 0, 1, 1])
+    >>> [np.bincount(strata[test]).tolist() for train, test in stratified_folds(strata, None, 2, 0)]
+    [[1, 1], [1, 1]]
+    """
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = kind(n_splits, shuffle=True, random_state=random_state)
+    return list(splitter.split(np.zeros(len(strata)), strata, groups))
+
+
+def units_per_stratum(strata: IntArray, groups: IntArray | None = None, count: int | None = None) -> list[int]:
+    """The number of rows, or of groups where there are any, in each stratum: those that occur, or the first `count`."""
+    units = np.arange(len(strata)) if groups is None else groups
+    known = np.unique(strata) if count is None else range(count)
+    return [len(np.unique(units[strata == stratum])) for stratum in known]
+
+
+def unit_name(groups: IntArray | None) -> str:
+    """The name of what is counted: samples, or groups of them.
+
+    Parameters
+    ----------
+    groups : array of int of shape (m,) or None
+        Group of each row.
+
+    Returns
+    -------
+    str
+        "samples" or "groups".
+
+    Examples
+    --------
+    >>> from marginsieve.outcomes.target import unit_name
+    >>> unit_name(None)
+    'samples'
+    """
+    return "samples" if groups is None else "groups"
+
+
+def draw_share(
+    strata: IntArray, groups: IntArray | None, share: float, rng: np.random.Generator, at_least: int, leave: int
+) -> BoolArray:
+    """Draw a share of the rows of each stratum, all rows of a group together.
+
+    Parameters
+    ----------
+    strata : array of int of shape (m,)
+        Stratum of each row, such as its class.
+    groups : array of int of shape (m,) or None
+        Group of each row.
+    share : float
+        Share of each stratum that is drawn.
+    rng : numpy.random.Generator
+        Source of the random numbers.
+    at_least : int
+        Smallest number of rows (or groups) of a stratum that are drawn.
+    leave : int
+        Smallest number of rows (or groups) of a stratum that stay, where possible.
+
+    Returns
+    -------
+    array of bool of shape (m,)
+        Which rows are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes.target import draw_share
+    >>> strata = np.array([0] * 6 + [1] * 4)
+    >>> drawn = draw_share(strata, None, 0.5, np.random.default_rng(0), at_least=1, leave=2)
+    >>> np.bincount(strata[drawn])
+    array([3, 2])
+    """
+    units = np.arange(len(strata)) if groups is None else groups
+    chosen: set[int] = set()
+    for stratum in np.unique(strata):
+        members = np.array(sorted(set(units[strata == stratum].tolist())))
+        most = min(max(at_least, round(share * len(members))), max(len(members) - leave, min(1, len(members) - 1)))
+        free = members[~np.isin(members, list(chosen))]
+        count = most - (len(members) - len(free))
+        chosen |= set(rng.choice(free, size=min(max(count, 0), len(free)), replace=False).tolist())
+    for stratum in np.unique(strata) if leave else ():  # groups that hold two classes may have taken too much of one
+        of_stratum = set(units[strata == stratum].tolist())
+        lacking = min(leave, max(len(of_stratum) - 1, 1)) - len(of_stratum - chosen)
+        chosen -= set(rng.permutation(sorted(of_stratum & chosen))[: max(lacking, 0)].tolist())
+    return np.isin(units, list(chosen))
+
+
+# -- targets ----------------------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class FoldLimit:
-    """How many folds can be made at most, and what limits them, as in "class 'a' has 3 samples"."""
+    """How many folds can be made at most, and what limits them.
+
+    Parameters
+    ----------
+    count : int
+        Largest number of folds.
+    reason : str
+        What limits it, as in "class 'a' has 3 samples".
+
+    Examples
+    --------
+    >>> from marginsieve.outcomes import ClassTarget
+    >>> limit = ClassTarget.from_codes([0, 0, 0, 1, 1]).fold_limit()
+    >>> limit.count, limit.reason
+    (2, 'class 1 has 2 samples')
+    """
 
     count: int
     reason: str
@@ -60,6 +309,14 @@ class Target(ABC):
         The scores, the one that the answer is about first.
     scored_by : str
         Name of the score by which inner folds choose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.outcomes import Classes
+    >>> target = Classes().read(np.zeros((4, 1)), ["case", "control", "control", "control"])
+    >>> len(target), target.row_counts, target.scored_by
+    (4, (1, 3), 'AUC')
     """
 
     weight: Array
@@ -196,7 +453,7 @@ class Target(ABC):
         """(m,) the problem that is about each row, where there are several."""
         return np.zeros(len(self), dtype=np.intp)
 
-    def resample(self, sampler: Any, rows: Matrix, rng: np.random.Generator) -> tuple[Matrix, Self]:  # noqa: ARG002
+    def resample(self, sampler: Sampler, rows: Matrix, rng: np.random.Generator) -> tuple[Matrix, Self]:  # noqa: ARG002
         """Rows that a sampler made of these, and their target; only classes can be resampled."""
         raise TypeError(f"{type(self).__name__} has no classes to resample")
 
@@ -208,7 +465,11 @@ class Target(ABC):
     # -- inner scores and decisions -----------------------------------------------------------------------------------
 
     outcome_name: ClassVar[str]  # of the outcome
-    scored_by = "score"
+
+    @property
+    def scored_by(self) -> str:
+        """Name of the score by which inner folds choose."""
+        return "score"
 
     @abstractmethod
     def score_values(self, values: Array) -> Array:
@@ -309,6 +570,11 @@ class Target(ABC):
     def pictures(self, predicted: Any, decision: Array | None, probability: Array | None) -> dict[str, Any]:  # noqa: ARG002
         """What the page draws of out-of-fold predictions (repeats, m): "curves" and "confusion", or None."""
         return {"curves": None, "confusion": None}
+
+    @property
+    @abstractmethod
+    def words(self) -> Words:
+        """What reports say of these rows."""
 
     def model_notes(self, values: Array, machines: Sequence[Any]) -> list[str]:  # noqa: ARG002
         """What is remarkable about a model's values (m, k) of its training rows."""

@@ -1,6 +1,7 @@
 """The methods by their names: each recipe is a function that returns a configured selector, and cites its paper."""
 
-from .elimination import clinical_rfe, mkl_rfe, svdd_rfe, svm_bfe, svm_rfe
+from .elimination import clinical_rfe, interactions, mkl_rfe, svdd_rfe, svm_bfe, svm_rfe, two_views
+from .embedded import fs_svm, fsv, kp_cssvm, kp_svdd, kp_svm, l1_cssvm, ramp_fs, ramp_svm, svm_l1
 from .filters import (
     d_hell,
     dbfs,
@@ -16,10 +17,7 @@ from .filters import (
     su,
     symon,
 )
-from .linear_machines import fs_svm, fsv, l1_cssvm, ramp_fs, ramp_svm, svm_l1
 from .registry import RECIPES, Recipe, defaults, entry, get, names, reference_text, references, register
-from .scaling import kp_cssvm, kp_svdd, kp_svm
-from .several_views import interactions, two_views
 
 __all__ = ["RECIPES", "Recipe", "defaults", "entry", "get", "names", "reference_text", "references", "register"]
 __all__ += ["interactions", "two_views"]

@@ -7,8 +7,7 @@ from typing import Any
 from .. import criteria
 from ..contracts import CriterionLike, KernelLike, MachineLike
 from ..estimators import SVMSelector
-from ..fitting.parts import criterion_of, kernel_of, machine_of
-from ..fitting.smote import Smote
+from ..fitting.parts import Smote, criterion_of, kernel_of, machine_of
 from ..kernels import Clinical
 from ..machines import CSVC
 from ..searches import Harmony, Merge, TopK

@@ -13,7 +13,7 @@ MOST = 40  # features with a bar
 
 def sizes(result: dict[str, Any], file: str | Path | None = None) -> Any:
     """Scores of inner folds by size with a standard error, and nested scores with their intervals."""
-    metric = "auc" if "auc" in result["scores"] else "balanced_accuracy"
+    metric = result["listed_scores"][-1]
     figure, axes = new_figure(7.0, 4.2)
     for k, method in enumerate(result["methods"]):
         colour = COLOURS[k % len(COLOURS)]
@@ -76,5 +76,5 @@ def _lines(result: dict[str, Any], what: str, x: str, y: str, file: str | Path |
 def _curves(result: dict[str, Any]) -> dict[str, Any]:
     calibration = result["curves"]["main"]
     if calibration is None:
-        raise InputError(f"the target has {len(result['table']['classes'])} classes; this curve exists for two")
+        raise InputError(f"the target has {len(result['table'].get('classes', ()))} classes; this curve exists for two")
     return dict(calibration)

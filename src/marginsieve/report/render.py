@@ -152,14 +152,14 @@ def _style(k: int, method: dict[str, Any]) -> tuple[str, str]:
 
 def _floor(result: dict[str, Any]) -> float:
     """Where the axis of the scores begins."""
-    scores = [method["scores"]["balanced_accuracy"] for method in result["methods"]]
+    scores = [method["scores"][result["main_score"]] for method in result["methods"]]
     lowest = min(_end(score, "low") for score in scores)
     return max(0.0, min(0.5, int(lowest * 10) / 10))
 
 
 def _reach(result: dict[str, Any]) -> float:
     """How far the axis of the differences goes to each side."""
-    changes = [method["difference"]["balanced_accuracy"] for method in result["methods"]]
+    changes = [method["difference"][result["main_score"]] for method in result["methods"]]
     return float(max(0.05, *(abs(_end(change, side)) for change in changes for side in ("low", "high"))))
 
 
@@ -170,7 +170,7 @@ def _end(score: dict[str, Any], side: str) -> float:
 
 def sizes_chart(result: dict[str, Any]) -> Markup:
     """Scores of the inner folds by size with a standard error, the cut, and the nested score with its interval."""
-    metric = "auc" if "auc" in result["scores"] else "balanced_accuracy"
+    metric = result["listed_scores"][-1]
     methods = result["methods"]
     lowest = min(_end(m["scores"][metric], "low") for m in methods)
     lowest = min([lowest, *(p["score"] - p["error"] for m in methods for p in m["curve"])])

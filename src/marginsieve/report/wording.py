@@ -23,7 +23,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
 
     main, others = result["methods"][0], [method for method in result["methods"][1:] if not method["baseline"]]
     table, protocol = result["table"], result["protocol"]
-    counts = ", ".join(f"{label}: {count}" for label, count in table["classes"].items())
+    words = result["words"]
     prepared = "Columns were standardised"
     if main["kernel"] == "clinical":
         prepared = f"Mixed columns and missing cells were compared by the clinical kernel{cite('daemen2009')}"
@@ -32,12 +32,10 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     times = f"{protocol['repeats']} times repeated " if protocol["repeats"] > 1 else ""
     sentences = [
         f"Features to predict {table['target']} were selected among {table['features']:,} in {table['rows']:,} "
-        f"samples ({counts}) with {main['title']}{cite(*main['citation'])} as implemented in marginsieve "
+        f"samples ({words['rows']}) with {main['title']}{cite(*main['citation'])} as implemented in marginsieve "
         f"{result['version']}.",
-        f"{prepared}; all classes were given the same weight.",
-        f"{size}; the decision threshold was set on inner folds in which the selection was run anew."
-        if len(table["classes"]) == 2
-        else f"{size}.",
+        "; ".join(filter(None, (prepared, words["weighting"]))) + ".",
+        "; ".join(filter(None, (size, words["decision"]))) + ".",
         f"The whole procedure was scored by {times}{protocol['folds']}-fold stratified "
         f"nested cross-validation{grouped}{cite('varma2006')}: no test sample was seen by scaling, selection, choice "
         f"of size, threshold or machine. Scores are of models on {protocol['trained_on']}; {protocol['interval']}.",

@@ -10,7 +10,6 @@ from .analysis import Gate, HasCard, load_analyses
 
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
 CLOSE = 0.02  # a difference of balanced accuracy that is not worth a doubt
-COMPARED = ("balanced_accuracy", "auc", "pr_auc", "accuracy")
 VERDICTS = {
     "better": "is better in",
     "worse": "is worse in",
@@ -54,11 +53,12 @@ def _without_evidence(result: dict[str, Any]) -> str:
 
 def _headline(result: dict[str, Any], evident: bool) -> str:
     table, target = result["table"], result["table"]["target"]
-    span, chance = _score(result, "balanced_accuracy"), f"chance gives {1 / len(table['classes']):.2f}"
+    level = result["chance_levels"][result["main_score"]]
+    span = _score(result, result["main_score"]) + ("" if level is None else f"; chance gives {level:.2f}")
     known = result["analyses"]["evidence"]
     test = f"p = {known['p']:.2f} by {known['shuffles']} shuffles of the labels"
     if not evident:
-        return f"No evidence that any of these features predict {target} ({test}): {span}; {chance}."
+        return f"No evidence that any of these features predict {target} ({test}): {span}."
     count = result["n_features"]
     what = f"{count:,} of {table['features']:,} features"
     if count == _usable(result):
@@ -67,10 +67,10 @@ def _headline(result: dict[str, Any], evident: bool) -> str:
     leak = any(finding["kind"] in ("copy", "leak") for finding in result["findings"])
     tail = " Perhaps too good to be true: see what to doubt." if leak else ""
     if not _above_chance(result):
-        rest = f"for the list of {many(count, 'feature')} alone the interval includes chance: {span}; {chance}"
+        rest = f"for the list of {many(count, 'feature')} alone the interval includes chance: {span}"
         return f"Features of this table predict {target} ({test}), but {rest}.{tail}"
     verb = "predicts" if count == 1 else "predict"
-    return f"{what} {verb} {target}: {span}; {chance}.{tail}"
+    return f"{what} {verb} {target}: {span}.{tail}"
 
 
 def _score(result: dict[str, Any], metric: str, scores: dict[str, Any] | None = None) -> str:
@@ -81,13 +81,13 @@ def _score(result: dict[str, Any], metric: str, scores: dict[str, Any] | None = 
 
 def name_of(result: dict[str, Any], metric: str) -> str:
     """A metric in a sentence."""
-    return "AUC" if metric == "auc" else str(result["metrics"][metric])
+    return str(result["short_names"][metric])
 
 
 def _above_chance(result: dict[str, Any]) -> bool:
     """Whether the intervals of the list's scores are above chance, as far as there are any."""
-    levels = {"balanced_accuracy": 1 / len(result["table"]["classes"]), "auc": 0.5}
-    known = {name: result["scores"][name]["low"] for name in levels if name in result["scores"]}
+    levels = {name: result["chance_levels"][name] for name in result["listed_scores"]}
+    known = {name: result["scores"][name]["low"] for name, level in levels.items() if level is not None}
     return all(low is None or low > levels[name] for name, low in known.items())
 
 
@@ -113,11 +113,11 @@ def _list(result: dict[str, Any]) -> str:
     if again := len(groups) - len(set(groups)):
         text += f"{' ' if text else ''}Of the {count:,} selected {again:,} "
         text += f"{'is a near-duplicate of another' if again == 1 else 'are near-duplicates of others'} in the list."
-    if "auc" in result["scores"]:
-        area = 100 * result["scores"]["auc"]["value"]
+    if ranking := result["words"]["ranking"]:
+        metric = result["listed_scores"][-1]
+        area = 100 * result["scores"][metric]["value"]
         share = "over 99" if round(area) >= 100 > area else f"{area:.0f}"
-        text += f"{' ' if text else ''}A random sample of class {result['table']['positive']} ranks above a random "
-        text += f"other one in {share} % of pairs ({_score(result, 'auc')})."
+        text += f"{' ' if text else ''}{ranking.format(share=share, score=_score(result, metric))}"
     return text
 
 
@@ -127,7 +127,7 @@ def _price(result: dict[str, Any]) -> str:
         return ""
     change = result["methods"][0]["difference"]
     verdicts: dict[str, list[str]] = {}
-    for metric in COMPARED:
+    for metric in result["compared_scores"]:
         if metric in change:
             value, span = format_score(change[metric], signed=True)
             verdicts.setdefault(verdict(change[metric]), []).append(f"{name_of(result, metric)} ({value}, {span})")
@@ -180,13 +180,13 @@ def _describe_interactions(result: dict[str, Any]) -> str:
     """Whether features matter only together."""
     if (probe := result.get("interactions")) is None:
         return ""
-    change = probe["difference"]["balanced_accuracy"]
+    change = probe["difference"][result["main_score"]]
     value, span = format_score(change, signed=True)
-    what = f"({value} in balanced accuracy, {span})"
+    what = f"({value} in {name_of(result, result['main_score'])}, {span})"
     if verdict(change) == "better":
         on = f"{many(probe['n_features'], 'feature')}, {listing(probe['features'], 5)}"
         return f"Features matter together: a non-linear model is better {what}, on {on}."
-    return f"No sign of features that matter only together: a non-linear model is not format_score to be better {what}."
+    return f"No sign of features that matter only together: a non-linear model is not shown to be better {what}."
 
 
 # by their places among those of the analyses
@@ -198,9 +198,10 @@ def _doubts(result: dict[str, Any], evident: bool) -> list[str]:
     stability = result["stability"]
     if evident and stability is not None and stability["value"] < UNSTABLE and not _only_length(result):
         doubts.append("the list changes much from fold to fold: read it as one of many that predict equally well")
-    score = result["scores"]["balanced_accuracy"]
+    main = result["main_score"]
+    score, title = result["scores"][main], name_of(result, main)
     if score["low"] is not None and (width := score["high"] - score["low"]) > 0.2:
-        doubts.append(f"{result['table']['rows']} samples leave the balanced accuracy open by {width:.2f}")
+        doubts.append(f"{result['table']['rows']} samples leave the {title} open by {width:.2f}")
     sizes = result["n_features_over_folds"]
     if evident and result["methods"][0]["size_rule"] != "given" and result["n_features"] > sizes["largest"]:
         doubts.append(
@@ -216,11 +217,11 @@ def _doubts(result: dict[str, Any], evident: bool) -> list[str]:
     if evident and len(result["methods"]) > 2:
         probe = (result.get("interactions") or {}).get("title")
         others = [method for method in result["methods"] if method["title"] != probe]  # which has a sentence of its own
-        best = max(others, key=lambda method: method["scores"]["balanced_accuracy"]["value"])
-        level = best["scores"]["balanced_accuracy"]["value"]
+        best = max(others, key=lambda method: method["scores"][main]["value"])
+        level = best["scores"][main]["value"]
         if not best["baseline"] and level > score["value"] + CLOSE:
             doubts.append(
-                f"{best['title']} has a higher balanced accuracy ({level:.2f}); the method presented was fixed "
+                f"{best['title']} has a higher {title} ({level:.2f}); the method presented was fixed "
                 "beforehand, since the best of several is optimistically biased"
             )
     return doubts

@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.atomic import temporary_name, write_atomic
-from ..data.inert_text import inert
-from ..data.paths import check_file, format_path, write_error
-from ..engine.folders import add_published, claim, publish, read_mark
-from ..engine.store import FILE
+from ..data.cells import inert
+from ..data.file_access import check_file, format_path, temporary_name, write_atomic, write_error
+from ..engine.store import FILE, add_published, claim, publish, read_mark
 from ..errors import InputError, shown_value
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.persistence import NAME, to_bytes

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..contracts import IntArray
-from ..data.numerals import is_text
+from ..data.cells import is_text
 from ..errors import listing
-from ..outcomes.folds import units_per_stratum
+from ..outcomes.target import units_per_stratum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,11 +33,11 @@ class Finding:
 
 
 def table_findings(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]:
-    """What there is to say of the columns and rows that are used."""
+    """What there is to say of the columns and rows that are used; `y` is None where the target holds no classes."""
     import pandas as pd
 
-    codes = np.asarray(pd.factorize(y)[0], dtype=np.intp)
-    return [*_few(codes, groups), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
+    codes = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(pd.factorize(y)[0], dtype=np.intp)
+    return [*([] if y is None else _few(codes, groups)), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
 
 
 def find_leaks(X: pd.DataFrame, y: Any) -> list[Finding]:

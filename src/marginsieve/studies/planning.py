@@ -18,13 +18,12 @@ from typing import Any
 
 from .. import recipes
 from ..batches.arrays import has_cuda
-from ..engine.keys import key_of
 from ..engine.store import open_store
-from ..engine.units import ALL_FEATURES, Method, PreparedMethod, UnitTable
+from ..engine.units import ALL_FEATURES, Method, PreparedMethod, UnitTable, key_of
 from ..engine.workers import workers
 from ..errors import InputError, SolverError, listing, many, shown_value
 from ..fitting.rows import MOST_ROWS
-from ..solvers.threads import one_thread
+from ..solvers.execution import one_thread
 from .analysis import (
     ANALYSES,
     Choice,
@@ -91,6 +90,8 @@ def search_seconds(method: Method, rows: float, columns: int) -> float:
 
 def default_methods(shape: Shape) -> tuple[tuple[str, ...], str]:
     """Names of recipes by the shape of the table, and the reason."""
+    if shape.outcome != "classes":
+        raise InputError(f"methods is 'auto', and there are no methods for {shape.outcome} by default: name some")
     rare, share = shape.smallest_share < RARE and shape.has_auc, f"{shape.smallest_share:.1%}"
     if shape.mixed:
         reason = "the table has categories or empty cells: methods on the clinical kernel"
@@ -126,7 +127,10 @@ def choose(shape: Shape, options: StudyOptions, on_gpu: bool = False) -> Choice:
     used = round(min(m, max_samples or m) * (1 - 1 / cv))
     kernel = (("kernel", options.kernel),) if options.kernel else ()
     methods = [Method(name, name, kernel) for name in names]
-    methods.append(Method(ALL_FEATURES, "su" if shape.mixed else "fisher", (("n_features_to_select", 1.0),)))
+    plain = "su" if shape.mixed else "fisher"
+    if shape.outcome != "classes":  # whose filters are about classes
+        plain = names[0]
+    methods.append(Method(ALL_FEATURES, plain, (("n_features_to_select", 1.0),)))
     facts = Facts(shape, options, methods[0], cv, used, on_gpu)
     efforts, left_out = choose_analyses(facts)
     return Choice(

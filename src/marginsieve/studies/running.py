@@ -301,7 +301,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     ['g03', 'g07']
     """
     columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "drop")}
-    return run_study(from_arrays(X, y, **columns), options)
+    return run_study(from_arrays(X, y, **columns, classes=options.outcome == "classes"), options)
 
 
 def run_study(

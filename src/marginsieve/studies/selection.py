@@ -18,13 +18,21 @@ from sklearn.base import clone
 
 from .. import recipes
 from ..contracts import Array, BoolArray, PricesFeatures
-from ..engine.keys import key_of
 from ..engine.nested import Fold, Nested, collect_folds, nested_errors, nested_splits, pair_splits
-from ..engine.protocols import Protocol
-from ..engine.scoring import Scores
-from ..engine.stability import Stability, nogueira
+from ..engine.scoring import Scores, Stability, nogueira
 from ..engine.store import Store, open_store
-from ..engine.units import UNREAD, Method, PreparedMethod, Task, Unit, UnitTable, run_prepared, versions
+from ..engine.units import (
+    UNREAD,
+    Method,
+    PreparedMethod,
+    Protocol,
+    Task,
+    Unit,
+    UnitTable,
+    key_of,
+    run_prepared,
+    versions,
+)
 from ..engine.workers import Run
 from ..errors import InputError
 from ..estimators import SVMSelector

@@ -12,17 +12,15 @@ import numpy as np
 
 from ..batches.arrays import on_host
 from ..contracts import Array, Outcome, is_sparse
-from ..data.numerals import find_separated, is_text, read_numerals
+from ..data.cells import find_separated, is_text, read_numerals, tidy_frame
 from ..data.reading import ENCODING_NOTE
 from ..data.stored import is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
-from ..data.tidy import tidy_frame
-from ..engine.keys import fingerprint
-from ..engine.units import UnitTable
+from ..engine.units import UnitTable, fingerprint
 from ..errors import InputError, listing, shown_value
 from ..estimators import find_suspects
-from ..fitting.memory import refuse_dense
 from ..fitting.rows import Rows
+from ..fitting.settings import refuse_dense
 from .findings import MIXED, Finding, are_numbers, find_leaks, table_findings
 
 if TYPE_CHECKING:
@@ -78,8 +76,12 @@ def from_frame(
     drop: Sequence[str] = (),
     ids: Sequence[str] | None = None,
     keep: Sequence[str] = (),
+    classes: bool = True,
 ) -> StudyData:
-    """A table with its target; `ids` names the columns that tell rows apart, None finds them, except among `keep`."""
+    """A table with its target; `ids` names the columns that tell rows apart, None finds them, except among `keep`.
+
+    `classes`: whether the target holds classes, of which there is more to say.
+    """
     import pandas as pd
 
     numbered = isinstance(frame.index, pd.RangeIndex)
@@ -98,12 +100,19 @@ def from_frame(
     X, converted = _read_numbers(X.drop(columns=names), keep)
     unusable = [finding for finding in _find_unusable(X) if finding.columns[0] not in keep]
     useless = [finding.columns[0] for finding in unusable]
-    alarms, X = find_leaks(X, y), X.drop(columns=useless)
+    alarms, X = find_leaks(X, y) if classes else [], X.drop(columns=useless)
     if X.shape[1] == 0:
         why = "; ".join(finding.text for finding in [*_note_ids(names, ids is None), *unusable])
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
-    findings = [*alarms, *table_findings(X, y, group), *repeats, *unusable, *converted, *_note_ids(names, ids is None)]
+    findings = [
+        *alarms,
+        *table_findings(X, y if classes else None, group),
+        *repeats,
+        *unusable,
+        *converted,
+        *_note_ids(names, ids is None),
+    ]
     if ENCODING_NOTE in frame.attrs:
         findings.append(Finding("encoding", "note", frame.attrs[ENCODING_NOTE]))
     findings.sort(key=lambda finding: finding.level != "alarm")
@@ -203,7 +212,13 @@ def _plain_number(text: Any) -> bool:
 
 
 def from_arrays(
-    X: Any, y: Any, groups: Any = None, ids: Any = None, keep: Sequence[Any] = (), drop: Sequence[Any] = ()
+    X: Any,
+    y: Any,
+    groups: Any = None,
+    ids: Any = None,
+    keep: Sequence[Any] = (),
+    drop: Sequence[Any] = (),
+    classes: bool = True,
 ) -> StudyData:
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
     import pandas as pd
@@ -230,10 +245,10 @@ def from_arrays(
     target = _free_name(target, frame)
     frame = frame.assign(**{target: _as_column("y", y, len(frame))})
     if groups is None:
-        return from_frame(frame, target, drop=drop, ids=ids, keep=keep)
+        return from_frame(frame, target, drop=drop, ids=ids, keep=keep, classes=classes)
     group_name = _free_name("groups", frame)
     frame[group_name] = _as_column("groups", groups, len(frame))
-    return from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep)
+    return from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, classes=classes)
 
 
 def _free_name(name: str, frame: pd.DataFrame) -> str:

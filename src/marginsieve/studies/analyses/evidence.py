@@ -18,14 +18,13 @@ from joblib import delayed
 from ...contracts import IntArray
 from ...engine.units import Method, PreparedMethod, UnitTable
 from ...fitting.batched_searches import TrainingPart
-from ...fitting.ensemble import batch_members
-from ...fitting.held_out import HeldOut, hold_out, inner_folds, size_grid
+from ...fitting.held_out import HeldOut, batch_members, hold_out, inner_folds, size_grid
 from ...fitting.rows import Rows
 from ...fitting.settings import Plan
 from ...fitting.training import search_once
 from ...fitting.view_averaging import BlendPlan, ViewPlan
 from ...problem import is_filter
-from ...solvers.processes import parallel
+from ...solvers.execution import parallel
 from ..analysis import Facts, Level, StudyRun, applies_always, register_analysis, say_nothing
 from ..options import FEWEST_SHUFFLES, StudyOptions
 from ..planning import ALL_COST, cost_of, fit_seconds, is_cheap

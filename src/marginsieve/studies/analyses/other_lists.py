@@ -20,10 +20,9 @@ from ...engine.nested import Fold, Nested
 from ...engine.units import PreparedMethod, UnitTable
 from ...estimators.fitted_selector import FittedSelector
 from ...fitting.false_share import places
-from ...fitting.preparation import varying
 from ...fitting.rows import Rows
-from ...solvers.processes import parallel
-from ...solvers.threads import one_thread
+from ...fitting.training import varying
+from ...solvers.execution import one_thread, parallel
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis, say_nothing
 from ..planning import search_seconds
 from .false_features import SEARCH, search_half

@@ -23,11 +23,10 @@ from ...engine.scoring import SWAPS, Factors, Pass, Scores, score_difference
 from ...engine.units import UnitTable
 from ...errors import many
 from ...estimators import SVMSelector
-from ...fitting.preparation import varying
 from ...fitting.rows import Rows
+from ...fitting.training import varying
 from ...searches import TopK
-from ...solvers.processes import parallel
-from ...solvers.threads import one_thread
+from ...solvers.execution import one_thread, parallel
 from ..analysis import (
     AnalysisResult,
     Facts,

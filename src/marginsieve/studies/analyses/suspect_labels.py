@@ -6,7 +6,7 @@ from typing import Any
 
 from ...errors import InputError, SolverError, listing
 from ...estimators.suspects import CLEAN_RATE, PREDICTS, WRONG_SHARE, judge_labels
-from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_always, register_analysis, say_nothing
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis, say_nothing
 from ..findings import Finding
 from ..planning import fit_seconds
 from ..study_data import suspect_table
@@ -20,7 +20,9 @@ class Suspects:
 
     name, order, template = "suspects", 80.0, "suspects"
 
-    applies = staticmethod(applies_always)
+    def applies(self, facts: Facts) -> str | None:
+        """For classes."""
+        return None if facts.shape.outcome == "classes" else f"it is for classes, not for {facts.shape.outcome}"
 
     def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
         """The first thing after the least study."""

@@ -1,0 +1,538 @@
+"""Machines that choose features themselves: l1, FSV, the ramp loss, budgets; learned scales of kernels (KP-SVM)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from ..contracts import KernelLike, MachineLike, SearchLike
+from ..estimators import SVMSelector
+from ..fitting.parts import kernel_of, machine_of
+from ..kernels import Linear
+from ..machines import CSVC, L1SVC, ConcaveSVC, HingeSVC, RampSVC, Sphere
+from ..searches import Budget, LearnedPath, PenalizedScaling
+from .registry import register
+
+# -- linear machines --------------------------------------------------------------------------------------------------
+
+
+@register(
+    "maldonado2018",
+    family="linear",
+    takes="numbers sparse",
+    cost=(1.5, 2.0, 0.9),
+    default_for={"numbers": 3, "rare class": 2},
+)
+def l1_cssvm(
+    kernel: KernelLike = "linear",
+    C: float = 1.0,
+    points: int = 40,
+    final: MachineLike | None = None,
+    stop: str = "ranking",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """The linear support vector machine with an l1 penalty and squared hinge loss; features rank as they enter.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="linear"
+        The linear kernel, by name or as an object.
+    C : float, default=1.0
+        Cost of a margin error at the end of the path.
+    points : int, default=40
+        Number of values of C on the path, each a fixed multiple of the one before.
+    final : str, Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
+    stop : "ranking" or "own", default="ranking"
+        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
+        are selected where `n_features_to_select` is None.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature selection for SVM
+    classification, Applied Soft Computing 67 (2018) 94-105, eq. 6.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.l1_cssvm(points=10, n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
+    return _path_selector(L1SVC(C=C), points, final, stop, kernel=kernel, standardize=standardize, **settings)
+
+
+@register("bradley1998", family="linear", takes="numbers categories sparse", cost=(2.0, 5.2, 2.9))
+def svm_l1(
+    C: float = 1.0,
+    points: int = 40,
+    final: MachineLike | None = None,
+    stop: str = "ranking",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """The linear machine with an l1 penalty and hinge loss, a linear program; features rank as they enter.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a margin error at the end of the path.
+    points : int, default=40
+        Number of values of C on the path, each a fixed multiple of the one before.
+    final : str, Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
+    stop : "ranking" or "own", default="ranking"
+        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
+        are selected where `n_features_to_select` is None.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Bradley and Mangasarian, Feature selection via concave minimization and support vector machines, ICML 1998, 82-90.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.svm_l1(points=10, n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
+    return _path_selector(HingeSVC(C=C), points, final, stop, standardize=standardize, **settings)
+
+
+@register("bradley1998", family="linear", takes="numbers categories sparse")
+def fsv(
+    C: float = 10.0,
+    beta: float = 5.0,
+    points: int = 40,
+    final: MachineLike | None = None,
+    stop: str = "ranking",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """A concave penalty, nearly the number of weights, by linear programs; features rank as they enter.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Cost of a margin error at the end of the path.
+    beta : float, default=5.0
+        How fast the concave penalty saturates with the size of a weight.
+    points : int, default=40
+        Number of values of C on the path, each a fixed multiple of the one before.
+    final : str, Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
+    stop : "ranking" or "own", default="ranking"
+        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
+        are selected where `n_features_to_select` is None.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Bradley and Mangasarian, Feature selection via concave minimization and support vector machines, ICML 1998, 82-90.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.fsv(points=10, n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
+    return _path_selector(ConcaveSVC(C=C, beta=beta), points, final, stop, standardize=standardize, **settings)
+
+
+@register("baldomero2021", family="linear", takes="numbers categories sparse")
+def ramp_svm(
+    C: float = 1.0,
+    points: int = 40,
+    final: MachineLike | None = None,
+    stop: str = "ranking",
+    solver: str = "descent",
+    shakes: int = 10,
+    time_limit: float | None = None,
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """An l1 penalty with the ramp loss, which wrong labels far out cannot bend; features rank as they enter.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a margin error at the end of the path.
+    points : int, default=40
+        Number of values of C on the path, each a fixed multiple of the one before.
+    final : str, Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
+    stop : "ranking" or "own", default="ranking"
+        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
+        are selected where `n_features_to_select` is None.
+    solver : "descent", "fast", "daks" or "exact", default="descent"
+        "descent" is a local optimum at every C of the path. The others solve the program at `C` alone, as `ramp_fs`
+        does, without a budget, and rank features by their weight: "exact" by branch and bound, with a bound on the
+        objective (`bound_`, `gap_`); `points`, `final` and `stop` play no part there.
+    shakes : int, default=10
+        For the other solvers: number of random changes after which the exchanges start again.
+    time_limit : float or None, default=None
+        For the other solvers: seconds after which the best point so far is used; None is 60, 180 and 600 for "fast",
+        "daks" and "exact".
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Baldomero-Naranjo, Martinez-Merino and Rodriguez-Chia, A robust SVM-based approach with feature selection and
+    outliers detection for classification problems, Expert Systems with Applications 178 (2021) 115017.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.ramp_svm(points=10, n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
+    if solver == "descent":
+        return _path_selector(RampSVC(C=C), points, final, stop, standardize=standardize, **settings)
+    search = Budget(None, solver, None, shakes, time_limit)
+    return _linear(RampSVC(C=C), search, standardize=standardize, **{"threshold": "margin", **settings})
+
+
+@register("labbe2019", family="linear", takes="numbers categories sparse")
+def fs_svm(
+    budget: float = 10,
+    solver: str = "daks",
+    C: float = 1.0,
+    feature_costs: Any = None,
+    shakes: int = 10,
+    time_limit: float | None = None,
+    threshold: Any = "margin",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """The l1 machine with hinge loss within a budget of features, a mixed-integer program.
+
+    Parameters
+    ----------
+    budget : float, default=10
+        Number of features, or the total that their costs may reach.
+    solver : "daks", "exact" or "fast", default="daks"
+        How the program is solved: by descents, exchanges and swaps ("fast"), by these and then small exact programs
+        ("daks"), or by these and then branch and bound on the whole program ("exact"), which also gives a bound on the
+        objective. Tables of at most 30 rows and 120 cells are solved to the optimum by each of them.
+    C : float, default=1.0
+        Cost of a margin error.
+    feature_costs : mapping, sequence or None, default=None
+        Cost of each column, by name or in the order of the columns; None is a cost of 1 for each, as it is for columns
+        that a mapping does not name.
+    shakes : int, default=10
+        Number of random changes after which the exchanges start again; fewer above 200 samples.
+    time_limit : float or None, default=None
+        Seconds after which the best point so far is used; None is 60 for "fast", 180 for "daks" and 600 for "exact".
+    threshold : "margin", "auto", "balanced", float or (float, float), default="margin"
+        Threshold of the decision value, as in SVMSelector.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Labbe, Martinez-Merino and Rodriguez-Chia, Mixed integer linear programming for feature selection in support vector
+    machine, Discrete Applied Mathematics 261 (2019) 276-304.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.fs_svm(budget=2, solver="fast", random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
+    search = Budget(budget, solver, feature_costs, shakes, time_limit)
+    return _linear(HingeSVC(C=C), search, threshold=threshold, standardize=standardize, **settings)
+
+
+@register("baldomero2021", family="linear", takes="numbers categories sparse")
+def ramp_fs(
+    budget: float = 10,
+    solver: str = "daks",
+    C: float = 1.0,
+    feature_costs: Any = None,
+    shakes: int = 10,
+    time_limit: float | None = None,
+    threshold: Any = "margin",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """The ramp loss within a budget of features, a mixed-integer program that also names suspect labels (RL-FS-M).
+
+    Parameters
+    ----------
+    budget : float, default=10
+        Number of features, or the total that their costs may reach.
+    solver : "daks", "exact" or "fast", default="daks"
+        How the program is solved: by descents, exchanges and swaps ("fast"), by these and then small exact programs
+        ("daks"), or by these and then branch and bound on the whole program ("exact"), which also gives a bound on the
+        objective. Tables of at most 30 rows and 120 cells are solved to the optimum by each of them.
+    C : float, default=1.0
+        Cost of a margin error.
+    feature_costs : mapping, sequence or None, default=None
+        Cost of each column, by name or in the order of the columns; None is a cost of 1 for each, as it is for columns
+        that a mapping does not name.
+    shakes : int, default=10
+        Number of random changes after which the exchanges start again; fewer above 200 samples.
+    time_limit : float or None, default=None
+        Seconds after which the best point so far is used; None is 60 for "fast", 180 for "daks" and 600 for "exact".
+    threshold : "margin", "auto", "balanced", float or (float, float), default="margin"
+        Threshold of the decision value, as in SVMSelector.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Baldomero-Naranjo, Martinez-Merino and Rodriguez-Chia, A robust SVM-based approach with feature selection and
+    outliers detection for classification problems, Expert Systems with Applications 178 (2021) 115017.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.ramp_fs(budget=2, solver="fast", random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
+    search = Budget(budget, solver, feature_costs, shakes, time_limit)
+    return _linear(RampSVC(C=C), search, threshold=threshold, standardize=standardize, **settings)
+
+
+def _path_selector(
+    machine: MachineLike, points: int, final: MachineLike | None, stop: str, **settings: Any
+) -> SVMSelector:
+    final = None if final is None else machine_of(final)
+    return _linear(machine, LearnedPath(points, final, stop), **settings)
+
+
+def _linear(machine: MachineLike, search: SearchLike, kernel: KernelLike = "linear", **settings: Any) -> SVMSelector:
+    return SVMSelector(kernel=kernel_of(kernel), machine=machine, criterion=None, search=search, **settings)
+
+
+# -- scales of kernels ------------------------------------------------------------------------------------------------
+
+
+@register("maldonado2018", family="scaling")
+def kp_cssvm(
+    kernel: KernelLike = "gaussian",
+    C: float = 1.0,
+    C2: float = 1.0,
+    class_weight: Any = "balanced",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """Penalised kernel scaling with the cost-sensitive support vector machine, for imbalanced classes.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        Kernel that is scaled, by name or as an object; "linear" is the linear kernel divided by the number of live
+        features.
+    C : float, default=1.0
+        Cost of a margin error.
+    C2 : float, default=1.0
+        Weight of the penalty on the scaling factors; 0 is no penalty.
+    class_weight : None, "balanced" or dict, default="balanced"
+        Weight of each class; "balanced" gives both classes the same total weight.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector and of the search, PenalizedScaling; `width` is passed to the kernel.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature selection for SVM
+    classification, Applied Soft Computing 67 (2018) 94-105.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.kp_cssvm(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
+    return _kp(kernel, CSVC(C=C), {"C2": C2}, {"class_weight": class_weight, "standardize": standardize, **settings})
+
+
+@register("maldonado2018", family="scaling")
+def kp_svdd(
+    kernel: KernelLike = "gaussian",
+    r: float = 0.1,
+    r_out: float = 0.1,
+    C2: float = 1.0,
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """Penalised kernel scaling with a sphere around the majority class; weak where a margin separates the classes.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        Kernel that is scaled, by name or as an object; "linear" is the linear kernel divided by the number of live
+        features.
+    r : float, default=0.1
+        Upper bound, in (0, 1], on the share of the majority class outside the sphere (approximately).
+    r_out : float, default=0.1
+        Upper bound on the share of the other class inside the sphere (approximately); 0 leaves that class out of the
+        fit.
+    C2 : float, default=1.0
+        Weight of the penalty on the scaling factors; 0 is no penalty.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector and of the search, PenalizedScaling; `width` is passed to the kernel.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Maldonado and Lopez, Dealing with high-dimensional class-imbalanced datasets: Embedded feature selection for SVM
+    classification, Applied Soft Computing 67 (2018) 94-105.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.kp_svdd(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
+    return _kp(kernel, Sphere(r=r, r_out=r_out), {"C2": C2}, {"standardize": standardize, **settings})
+
+
+@register("maldonado2011", family="scaling")
+def kp_svm(
+    kernel: KernelLike = "gaussian",
+    C: float = 1.0,
+    C2: float = 1.0,
+    update: str = "gradient",
+    stop: str = "own",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """Penalised kernel scaling that decides by itself how many features stay.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        Kernel that is scaled, by name or as an object; "linear" is the linear kernel divided by the number of live
+        features.
+    C : float, default=1.0
+        Cost of a margin error.
+    C2 : float, default=1.0
+        Weight of the penalty on the scaling factors; 0 is no penalty.
+    update : "gradient", "quasi-newton" or "multiplicative", default="gradient"
+        Rule by which the scaling factors are updated; see `marginsieve.searches.PenalizedScaling`.
+    stop : "own" or "ranking", default="own"
+        With "own" the penalty decides how many features stay; "ranking" ranks all features.
+    standardize : bool, default=True
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector and of the search, PenalizedScaling; `width` is passed to the kernel.
+
+    Returns
+    -------
+    SVMSelector
+        The configured selector, not fitted.
+
+    References
+    ----------
+    Maldonado, Weber and Basak, Simultaneous feature selection and classification using kernel-penalized support vector
+    machines, Information Sciences 181 (2011) 115-128.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> selector = recipes.kp_svm(C2=1.0, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
+    return _kp(kernel, CSVC(C=C), {"C2": C2, "update": update, "stop": stop}, {"standardize": standardize, **settings})
+
+
+def _kp(kernel: KernelLike, machine: MachineLike, options: dict[str, Any], settings: dict[str, Any]) -> SVMSelector:
+    """The settings that belong to the search go there, `width` to the kernel, the rest to the selector.
+
+    "linear" divides by the number of live features here, so that C means the same while the factors' sum is kept.
+    """
+    known = PenalizedScaling().get_params()
+    options |= {name: settings.pop(name) for name in list(settings) if name in known}
+    kernel = Linear(average=True) if isinstance(kernel, str) and kernel == "linear" else kernel_of(kernel)
+    if "width" in settings:
+        kernel = clone(kernel).set_params(width=settings.pop("width"))
+    return SVMSelector(kernel=kernel, machine=machine, criterion=None, search=PenalizedScaling(**options), **settings)
