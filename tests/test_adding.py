@@ -375,13 +375,13 @@ class LeastSquares(BaseEstimator):
         K, live = as_gram(view).matrix(), np.flatnonzero(cost)
         ones = np.ones((len(live), 1))
         inside = K[np.ix_(live, live)] + np.diag(1.0 / (self.C * cost[live]))
-        system, wanted = np.block([[inside, ones], [ones.T, np.zeros((1, 1))]]), np.append(y[live], 0.0)
-        solved = np.linalg.solve(system, wanted)
+        system, right = np.block([[inside, ones], [ones.T, np.zeros((1, 1))]]), np.append(y[live], 0.0)
+        solved = np.linalg.solve(system, right)
         c = np.zeros(len(y))
         c[live] = solved[:-1]
         slack = y - K @ c - solved[-1]
         objective = 0.5 * c @ K @ c + 0.5 * self.C * cost @ slack**2
-        residual = float(np.abs(system @ solved - wanted).max())
+        residual = float(np.abs(system @ solved - right).max())
         return Solution(c, float(solved[-1]), float(objective), residual, np.abs(slack), converged=residual < 1e-6)
 
     def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:

@@ -12,8 +12,7 @@ from sklearn.svm import SVC
 from marginsieve import SVMSelector, recipes
 from marginsieve.contracts import FixesSize
 from marginsieve.errors import InputError
-from marginsieve.fitting.compatibility import refuses
-from marginsieve.fitting.parts import AXES, resolve
+from marginsieve.fitting.parts import AXES, refuses, resolve
 from marginsieve.kernels import Linear
 from marginsieve.machines import CSVC, MACHINES
 from marginsieve.searches import SEARCHES, Backward, TopK
