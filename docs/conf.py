@@ -78,6 +78,11 @@ def plain_text(_app, _what, _name, _obj, _options, lines):
     lines[:] = out
 
 
+def skip_metadata_routing(_app, _what, name, _obj, skip, _options):
+    """What scikit-learn adds to every class with a method named score, with links into its own documentation."""
+    return True if re.fullmatch(r"set_\w+_request", name) else skip
+
+
 def _escaped(line):
     parts = line.split("`")
     parts[::2] = [
@@ -89,4 +94,5 @@ def _escaped(line):
 def setup(app):
     """Before napoleon, which makes markup of the sections."""
     app.connect("autodoc-process-docstring", add_names, priority=300)
+    app.connect("autodoc-skip-member", skip_metadata_routing)
     app.connect("autodoc-process-docstring", plain_text, priority=400)
