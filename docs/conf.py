@@ -1,11 +1,16 @@
 """The documentation site: `make docs`."""
 
 import re
+import sys
 import warnings
+from pathlib import Path
 
 from sphinx_gallery.scrapers import figure_rst
 
 import marginsieve
+
+sys.path.insert(0, str(Path(__file__).parent))
+from part_names import add_names
 
 
 def last_figure(_block, block_vars, gallery_conf):
@@ -83,4 +88,5 @@ def _escaped(line):
 
 def setup(app):
     """Before napoleon, which makes markup of the sections."""
+    app.connect("autodoc-process-docstring", add_names, priority=300)
     app.connect("autodoc-process-docstring", plain_text, priority=400)

@@ -43,6 +43,8 @@ class Plain:
         return GenericGram(self, table, feature_weight, live)
 
     def base(self, u, v, kind, spread):
+        if hasattr(self.kernel, "base"):
+            return self.kernel.base(u, v, kind, spread)
         if isinstance(self.kernel, Gaussian):
             return -0.5 * np.subtract(u, v) ** 2
         if not isinstance(self.kernel, Clinical):
@@ -77,7 +79,12 @@ def kernel_matrix(kernel, table, scale, features=None, Z=None, divide_by=None):
 
 
 def divisor_of(kernel, table, live):
-    """The number of live columns, or the sum of their variances where the kernel has a width."""
+    """The number of live columns, or the sum of their variances where the kernel has a width.
+
+    A kernel that is given by its `base` alone says it itself: there is no faster form to compare with.
+    """
+    if hasattr(kernel, "base"):
+        return kernel.divisor(table, np.asarray(live, dtype=np.intp))
     return len(live) if kernel.additive else sum(np.var(table.Z[:, j]) for j in live)
 
 

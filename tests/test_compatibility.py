@@ -124,11 +124,14 @@ def test_the_advice_leads_to_what_is_run():
     assert len(found) > 100
 
 
-def test_what_a_search_takes_is_said_of_classes():
-    for name in SEARCHES:
-        search = resolve("search", name)
-        assert refuse_classes(2, search) is None
-        assert (refuse_classes(3, search) is None) == search.multiclass
+@pytest.mark.parametrize("name", SEARCHES)
+def test_what_a_search_takes_is_said_of_classes(name):
+    search = resolve("search", name)
+    assert refuse_classes(2, search) is None
+    assert (refuse_classes(3, search) is None) == search.multiclass
+
+
+def test_what_costs_and_thresholds_take_is_said_of_classes():
     search = resolve("search", "backward")
     assert refuse_classes(2, search, negative_weight=3.0, threshold=0.5) is None
     assert refuse_classes(3, search, negative_weight=3.0).endswith("y has 3 classes: use class_weight instead")

@@ -18,7 +18,6 @@ from marginsieve.contracts import JudgingRows
 from marginsieve.criteria import (
     CRITERIA,
     FILTERS,
-    LearnedWeight,
     Loss,
     MarginChange,
     ReliefF,
@@ -29,7 +28,7 @@ from marginsieve.criteria import (
 from marginsieve.data.table import Schema, Table
 from marginsieve.errors import InputError
 from marginsieve.kernels import KERNELS
-from marginsieve.machines import CSVC, MKL, Sphere
+from marginsieve.machines import CSVC, MACHINES, MKL, Sphere
 from marginsieve.problem import Problem, is_filter
 
 ALL = {**CRITERIA, **FILTERS}
@@ -45,9 +44,9 @@ def problem_of(table, y, kernel="linear", criterion="margin", weight=None, machi
     part = KERNELS[kernel]()
     criterion = ALL[criterion]() if isinstance(criterion, str) else criterion
     if machine is None:
-        machine = {SphereChange: Sphere(r=0.3, tol=1e-9), LearnedWeight: MKL(tol=1e-9)}.get(
-            type(criterion), CSVC(tol=1e-9)
-        )
+        able = (Sphere(r=0.3, tol=1e-9), MKL(tol=1e-9), *(make() for make in MACHINES.values()))
+        needs = getattr(criterion, "requires", ())
+        machine = next(part for part in (CSVC(tol=1e-9), *able) if all(isinstance(part, need) for need in needs))
     if isinstance(machine, MKL) and not part.additive:
         pytest.skip("MKL needs a sum over features")
     return Problem(table, y, np.ones_like(y) * weight, weight, part.start(table), part, machine, criterion)
@@ -554,17 +553,17 @@ def test_a_perfect_column_is_finite_and_largest(name, table_of, rng):
     assert value[1] > 1e5 * value[0]
 
 
-def test_a_filter_may_come_before_any_recipe(blobs):
+@pytest.mark.parametrize("name", list(FILTERS))
+def test_a_filter_may_come_before_any_recipe(name, blobs):
     from marginsieve import recipes
 
     X, y = blobs
-    for name in FILTERS:
-        made = recipes.svm_rfe(prefilter=(name, 5), n_features_to_select=2, threshold="margin").fit(X, y)
-        first = recipes.svm_rfe(n_features_to_select=2, threshold="margin").set_params(
-            criterion=name, search="top_k", n_features_to_select=5
-        )
-        assert set(np.flatnonzero(made.ranking_ <= 5)) == set(np.flatnonzero(first.fit(X, y).support_))
-        assert np.isnan(made.scores_[made.ranking_ > 5]).all()
+    made = recipes.svm_rfe(prefilter=(name, 5), n_features_to_select=2, threshold="margin").fit(X, y)
+    first = recipes.svm_rfe(n_features_to_select=2, threshold="margin").set_params(
+        criterion=name, search="top_k", n_features_to_select=5
+    )
+    assert set(np.flatnonzero(made.ranking_ <= 5)) == set(np.flatnonzero(first.fit(X, y).support_))
+    assert np.isnan(made.scores_[made.ranking_ > 5]).all()
 
 
 @pytest.mark.parametrize("rule", ["auto", "best"])
@@ -585,14 +584,14 @@ def test_no_more_is_selected_than_a_filter_leaves(rule, rng):
     assert [copy.n_features_ for copy in asked.at_sizes(X, y, [3, 200])] == [3, 5]
 
 
-def test_weights_that_are_no_counts_have_a_mean_of_one(rng, table_of):
+@pytest.mark.parametrize("name", list(FILTERS))
+def test_weights_that_are_no_counts_have_a_mean_of_one(name, rng, table_of):
     X = np.round(rng.normal(size=(60, 40)), 1)
     y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
-    for name in FILTERS:
-        plain = scores(problem_of(table_of(X), y, criterion=name))
-        for share in (0.1, 1 / 60, 3.7):
-            weighted = scores(problem_of(table_of(X), y, criterion=name, weight=np.full(60, share)))
-            np.testing.assert_array_equal(weighted, plain)
+    plain = scores(problem_of(table_of(X), y, criterion=name))
+    for share in (0.1, 1 / 60, 3.7):
+        weighted = scores(problem_of(table_of(X), y, criterion=name, weight=np.full(60, share)))
+        np.testing.assert_array_equal(weighted, plain)
 
 
 @pytest.mark.parametrize("weights", ["one", "counts", "shares"])

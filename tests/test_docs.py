@@ -99,9 +99,35 @@ def test_a_recipe_that_is_missing_in_the_page_is_noticed(methods_table):
         del recipes.RECIPES["forgotten"]
 
 
+@pytest.mark.parametrize("axis", ["kernel", "machine", "criterion", "search"])
+def test_every_part_is_named_on_the_page_of_the_api(axis):
+    """Which is made from what each folder has as public, with the names in its dictionary below each class."""
+    part_names, page = script("part_names"), text_of("docs", "api.rst")
+    folder = {"criterion": "criteria", "search": "searches"}.get(axis, f"{axis}s")
+    (options,) = re.findall(rf"(?m)^\.\. automodule:: marginsieve\.{folder}\n((?:   .*\n)+)", page)
+    assert ":members:\n" in options
+    assert ":imported-members:" in options
+    home = importlib.import_module(f"marginsieve.{folder}")
+    shown = {entry for name in home.__all__ for entry in part_names.names_of(getattr(home, name))}
+    registered = {f'{axis}="{name}"' for dictionary in part_names.PARTS[axis] for name in dictionary}
+    assert shown == registered
+
+
 def test_every_filter_is_named():
+    """In the text about filters, which tells of some where they belong together, or with its class in the API."""
     page = text_of("docs", "elimination.md").split("## Filters")[1]
-    assert [name for name in FILTERS if f'`"{name}"`' not in page] == []
+    named = set(re.findall(r'`"(\w+)"`', page))
+    assert named <= set(FILTERS)
+    assert len(named) >= 14
+    assert "[API](api.rst)" in page
+
+
+@pytest.mark.parametrize("name", list(FILTERS))
+def test_the_line_of_a_part_stands_below_its_first_paragraph(name):
+    lines = ["What it is.", "", "Examples"]
+    cls = type(FILTERS[name]())
+    script("part_names").add_names(None, "class", cls.__name__, cls, None, lines)
+    assert lines == ["What it is.", "", f'By name: `criterion="{name}"`.', "", "Examples"]
 
 
 def test_the_versions_of_files_are_those_that_are_written():

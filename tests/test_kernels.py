@@ -9,6 +9,7 @@ from scipy import sparse
 
 from marginsieve.data.table import Table
 from marginsieve.errors import InputError
+from marginsieve.kernels import KERNELS as ENTRIES
 from marginsieve.kernels import Clinical, Gaussian, Linear, Polynomial
 
 KERNELS = [
@@ -21,6 +22,7 @@ KERNELS = [
     Clinical(),
     Clinical(average=False),
 ]
+KERNELS += [make() for make in ENTRIES.values() if make not in map(type, KERNELS)]  # whatever is registered
 IDS = [str(kernel).replace(" ", "") for kernel in KERNELS]
 kernels = pytest.mark.parametrize("kernel", KERNELS, ids=IDS)
 

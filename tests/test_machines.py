@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import gram_of, svc_certificate
+from oracles import columns_of, gram_of, svc_certificate
 from sklearn.svm import SVC
 
 from marginsieve.algebra import GenericGram
+from marginsieve.contracts import LearnsWeights
 from marginsieve.errors import InputError
 from marginsieve.kernels import Gaussian, Linear, Polynomial
-from marginsieve.machines import CSVC
+from marginsieve.machines import CSVC, MACHINES
 from marginsieve.solvers import smo as _smo
 
 
@@ -108,6 +109,56 @@ def test_a_doubled_cost_is_a_repeated_sample():
     twice = CSVC(tol=1e-10).solve(gram_of(Linear(), twice_X), twice_y, np.ones(31))
     assert once.objective == pytest.approx(twice.objective, rel=1e-8)
     np.testing.assert_allclose(once.coef @ X, twice.coef @ twice_X, atol=1e-6)
+
+
+# -- what holds for every machine -----------------------------------------------------------------------------------
+
+
+def solved(name, X, y, cost, Z, warm=False):
+    """The solution of a machine by name at a tight tolerance, and its values of the rows of Z."""
+    machine = MACHINES[name]()
+    if "tol" in machine.get_params():
+        machine.set_params(tol=1e-6 if isinstance(machine, LearnsWeights) else 1e-9)  # a gap, or a violation
+    view = gram_of(Linear(), X) if machine.needs == "gram" else columns_of(X)
+    before = machine.solve(view, y, cost[::-1].copy()) if warm else None
+    solution = machine.solve(view, y, cost, warm=before)
+    return solution, machine.decision(solution, view, Z)
+
+
+@pytest.fixture
+def overlap():
+    X, y, rng = problem(7, 30, 4, 0.7)
+    return X, y, rng.choice([1.0, 2.0], size=30), rng.normal(size=(9, 4))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_cost_of_two_is_a_row_twice_for_every_machine(name, overlap):
+    X, y, cost, Z = overlap
+    times = cost.astype(int)
+    costly, values = solved(name, X, y, cost, Z)
+    twice, same = solved(name, np.repeat(X, times, axis=0), np.repeat(y, times), np.ones(times.sum()), Z)
+    assert costly.converged
+    assert costly.objective == pytest.approx(twice.objective, rel=1e-6)
+    np.testing.assert_allclose(values, same, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_row_of_cost_zero_takes_no_part_in_any_machine(name, overlap):
+    X, y, cost, Z = overlap
+    cost[::4] = 0.0
+    part = cost > 0
+    whole, values = solved(name, X, y, cost, Z)
+    rest, same = solved(name, X[part], y[part], cost[part], Z)
+    assert whole.objective == pytest.approx(rest.objective, rel=1e-6)
+    np.testing.assert_allclose(values, same, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_warm_start_ends_where_a_cold_one_does_for_every_machine(name, overlap):
+    X, y, cost, Z = overlap
+    (cold, values), (warm, same) = (solved(name, X, y, cost, Z, warm=warm) for warm in (False, True))
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-6)
+    np.testing.assert_allclose(values, same, atol=1e-4)
 
 
 def test_intercept_without_free_support_vectors():

@@ -16,13 +16,22 @@ import marginsieve
 from marginsieve import SVMSelector, recipes
 from marginsieve.algebra import GenericGram
 from marginsieve.bench import Suite, run_suite
-from marginsieve.contracts import NUMBERS, Path, Solution, Step
-from marginsieve.criteria import FILTERS
+from marginsieve.contracts import (
+    NUMBERS,
+    EntersFeatures,
+    FitsBudget,
+    HasMargin,
+    Path,
+    Scalable,
+    Solution,
+    Step,
+)
+from marginsieve.criteria import CRITERIA, FILTERS
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
 from marginsieve.fitting.held_out import choose_size, size_grid
 from marginsieve.kernels import KERNELS
-from marginsieve.machines import CSVC, MACHINES
+from marginsieve.machines import CSVC, L1SVC, MACHINES
 from marginsieve.searches import SEARCHES, Backward, Harmony
 
 FIXED = {"n_features_to_select": 3, "threshold": "margin", "random_state": 0}
@@ -165,6 +174,30 @@ def refused(cohort, sentence, X=None, y=None, **parts):
     assert str(refusal.value) == sentence
 
 
+def offered(axis, *names, fits):
+    """How a sentence offers the parts of an axis that fit: these, and whatever else is registered."""
+    dictionary = {"kernel": KERNELS, "machine": MACHINES, "criterion": CRITERIA, "search": SEARCHES}[axis]
+    shown = [repr(name) for name, make in dictionary.items() if fits(make())]
+    assert set(map(repr, names)) <= set(shown)
+    return f"{axis}={', '.join(shown[:-1])}{' or ' if len(shown) > 1 else ''}{shown[-1]}"
+
+
+def has(*capabilities):
+    """Whether a machine has all of these."""
+    return lambda machine: all(isinstance(machine, capability) for capability in capabilities)
+
+
+def takes(machine, ranks_by):
+    """Whether a search takes a machine and ranks by this (None: by what it learns)."""
+    by = (lambda search: ranks_by in search.ranks_by) if ranks_by else (lambda search: not search.ranks_by)
+    return lambda search: by(search) and has(*search.requires)(machine)
+
+
+def about(machine):
+    """Whether a criterion is about a machine."""
+    return lambda criterion: bool(criterion.requires) and has(*criterion.requires)(machine)
+
+
 # -- a kernel -------------------------------------------------------------------------------------------------------
 
 
@@ -226,9 +259,11 @@ def test_a_kernel_that_is_a_sum_goes_with_multiple_kernel_learning(cohort, plant
 
 
 def test_what_a_kernel_does_not_take_is_refused(cohort):
-    weights = "has weights for columns, not a kernel such as Laplace: use kernel='linear'"
+    linear = offered("kernel", "linear", fits=lambda kernel: kernel.linear)
+    weights = f"has weights for columns, not a kernel such as Laplace: use {linear}"
     refused(cohort, f"L1SVC {weights}", kernel=Laplace(), machine="l1", search="learned")
-    mkl = "MKL weighs one kernel per feature and Laplace is not a sum of such: use kernel='linear' or 'clinical'"
+    sums = offered("kernel", "linear", "clinical", fits=lambda kernel: kernel.additive)
+    mkl = f"MKL weighs one kernel per feature and Laplace is not a sum of such: use {sums}"
     refused(cohort, mkl, kernel=Laplace(), machine="mkl", criterion="learned")
     dense = "the Laplace kernel needs a dense table and this one is sparse: use kernel='linear' or X.toarray()"
     thin = sparse.csr_array(cohort.X.to_numpy())
@@ -339,20 +374,22 @@ def test_a_machine_takes_many_classes(cohort):
 
 
 def test_a_capability_that_a_machine_lacks_is_named(cohort):
-    lacks = "needs a machine that has a margin between the classes, and LeastSquares is not one: use machine='c_svc'"
+    margin = offered("machine", "c_svc", fits=has(HasMargin))
+    lacks = f"needs a machine that has a margin between the classes, and LeastSquares is not one: use {margin}"
     refused(cohort, f"MarginChange {lacks}", machine=LeastSquares(), criterion="margin")
     refused(cohort, f"Loss {lacks}", machine=LeastSquares(), criterion="loss", search="top_k")
     refused(
         cohort,
         "PenalizedScaling needs a machine that has a kernel to scale, and LeastSquares is not one: use "
-        "machine='c_svc' or 'svdd'",
+        + offered("machine", "c_svc", "svdd", fits=has(Scalable)),
         machine=LeastSquares(),
         search="scaling",
     )
     refused(
         cohort,
         "Budget needs a machine that is a linear program that can be given a budget, and LeastSquares is not one: use "
-        "machine='hinge' or 'ramp' with kernel='linear'",
+        + offered("machine", "hinge", "ramp", fits=has(FitsBudget))
+        + f" with {offered('kernel', 'linear', fits=lambda kernel: kernel.linear)}",
         machine=LeastSquares(),
         search="budget",
         kernel="gaussian",
@@ -374,11 +411,13 @@ def test_a_machine_with_a_capability_is_eliminated_by_it(cohort, planted):
     known = RFE(Ridge(alpha=2.0), n_features_to_select=1, step=1).fit(X, labels)
     np.testing.assert_array_equal(made.ranking_, known.ranking_)
     assert made.support_[planted].sum() >= 2
+    entering = offered("machine", "l1", "hinge", "fsv", "ramp", fits=has(EntersFeatures))
     refused(
         cohort,
         "LearnedPath needs a machine that chooses features by itself, more of them as C grows, and "
-        "LeastSquaresWithMargin is not one: use machine='l1', 'hinge', 'fsv' or 'ramp', or search='backward', "
-        "'harmony' or 'top_k' with criterion='margin' or 'loss'",
+        f"LeastSquaresWithMargin is not one: use {entering}, or "
+        + offered("search", "backward", "harmony", "top_k", fits=takes(machine, "criterion"))
+        + f" with {offered('criterion', 'margin', 'loss', fits=about(machine))}",
         machine=machine,
         search="learned",
     )
@@ -402,8 +441,9 @@ def test_a_criterion_goes_with_every_machine_on_a_kernel(cohort, planted):
     for search in ("backward", "top_k"):
         refused(
             cohort,
-            "WeightOfColumn scores features on a kernel and L1SVC has weights for columns: use machine='c_svc', "
-            "'svdd' or 'mkl', or search='learned' with criterion=None",
+            "WeightOfColumn scores features on a kernel and L1SVC has weights for columns: use "
+            + offered("machine", "c_svc", "svdd", "mkl", fits=lambda machine: machine.needs == "gram")
+            + f", or {offered('search', 'learned', fits=takes(L1SVC(), None))} with criterion=None",
             machine="l1",
             criterion=WeightOfColumn(),
             search=search,
@@ -447,8 +487,10 @@ def test_what_a_search_does_not_take_is_refused(cohort):
     )
     refused(
         cohort,
-        "OfTwo needs a machine that tells how many samples it used, and CSVC is not one: use search='scaling', or "
-        "search='backward', 'harmony' or 'top_k' with criterion='margin' or 'loss'",
+        "OfTwo needs a machine that tells how many samples it used, and CSVC is not one: use "
+        + offered("search", "scaling", fits=takes(CSVC(), None))
+        + f", or {offered('search', 'backward', 'harmony', 'top_k', fits=takes(CSVC(), 'criterion'))} "
+        + f"with {offered('criterion', 'margin', 'loss', fits=about(CSVC()))}",
         search=OfTwo(),
     )
     refused(

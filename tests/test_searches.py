@@ -1,5 +1,7 @@
 """Searches: equal to scikit-learn's RFE and to refitting from scratch; full rankings; kept features stay."""
 
+import itertools
+
 import numpy as np
 import pytest
 from oracles import backward_ranking
@@ -8,8 +10,11 @@ from sklearn.feature_selection import RFE
 from sklearn.svm import SVC
 
 from marginsieve import SVMSelector, recipes
+from marginsieve.contracts import FixesSize
 from marginsieve.errors import InputError
-from marginsieve.machines import CSVC
+from marginsieve.fitting.parts import AXES, refuses, resolve
+from marginsieve.kernels import Linear
+from marginsieve.machines import CSVC, MACHINES
 from marginsieve.searches import SEARCHES, Backward, TopK
 from marginsieve.searches.ranking import drop_count
 
@@ -86,15 +91,34 @@ def test_equal_columns_rank_from_left_to_right(blobs):
     assert (rank[:12] < rank[12:]).all()
 
 
-def test_every_search_is_listed_and_repeats_itself(blobs):
+def parts_for(search):
+    """The first machine and criterion that a search takes, the usual ones before the others."""
+    criteria = dict.fromkeys(("margin", None, "mixed_test", *AXES["criterion"]))
+    for machine, criterion in itertools.product(dict.fromkeys(("c_svc", "l1", "ramp", *MACHINES)), criteria):
+        parts = {"machine": machine, "criterion": criterion}
+        made = {axis: None if name is None else resolve(axis, name) for axis, name in parts.items()}
+        if refuses(kernel=Linear(), search=resolve("search", search), **made) is None:
+            return parts
+    raise AssertionError(f"{search} takes no machine and criterion")
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_every_search_ranks_all_features_and_repeats_itself(name, blobs):
     X, y = blobs
-    for name in SEARCHES:
-        told = {
-            "criterion": {"scaling": None, "learned": None, "budget": None, "merge": "mixed_test"}.get(name, "margin")
-        }
-        told |= {"machine": {"learned": "l1", "budget": "ramp"}.get(name, "c_svc")}
-        first, second = (ranking(X, y, name, random_state=3, **told).ranking_ for _ in range(2))
-        np.testing.assert_array_equal(first, second)
+    first, second = (ranking(X, y, name, random_state=3, **parts_for(name)).ranking_ for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert sorted(first) == list(range(1, X.shape[1] + 1))
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_features_to_keep_are_selected_by_every_search(name, blobs):
+    """And come first, but where a budget is spent on a set, in which they are."""
+    X, y = blobs
+    spends = isinstance(resolve("search", name), FixesSize)
+    count = None if spends else 4
+    selector = ranking(X, y, name, random_state=3, keep=[7, 11], n_features_to_select=count, **parts_for(name))
+    assert selector.support_[[7, 11]].all()
+    assert spends or set(np.flatnonzero(selector.ranking_ <= 2)) == {7, 11}
 
 
 @pytest.mark.parametrize("name", [name for name in recipes.names() if name != "symon"])  # its bits are random by place
