@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -17,7 +19,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array, BoolArray, Decision, Gram, Outcome, is_sparse
+from ..contracts import Array, BoolArray, Decision, Gram, Outcome, T, is_sparse
 from ..data.numerals import as_trained, is_text
 from ..data.table import as_frame, is_missing
 from ..data.tidy import tidy_frame
@@ -31,6 +33,20 @@ from .inputs import as_given, encode, read_new
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def describe_like(source: object) -> Callable[[T], T]:
+    """A decorator: documented names without a description get the one that the docstring of `source` has for them."""
+    entries = re.findall(r"(?m)^(\S.*?)(?: : .*)?\n((?:[ ]{4}.*\n?)+)", inspect.cleandoc(source.__doc__ or ""))
+    known = {name: text.rstrip() for name, text in entries}
+    lacking = rf"(?m)^({'|'.join(map(re.escape, known))})( : .*)?$(?!\n[ ]{{4}})"
+
+    def complete(value: T) -> T:
+        text = inspect.cleandoc(value.__doc__ or "")
+        value.__doc__ = re.sub(lacking, lambda match: f"{match[0]}\n{known[match[1]]}", text)
+        return value
+
+    return complete
 
 
 class _WithProbability:
