@@ -1,5 +1,6 @@
 """An outcome added from outside the package: counts, scored by rank correlation, on a ridge machine of its own."""
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator
 
+import marginsieve
 from marginsieve import SVMSelector, nested_cv
-from marginsieve.contracts import VALUES, MachineTarget, Score, ScoreInfo, Solution, as_gram
+from marginsieve.contracts import VALUES, MachineTarget, Score, ScoreInfo, Solution, Words, as_gram
 from marginsieve.errors import InputError
 from marginsieve.outcomes import Target, read_groups, read_weight
+from marginsieve.recipes import RECIPES, register
 
 
 class Ridge(BaseEstimator):
@@ -86,6 +89,7 @@ class CountTarget(Target):
     def score_values(self, values):
         return np.array([stats.spearmanr(value[:, 0], self.counts)[0] for value in values])
 
+    outcome_name = "counts"
     scored_by = "rank correlation"
 
     def decide(self, held, rows, weight):
@@ -99,7 +103,11 @@ class CountTarget(Target):
 
     @property
     def metrics(self):
-        return {"rank_correlation": ScoreInfo("rank correlation", chance=0.0, scale="plain", share=False)}
+        return {
+            "rank_correlation": ScoreInfo(
+                "rank correlation", 0.0, listed=True, compared=True, scale="plain", share=False
+            )
+        }
 
     def scores(self, predictions):
         """Spearman's correlation: the mean product of standardised ranks, each row adds its share of it."""
@@ -110,6 +118,10 @@ class CountTarget(Target):
     @property
     def observed(self):
         return self.counts
+
+    @property
+    def words(self):
+        return Words(f"counts from {int(self.counts.min())} to {int(self.counts.max())}")
 
     def describe(self):
         return {"counts": {"smallest": int(self.counts.min()), "largest": int(self.counts.max())}}
@@ -194,3 +206,37 @@ def test_a_machine_for_values_is_refused_for_classes(counted):
     X, y = counted
     with pytest.raises(InputError, match="Ridge works on values and classes are signs: use machine='c_svc'"):
         SVMSelector(machine=Ridge()).fit(X, y > np.median(y))
+
+
+def test_a_study_of_counts_has_an_answer_and_a_page(counted, tmp_path):
+    """All that a study does, on an outcome that src/ has never heard of."""
+    X, y = counted
+    name = "ridge_rfe"
+
+    @register("guyon2002", family="elimination")
+    def ridge_rfe(**settings):
+        """Elimination by ridge regression."""
+        known = set(SVMSelector().get_params(deep=False))
+        kept = {key: value for key, value in settings.items() if key in known}
+        return SVMSelector(**{"machine": Ridge(), "criterion": "margin", "search": "backward"} | kept)
+
+    try:
+        study = marginsieve.study(X, y, outcome=Counts(), methods=name, cv=3, n_repeats=1, n_permutations=24)
+        result, page = study.result, study.html()
+        with pytest.warns(UserWarning, match="the model is not written: .*Ridge"):  # a machine from outside
+            written = sorted(file.name for file in study.save(tmp_path))
+        with pytest.raises(InputError, match="there are no methods for counts by default"):
+            marginsieve.study(X, y, outcome=Counts())
+    finally:
+        del RECIPES[name]
+    assert result["main_score"] == "rank_correlation"
+    assert result["answer"]["evidence"]
+    assert "rank correlation 0." in result["answer"]["headline"]
+    assert {"x0", "x1", "x2"} <= {feature["name"] for feature in result["features"]}
+    assert result["analyses"]["suspects"] is None
+    assert result["protocol"]["left_out"]["suspects"] == "it is for classes, not for counts"
+    assert "counts from 0 to" in page
+    assert "rank correlation" in page
+    words = re.sub(r'class="[^"]*"|classification|<style>.*?</style>|<script>.*?</script>', "", page, flags=re.S)
+    assert "class" not in words
+    assert "result.json" in written

@@ -76,5 +76,5 @@ def _lines(result: dict[str, Any], what: str, x: str, y: str, file: str | Path |
 def _curves(result: dict[str, Any]) -> dict[str, Any]:
     calibration = result["curves"]["main"]
     if calibration is None:
-        raise InputError(f"the target has {result['words']['rows']}; this curve exists for two classes")
+        raise InputError(f"the target has {len(result['table'].get('classes', ()))} classes; this curve exists for two")
     return dict(calibration)
