@@ -212,11 +212,6 @@ class SVMSelector(FittedSelector):
         self.random_state = random_state
         self.outcome = outcome
 
-    @property
-    def takes_gaps(self) -> bool:
-        """Whether cells may be missing: as the kernel has it."""
-        return kernel_of(self.kernel).missing
-
     def check(self) -> None:
         """Refuse parameters that no table could make sense of."""
         check_settings(self)
@@ -475,11 +470,6 @@ class Blend(FittedSelector):
         self.random_state = random_state
         self.outcome = outcome
 
-    @property
-    def takes_gaps(self) -> bool:
-        """Cells may be missing: they are filled for views that do not take them."""
-        return True
-
     def view_settings(self) -> list[SVMSelector]:
         """Copies of the views, with what the blend decides for all of them."""
         views = linear_and_clinical() if self.views is None else self.views
@@ -550,7 +540,7 @@ class Blend(FittedSelector):
         views = self.view_settings()
         tags.input_tags.sparse = all(kernel_of(view.kernel).sparse for view in views)
         tags.classifier_tags.multi_class = all(search_of(view.search).multiclass for view in views)
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = True  # missing cells are filled for views that do not take them
         return tags
 
 
