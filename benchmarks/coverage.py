@@ -28,7 +28,7 @@ from marginsieve.engine.nested import nested_errors, nested_splits, pair_splits,
 from marginsieve.engine.units import PlainTable
 from marginsieve.outcomes import Classes, ClassTarget
 from marginsieve.outcomes.scores import CLASS_METRICS, average_precision, ranking_auc
-from marginsieve.solvers.threads import one_thread
+from marginsieve.solvers.execution import one_thread
 
 SCORED = ("balanced_accuracy", "auc", "pr_auc", "accuracy", "brier")
 GRID = (np.arange(2000) + 0.5) / 2000  # quantiles that stand for a class of new rows

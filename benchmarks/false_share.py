@@ -25,7 +25,7 @@ from marginsieve.criteria import MixedTest
 from marginsieve.data import make_cohort
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.false_share import PAIRS, SHUFFLES, false_share
-from marginsieve.solvers.threads import one_thread
+from marginsieve.solvers.execution import one_thread
 
 TARGET = 0.1
 PLANTED, BLOCK, ALIKE = 10, 10, 0.8

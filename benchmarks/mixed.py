@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 from sklearn.svm import SVC
 
-from marginsieve.algebra.tent_sums import Tents
+from marginsieve.algebra.tents import Tents
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema, Table
 from marginsieve.kernels import Clinical, heom_distances

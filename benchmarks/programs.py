@@ -20,10 +20,10 @@ from marginsieve.data.table import filled_with_means
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.procedure import plan_of
 from marginsieve.fitting.training import prepare
-from marginsieve.solvers import branch_and_bound, ramp_descent
-from marginsieve.solvers.clock import Clock
-from marginsieve.solvers.daks import daks
-from marginsieve.solvers.highs import Limits
+from marginsieve.solvers import ramp_descent, ramp_programs
+from marginsieve.solvers.execution import Clock
+from marginsieve.solvers.programs import Limits
+from marginsieve.solvers.ramp_programs import daks
 from reproduction import named_problems
 
 from .timing import Result
@@ -95,8 +95,8 @@ def proofs(name, C):
     rng, seen = np.random.default_rng(0), []
     fast, first = ramp_descent.fast(ramp, rng, seen=seen)
     start = daks(ramp.with_clock(Clock(60.0)), fast, seen, rng)
-    proved, exact_s = timed(lambda: branch_and_bound.solve(ramp.with_clock(Clock(SECONDS)), start, 10))
-    naive = branch_and_bound.MixedIntegerProgram(ramp, branch_and_bound.first_bounds(ramp, first.F)).solve(
+    proved, exact_s = timed(lambda: ramp_programs.solve(ramp.with_clock(Clock(SECONDS)), start, 10))
+    naive = ramp_programs.MixedIntegerProgram(ramp, ramp_programs.first_bounds(ramp, first.F)).solve(
         first, Limits(seconds=SECONDS)
     )
     reached = min(first.F, naive.value)
@@ -125,7 +125,7 @@ def run():
             ramp, _ = instance(name, C, 3, rows, columns, draw)
             start, _ = ramp_descent.fast(ramp, np.random.default_rng(0))
             proved, seconds = timed(
-                partial(branch_and_bound.solve, ramp.with_clock(Clock(2 * limit)), start, limits=Limits(gap=1e-4))
+                partial(ramp_programs.solve, ramp.with_clock(Clock(2 * limit)), start, limits=Limits(gap=1e-4))
             )
             what = f"exact, {name} {rows} x {columns}, budget 3, C = {C:g}: gap {proved.gap:.1g}"
             yield Result(what, f"limit of {limit} s", seconds if proved.status == "optimal" else np.inf, limit, 1)

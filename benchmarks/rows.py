@@ -19,7 +19,7 @@ from marginsieve import recipes
 from marginsieve.data.table import Schema
 from marginsieve.kernels import Gaussian
 from marginsieve.machines import CSVC
-from marginsieve.solvers import interior_point
+from marginsieve.solvers import linear_svc
 
 from .timing import Result
 
@@ -47,7 +47,7 @@ def table(m, n, seed=0):
 def linear(m, n, C):
     X, y = table(m, n)
     V, top = np.ascontiguousarray(X.T), np.full(m, C)
-    c, _, dual, slack, _ = interior_point.svc(V, y, top, 1e-6)
+    c, _, dual, slack, _ = linear_svc.svc_by_columns(V, y, top, 1e-6)
     w = V @ c
     primal = 0.5 * w @ w + top @ slack
     assert primal - dual <= GAP * primal
@@ -56,7 +56,7 @@ def linear(m, n, C):
     return Result(
         f"linear machine, {m:,} x {n}, C = {C:g}",
         "LinearSVC(hinge)",
-        cpu(lambda: interior_point.svc(V, y, top, 1e-6), rounds),
+        cpu(lambda: linear_svc.svc_by_columns(V, y, top, 1e-6), rounds),
         theirs,
         1,
     )

@@ -8,9 +8,7 @@ from marginsieve.kernels import Gaussian
 from marginsieve.machines import CSVC
 from marginsieve.problem import Problem
 from marginsieve.searches import PenalizedScaling
-from marginsieve.searches.scaling_objective import Objective
-from marginsieve.searches.scaling_updates import QuasiNewton
-from marginsieve.solvers.bfgs import DampedBFGS
+from marginsieve.searches.penalized import DampedBFGS, Objective, QuasiNewton
 
 from .timing import Result, side_by_side
 

@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from marginsieve import recipes
-from marginsieve.solvers.threads import one_thread
+from marginsieve.solvers.execution import one_thread
 
 from .wide import read
 

@@ -23,7 +23,7 @@ from marginsieve import recipes
 from marginsieve.data import cohort as generated
 from marginsieve.engine import nested_cv
 from marginsieve.outcomes import Classes
-from marginsieve.solvers.threads import one_thread
+from marginsieve.solvers.execution import one_thread
 from marginsieve.studies.analyses.substitutes import MARGIN, find_substitutes, predict_on
 from marginsieve.studies.study_data import from_arrays
 

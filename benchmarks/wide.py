@@ -31,7 +31,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from marginsieve import recipes
 from marginsieve.outcomes.scores import balanced_threshold
-from marginsieve.solvers.threads import one_thread
+from marginsieve.solvers.execution import one_thread
 
 TABLES = (
     *("COLON", "GLIOMA", "SRBCT", "DLBCL", "LEUKEMIA", "GORDON", "BHAT1", "BHAT2", "BHAT3", "BHAT4"),

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from typer.testing import CliRunner
 
 import marginsieve
-from marginsieve.cli import app
+from marginsieve.cli.commands import app
 from marginsieve.data import make_cohort
 from marginsieve.data.reading import READERS, read_table, register_reader
 from marginsieve.errors import InputError

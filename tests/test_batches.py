@@ -18,7 +18,7 @@ from marginsieve.batches import lockstep
 from marginsieve.batches.arrays import NUMPY, cupy_on, torch_on
 from marginsieve.batches.pair_sums import Scales
 from marginsieve.criteria import Fisher, Hellinger, MarginChange, ReliefF, SymmetricalUncertainty
-from marginsieve.criteria._levels import by_rank_batched, equal_frequency
+from marginsieve.criteria._columns import by_rank_batched, equal_frequency
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError

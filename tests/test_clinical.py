@@ -10,7 +10,7 @@ from oracles import drop_one
 from sklearn.svm import SVC
 
 from marginsieve import recipes
-from marginsieve.algebra import TallTentGram, TentGram, tent_sums
+from marginsieve.algebra import TallTentGram, TentGram, tents
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.kernels import Clinical, clinical_kernel
@@ -155,9 +155,9 @@ def test_running_sums_are_the_double_sum(seed, m):
     Z, nominal = Z[:, seen], nominal[seen]
     if not Z.shape[1]:
         return
-    training = tent_sums.Tents.from_codes(Z, np.where(nominal, "nominal", "real"))
+    training = tents.Tents.from_codes(Z, np.where(nominal, "nominal", "real"))
     c, d = rng.normal(size=(2, m))
-    plain = [tent_sums.sum_tents(row[None], np.ones(1), row[None]) for row in training.U]
+    plain = [tents.sum_tents(row[None], np.ones(1), row[None]) for row in training.U]
     features = np.arange(Z.shape[1])
     np.testing.assert_allclose(training.quadratics(features, c, d), [c @ K @ d for K in plain], atol=1e-10)
     np.testing.assert_allclose(training.sum_observed(features, c), [c @ np.diag(K) for K in plain], atol=1e-12)
@@ -285,7 +285,7 @@ def test_nested_scores_of_mixed_tables(cohort):
 
 
 def both_grams(monkeypatch, rows=120):
-    monkeypatch.setattr("marginsieve.algebra.tent_gram.FEW", 10)
+    monkeypatch.setattr("marginsieve.algebra.tents.FEW_ROWS", 10)
     data = table(3, rows)
     rows_of, weight, live = Schema.from_table(data).table(data), np.linspace(0.5, 2.0, 5), np.array([0, 1, 2, 4])
     tall, plain = (gram.build(Clinical(), rows_of, weight, live) for gram in (TallTentGram, TentGram))

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import marginsieve
 from marginsieve import recipes
 from marginsieve.bench.suite import Suite
-from marginsieve.cli import app
+from marginsieve.cli.commands import app
 from marginsieve.criteria import FILTERS
 from marginsieve.engine import store
 from marginsieve.estimators.persistence import FORMAT

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marginsieve.errors import SolverError
 from marginsieve.searches import Budget
-from marginsieve.solvers import branch_and_bound as _exact
 from marginsieve.solvers import ramp_descent as _ramp
-from marginsieve.solvers.clock import Clock
-from marginsieve.solvers.daks import daks
-from marginsieve.solvers.highs import Limits, Program, SolverError
-from marginsieve.solvers.hinge_program import HingeData
+from marginsieve.solvers import ramp_programs as _exact
+from marginsieve.solvers.execution import Clock
+from marginsieve.solvers.programs import HingeData, Limits, Program
 from marginsieve.solvers.ramp_descent import Ramp
+from marginsieve.solvers.ramp_programs import daks
 from test_ramp import brute_force, instance, value
 
 TIGHT = Limits(gap=1e-7)

@@ -19,9 +19,7 @@ from marginsieve.kernels import KERNELS
 from marginsieve.machines import MACHINES
 from marginsieve.problem import Problem
 from marginsieve.searches import Harmony, harmony
-from marginsieve.searches._fitness import fitness_of
-from marginsieve.searches._ripple import Ripple, tune_one_by_one
-from marginsieve.searches._subsets import Subsets, fitness_plainly
+from marginsieve.searches.harmony import Ripple, Subsets, fitness_of, fitness_plainly, tune_one_by_one
 
 QUICK = {"memory": 8, "improvisations": 25}
 

@@ -11,12 +11,11 @@ from scipy.optimize import linprog
 
 from marginsieve import recipes
 from marginsieve.data.table import Schema, Table
-from marginsieve.errors import InputError
+from marginsieve.errors import InputError, SolverError
 from marginsieve.kernels import Linear
 from marginsieve.machines import MKL, ConcaveSVC, HingeSVC
-from marginsieve.solvers import highs as _highs
-from marginsieve.solvers import hinge_program as _hinge
-from marginsieve.solvers.highs import Limits, Program, SolverError
+from marginsieve.solvers import programs
+from marginsieve.solvers.programs import Limits, Program
 
 
 def table(seed, m=20, n=12):
@@ -49,10 +48,10 @@ def test_it_is_the_primal_program(seed, m, n, C, few, cycling):
     X, y, cost = table(seed, m, n)
     with pytest.MonkeyPatch.context() as patch:
         if few:
-            patch.setattr(_hinge, "FIRST", 2)
-            patch.setattr(_hinge, "MORE", 3)
+            patch.setattr(programs, "FIRST", 2)
+            patch.setattr(programs, "MORE", 3)
         if cycling:
-            patch.setattr(_hinge, "CYCLING", 1)
+            patch.setattr(programs, "CYCLING", 1)
         found = HingeSVC(C=C).solve(columns_of(X), y, cost)
     assert found.residual <= 1e-7
     assert found.converged
@@ -69,10 +68,10 @@ def test_it_is_the_primal_program(seed, m, n, C, few, cycling):
 def test_prices_weigh_the_columns():
     X, y, cost = table(3)
     prices = np.random.default_rng(0).uniform(0.1, 3.0, X.shape[1])
-    program = _hinge.begin(_hinge.HingeData(X, y, cost), np.ones(X.shape[1]))
-    _hinge.finish(program)
+    program = programs.begin(programs.HingeData(X, y, cost), np.ones(X.shape[1]))
+    programs.finish(program)
     program.reprice(prices)
-    fit = _hinge.finish(program)
+    fit = programs.finish(program)
     assert fit.value == pytest.approx(by_linprog(X, y, cost, prices), rel=1e-7)
 
 
@@ -111,14 +110,14 @@ def test_the_concave_objective_never_rises(seed, C):
     X, y, cost = table(seed, 25, 15)
     machine, seen = ConcaveSVC(C=C), []
     with pytest.MonkeyPatch.context() as patch:
-        whole = _hinge.finish
+        whole = programs.finish
 
         def watched(program):
             fit = whole(program)
             seen.append(machine.value(program.data, fit))
             return fit
 
-        patch.setattr(_hinge, "finish", watched)
+        patch.setattr(programs, "finish", watched)
         found = machine.solve(columns_of(X), y, cost)
     assert found.converged
     assert len(seen) < 100
@@ -282,7 +281,7 @@ def test_a_failing_solver_is_an_error(monkeypatch):
     X, y, cost = table(0)
     with pytest.raises(SolverError):
         HingeSVC().solve(columns_of(X), y, cost)
-    assert issubclass(_highs.SolverError, RuntimeError)
+    assert issubclass(programs.SolverError, RuntimeError)
 
 
 @pytest.mark.parametrize("machine", [HingeSVC(C=0.5), ConcaveSVC(C=5.0), MKL(C=0.5, tol=1e-9)], ids=str)

@@ -21,8 +21,7 @@ from marginsieve.criteria import (
     Principal,
     ReliefF,
     SymmetricalUncertainty,
-    _clusters,
-    _levels,
+    _columns,
 )
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
@@ -45,11 +44,11 @@ def score(X, y, criterion, weight=None):
 def test_mdl_cuts_of_the_iris_are_the_published_ones():
     """As printed for this table by Weka's supervised discretisation and by the R package `discretization`."""
     X, y = load_iris(return_X_y=True)
-    cuts = _levels.mdl_cuts(np.ascontiguousarray(X.T), y.astype(np.intp), np.ones(len(y)))
+    cuts = _columns.mdl_cuts(np.ascontiguousarray(X.T), y.astype(np.intp), np.ones(len(y)))
     published = [[5.55, 6.15], [2.95, 3.35], [2.45, 4.75], [0.8, 1.75]]
     for found, known in zip(cuts, published, strict=True):
         np.testing.assert_allclose(found, known)
-    levels = _levels.mdl(np.ascontiguousarray(X.T), y.astype(np.intp), np.ones(len(y)))
+    levels = _columns.mdl(np.ascontiguousarray(X.T), y.astype(np.intp), np.ones(len(y)))
     np.testing.assert_array_equal(levels[2], np.digitize(X[:, 2], [2.45, 4.75]))
 
 
@@ -57,12 +56,12 @@ def test_the_temperature_of_the_weather_data_is_not_cut():
     """Witten and Frank's example: no cut of these 14 days pays for itself; the best leaves 0.827 bits."""
     degrees = np.array([[64, 65, 68, 69, 70, 71, 72, 72, 75, 75, 80, 81, 83, 85.0]])
     play = np.array([1, 0, 1, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 0])
-    assert len(_levels.mdl_cuts(degrees, play, np.ones(14))[0]) == 0
+    assert len(_columns.mdl_cuts(degrees, play, np.ones(14))[0]) == 0
     many = np.repeat(degrees, 40, axis=1)  # forty times the evidence is enough
-    assert 84.0 in _levels.mdl_cuts(many, np.repeat(play, 40), np.ones(14 * 40))[0]
+    assert 84.0 in _columns.mdl_cuts(many, np.repeat(play, 40), np.ones(14 * 40))[0]
     np.testing.assert_array_equal(
-        _levels.mdl_cuts(degrees, play, np.full(14, 40.0))[0],
-        _levels.mdl_cuts(many, np.repeat(play, 40), np.ones(560))[0],
+        _columns.mdl_cuts(degrees, play, np.full(14, 40.0))[0],
+        _columns.mdl_cuts(many, np.repeat(play, 40), np.ones(560))[0],
     )
 
 
@@ -98,7 +97,7 @@ def test_mdl_is_its_recursion(seed, m, classes):
     z = np.array(
         [np.round(rng.normal(size=m) + scale * y, digits) for scale, digits in ((0, 1), (1, 0), (3, 1), (3, 6))]
     )
-    for row, cuts in zip(z, _levels.mdl_cuts(z, y, np.ones(m)), strict=True):
+    for row, cuts in zip(z, _columns.mdl_cuts(z, y, np.ones(m)), strict=True):
         np.testing.assert_allclose(cuts, slow_mdl(row, y))
 
 
@@ -107,7 +106,7 @@ def test_mdl_is_its_recursion(seed, m, classes):
 def test_levels_of_equal_weight(seed, m, bins):
     rng = np.random.default_rng(seed)
     z = np.array([rng.normal(size=m), np.round(rng.normal(size=m)), np.full(m, 2.0)])
-    levels = _levels.equal_frequency(z, np.ones(m), bins)
+    levels = _columns.equal_frequency(z, np.ones(m), bins)
     for row, level in zip(z, levels, strict=True):
         order = np.argsort(row, kind="stable")
         assert (np.diff(level[order]) >= 0).all()
@@ -116,8 +115,10 @@ def test_levels_of_equal_weight(seed, m, bins):
             assert len(np.unique(level)) == len(np.unique(row))
     assert np.ptp(np.bincount(levels[0], minlength=min(m, bins))) <= 1  # no ties
     times = rng.integers(1, 4, m)
-    twice = _levels.equal_frequency(np.repeat(z, times, axis=1), np.ones(times.sum()), bins)
-    np.testing.assert_array_equal(_levels.equal_frequency(z, times.astype(float), bins), twice[:, np.cumsum(times) - 1])
+    twice = _columns.equal_frequency(np.repeat(z, times, axis=1), np.ones(times.sum()), bins)
+    np.testing.assert_array_equal(
+        _columns.equal_frequency(z, times.astype(float), bins), twice[:, np.cumsum(times) - 1]
+    )
 
 
 # -- symmetrical uncertainty and Hellinger ---------------------------------------------------------------------------
@@ -134,7 +135,7 @@ def test_symmetrical_uncertainty_is_its_definition(seed, classes):
     criterion = SymmetricalUncertainty(bins=4)
     by_class = criterion.by_class(*told(X, codes))
     labels = [y == 1] if classes == 2 else [y == c for c in range(classes)]
-    levels = _levels.equal_frequency(np.ascontiguousarray(X.T), np.ones(40), 4)
+    levels = _columns.equal_frequency(np.ascontiguousarray(X.T), np.ones(40), 4)
     entropy = lambda part: stats.entropy(np.bincount(part), base=2)  # noqa: E731
     slow = np.array(
         [
@@ -184,7 +185,7 @@ def test_hellinger_is_its_definition(seed):
     rng = np.random.default_rng(seed)
     y = np.where(rng.permutation(36) < 11, 1.0, -1.0)
     X = rng.normal(size=(36, 4)) + (y > 0)[:, None] * [2.0, 0.5, 0, 0]
-    levels = _levels.equal_frequency(np.ascontiguousarray(X.T), np.ones(36), 5)
+    levels = _columns.equal_frequency(np.ascontiguousarray(X.T), np.ones(36), 5)
     for value, level in zip(score(X, y, Hellinger()), levels, strict=True):
         p, q = (np.bincount(level[y == side], minlength=5) / np.sum(y == side) for side in (1, -1))
         assert value == pytest.approx(np.linalg.norm(np.sqrt(p) - np.sqrt(q)) / np.sqrt(2), abs=1e-9)
@@ -197,10 +198,10 @@ def test_the_parts_are_a_rest_point_of_k_means(rng):
     X = rng.normal(size=(50, 300))
     X[:20, :40] += 2.0
     X[20:31, 40:80] -= 2.0
-    place = _clusters.coordinates(X, np.ones(50))
+    place = _columns.coordinates(X, np.ones(50))
     distances = lambda Z: ((Z[:, None] - Z[None]) ** 2).sum(axis=2)  # noqa: E731
     np.testing.assert_allclose(distances(place), distances(X), rtol=1e-8, atol=1e-8)
-    part = _clusters.split(place, np.ones(50), 3, 100)
+    part = _columns.split(place, np.ones(50), 3, 100)
     centres = np.array([X[part == k].mean(axis=0) for k in range(3)])
     again = KMeans(3, init=centres, n_init=1, max_iter=1).fit(X)
     np.testing.assert_array_equal(again.labels_, part)
@@ -219,7 +220,7 @@ def test_d_hell_is_the_mean_over_the_parts(rng):
     y = np.where(np.arange(40) < 12, 1.0, -1.0)
     X = rng.normal(size=(40, 30)) + (y > 0)[:, None] * (np.arange(30) < 3)
     rest = np.flatnonzero(y < 0)
-    part = _clusters.split(_clusters.coordinates(X, np.ones(40))[rest], np.ones(28), 5, 100)
+    part = _columns.split(_columns.coordinates(X, np.ones(40))[rest], np.ones(28), 5, 100)
     slow = np.zeros(30)
     for k in range(5):
         rows = np.r_[np.flatnonzero(y > 0), rest[part == k]]

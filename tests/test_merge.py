@@ -19,7 +19,7 @@ from marginsieve.kernels import Clinical, heom_distances
 from marginsieve.machines import CSVC
 from marginsieve.outcomes import Classes, ClassTarget
 from marginsieve.searches import Merge
-from marginsieve.searches._judges import FoldedRows, NaiveBayes, NearestNeighbors
+from marginsieve.searches.merge import FoldedRows, NaiveBayes, NearestNeighbors
 
 KIND = ("real", "nominal", "real", "boolean", "ordinal")
 
@@ -82,7 +82,7 @@ def slow_votes(rows, features, k):
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), classes=st.integers(2, 3), k=st.sampled_from([1, 5, 40]))
 def test_neighbours_are_found_one_by_one(seed, classes, k):
-    from marginsieve.searches import _judges
+    from marginsieve.searches import merge
 
     rows = rows_of(seed, m=24, classes=classes, missing=0.1)
     judge, features = NearestNeighbors(rows, k), []
@@ -91,7 +91,7 @@ def test_neighbours_are_found_one_by_one(seed, classes, k):
         slow = slow_votes(rows, features, k)
         given = (*judge._column(j), rows.fold, rows.codes, rows.weight, rows.classes, k)
         if slow is not None:
-            np.testing.assert_allclose(_judges._votes(judge.total, *given), slow, atol=1e-9)
+            np.testing.assert_allclose(merge._votes(judge.total, *given), slow, atol=1e-9)
             assert judge.value(j) == pytest.approx(rows.balanced_accuracy(slow))
         judge.add(j)
 

@@ -13,7 +13,7 @@ from marginsieve.data.table import Schema
 from marginsieve.errors import InputError
 from marginsieve.kernels import Clinical, Linear, clinical_kernel
 from marginsieve.machines import CSVC, MKL
-from marginsieve.machines.multiple_kernels import mix_kernels
+from marginsieve.machines.kernel_machines import mix_kernels
 from marginsieve.solvers import kernel_weights as _mkl
 from test_clinical import table as mixed_table
 

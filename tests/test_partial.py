@@ -7,7 +7,7 @@ import pytest
 
 from marginsieve import recipes
 from marginsieve.algebra import TallTentGram
-from marginsieve.algebra.partial_gram import PartialDistanceGram, PartialProductGram
+from marginsieve.algebra.product_gram import PartialDistanceGram, PartialProductGram
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError

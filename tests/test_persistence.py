@@ -344,13 +344,13 @@ def test_a_small_file_does_not_make_a_large_model(model, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="the type of an array is not what a model holds there"):
         load(path)
     rewritten(path, whole)
-    monkeypatch.setattr("marginsieve.data.available.free_bytes", lambda: 1e4)
+    monkeypatch.setattr("marginsieve.data.stored.free_bytes", lambda: 1e4)
     with pytest.raises(InputError, match=r"a model of \d+ training rows would take about 0 MB of memory"):
         load(path)
 
 
 def test_predictions_that_would_take_too_much_memory_are_refused(model, cohort, monkeypatch):
-    monkeypatch.setattr("marginsieve.data.available.free_bytes", lambda: 1e4)
+    monkeypatch.setattr("marginsieve.data.stored.free_bytes", lambda: 1e4)
     with pytest.raises(InputError, match=r"distances among \d+ training rows would take about"):
         predict(model, cohort.X)
 

@@ -13,9 +13,9 @@ from oracles import columns_of
 from marginsieve import recipes
 from marginsieve.errors import InputError
 from marginsieve.machines import HingeSVC, RampSVC
-from marginsieve.solvers import hinge_program as _hinge
+from marginsieve.solvers import programs
 from marginsieve.solvers import ramp_descent as _ramp
-from marginsieve.solvers.hinge_program import HingeData
+from marginsieve.solvers.programs import HingeData
 from marginsieve.solvers.ramp_descent import Ramp
 
 
@@ -151,7 +151,7 @@ def test_more_budget_is_no_worse_from_the_same_point():
 def test_the_machine_descends_on_all_features(seed, C):
     ramp = instance(seed, 24, 30, C, 30.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_hinge, "FIRST", 4)  # columns join on demand
+        patch.setattr(programs, "FIRST", 4)  # columns join on demand
         found = RampSVC(C=1.0).solve(columns_of(ramp.data.X), ramp.data.y, ramp.data.top)
     h = np.maximum(0.0, 1.0 - ramp.data.y * (ramp.data.X @ found.expanded + found.intercept))
     assert found.objective == pytest.approx(np.abs(found.expanded).sum() + ramp.data.top @ np.minimum(2.0, h))

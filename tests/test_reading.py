@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from marginsieve import recipes, study
 from marginsieve.data import make_cohort
-from marginsieve.data.numerals import as_trained, find_separated, read_numerals
+from marginsieve.data.cells import as_trained, find_separated, read_numerals
 from marginsieve.data.reading import dialect_of, read_table
 from marginsieve.errors import InputError
 from marginsieve.kernels import clinical_kernel

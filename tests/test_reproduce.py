@@ -24,9 +24,9 @@ from marginsieve.data import NamedTable
 from marginsieve.data.table import Schema, filled_with_means, one_hot
 from marginsieve.engine.store import changed_files
 from marginsieve.errors import InputError
-from marginsieve.solvers import branch_and_bound, l1_start, smo
-from marginsieve.solvers.clock import Clock
-from marginsieve.solvers.highs import Limits
+from marginsieve.solvers import l1_start, ramp_programs, smo
+from marginsieve.solvers.execution import Clock
+from marginsieve.solvers.programs import Limits
 from reproduction import everything, work
 from reproduction import reproduce as reproducing
 from reproduction.__main__ import run as command
@@ -659,7 +659,7 @@ def test_daks_by_the_printed_rules_never_rises_and_is_never_below_the_optimum(se
     assert pytest.approx(objective(ramp, found), rel=1e-9) == found.F
     assert ramp.fits(found.features)
     assert found.F <= start.F * (1 + 1e-12)
-    optimum = branch_and_bound.solve(ramp, found, limits=Limits(gap=1e-6))
+    optimum = ramp_programs.solve(ramp, found, limits=Limits(gap=1e-6))
     assert optimum.status == "optimal"
     assert optimum.bound * (1 - 1e-6) <= found.F
 

@@ -15,9 +15,7 @@ from marginsieve.kernels import KERNELS, Gaussian, Linear
 from marginsieve.machines import CSVC, Sphere
 from marginsieve.problem import Problem
 from marginsieve.searches import PenalizedScaling
-from marginsieve.searches.scaling_objective import Objective
-from marginsieve.searches.scaling_updates import QuasiNewton
-from marginsieve.solvers.bfgs import DampedBFGS
+from marginsieve.searches.penalized import DampedBFGS, Objective, QuasiNewton
 
 MACHINES = {"c_svc": CSVC(C=2.0, tol=1e-11), "svdd": Sphere(r=0.3, r_out=0.5, tol=1e-11)}
 UPDATES = ("multiplicative", "quasi-newton", "gradient")

@@ -11,7 +11,7 @@ from marginsieve import SVMSelector, recipes
 from marginsieve.errors import InputError
 from marginsieve.machines import CSVC
 from marginsieve.searches import SEARCHES, Backward, TopK
-from marginsieve.searches.backward import drop_count
+from marginsieve.searches.ranking import drop_count
 
 
 def ranking(X, y, search, **settings):

@@ -8,7 +8,7 @@ from marginsieve import recipes
 from marginsieve.algebra import LinearGram, ThinGram
 from marginsieve.data.table import Schema
 from marginsieve.kernels import Linear
-from marginsieve.solvers import smo, sparse_rows
+from marginsieve.solvers import linear_svc, smo
 
 
 def counts(m, n, seed=0, density=0.1):
@@ -28,7 +28,7 @@ def test_it_is_the_machine_of_the_kernel_matrix(shape, C):
     rng = np.random.default_rng(1)
     top = C * rng.uniform(0.3, 2.0, len(y))
     top[:4] = 0.0
-    c, b, objective, slack, violation = sparse_rows.svc(X, y, top, 1e-7)
+    c, b, objective, slack, violation = linear_svc.svc_by_rows(X, y, top, 1e-7)
     K = (X @ X.T).toarray()
     theirs = smo.svc(K, y, top, np.zeros(len(y)), 1e-8, 10**7)
     assert violation <= 1e-7
@@ -39,21 +39,21 @@ def test_it_is_the_machine_of_the_kernel_matrix(shape, C):
     assert E[c < hi].max() - E[c > lo].min() <= 1e-6
     assert objective == pytest.approx(theirs[2], rel=1e-7)
     np.testing.assert_allclose(slack, np.maximum(0.0, 1.0 - y * (K @ c + b)), atol=1e-9)
-    warm = sparse_rows.svc(X, y, top, 1e-7, c)
+    warm = linear_svc.svc_by_rows(X, y, top, 1e-7, c)
     assert warm[2] == pytest.approx(objective, rel=1e-9)
 
 
 def test_one_class_has_no_weights():
     X, _ = counts(30, 10)
-    c, _, objective, _, violation = sparse_rows.svc(X, np.ones(30), np.ones(30), 1e-6)
+    c, _, objective, _, violation = linear_svc.svc_by_rows(X, np.ones(30), np.ones(30), 1e-6)
     assert not c.any()
     assert objective == 0.0
     assert violation == 0.0
 
 
 def test_a_sparse_thin_gram_is_the_linear_one(monkeypatch):
-    monkeypatch.setattr("marginsieve.algebra.thin_gram.FEW", 1)
-    monkeypatch.setattr("marginsieve.algebra.thin_gram.CELLS", 1)
+    monkeypatch.setattr("marginsieve.algebra.product_gram.FEW", 1)
+    monkeypatch.setattr("marginsieve.algebra.product_gram.CELLS", 1)
     X, _ = counts(40, 25)
     table, live, weight = Schema.from_table(X).table(X), np.arange(0, 25, 2), np.linspace(0.5, 2.0, 25)
     thin, plain = (gram.build(Linear(average=True), table, weight, live) for gram in (ThinGram, LinearGram))
@@ -76,9 +76,9 @@ def test_the_selection_is_that_of_the_kernel_matrix(name, monkeypatch):
     monkeypatch.setattr("marginsieve.fitting.procedure.SMALL", 0)
     fixed = {"n_features_to_select": 10, "threshold": "margin", "random_state": 0, "C": 0.1}
     plain = recipes.get(name)(**fixed).fit(X, y)
-    monkeypatch.setattr("marginsieve.kernels.linear.MANY_SPARSE", 10)
-    monkeypatch.setattr("marginsieve.algebra.thin_gram.FEW", 20)
-    monkeypatch.setattr("marginsieve.algebra.thin_gram.CELLS", 1)
+    monkeypatch.setattr("marginsieve.kernels.numeric.MANY_SPARSE", 10)
+    monkeypatch.setattr("marginsieve.algebra.product_gram.FEW", 20)
+    monkeypatch.setattr("marginsieve.algebra.product_gram.CELLS", 1)
     thin = recipes.get(name)(**fixed).fit(X, y)
     np.testing.assert_array_equal(thin.support_, plain.support_)
     np.testing.assert_allclose(thin.decision_function(X), plain.decision_function(X), atol=1e-4)
@@ -86,7 +86,7 @@ def test_the_selection_is_that_of_the_kernel_matrix(name, monkeypatch):
 
 def test_more_rows_than_a_kernel_matrix_has_room_for(monkeypatch):
     X, y = counts(12_000, 400)
-    monkeypatch.setattr("marginsieve.algebra.thin_gram.CELLS", 1)
+    monkeypatch.setattr("marginsieve.algebra.product_gram.CELLS", 1)
     selector = recipes.svm_rfe(n_features_to_select=10, C=1e-4, threshold="margin", random_state=0).fit(X, y)
     assert selector.support_[:10].sum() == 10
     assert selector.score(X, y) > 0.7

@@ -16,12 +16,11 @@ import marginsieve
 from marginsieve import InputError, SVMSelector, predict, recipes, study
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
-from marginsieve.engine.folders import publish
 from marginsieve.engine.scoring import Pass, score_difference, score_predictions
-from marginsieve.engine.store import open_store
+from marginsieve.engine.store import open_store, publish
 from marginsieve.fitting.settings import make_plan
 from marginsieve.outcomes import Classes, ClassTarget
-from marginsieve.outcomes.encoding import read_labels
+from marginsieve.outcomes.target import read_labels
 from marginsieve.recipes import registry
 from marginsieve.studies import planning
 from marginsieve.studies.analyses.evidence import above_chance

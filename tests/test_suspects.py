@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 import marginsieve
-from marginsieve.cli import app
+from marginsieve.cli.commands import app
 from marginsieve.data import make_cohort
 from marginsieve.data.table import Schema
 from marginsieve.errors import InputError

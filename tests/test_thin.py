@@ -11,7 +11,7 @@ from marginsieve.algebra import LinearGram, ThinGram
 from marginsieve.data.table import Schema
 from marginsieve.kernels import Gaussian, Linear
 from marginsieve.machines import CSVC
-from marginsieve.solvers import interior_point, smo
+from marginsieve.solvers import linear_svc, smo
 
 
 def drawn(kind, seed):
@@ -48,7 +48,7 @@ KINDS = ("plain", "repeated rows", "few values", "constant column", "collinear",
 def test_the_interior_point_meets_the_conditions_and_the_objective_of_pair_steps(kind):
     for seed in range(8):
         V, y, top = drawn(kind, seed)
-        c, b, objective, slack, violation = interior_point.svc(V, y, top, 1e-6)
+        c, b, objective, slack, violation = linear_svc.svc_by_columns(V, y, top, 1e-6)
         K = V.T @ V
         lo, hi = np.where(y > 0, 0.0, -top), np.where(y > 0, top, 0.0)
         assert (c >= lo).all()
@@ -67,7 +67,7 @@ def test_the_interior_point_meets_the_conditions_and_the_objective_of_pair_steps
 
 def test_it_is_the_machine_of_scikit_learn():
     V, y, _ = drawn("plain", 3)
-    ours = interior_point.svc(V, y, np.full(len(y), 2.0), 1e-9)
+    ours = linear_svc.svc_by_columns(V, y, np.full(len(y), 2.0), 1e-9)
     theirs = SVC(kernel="linear", C=2.0, tol=1e-9).fit(V.T, y)
     np.testing.assert_allclose(V @ ours[0], theirs.coef_[0], atol=1e-5)  # whose kernel is in single precision
     assert ours[1] == pytest.approx(theirs.intercept_[0], abs=1e-5)
@@ -78,7 +78,7 @@ def test_it_has_a_lower_objective_than_a_library_at_its_tolerance():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 20))
     y = np.where(X[:, :4].sum(axis=1) + rng.normal(size=2000) > 0.5, 1.0, -1.0)
-    c, _b, _, slack, violation = interior_point.svc(np.ascontiguousarray(X.T), y, np.ones(2000), 1e-6)
+    c, _b, _, slack, violation = linear_svc.svc_by_columns(np.ascontiguousarray(X.T), y, np.ones(2000), 1e-6)
     w = X.T @ c
     theirs = LinearSVC(loss="hinge", dual=True, random_state=0, max_iter=10_000).fit(X, y)
     u, d = theirs.coef_[0], theirs.intercept_[0]
@@ -89,7 +89,7 @@ def test_it_has_a_lower_objective_than_a_library_at_its_tolerance():
 @pytest.mark.parametrize("cost", [0.0, 1.0])
 def test_one_class_or_no_row_that_counts(cost):
     V = np.random.default_rng(0).normal(size=(2, 10))
-    c, b, objective, slack, violation = interior_point.svc(V, np.ones(10), np.full(10, cost), 1e-6)
+    c, b, objective, slack, violation = linear_svc.svc_by_columns(V, np.ones(10), np.full(10, cost), 1e-6)
     assert not c.any()
     assert objective == 0.0
     assert violation == 0.0
@@ -106,7 +106,7 @@ def grams():
 
 
 def test_a_thin_gram_is_the_linear_one(monkeypatch):
-    monkeypatch.setattr("marginsieve.kernels.linear.THIN", 5)
+    monkeypatch.setattr("marginsieve.kernels.numeric.THIN", 5)
     _X, thin, plain = grams()
     rng = np.random.default_rng(2)
     c, d, Z = rng.normal(size=30), rng.normal(size=30), rng.normal(size=(7, 6))
@@ -168,7 +168,7 @@ def test_the_path_is_that_of_a_kernel_matrix(tall, recipe, monkeypatch):
     if recipe == "svm_bfe":
         X, y = X[:450, :8], y[:450]
     thin = recipes.get(recipe)(**settings).fit(X, y)
-    monkeypatch.setattr("marginsieve.kernels.linear.THIN", 10**9)
+    monkeypatch.setattr("marginsieve.kernels.numeric.THIN", 10**9)
     plain = recipes.get(recipe)(**settings).fit(X, y)
     np.testing.assert_array_equal(thin.ranking_, plain.ranking_)
     np.testing.assert_allclose(thin.coef_, plain.coef_, atol=1e-5)
@@ -218,7 +218,9 @@ def test_samples_that_are_alike_on_the_margin_are_no_obstacle():
     X[:10] = 0.0
     y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
     for C in (0.01, 1.0, 100.0):
-        c, b, objective, slack, violation = interior_point.svc(np.ascontiguousarray(X.T), y, np.full(60, C), 1e-7)
+        c, b, objective, slack, violation = linear_svc.svc_by_columns(
+            np.ascontiguousarray(X.T), y, np.full(60, C), 1e-7
+        )
         assert violation <= 1e-7
         assert objective == pytest.approx(smo.svc(X @ X.T, y, np.full(60, C), np.zeros(60), 1e-9, 10**7)[2], rel=1e-7)
         assert abs(c.sum()) <= 1e-8 * np.abs(c).sum() + 1e-12

@@ -9,7 +9,8 @@ import numpy as np
 
 from marginsieve import recipes
 from marginsieve.data import make_cohort
-from marginsieve.report.figures import COLOURS, save
+from marginsieve.estimators.persistence import save
+from marginsieve.report.figures import COLOURS
 from reproduction import named_problems
 
 SETTINGS = {"n_features_to_select": 10, "threshold": "margin"}

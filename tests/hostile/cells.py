@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from marginsieve.data.inert_text import is_formula
+from marginsieve.data.cells import is_formula
 from marginsieve.data.reading import read_table
 from marginsieve.studies.files import csv_of, write_csv
 

@@ -12,7 +12,7 @@ import pytest
 from marginsieve import InputError
 from marginsieve.bench import Suite, run_suite
 from marginsieve.data import make_cohort
-from marginsieve.data.atomic import remove_leftovers, temporary_name
+from marginsieve.data.file_access import remove_leftovers, temporary_name
 from marginsieve.engine.store import (
     FILE,
     RESCUED,

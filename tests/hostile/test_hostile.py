@@ -22,10 +22,11 @@ import marginsieve
 from marginsieve import InputError, load, predict, recipes, save
 from marginsieve.bench import Suite, run_suite
 from marginsieve.cli import arguments
-from marginsieve.data import available, make_cohort
-from marginsieve.data.atomic import write_atomic, write_together
-from marginsieve.data.inert_text import inert, is_formula, restore_text
+from marginsieve.data import make_cohort
+from marginsieve.data.cells import inert, is_formula, restore_text
+from marginsieve.data.file_access import write_atomic, write_together
 from marginsieve.data.reading import read_table
+from marginsieve.data.stored import free_in_container
 from marginsieve.engine.store import FILE, RESCUED, Store, changed_files, claim, read_mark
 from marginsieve.errors import check_n_jobs
 from marginsieve.fitting import settings as fit_settings
@@ -127,15 +128,15 @@ def test_the_limit_of_a_control_group_is_read_where_the_process_is(tmp_path, mon
         (folder / "memory.current").write_text(used)
     (tmp_path / "a" / "memory.stat").write_text("anon 5\ninactive_file 40\n")
     (tmp_path / "membership").write_text("0::/a/b\n")
-    monkeypatch.setattr(available, "GROUPS", tmp_path)
-    monkeypatch.setattr(available, "MEMBERSHIP", tmp_path / "membership")
-    assert available.free_in_container() == 1000 - 300 + 40
+    monkeypatch.setattr("marginsieve.data.stored.GROUPS", tmp_path)
+    monkeypatch.setattr("marginsieve.data.stored.MEMBERSHIP", tmp_path / "membership")
+    assert free_in_container() == 1000 - 300 + 40
 
 
 def test_a_limit_of_the_process_is_seen():
     code = """
 import resource
-from marginsieve.data.available import free_bytes
+from marginsieve.data.stored import free_bytes
 resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, resource.RLIM_INFINITY))
 assert free_bytes() < 6 * 2**30
 """

@@ -11,8 +11,8 @@ import joblib
 import numpy as np
 import pytest
 
-from marginsieve.data import scratch
-from marginsieve.solvers.processes import parallel
+from marginsieve.data.file_access import process_folder
+from marginsieve.solvers.execution import parallel
 
 START = """
 import os, signal, sys, time, weakref
@@ -140,7 +140,7 @@ def _heard(array):
 def test_workers_share_in_our_scratch_folder_and_hear_no_terminal():
     large = np.zeros(400_000)
     for name, mask in parallel(2)(joblib.delayed(_heard)(large) for _ in range(2)):
-        assert name.startswith(f"{scratch.process_folder()}{os.sep}")
+        assert name.startswith(f"{process_folder()}{os.sep}")
         assert {signal.SIGINT, signal.SIGHUP} <= set(mask)
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
@@ -148,7 +148,7 @@ def test_workers_share_in_our_scratch_folder_and_hear_no_terminal():
 def test_the_next_command_removes_what_a_killed_group_shared(tmp_path):
     code = """
 import joblib, numpy as np
-from marginsieve.solvers.processes import parallel
+from marginsieve.solvers.execution import parallel
 def work(array):
     print("up", flush=True); time.sleep(60)
 parallel(2)(joblib.delayed(work)(np.zeros(400_000)) for _ in range(2))
@@ -162,7 +162,7 @@ parallel(2)(joblib.delayed(work)(np.zeros(400_000)) for _ in range(2))
     process.wait()
     process.stdout.close()
     assert list(tmp_path.glob("marginsieve-scratch-*/joblib_*"))
-    swept = "from marginsieve.data.scratch import sweep; sweep()"
+    swept = "from marginsieve.data.file_access import sweep; sweep()"
     subprocess.run([sys.executable, "-c", swept], env=environment, check=True)
     assert list(tmp_path.iterdir()) == []
     assert list(Path("/dev/shm").glob(f"joblib_memmapping_folder_{process.pid}_*")) == []

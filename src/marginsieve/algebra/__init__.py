@@ -5,11 +5,9 @@
 """
 
 from .column_view import ColumnView, as_columns
-from .distance import DistanceGram
 from .generic import GenericGram
-from .product_gram import LinearGram, ProductGram
-from .tent_gram import TallTentGram, TentGram
-from .thin_gram import ThinGram
+from .product_gram import DistanceGram, LinearGram, ProductGram, ThinGram
+from .tents import TallTentGram, TentGram
 
 __all__ = ["ColumnView", "DistanceGram", "GenericGram", "LinearGram", "ProductGram", "TallTentGram"]
 __all__ += ["TentGram", "ThinGram", "as_columns"]

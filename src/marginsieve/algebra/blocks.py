@@ -5,23 +5,287 @@ Shapes: m training rows, p live features, Z' the block of live columns kept as r
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy import sparse
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView, is_sparse
 from ..data.stored import is_stored
-from . import buffers
-from .block_products import delete_places, row_blocks
-from .line import Line
+from ..solvers.execution import jit
+
+# Large matrices in memory that is used again.
+#
+# The system hands out fresh memory page by page, which for a matrix of hundreds of megabytes takes longer than what is
+# computed into it. A search makes such a matrix at every step: here the memory of one that is no longer used becomes
+# the next.
+
+SMALL = 2**20  # numbers below which a matrix is left to numpy
+KEPT = 2**27  # numbers that are kept for later, in all
+_free: list[Array] = []  # flat, unused; appending and popping are atomic
+
+
+class _Lease:
+    """Memory on loan: when the last array that lies in it is gone, it is free again."""
+
+    def __init__(self, memory: Array, shape: tuple[int, int]) -> None:
+        self.memory = memory
+        interface: dict[str, Any] = dict(memory.__array_interface__)
+        self.__array_interface__ = interface | {"shape": shape, "strides": None}
+
+    def __del__(self) -> None:
+        if sum(memory.size for memory in _free) + self.memory.size <= KEPT:
+            _free.append(self.memory)
+
+
+def allocate_matrix(rows: int, columns: int) -> Array:
+    """An uninitialised matrix of doubles."""
+    size = rows * columns
+    if size < SMALL:
+        return np.empty((rows, columns))
+    memory = None
+    for place, unused in enumerate(_free):
+        if size <= unused.size <= 2 * size:
+            try:
+                memory = _free.pop(place)
+            except IndexError:  # another thread was faster
+                continue
+            if not size <= memory.size <= 2 * size:
+                _free.append(memory)
+                memory = None
+                continue
+            break
+    if memory is None:
+        memory = np.empty(size)
+    return np.asarray(_Lease(memory, (rows, columns)))
+
+
+# How much of a kernel matrix is kept: a limit in megabytes, which is a parameter of the kernels.
+
+MEGABYTE = 2**20
+NUMBER = 8  # bytes
+
+
+def beyond_cache(table: TableView, cache: float) -> bool:
+    """Whether the kernel matrix of a table's rows takes more megabytes than the cache has."""
+    rows = table.shape[0]
+    return NUMBER * rows * rows > cache * MEGABYTE and not table.is_sparse and not is_stored(table.Z)
+
+
+def rows_at_once(cache: float) -> int:
+    """The rows of a matrix that takes a quarter of the cache, since some are copied."""
+    return max(64, int(math.sqrt(cache * MEGABYTE / NUMBER) / 2.0))
+
+
+# Products over a block of columns kept as rows (b, m), a few rows at a time: no temporary of the block's size.
+
+BLOCK = 512  # rows of a block of a large kernel matrix
+SYMMETRIC = 1000  # rows above which BLAS's own symmetric product is slower than one by blocks
+CELLS_AT_ONCE = 2**23  # of a table whose columns are unpacked
+ROWS_AT_ONCE = 1024  # of the block: large enough for BLAS, small enough for the cache
+
+
+def weighted_product(left: Matrix, weights: Array, right: Matrix | None = None) -> Array:
+    """left' diag(weights) right: (b, r), (b,), (b, m) -> (r, m); right is left by default."""
+    symmetric = right is None or right is left
+    right = left if right is None else right
+    if is_stored(left) or is_stored(right):
+        return _stored_product(left, weights, right)
+    if is_sparse(left):
+        return np.asarray((left.T @ sparse.diags_array(weights) @ right).toarray())
+    if len(weights) and np.all(weights == weights[0]):
+        if symmetric and weights[0] > 0 and left.shape[1] > SYMMETRIC:
+            return square(left if weights[0] == 1.0 else left * np.sqrt(weights[0]))
+        return np.asarray((left.T @ right) * weights[0])
+    if symmetric and np.all(weights >= 0):  # Z'WZ = R'R with R = sqrt(W) Z: one triangle is enough
+        return _square_product(left, np.sqrt(weights)[:, None])
+    total = np.zeros((left.shape[1], right.shape[1]))
+    for part in parts(len(weights)):
+        total += (left[part] * weights[part, None]).T @ right[part]
+    return total
+
+
+def _stored_product(left: Matrix, weights: Array, right: Matrix) -> Array:
+    """The same where one side stays in a file, or both: a block of columns at a time."""
+    total = np.zeros((left.shape[1], right.shape[1]))
+    stays = right if is_stored(right) else left
+    assert is_stored(stays)
+    for part, rows in stays.T.blocks():
+        if left is right:
+            total += weighted_product(rows, weights[part])
+        else:
+            ours, theirs = (rows if side is stays else side[part] for side in (left, right))
+            total += weighted_product(ours, weights[part], theirs)
+    return total
+
+
+def row_blocks(columns: Matrix) -> Iterator[Array]:
+    """The rows of a dense block: all of them, or a few at a time where they stay in a file."""
+    if is_stored(columns):
+        for _, rows in columns.T.blocks():
+            yield rows
+    else:
+        yield columns
+
+
+def row_squares(columns: Matrix, weights: Array) -> Array:
+    """(m,): sum_j w_j z_j^2 over the rows z_j of a dense block."""
+    total, start = np.zeros(columns.shape[1]), 0
+    for rows in row_blocks(columns):
+        total += np.einsum("j,jm,jm->m", weights[start : start + len(rows)], rows, rows)
+        start += len(rows)
+    return total
+
+
+def _square_product(left: Array, root: Array) -> Array:
+    """R'R for R = root * left; BLAS computes one triangle, so it is symmetric to the last bit, at half the cost."""
+    m = left.shape[1]
+    if m > max(SYMMETRIC, len(left)):
+        return square(root * left)
+    total, room = np.zeros((m, m)), np.empty((min(ROWS_AT_ONCE, len(left)), m))
+    for part in parts(len(left)):
+        rows = left[part]
+        piece = np.multiply(root[part], rows, out=room[: len(rows)])
+        total += piece.T @ piece
+    return total
+
+
+def square(R: Array) -> Array:
+    """R'R (m, m), symmetric to the last bit, by blocks that stay in the cache."""
+    m = R.shape[1]
+    out = allocate_matrix(m, m)
+    for i, j in block_pairs(m):
+        out[i, j] = R[:, i].T @ R[:, j]
+        if i != j:
+            out[j, i] = out[i, j].T
+    return out
+
+
+def block_pairs(m: int) -> Iterator[tuple[slice, slice]]:
+    """Pairs of slices that cover the upper triangle of an (m, m) matrix; equal ones on its diagonal."""
+    for i in parts(m, BLOCK):
+        for j in parts(m, BLOCK):
+            if j.start >= i.start:
+                yield i, j
+
+
+def quadratic_rows(columns: Matrix, G: Array, distance: bool, rows: IntArray | None = None) -> Array:
+    """(b,): z'Gz for each row z of the block; with `distance` minus 1/2 sum_is G_is (z_i - z_s)^2 instead.
+
+    G (q, q) is symmetric, over the samples `rows` (all by default).
+    """
+    if is_sparse(columns):
+        part = columns if rows is None else columns[:, rows]
+        return np.asarray(part.multiply(part @ G).sum(axis=1)).ravel()
+    if distance:  # sum_is G_is (z_i - z_s)^2 / 2 = z' (diag(G 1) - G) z
+        G = G - np.diag(G.sum(axis=1))
+    out, room = np.empty(columns.shape[0]), np.empty((min(ROWS_AT_ONCE, columns.shape[0]), len(G)))
+    for part in parts(columns.shape[0]):
+        Z = columns[part] if rows is None else columns[part][:, rows]
+        out[part] = np.einsum("pm,pm->p", np.matmul(Z, G, out=room[: len(Z)]), Z)
+    return out
+
+
+def parts(count: int, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
+    """Slices that cover so many rows."""
+    for start in range(0, count, at_once):
+        yield slice(start, min(start + at_once, count))
+
+
+def column_parts(shape: tuple[int, int]) -> Iterator[slice]:
+    """Slices that cover the columns of a table (m, n), fewer at a time where there are many rows."""
+    m, n = shape
+    yield from parts(n, max(16, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(m, 1))))
+
+
+def subtract_rows(product: Array, columns: Array, rows: IntArray, weights: Array) -> tuple[Array, float]:
+    """product - sum_k w_k z_k z_k' for a few rows z_k of the block, and its trace: one pass, no temporaries."""
+    out = allocate_matrix(*product.shape)
+    if is_stored(columns):
+        columns, rows = columns[rows], np.arange(len(rows))
+    return out, _subtract_rows(product, columns, rows, weights, out)
+
+
+@jit
+def _subtract_rows(product: Array, columns: Array, rows: IntArray, weights: Array, out: Array) -> float:
+    m, trace = product.shape[0], 0.0
+    for i in range(m):
+        for j in range(m):
+            out[i, j] = product[i, j]
+        for k in range(rows.shape[0]):
+            z = columns[rows[k]]
+            for j in range(m):
+                out[i, j] -= weights[k] * (z[i] * z[j])
+        trace += out[i, i]
+    return trace
+
+
+def as_distance(product: Array, left: Array, right: Array) -> Array:
+    """-|x - z|^2 / 2 from products; never positive, exactly 0 on the diagonal of a square matrix with itself."""
+    return np.asarray(np.minimum(product - 0.5 * (left[:, None] + right[None, :]), 0.0))
+
+
+def nonzero_rows(c: Array) -> IntArray:
+    """The samples with a coefficient; the first where none has one."""
+    on = np.flatnonzero(c)
+    return on if len(on) else np.zeros(1, dtype=np.intp)
+
+
+def delete_places(values: IntArray, gone: IntArray) -> IntArray:
+    """The values without those at some places."""
+    if len(gone) == 1:  # much faster than numpy.delete, thousands of times
+        return np.concatenate((values[: gone[0]], values[gone[0] + 1 :]))
+    stay = np.ones(len(values), dtype=bool)
+    stay[gone] = False
+    return values[stay]
+
+
+# A line search over scales: a trial step costs m^2, not m^2 n.
+
+
+class OnLine(Protocol):
+    """What a line asks of the Gram that it goes through."""
+
+    @property
+    def features(self) -> IntArray: ...
+    @property
+    def feature_weight(self) -> Array: ...
+    def matrix_of(self, total: Array) -> Array: ...
+    def with_total(self, feature_weight: Array, total: Array) -> Gram: ...
+
+
+@dataclass(frozen=True)
+class Line:
+    """sum_j (s_j + l d_j)^2 base_j = total + l * first + l^2 * second, s_j = sqrt(w_j)."""
+
+    gram: OnLine
+    direction: Array  # (p,) in units of the square roots of the feature weights
+    total: Array  # (m, m) the sum over features that the Gram's matrix is made of
+    first: Array
+    second: Array
+
+    def matrix(self, length: float) -> Array:
+        """K at s + length * direction."""
+        return self.gram.matrix_of(self._total_at(length))
+
+    def gram_at(self, length: float) -> Gram:
+        """The Gram there."""
+        scale = np.sqrt(self.gram.feature_weight)
+        scale[self.gram.features] += length * self.direction
+        return self.gram.with_total(scale**2, self._total_at(length))
+
+    def _total_at(self, length: float) -> Array:
+        return self.total + length * self.first + length**2 * self.second
+
 
 CANCELLATION = 1e-5  # a downdated matrix is rebuilt when its trace has fallen to this share of what it was
 NO_PRODUCT = np.empty((0, 0))
-CELLS_AT_ONCE = 4_000_000  # of a kernel matrix against new rows
+NEW_CELLS_AT_ONCE = 4_000_000  # of a kernel matrix against new rows
 
 
 @dataclass(frozen=True)
@@ -121,7 +385,7 @@ class BlockGram(Gram):
 
     def downdate(self, gone: IntArray) -> tuple[Array, float]:
         """The product less that of the live features at some places, and its trace."""
-        product = buffers.matrix(*self.total.shape)
+        product = allocate_matrix(*self.total.shape)
         part = self.weighted_sum(self.block.columns[self.place[gone]], self.total_weight[gone])
         np.subtract(self.total, part, out=product)
         return product, float(product.trace())
@@ -196,7 +460,7 @@ class BlockGram(Gram):
         """(rows,): K(rows, training) @ c."""
         if Z is None:
             return np.asarray(self.own_matrix @ c)
-        step = max(1, CELLS_AT_ONCE // max(len(c), 1))
+        step = max(1, NEW_CELLS_AT_ONCE // max(len(c), 1))
         pieces = [self.matrix(Z[start : start + step]) @ c for start in range(0, Z.shape[0], step)]
         return np.concatenate(pieces) if pieces else np.empty(0)
 

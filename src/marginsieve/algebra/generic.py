@@ -11,8 +11,7 @@ import numpy as np
 
 from ..contracts import Array, Gram, IntArray, Kernel, Matrix, TableView
 from ..data.table import column_of
-from .block_products import nonzero_rows, parts
-from .line import Line
+from .blocks import Line, nonzero_rows, parts
 
 
 class Elementwise(Protocol):

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.scoring import METRICS, Pass, jaccard, nogueira, point_scores
+from ..engine.scoring import Pass, jaccard, nogueira, point_scores
 from ..engine.store import FILE, Store
 from ..errors import InputError
 from ..outcomes import ClassTarget
+from ..outcomes.scores import METRICS
 from ..report.figures import COLOURS, finish_figure, new_figure
 from .statistics import Comparison, compare
 

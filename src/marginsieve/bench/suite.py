@@ -21,9 +21,8 @@ from sklearn.base import clone
 
 from .. import recipes
 from ..data import load_table, make_cohort
-from ..data.paths import check_file
+from ..data.file_access import check_file, process_folder
 from ..data.reading import read_table
-from ..data.scratch import process_folder
 from ..data.table import Schema
 from ..engine.store import Store, begin, open_store
 from ..engine.tuning import refuse_grid

@@ -106,7 +106,7 @@ def study_table(path: Path, target: str, options: StudyOptions, reading: Mapping
 
 def options_of_file(path: Path) -> dict[str, Any]:
     """Options from a TOML file, or those of the study in a result folder."""
-    from ..data.paths import check_file, format_path
+    from ..data.file_access import check_file, format_path
     from ..studies.files import current_result
 
     if path.is_dir() or path.suffix == ".json":
@@ -189,8 +189,7 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
     import hashlib
     import json
 
-    from ..data.atomic import write_together
-    from ..data.paths import check_file, format_path, write_error
+    from ..data.file_access import check_file, format_path, write_error, write_together
 
     if path.suffix.lower() != ".csv":
         raise InputError(f"the table is to be {format_path(path)}; it must end in .csv")
@@ -211,7 +210,7 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
 
 def column_costs(path: Path) -> dict[str, float]:
     """What columns cost, from a table whose first column names them and whose second has numbers."""
-    from ..data.paths import format_path
+    from ..data.file_access import format_path
     from ..data.reading import read_table
 
     frame = read_table(path, whole=True)
@@ -232,7 +231,7 @@ def truth_of(path: Path) -> Truth:
     import json
 
     from ..data.cohort import Truth
-    from ..data.paths import check_file, format_path
+    from ..data.file_access import check_file, format_path
 
     check_file(path, "name the .truth.json that `marginsieve cohort` wrote")
     wrong = InputError(f"{format_path(path)} is not what `marginsieve cohort` writes beside its table")

@@ -45,7 +45,7 @@ def root(
     ] = False,
 ) -> None:
     """Finds the few features that matter in a hard table and says honestly how well they predict."""
-    from ..data.scratch import sweep
+    from ..data.file_access import sweep
 
     sweep()
 

@@ -68,7 +68,7 @@ def _open_streams() -> None:
 
 
 def _explain(error: Exception) -> int:
-    from ..data.paths import reason
+    from ..data.file_access import reason
     from ..errors import InputError, SolverError
 
     if isinstance(error, InputError):

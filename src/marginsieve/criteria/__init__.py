@@ -4,16 +4,11 @@ from collections.abc import Callable
 from functools import partial
 
 from ..contracts import Criterion, Filter
-from .density import Density
 from .information import DecomposedHellinger, Hellinger, SymmetricalUncertainty
-from .learned_weight import LearnedWeight
-from .loss import Loss
-from .margin import MarginChange
-from .principal import Principal
+from .machine_criteria import LearnedWeight, Loss, MarginChange, SphereChange
 from .relief import ReliefF
-from .separation import Fast, Fisher, KolmogorovSmirnov, ShrunkenFisher
+from .separation import Density, Fast, Fisher, KolmogorovSmirnov, Principal, ShrunkenFisher
 from .significance import ChiSquare, FisherExact, MixedTest, TTest
-from .sphere_change import SphereChange
 
 CRITERIA: dict[str, Callable[..., Criterion]] = {
     "margin": MarginChange,

@@ -14,9 +14,7 @@ from sklearn.base import BaseEstimator
 from ..batches.arrays import DeviceArray
 from ..contracts import KINDS, NUMBERS, Array, Batch, Resources, TableView
 from ..errors import one_of, whole_number
-from ._clusters import coordinates, split
-from ._columns import as_counts
-from ._levels import by_level, by_level_batched
+from ._columns import as_counts, by_level, by_level_batched, coordinates, split
 
 DIGITS = 12  # scores that agree so far are equal: logarithms in another order differ behind that
 CUTS = ("equal_frequency", "mdl")

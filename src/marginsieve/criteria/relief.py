@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra.block_products import column_parts
+from ..algebra.blocks import column_parts
 from ..batches.arrays import DeviceArray
 from ..batches.pair_sums import DifferenceSums
 from ..contracts import CATEGORICAL, KINDS, Array, Batch, BoolArray, IntArray, TableView
 from ..errors import whole_number
 from ..problem import class_codes
-from ..solvers.jit import jit
+from ..solvers.execution import jit
 from ._columns import as_counts, as_rows
 
 AT_ONCE = 256  # columns of which scores are computed together

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..contracts import Array, IntArray
 from ..errors import InputError, shown_value, whole_number
-from .available import refuse_more
+from .stored import refuse_more
 
 if TYPE_CHECKING:
     import pandas as pd

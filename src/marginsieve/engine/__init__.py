@@ -1,8 +1,9 @@
 """One engine: units of work, store, workers, nested cross-validation and its scores."""
 
-from ..solvers.processes import parallel
+from ..outcomes.scores import METRICS
+from ..solvers.execution import parallel
 from .nested import Nested, nested_cv
-from .scoring import METRICS, Pass, Scores, jaccard, kuncheva, nogueira, score_predictions
+from .scoring import Pass, Scores, jaccard, kuncheva, nogueira, score_predictions
 from .store import claim, publish
 from .tuning import Tuned, tune, tune_on_all_features
 from .units import Protocol, register_protocol

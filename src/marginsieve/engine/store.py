@@ -27,9 +27,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
-from ..data.atomic import put_in_place, remove_leftovers, sync_folder, write_atomic, write_together
-from ..data.paths import check_place, format_path, reason, write_error
-from ..data.scratch import scratch_folder, try_lock
+from ..data.file_access import (
+    check_place,
+    format_path,
+    put_in_place,
+    reason,
+    remove_leftovers,
+    scratch_folder,
+    sync_folder,
+    try_lock,
+    write_atomic,
+    write_error,
+    write_together,
+)
 from ..errors import InputError, listing, many
 from .units import TUNING, UnitTable
 

@@ -41,7 +41,7 @@ from ..fitting.procedure import Fitted, refit_at_sizes, seed_sequence
 from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan
 from ..outcomes import Target
-from ..solvers.threads import one_thread
+from ..solvers.execution import one_thread
 from .scoring import Pass, point_scores
 from .tuning import tune_machine
 

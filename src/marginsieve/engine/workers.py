@@ -17,10 +17,10 @@ from typing import Any
 import joblib
 import numpy as np
 
-from ..data.scratch import scratch_folder
+from ..data.file_access import scratch_folder
 from ..errors import InputError, one_line
 from ..fitting.batched_searches import batch_fits
-from ..solvers.processes import parallel
+from ..solvers.execution import parallel
 from .units import PlainTable, Task, UnitTable
 
 Run = Callable[[list[Task]], Iterator[dict[str, Any]]]  # rows as they finish, in any order

@@ -20,9 +20,8 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from ..contracts import Array, BoolArray, Decision, Gram, Outcome, T, is_sparse
-from ..data.numerals import as_trained, is_text
+from ..data.cells import as_trained, is_text, tidy_frame
 from ..data.table import as_frame, is_missing
-from ..data.tidy import tidy_frame
 from ..errors import InputError, listing
 from ..fitting.procedure import Fitted, decision_values, seed_sequence
 from ..fitting.rows import Rows

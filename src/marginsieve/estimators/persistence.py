@@ -26,8 +26,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..contracts import HasParameters, Path, Solution, Step, StopInfo, Trials, is_sparse
-from ..data.atomic import write_atomic
-from ..data.paths import check_file, format_path
+from ..data.file_access import check_file, format_path, write_atomic
 from ..data.table import Schema, Table
 from ..errors import InputError
 from ..fitting.parts import AXES, Smote

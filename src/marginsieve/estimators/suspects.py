@@ -19,9 +19,8 @@ from ..outcomes import Classes, ClassTarget
 from ..outcomes.label_noise import wrong_label
 from ..outcomes.scores import ranking_auc
 from ..outcomes.target import Splits, stratified_folds, units_per_stratum
-from ..solvers.processes import parallel
+from ..solvers.execution import one_thread, parallel
 from ..solvers.ridge import HeldOutRidge, screened_scores
-from ..solvers.threads import one_thread
 from .inputs import encode
 from .selector import SVMSelector
 

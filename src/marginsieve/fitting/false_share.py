@@ -19,8 +19,7 @@ import numpy as np
 from joblib import delayed
 
 from ..contracts import Array, BoolArray, IntArray, Path
-from ..solvers.processes import parallel
-from ..solvers.threads import one_thread
+from ..solvers.execution import one_thread, parallel
 from .batched_searches import TrainingPart, rank_batched
 from .held_out import run_searches
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence

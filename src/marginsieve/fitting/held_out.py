@@ -22,8 +22,7 @@ from ..errors import InputError, one_line, shown_value
 from ..outcomes import FoldLimit, Target
 from ..outcomes.target import Splits
 from ..problem import WorkDone
-from ..solvers.processes import parallel
-from ..solvers.threads import one_thread
+from ..solvers.execution import one_thread, parallel
 from .batched_searches import NotYet, TrainingPart, rank_batched
 from .rows import Rows
 from .settings import Plan

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from ..algebra import as_columns
-from ..algebra.block_products import column_parts
+from ..algebra.blocks import column_parts
 from ..contracts import (
     Array,
     BoolArray,
@@ -32,7 +32,7 @@ from ..machines import RampSVC
 from ..outcomes import Target
 from ..outcomes.target import Splits
 from ..problem import is_filter
-from ..solvers.threads import one_thread
+from ..solvers.execution import one_thread
 from .held_out import (
     OVERLAP,
     HeldOut,

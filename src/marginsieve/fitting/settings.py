@@ -34,8 +34,7 @@ from ..contracts import (
     resources_of,
 )
 from ..criteria import FILTERS
-from ..data.available import SPARE, free_bytes, gigabytes, refuse_more
-from ..data.stored import is_stored
+from ..data.stored import SPARE, free_bytes, gigabytes, is_stored, refuse_more
 from ..errors import (
     InputError,
     check_device,
@@ -46,7 +45,7 @@ from ..errors import (
     truth_value,
     whole_number,
 )
-from ..kernels.linear import MANY_SPARSE, THIN
+from ..kernels.numeric import MANY_SPARSE, THIN
 from ..outcomes import OUTCOMES
 from ..problem import is_filter
 from .parts import (

@@ -38,7 +38,7 @@ from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import Target
 from ..problem import Problem
-from ..solvers.jit import jit
+from ..solvers.execution import jit
 from .batched_searches import SMALLEST, TrainingPart, inside_batch_fits, rank_batched
 from .rows import Rows
 from .settings import Plan

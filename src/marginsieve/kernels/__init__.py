@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 from ..contracts import Kernel
 from .clinical import Clinical, clinical_kernel, heom_distances
-from .gaussian import Gaussian
-from .linear import Linear
-from .polynomial import Polynomial
+from .numeric import Gaussian, Linear, Polynomial
 
 KERNELS: dict[str, Callable[..., Kernel]] = {
     "linear": Linear,

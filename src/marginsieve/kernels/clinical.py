@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..algebra import TallTentGram, TentGram, tent_sums
-from ..algebra.cache import beyond_cache
+from ..algebra import TallTentGram, TentGram, tents
+from ..algebra.blocks import beyond_cache
 from ..batches.arrays import Backend, DeviceArray
 from ..batches.pair_sums import DifferenceSums, Scales
 from ..contracts import KINDS, Array, IntArray, Resources, TableView, is_sparse
 from ..data.table import Schema, as_frame, column_names
 from ..errors import InputError, listing, positive_number
-from ._shared import CACHE, KernelMixin
+from .numeric import CACHE, KernelMixin
 
 MANY_ROWS, FEW_COLUMNS = 500, 64  # more rows and fewer columns than these: no kernel matrix is made
 
@@ -121,7 +121,7 @@ def clinical_kernel(A: Any, B: Any = None, kinds: Mapping[str, str] | None = Non
            [0.  , 0.75, 1.  ]])
     """
     left, right = _coordinates(A, B, kinds, "the clinical kernel")
-    return tent_sums.sum_tents(left, np.full(len(right), 1.0 / len(right)), right)
+    return tents.sum_tents(left, np.full(len(right), 1.0 / len(right)), right)
 
 
 def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None) -> Array:
@@ -165,7 +165,7 @@ def heom_distances(A: Any, B: Any = None, kinds: Mapping[str, str] | None = None
            [1.414, 0.5  , 0.   ]])
     """
     left, right = _coordinates(A, B, kinds, "the HEOM distance")
-    return np.sqrt(tent_sums.squares(left, right))
+    return np.sqrt(tents.squares(left, right))
 
 
 def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> tuple[Array, Array]:
@@ -189,7 +189,7 @@ def _coordinates(A: Any, B: Any, kinds: Mapping[str, str] | None, what: str) -> 
         names = [name for name, gone in zip(columns.names, empty, strict=True) if gone]
         warnings.warn(f"no cell of {listing(names)} is observed: left out of {what}", UserWarning, stacklevel=3)
     kept = np.flatnonzero(~empty)
-    training = tent_sums.Tents.from_codes(Z[:, kept], [columns.kind[j] for j in kept])
+    training = tents.Tents.from_codes(Z[:, kept], [columns.kind[j] for j in kept])
     if B is None:
         return training.U, training.U
     rows = columns.encode(A)

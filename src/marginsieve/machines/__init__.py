@@ -3,11 +3,8 @@
 from collections.abc import Callable
 
 from ..contracts import Machine
-from .c_svc import CSVC
-from .l1_svc import L1SVC
-from .linear_programs import ConcaveSVC, HingeSVC, RampSVC
-from .multiple_kernels import MKL
-from .sphere import Sphere
+from .column_machines import L1SVC, ConcaveSVC, HingeSVC, RampSVC
+from .kernel_machines import CSVC, MKL, Sphere
 
 MACHINES: dict[str, Callable[..., Machine]] = {
     "c_svc": CSVC,

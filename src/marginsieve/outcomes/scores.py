@@ -15,7 +15,7 @@ import numpy as np
 from scipy import optimize
 
 from ..contracts import Array, BoolArray, IntArray, Predictions, Score, ScoreInfo
-from ..solvers.jit import jit
+from ..solvers.execution import jit
 
 
 def by_value(decision: Array, positive: BoolArray, weights: Array) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from ..data.atomic import write_atomic
+from ..data.file_access import write_atomic
 from ..errors import InputError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933")  # colour-blind safe

@@ -3,15 +3,11 @@
 from collections.abc import Callable
 
 from ..contracts import Search
-from .backward import Backward
 from .budget import Budget
 from .harmony import Harmony
-from .learned_path import LearnedPath
 from .merge import Merge
-from .penalized import PenalizedScaling
-from .scaling_objective import Objective
-from .scaling_updates import QuasiNewton
-from .top_k import TopK
+from .penalized import Objective, PenalizedScaling, QuasiNewton
+from .ranking import Backward, LearnedPath, TopK
 
 SEARCHES: dict[str, Callable[..., Search]] = {
     "backward": Backward,

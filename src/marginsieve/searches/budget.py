@@ -14,12 +14,11 @@ from ..algebra import ColumnView, as_columns
 from ..contracts import Array, FitsBudget, IntArray, Path, ProblemView, Solution, Step, StopInfo, is_sparse
 from ..errors import InputError, SolverError, listing, one_of, positive_number, whole_number
 from ..problem import WorkDone
-from ..solvers import branch_and_bound as _exact
 from ..solvers import ramp_descent as _ramp
-from ..solvers.clock import Clock
-from ..solvers.daks import daks
-from ..solvers.highs import Limits
-from ..solvers.hinge_program import HingeData
+from ..solvers import ramp_programs as _exact
+from ..solvers.execution import Clock
+from ..solvers.programs import HingeData, Limits
+from ..solvers.ramp_programs import daks
 
 SOLVERS = ("daks", "exact", "fast")
 SECONDS = {"fast": 60.0, "daks": 180.0, "exact": 600.0}  # where no time_limit is given

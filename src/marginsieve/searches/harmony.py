@@ -4,22 +4,306 @@ from __future__ import annotations
 
 import numbers
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import BoolArray, IntArray, Path, ProblemView, Resources, StopInfo, Trials
-from ..errors import InputError, is_real, number_within, one_of, positive_number, truth_value, whole_number
+from ..contracts import Array, BoolArray, IntArray, Metric, Path, ProblemView, Resources, Solution, StopInfo, Trials
+from ..errors import InputError, is_real, listing, number_within, one_of, positive_number, truth_value, whole_number
+from ..outcomes.scores import area_and_gap
 from ..problem import step_of
-from ._fitness import fitness_of
-from ._ripple import Ripple, tune_one_by_one
-from ._subsets import Subsets, fitness_plainly
-from .backward import reason_with_ties
-from .top_k import score_features
+from ..solvers.execution import jit
+from .ranking import reason_with_ties, score_features
+
+# What a subset is worth on validation rows: a metric, then what decides between equal ones.
+
+NAMES = {"g_mean": "G-mean", "auc": "AUC", "balanced_accuracy": "balanced accuracy"}
+
+STEP, DIGITS = 1e-3, 4  # of decision values, in their middle size; of the loss
+
+
+def fitness_of(metric: Any) -> tuple[Metric, str]:
+    """(metric, AUC, minus the mean hinge loss) as a function, and what the first is called.
+
+    With "auc" the second is the G-mean. A function is called with the labels and the decision values: (rows,) in
+    {-1, +1} and (rows,) for two classes, class numbers and (rows, classes) for more; larger is better.
+    """
+    if isinstance(metric, str) and metric in NAMES:
+        return _metric_by_name(metric), NAMES[metric]
+    if callable(metric) and not isinstance(metric, type):
+        return _metric_from_function(metric), getattr(metric, "__name__", "score")
+    raise InputError(
+        f"search: metric is {metric!r}; it must be one of {listing(list(NAMES))}, or a function(y, values)"
+    )
+
+
+def _metric_by_name(metric: str) -> Metric:
+    def fitness(decision: Array, y: Array, weight: Array) -> tuple[float, ...]:
+        # With few validation rows most subsets share their G-mean; AUC and hinge loss tell them apart.
+        recall, auc, hinge = _measure(_round_values(decision), y, weight)
+        g_mean = float(np.prod(recall) ** (1.0 / len(recall)))
+        first = {"g_mean": g_mean, "auc": auc, "balanced_accuracy": float(recall.mean())}[metric]
+        return first, g_mean if metric == "auc" else auc, -round(hinge, DIGITS)
+
+    return fitness
+
+
+def _metric_from_function(function: Callable[[Any, Any], float]) -> Metric:
+    def fitness(decision: Array, y: Array, weight: Array) -> tuple[float, ...]:
+        decision = _round_values(decision)
+        pair = (y[0], decision[0]) if len(y) == 1 else (y.argmax(axis=0), decision.T)
+        try:
+            value = float(function(*pair))
+        except Exception as error:
+            name = getattr(function, "__name__", function)
+            raise InputError(
+                f"search: metric is {name} and failed ({type(error).__name__}: {error}); it must take the labels and "
+                "the decision values and return a number"
+            ) from error
+        if not np.isfinite(value):
+            raise InputError(f"search: metric returned {value!r}; it must return a finite number")
+        _, auc, hinge = _measure(decision, y, weight)
+        return value, auc, -round(hinge, DIGITS)
+
+    return fitness
+
+
+def _round_values(decision: Array) -> Array:
+    """Decision values to a thousandth of their middle size: what a solver leaves open orders no samples."""
+    # Warm starts differ in the last digits: without this two equal subsets could be ordered by how they were reached.
+    unit = STEP * float(np.median(np.abs(decision)))
+    return np.asarray(np.rint(decision / unit) * unit) if unit > 0 else decision
+
+
+@jit
+def _measure(decision: Array, y: Array, weight: Array) -> tuple[Array, float, float]:
+    """The share of each class that is called right, the ranking AUC and the mean hinge loss.
+
+    Two classes are called by sign, more by the largest value; of more the last two are means over the class problems.
+    In the AUC ties count half.
+    """
+    k, m = y.shape
+    # One loop for all that is asked of a subset: the search calls it thousands of times on few rows.
+    right, whole = np.zeros(max(k, 2)), np.zeros(max(k, 2))
+    for i in range(m):
+        side = (0 if y[0, i] > 0.0 else 1) if k == 1 else int(y[:, i].argmax())
+        hit = y[0, i] * decision[0, i] > 0.0 if k == 1 else int(decision[:, i].argmax()) == side
+        whole[side] += weight[i]
+        right[side] += weight[i] if hit else 0.0
+    auc, hinge = 0.0, 0.0
+    for j in range(k):
+        plus = np.where(y[j] > 0.0, weight, 0.0)
+        auc += area_and_gap(decision[j], np.argsort(decision[j]), plus, weight - plus)[0]
+        for i in range(m):
+            hinge += weight[i] * max(0.0, 1.0 - y[j, i] * decision[j, i])
+    return right / whole, auc / k, hinge / (k * weight.sum())
+
+
+# Bringing a subset to its size: ripple-add and ripple-remove.
+#
+# ripple-add(r) adds the r heaviest features from outside, then removes the r - 1 lightest; ripple-remove(r) removes the
+# r lightest, then adds the r - 1 heaviest. Where all weights differ, many of them in a row have a closed form: with S
+# the subset and U the rest, q removals leave the heaviest |S| - q of S and the q (r - 1) heaviest of U, and q additions
+# the heaviest |S| + q of S and the q r heaviest of U.
+
+Fitness = Callable[[BoolArray], tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Ripple:
+    """Tuning of bit vectors (n,) by weights (n,); kept features are always in."""
+
+    weight: Array
+    kept: BoolArray
+    factor: int
+    batches: int
+    fitness: Fitness
+    rng: np.random.Generator
+
+    @cached_property
+    def level(self) -> Array:
+        """(n,) the weights by rank, equal ones alike; kept features above all others."""
+        rank = np.unique(self.weight, return_inverse=True)[1].astype(np.float64)
+        return np.where(self.kept, rank + len(rank), rank)
+
+    def tune(self, bits: BoolArray, size: int) -> BoolArray:
+        """So many features; where only some of equal weight are wanted, the fittest of a few random choices."""
+        bits = bits | self.kept
+        best_bits, loose = self._tune_once(bits, size)
+        if not loose:
+            return best_bits
+        best = self.fitness(best_bits)
+        for _ in range(self.batches - 1):
+            other, _ = self._tune_once(bits, size)
+            if (value := self.fitness(other)) > best:
+                best_bits, best = other, value
+        return best_bits
+
+    def _tune_once(self, bits: BoolArray, size: int) -> tuple[BoolArray, bool]:
+        """The subset with equal weights in a random order, and whether that order mattered."""
+        # The level is a whole number: adding a fraction orders equal weights at random and no others.
+        key = self.level + self.rng.random(len(bits))
+        r, missing = self.factor, size - int(bits.sum())
+        if missing:
+            return self._heaviest(bits, key, abs(missing) * (r if missing > 0 else r - 1), size)
+        # A subset of the right size is still tuned once up and once down, as in the paper.
+        larger, first = self._heaviest(bits, key, r, size + 1)
+        smaller, second = self._heaviest(larger, key, r - 1, size)
+        return smaller, first or second
+
+    def _heaviest(self, bits: BoolArray, key: Array, most: int, size: int) -> tuple[BoolArray, bool]:
+        """The `size` heaviest of the subset and of the `most` heaviest outside; whether a tie was cut."""
+        inside, outside = np.flatnonzero(bits), np.flatnonzero(~bits)
+        entering, first = _top(outside, key, most)
+        chosen, second = _top(np.concatenate([inside, entering]), key, size)
+        out = np.zeros(len(bits), dtype=bool)
+        out[chosen] = True
+        return out, first or second
+
+
+def _top(features: IntArray, key: Array, count: int) -> tuple[IntArray, bool]:
+    """The features with the largest keys, and whether the last of them shares its level with the next one."""
+    if count >= len(features):
+        return features, False
+    if count <= 0:
+        return features[:0], False
+    place = np.argpartition(key[features], [len(features) - count - 1, len(features) - count])
+    cut = place[len(features) - count - 1 : len(features) - count + 1]
+    # Only a tie across the cut matters: then another draw of the fractions would choose other features.
+    below, above = np.floor(key[features[cut]])
+    return features[place[len(features) - count :]], bool(below == above)
+
+
+def tune_one_by_one(ripple: Ripple, bits: BoolArray, size: int) -> BoolArray:
+    """The same one feature at a time: those that share their weight first, the one by which the metric does best."""
+    bits = bits | ripple.kept
+    if bits.sum() == size:
+        return _ripple(ripple, _ripple(ripple, bits, on=True), on=False) if size < len(bits) else bits
+    while bits.sum() != size:
+        bits = _ripple(ripple, bits, on=bool(bits.sum() < size))
+    return bits
+
+
+def _ripple(ripple: Ripple, bits: BoolArray, on: bool) -> BoolArray:
+    """ripple-add or ripple-remove: the factor one way (or as many as there are), one less the other way."""
+    there = _turn_bits(ripple, bits, on, ripple.factor)
+    return _turn_bits(ripple, there, not on, abs(int(there.sum()) - int(bits.sum())) - 1)
+
+
+def _turn_bits(ripple: Ripple, bits: BoolArray, on: bool, count: int) -> BoolArray:
+    """So many bits turned on or off: of equal weight the fittest change, then the heaviest or the lightest."""
+    for _ in range(count):
+        free = np.flatnonzero(~bits if on else bits & ~ripple.kept)
+        if not len(free):
+            break
+        level = ripple.level[free]
+        _, group, sizes = np.unique(level, return_inverse=True, return_counts=True)
+        # The paper tries each feature that shares its weight, by the metric; this is what makes it slow.
+        shared = free[sizes[group] > 1]
+        if len(shared):
+            bits = max([_flip(bits, j) for j in shared], key=ripple.fitness)
+        else:
+            bits = _flip(bits, int(free[level.argmax() if on else level.argmin()]))
+    return bits
+
+
+def _flip(bits: BoolArray, j: int) -> BoolArray:
+    out = bits.copy()
+    out[j] = not out[j]
+    return out
+
+
+# What subsets of features are worth, one after the other: kernel matrices as sums of what each feature adds.
+
+NEAR = 0.5  # of a subset or of its complement: with fewer changes than that its sums are those of another one, updated
+
+
+class Subsets:
+    """Fitness of subsets of a pool of features, each worked out once; machines start from the last one's coefficients.
+
+    Rows are the training rows and, after them, those that judge: A (rows, m) = sum_j w_j base_j with the training rows,
+    and the same of each row with itself. A subset is worked out in full, as what it adds or as the whole pool less what
+    it leaves out; one that differs little from the last of these takes over its sums, less what left and plus what
+    entered. `fitness_plainly` is the same without any of this.
+    """
+
+    def __init__(self, problem: ProblemView, pool: IntArray, metric: Metric, penalty: float = 0.0) -> None:
+        self.problem = problem
+        self.pool = pool
+        self.metric = metric
+        self.penalty = penalty  # by feature, off the first of the fitness
+        self.known: dict[bytes, tuple[float, ...]] = {}
+        self._warm: tuple[Solution, ...] | None = None
+        self._base: tuple[BoolArray, Array, Array] | None = None
+        self._all: tuple[Array, Array] | None = None
+        self._sums = problem.gram(pool).subset_sums(problem.judging_rows.Z) if problem.machine.needs == "gram" else None
+
+    def fitness(self, bits: BoolArray) -> tuple[float, ...]:
+        """Of the features of the pool whose bits are set."""
+        key = np.packbits(bits).tobytes()
+        if key not in self.known:
+            first, *rest = self._value(bits)
+            self.known[key] = (first - self.penalty * int(bits.sum()), *rest)
+        return self.known[key]
+
+    def _value(self, bits: BoolArray) -> tuple[float, ...]:
+        problem, places = self.problem, np.flatnonzero(bits)
+        if self._sums is None:
+            value, solutions = fitness_plainly(problem, self.pool[places], self.metric, self._warm)
+            self._keep(solutions)
+            return value
+        A, squares = self._total(bits)
+        m = problem.table.shape[0]
+        gram = self._sums.gram(A[:m], places)
+        solutions = problem.solve(gram, self._warm)
+        self._keep(solutions)
+        # Machines with weights of their own decide through their view; an expansion needs K of the judging rows alone.
+        if not all(solution.is_expansion for solution in solutions):
+            return problem.judge(gram, solutions, self.metric)
+        K, diagonal = self._sums.kernel(gram, A[m:], squares)
+        decision = np.array([K @ s.coef + s.diagonal * diagonal + s.intercept for s in solutions])
+        return self.metric(decision, problem.judging_rows.y, problem.judging_rows.weight)
+
+    def _total(self, bits: BoolArray) -> tuple[Array, Array]:
+        assert self._sums is not None
+        inside, outside = np.flatnonzero(bits), np.flatnonzero(~bits)
+        if self._base is not None:
+            before, A, squares = self._base
+            gone, new = np.flatnonzero(before & ~bits), np.flatnonzero(bits & ~before)
+            # The base stays that of the last full sum, so rounding does not add up over many updates.
+            if len(gone) + len(new) < NEAR * min(len(inside), len(outside)):
+                less, more = self._sums.sums_over(gone), self._sums.sums_over(new)
+                return A - less[0] + more[0], squares - less[1] + more[1]
+        A, squares = self._sums.sums_over(inside) if len(inside) <= len(outside) else self._without(outside)
+        self._base = bits.copy(), A, squares
+        return A, squares
+
+    def _without(self, places: IntArray) -> tuple[Array, Array]:
+        """What all features of the pool but some add."""
+        assert self._sums is not None
+        if self._all is None:
+            self._all = self._sums.sums_over(np.arange(len(self.pool)))
+        less = self._sums.sums_over(places)
+        return self._all[0] - less[0], self._all[1] - less[1]
+
+    def _keep(self, solutions: tuple[Solution, ...]) -> None:
+        """Coefficients of samples may start another subset; weights of features may not."""
+        if all(solution.is_expansion for solution in solutions):
+            self._warm = solutions
+
+
+def fitness_plainly(
+    problem: ProblemView, features: IntArray, metric: Metric, warm: tuple[Solution, ...] | None = None
+) -> tuple[tuple[float, ...], tuple[Solution, ...]]:
+    """What the machine on some features is worth on the rows that it is judged by, and its solutions."""
+    view = problem.view(features)
+    solutions = problem.solve(view, warm)
+    return problem.judge(view, solutions, metric), solutions
+
 
 HMCR_READINGS = ("usual", "printed")
 PAR_READINGS = ("falling", "usual", "printed")

@@ -3,18 +3,404 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..contracts import Array, BoolArray, IntArray, Path, ProblemView, Resources, Scalable, Step, StopInfo
+from ..algebra.smooth import MOST_ON
+from ..contracts import (
+    Array,
+    BoolArray,
+    Gram,
+    IntArray,
+    Path,
+    ProblemView,
+    Resources,
+    Scalable,
+    Solution,
+    Step,
+    StopInfo,
+)
 from ..errors import InputError, many, one_of, positive_number, whole_number
 from ..problem import step_of
-from .backward import check_step, drop_count, worst_first
-from .scaling_objective import Objective, ScaledPoint
-from .scaling_updates import Gradient, Multiplicative, QuasiNewton, Update, rescale_to
+from .ranking import check_step, drop_count, worst_first
+
+# Powell's damped BFGS update, kept as vectors: B is the identity plus a low-rank part, never an n x n array.
+
+ETA = 0.2  # Powell's damping
+
+
+class DampedBFGS:
+    """B_0 = I;  B' = B - Bpp'B / p'Bp + rr' / p'r,  r = theta q + (1 - theta) Bp.
+
+    theta = 1 where p'q >= eta p'Bp, else (1 - eta) p'Bp / (p'Bp - p'q): then p'r = eta p'Bp > 0 and B stays positive
+    definite. With a_k = B_k p_k / sqrt(p'Bp) and b_k = r_k / sqrt(p'r), Bv = v - sum a_k (a_k'v) + sum b_k (b_k'v);
+    its inverse is the two-loop recursion over the pairs (p_k, r_k). k updates take 4 k n numbers.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[Array, Array, float]] = []  # p, r, 1 / p'r
+        self._parts: list[tuple[Array, Array]] = []  # a, b
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def times(self, v: Array) -> Array:
+        """Bv."""
+        out = v.copy()
+        for a, b in self._parts:
+            out += b * (b @ v) - a * (a @ v)
+        return out
+
+    def solve(self, v: Array) -> Array:
+        """B^-1 v."""
+        out, along = v.copy(), []
+        for p, r, rho in reversed(self._pairs):
+            along.append(rho * (p @ out))
+            out -= along[-1] * r
+        for (p, r, rho), a in zip(self._pairs, reversed(along), strict=True):
+            out += (a - rho * (r @ out)) * p
+        return out
+
+    def update(self, p: Array, q: Array) -> None:
+        """After a step p that changed the gradient by q; a step of length zero changes nothing."""
+        Bp = self.times(p)
+        curve, seen = float(p @ Bp), float(p @ q)
+        if curve <= 0.0:
+            return
+        # Little or negative curvature p'q would make B singular or indefinite: q is mixed with Bp there.
+        theta = 1.0 if seen >= ETA * curve else (1.0 - ETA) * curve / (curve - seen)
+        r = theta * q + (1.0 - theta) * Bp
+        slope = float(p @ r)
+        self._pairs.append((p, r, 1.0 / slope))
+        self._parts.append((Bp / np.sqrt(curve), r / np.sqrt(slope)))
+
+
+# What penalised scaling minimises, as a function of the scaling factors of the live features.
+#
+#     Phi(e) = J(e) + P(e)                     direction "min-max"
+#     Phi(e) = log J(e) - log sum_j e_j^2 V_j + P(e)    the same, for a machine with a contrast V (SVDD with outliers)
+#     Phi(e) = -J(e) + P(e)                    direction "as-printed"
+#
+# J is the machine's optimal objective, summed over the binary problems; e_j^2 is the weight of feature j in the kernel
+# (its divisor included). The penalty is of t = e / e_start:
+#
+#     concave  P = C2 * unit / n * sum(1 - exp(-beta t_j)),     l1  P = C2 * unit / n * sum(t_j)
+#
+# with unit = J at the start (1 for the logarithm), or as printed, in e itself: C2 * sum(1 - exp(-beta e_j)).
+
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """strength * sum(1 - exp(-beta e / unit)), or strength * sum(e / unit) where beta is None."""
+
+    strength: float
+    beta: float | None
+    unit: Array  # (n,)
+
+    def value(self, e: Array, live: IntArray) -> float:
+        t = e / self.unit[live]
+        return self.strength * float(np.sum(t if self.beta is None else -np.expm1(-self.beta * t)))
+
+    def slope(self, e: Array, live: IntArray) -> Array:
+        t = e / self.unit[live]
+        inner = np.ones(len(e)) if self.beta is None else self.beta * np.exp(-self.beta * t)
+        return np.asarray(self.strength * inner / self.unit[live])
+
+
+@dataclass(frozen=True)
+class ScaledPoint:
+    """The live features at some factors e, the machine there, its objective J and what is minimised."""
+
+    gram: Gram
+    e: Array  # (p,)
+    solutions: tuple[Solution, ...]
+    J: float
+    value: float
+
+    @property
+    def live(self) -> IntArray:
+        return self.gram.features
+
+
+class Objective:
+    """Phi for one problem; `start` (n,) are the factors that it is measured from.
+
+    Parameters
+    ----------
+    problem : ProblemView
+        The problem; its machine is `Scalable`.
+    direction : "min-max" or "as-printed"
+        The sign of the machine's objective.
+    penalty : "concave" or "l1"
+        The penalty of the factors.
+    C2 : float
+        Strength of the penalty.
+    beta : float or None
+        Slope of the concave penalty; None is the usual one.
+    scaled : bool
+        Whether the penalty is in units of the start.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.estimators import prepare_search
+    >>> from marginsieve.searches import Objective
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> _, problem = prepare_search(recipes.kp_svm(), cohort.X, cohort.y)
+    >>> objective = Objective(problem, "min-max", "concave", 1.0, None, True)
+    >>> objective.slope(objective.begin()).shape
+    (10,)
+    """
+
+    def __init__(
+        self, problem: ProblemView, direction: str, penalty: str, C2: float, beta: float | None, scaled: bool
+    ) -> None:
+        n = problem.table.shape[1]
+        assert isinstance(problem.machine, Scalable)
+        self.problem, self.machine = problem, problem.machine
+        self.sign = 1.0 if direction == "min-max" else -1.0
+        self.start = np.sqrt(problem.feature_weight) / self._root(np.arange(n))
+        self.contrast = self.machine.contrast(problem) if self.sign > 0 else None
+        usual = {"concave": 1.0 if scaled else 5.0, "l1": None}[penalty]
+        self.unit, self.C2, self.scaled = 1.0, C2, scaled
+        self.penalty = Penalty(
+            C2, usual if beta is None or usual is None else beta, self.start if scaled else np.ones(n)
+        )
+
+    def begin(self) -> ScaledPoint:
+        """The point at the start; J there is the unit that the penalty is measured in."""
+        gram, n = self.problem.gram(), len(self.start)
+        solutions = self.problem.solve(gram)
+        J = _total(solutions)
+        # A logarithm has no unit; J does, and a penalty of C2 = 1 then weighs as much as the objective at the start.
+        self.unit = 1.0 if self.contrast is not None else max(J, TINY)
+        if self.scaled:
+            self.penalty = replace(self.penalty, strength=self.C2 * self.unit / n)
+        return ScaledPoint(gram, self.start.copy(), solutions, J, self._value(J, self.start, gram.features))
+
+    def solve_at(self, before: ScaledPoint, e: Array, stay: IntArray | None = None) -> ScaledPoint:
+        """The machine solved at other factors of the same features, or of some of them (places in `before.live`)."""
+        features = before.live if stay is None else before.live[stay]
+        weight = self.problem.feature_weight.copy()
+        weight[features] = (e * self._root(features)) ** 2
+        gram = before.gram.rescale(weight, None if stay is None else features)
+        solutions = self.problem.solve(gram, before.solutions)
+        J = _total(solutions)
+        return ScaledPoint(gram, e, solutions, J, self._value(J, e, gram.features))
+
+    def restrict_to_support(self, point: ScaledPoint) -> ScaledPoint:
+        """The same point over the rows that carry its coefficients: enough while they are kept."""
+        used = np.any([solution.coef != 0 for solution in point.solutions], axis=0)
+        # Samples with coefficient 0 add nothing to c'Kc or its gradient, as long as the coefficients are kept.
+        if used.mean() > MOST_ON:
+            return point
+        rows = np.flatnonzero(used)
+        solutions = tuple(replace(solution, coef=solution.coef[rows]) for solution in point.solutions)
+        return replace(point, gram=point.gram.only(rows), solutions=solutions)
+
+    def along_line(
+        self, point: ScaledPoint, d: Array
+    ) -> tuple[Callable[[float], float], Callable[[float], ScaledPoint]]:
+        """l -> Phi, and l -> the point, at e + l d with the machine's coefficients kept."""
+        line = point.gram.line(d)
+
+        def value(length: float) -> float:
+            return self._value(self._dual(point, line.matrix(length)), point.e + length * d, point.live)
+
+        def there(length: float) -> ScaledPoint:
+            gram, e = line.gram_at(length), point.e + length * d
+            J = self._dual(point, gram.matrix())
+            return ScaledPoint(gram, e, point.solutions, J, self._value(J, e, point.live))
+
+        return value, there
+
+    def slope(self, point: ScaledPoint) -> Array:
+        """(p,): dPhi / de_j; the machine re-solved or kept, the gradient is the same (envelope theorem)."""
+        gram, live = point.gram, point.live
+        root = self._root(live)
+        scale = point.e * root / gram.divisor  # dJ/de = 2 e dJ/dw, in the rounding of the kernel's own scale
+        # w_j = (e_j root)^2 / divisor with root^2 = divisor: dw/de = 2 e, and the sum over the binary problems is J's.
+        J = root * sum(2.0 * scale * self.machine.weight_gradient(solution, gram) for solution in point.solutions)
+        if self.contrast is None:
+            return np.asarray(self.sign * J + self.penalty.slope(point.e, live))
+        V = self.contrast[live]
+        # d/de of log sum_j e_j^2 V_j.
+        spread = 2.0 * point.e * V / max(float(point.e**2 @ V), TINY)
+        return np.asarray(J / max(point.J, TINY) - spread + self.penalty.slope(point.e, live))
+
+    def _root(self, live: IntArray) -> float:
+        """What turns the root of a weight in the kernel into that of a feature weight, before the divisor."""
+        divisor = self.problem.kernel.divisor(self.problem.table, live)
+        return 1.0 if divisor == 1.0 else float(np.sqrt(divisor))
+
+    def _dual(self, point: ScaledPoint, K: Array) -> float:
+        return float(sum(self.machine.dual(solution, K) for solution in point.solutions))
+
+    def _value(self, J: float, e: Array, live: IntArray) -> float:
+        penalty = self.penalty.value(e, live)
+        if self.contrast is None:
+            return self.sign * J + penalty
+        return float(np.log(max(J, TINY)) - np.log(max(float(e**2 @ self.contrast[live]), TINY))) + penalty
+
+
+def _total(solutions: Sequence[Solution]) -> float:
+    return float(sum(solution.objective for solution in solutions))
+
+
+# How scaling factors move: from a point to a curve l -> new factors, l in (0, 1], shorter where the objective rose.
+#
+# t = e / e_start; h = dPhi / dt.
+
+Curve = Callable[[float], Array]
+
+ARMIJO = 1e-4  # share of the promised fall that a step must bring
+SHORTENED = 0.1  # the 2018 paper takes a tenth of the step that the line search accepts
+SMALLEST = 2.0**-20  # of a line search
+
+
+class Update(Protocol):
+    """One way to move; `total` is sum(e^2) to be kept where the rule can, None where nothing but the cap bounds e.
+
+    `length` is where on the curve the next move is tried first: halved when the objective rose, longer when it fell,
+    up to `longest` where the sum is free.
+    """
+
+    length: float
+    longest: float
+
+    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve: ...
+
+
+def _pull(slope: Array, at_cap: BoolArray | None = None) -> Array:
+    """Slopes in units of a large one, within [-1, 1]; those that press against the cap do not count as large."""
+    free = slope if at_cap is None else slope[~at_cap | (slope > 0)]
+    # A few features with a huge slope would make all others stand still: the 95 % quantile is the unit.
+    large = max(float(np.quantile(np.abs(free), 0.95)), 1e-300) if len(free) else 1.0
+    return np.clip(slope / large, -1.0, 1.0)
+
+
+class Multiplicative:
+    """mu = e^2 moves to mu * exp(-rate * clip(r / q95(|r|), -1, 1)), r = dPhi/dmu.
+
+    At a fixed total r is taken less its mean by mu.
+    """
+
+    def __init__(self, rate: float, cap: float) -> None:
+        self.rate, self.cap, self.length, self.longest = rate, cap, 1.0, 8.0
+
+    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:
+        mu, start = point.e**2, objective.start[point.live]
+        g = objective.slope(point) / np.maximum(2.0 * point.e, 1e-300)
+        if total is None:
+            pull = _pull(g, point.e >= self.cap * start)
+            return lambda length: np.minimum(point.e * np.exp(-0.5 * self.rate * length * pull), self.cap * start)
+        # Less its mean by mu, the slope has no part along the sum of mu, which is fixed: what is left moves shares.
+        pull = _pull(g - float(mu @ g) / float(mu.sum()))
+        return lambda length: rescale_to(np.sqrt(mu * np.exp(-self.rate * length * pull)), total)
+
+
+class Gradient:
+    """t moves to t - rate * clip(h / q95(|h|), -1, 1), within [0, cap]: the 2011 rule, scaled."""
+
+    def __init__(self, rate: float, cap: float) -> None:
+        self.rate, self.cap, self.length, self.longest = rate, cap, 1.0, 1.0
+
+    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:  # noqa: ARG002
+        start = objective.start[point.live]
+        t = point.e / start
+        pull = self.rate * _pull(objective.slope(point) * start, t >= self.cap)
+        return lambda length: start * np.clip(t - length * pull, 0.0, self.cap)
+
+
+class QuasiNewton:
+    """The 2018 rule, the machine's coefficients kept: d = P(t - B^-1 h) - t, Armijo, a tenth of that step, damped BFGS.
+
+    It moves until a factor falls below eps or `inner` times. Phi is divided by its unit over n, so that h is about 1
+    and B = I is a fair start; where d does not descend, B = I again.
+
+    Parameters
+    ----------
+    inner : int
+        Largest number of iterations in one move.
+    eps : float
+        A move ends where a factor is below this, in units of its start.
+    cap : float
+        Largest factor, in units of its start.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.estimators import prepare_search
+    >>> from marginsieve.searches import Objective, QuasiNewton
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> _, problem = prepare_search(recipes.kp_cssvm(), cohort.X, cohort.y)
+    >>> objective = Objective(problem, "min-max", "concave", 1.0, None, True)
+    >>> start = objective.begin()
+    >>> factors = QuasiNewton(3, eps=0.25, cap=4.0).curve(objective, start, None)
+    >>> objective.solve_at(start, factors(1.0)).value <= start.value
+    True
+    """
+
+    def __init__(self, inner: int, eps: float, cap: float) -> None:
+        self.inner, self.eps, self.cap, self.length, self.longest = inner, eps, cap, 1.0, 1.0
+
+    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:  # noqa: ARG002
+        start, B = objective.start[point.live], DampedBFGS()
+        here = objective.restrict_to_support(point)
+        h = self._slope(objective, here)
+        for _ in range(self.inner):
+            here, h, B, moved = self.iterate(objective, here, h, B)
+            if not moved or (here.e < self.eps * start).any():
+                break
+        away = here.e - point.e
+        return lambda length: point.e + length * away
+
+    def iterate(
+        self, objective: Objective, here: ScaledPoint, h: Array, B: DampedBFGS
+    ) -> tuple[ScaledPoint, Array, DampedBFGS, bool]:
+        """One iteration: (point, slope there, B, whether it moved)."""
+        start = objective.start[here.live]
+        t = here.e / start
+        d = np.clip(t - B.solve(h), 0.0, self.cap) - t
+        # Clipping to the box can turn B^-1 h into a direction of ascent; the clipped gradient never is one.
+        if len(B) and not d @ h < 0.0:
+            B = DampedBFGS()
+            d = np.clip(t - h, 0.0, self.cap) - t
+        slope = float(d @ h)
+        if not slope < 0.0:
+            return here, h, B, False
+        factor = self._factor(objective)
+        # With the coefficients kept a trial length costs a kernel matrix and no machine.
+        (value, there), length = objective.along_line(here, d * start), 1.0
+        while value(length) * factor > here.value * factor + ARMIJO * length * slope:
+            length *= 0.5
+            if length < SMALLEST:
+                return here, h, B, False
+        moved = there(SHORTENED * length)
+        after = self._slope(objective, moved)
+        # p is the step that was made, a tenth of the one that passed the test.
+        B.update(SHORTENED * length * d, after - h)
+        return moved, after, B, True
+
+    def _slope(self, objective: Objective, point: ScaledPoint) -> Array:
+        return objective.slope(point) * objective.start[point.live] * self._factor(objective)
+
+    def _factor(self, objective: Objective) -> float:
+        return len(objective.start) / objective.unit
+
+
+def rescale_to(e: Array, total: float) -> Array:
+    """The factors times what makes the sum of their squares `total`."""
+    return np.asarray(e * np.sqrt(total / max(float(e @ e), 1e-300)))
+
 
 LONGER = 1.2  # the next move after one that lowered the objective
 HALVINGS = 6  # of a move whose objective rose, before it is given up

@@ -3,12 +3,10 @@
 The names here are those of the ramp loss with a budget of features, for whoever writes another search for it.
 """
 
-from .branch_and_bound import Bounds, MixedIntegerProgram
-from .clock import Clock
-from .daks import restrict_program
-from .highs import Answer, Limits
-from .hinge_program import HingeData
+from .execution import Clock
+from .programs import Answer, HingeData, Limits
 from .ramp_descent import Ramp, RampPoint, descend_on, l1_start
+from .ramp_programs import Bounds, MixedIntegerProgram, restrict_program
 
 __all__ = ["Answer", "Bounds", "Clock", "HingeData", "Limits", "MixedIntegerProgram", "Ramp", "RampPoint"]
 __all__ += ["descend_on", "l1_start", "restrict_program"]

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
-from .clock import Clock, TimeUp
-from .hinge_program import Fit, HingeData, HingeProgram, balanced_duals, begin, finish, solve
+from .execution import Clock, TimeUp
+from .programs import Fit, HingeData, HingeProgram, balanced_duals, begin, finish, solve_hinge
 
 EXCHANGED = 40  # features that are tried in the place of one that goes
 CANDIDATES = 60  # features that a round of swaps tries to add
@@ -294,7 +294,7 @@ def affordable_features(ramp: Ramp, score: Array) -> list[int]:
 
 def l1_weights(ramp: Ramp) -> Array:
     """(n,) sizes of the weights of the l1 machine on all features."""
-    fit = solve(ramp.data, clock=ramp.clock)
+    fit = solve_hinge(ramp.data, clock=ramp.clock)
     return by_feature(ramp, fit.columns, np.abs(fit.w))
 
 
@@ -304,7 +304,7 @@ def without_budget(ramp: Ramp) -> tuple[float, RampPoint | None, Array | None]:
     No bound and no weights where the clock leaves no time for them.
     """
     try:
-        fit = solve(ramp.data, clock=ramp.clock)
+        fit = solve_hinge(ramp.data, clock=ramp.clock)
     except TimeUp:
         return -np.inf, None, None
     point = _point(ramp, fit)

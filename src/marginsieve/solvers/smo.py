@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
-from .jit import jit
+from .execution import jit
 
 EPS = float(np.finfo(float).eps)
 WORK_BETWEEN_LOOKS = 30_000_000  # multiplications before the loop returns to Python: under a tenth of a second

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
-from .jit import jit
+from .execution import jit
 
 SWEEPS = 20  # over the working set before each Newton step
 NEWTONS = 20  # steps in a row, while they move

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.atomic import temporary_name, write_atomic
-from ..data.inert_text import inert
-from ..data.paths import check_file, format_path, write_error
+from ..data.cells import inert
+from ..data.file_access import check_file, format_path, temporary_name, write_atomic, write_error
 from ..engine.store import FILE, add_published, claim, publish, read_mark
 from ..errors import InputError, shown_value
 from ..estimators.fitted_selector import FittedSelector

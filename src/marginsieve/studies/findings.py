@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..contracts import IntArray
-from ..data.numerals import is_text
+from ..data.cells import is_text
 from ..errors import listing
 from ..outcomes.target import units_per_stratum
 

@@ -23,7 +23,7 @@ from ..engine.units import ALL_FEATURES, Method, PreparedMethod, UnitTable, key_
 from ..engine.workers import workers
 from ..errors import InputError, SolverError, listing, many, shown_value
 from ..fitting.rows import MOST_ROWS
-from ..solvers.threads import one_thread
+from ..solvers.execution import one_thread
 from .analysis import (
     ANALYSES,
     Choice,

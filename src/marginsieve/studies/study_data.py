@@ -12,11 +12,10 @@ import numpy as np
 
 from ..batches.arrays import on_host
 from ..contracts import Array, Outcome, is_sparse
-from ..data.numerals import find_separated, is_text, read_numerals
+from ..data.cells import find_separated, is_text, read_numerals, tidy_frame
 from ..data.reading import ENCODING_NOTE
 from ..data.stored import is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
-from ..data.tidy import tidy_frame
 from ..engine.units import UnitTable, fingerprint
 from ..errors import InputError, listing, shown_value
 from ..estimators import find_suspects

@@ -28,8 +28,7 @@ from ...fitting.held_out import inner_folds
 from ...fitting.rows import Rows
 from ...fitting.settings import AnyPlan
 from ...report.numbers import format_score
-from ...solvers.processes import parallel
-from ...solvers.threads import one_thread
+from ...solvers.execution import one_thread, parallel
 from ..analysis import (
     AnalysisResult,
     Facts,

@@ -24,7 +24,7 @@ from ...fitting.settings import Plan
 from ...fitting.training import search_once
 from ...fitting.view_averaging import BlendPlan, ViewPlan
 from ...problem import is_filter
-from ...solvers.processes import parallel
+from ...solvers.execution import parallel
 from ..analysis import Facts, Level, StudyRun, applies_always, register_analysis, say_nothing
 from ..options import FEWEST_SHUFFLES, StudyOptions
 from ..planning import ALL_COST, cost_of, fit_seconds, is_cheap

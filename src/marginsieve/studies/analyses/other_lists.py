@@ -22,8 +22,7 @@ from ...estimators.fitted_selector import FittedSelector
 from ...fitting.false_share import places
 from ...fitting.rows import Rows
 from ...fitting.training import varying
-from ...solvers.processes import parallel
-from ...solvers.threads import one_thread
+from ...solvers.execution import one_thread, parallel
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis, say_nothing
 from ..planning import search_seconds
 from .false_features import SEARCH, search_half

@@ -26,8 +26,7 @@ from ...estimators import SVMSelector
 from ...fitting.rows import Rows
 from ...fitting.training import varying
 from ...searches import TopK
-from ...solvers.processes import parallel
-from ...solvers.threads import one_thread
+from ...solvers.execution import one_thread, parallel
 from ..analysis import (
     AnalysisResult,
     Facts,

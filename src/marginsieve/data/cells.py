@@ -1,4 +1,4 @@
-"""Numbers that are written as text: percents, currencies, limits of detection, marks for what is unknown.
+"""Cells as they are read and written: numbers written as text, values no table can hold, text that is no formula.
 
 A cell has one meaning wherever it stands, so that training and prediction agree. Thousands separators and decimal
 commas have not (1,234 may be either) and are never read here.
@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 UNKNOWN = frozenset({"", "?", "-", "--", ".", "n.d.", "nd", "missing", "unknown"})
 PLAIN = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?")  # no code like 007
@@ -92,3 +98,65 @@ def _parts(text: str) -> tuple[str, str, float] | None:
     if match is None or (match[2] and match[4]) or not PLAIN.fullmatch(match[3]):
         return None
     return match[1] or "", match[2] or match[4] or "", float(match[3])
+
+
+# Columns of a file as they are trained on and predicted from: what is no plain number or text is made one.
+
+NO_VALUES = (list, dict, set, np.ndarray, bytes, bytearray, memoryview)
+
+
+def tidy_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Decimal numbers and durations as floats, levels of intervals as text; cells that are lists are refused."""
+    import pandas as pd
+
+    changed: dict[Any, Any] = {}
+    for name, dtype in [(name, dtype) for name, dtype in frame.dtypes.items() if dtype.kind not in "biufc"]:
+        column = frame[name]
+        if dtype.kind == "m":
+            changed[name] = column.dt.total_seconds()
+        elif isinstance(dtype, pd.CategoricalDtype) and isinstance(dtype.categories.dtype, pd.IntervalDtype):
+            changed[name] = column.cat.rename_categories(str)
+        elif dtype.kind == "O" and not isinstance(dtype, pd.CategoricalDtype):
+            known = column.dropna()
+            if len(known) and known.map(lambda cell: isinstance(cell, Decimal)).all():
+                changed[name] = column.astype(float)
+            elif wrong := [type(cell).__name__ for cell in known if isinstance(cell, NO_VALUES)][:1]:
+                raise InputError(
+                    f"column {name!r} holds a {wrong[0]}; a cell must be a number or a text: convert or drop it"
+                )
+    return frame.assign(**changed) if changed else frame
+
+
+# Text that a spreadsheet program could take for a formula, made inert and back.
+
+SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20\u2212"  # with the full-width signs that some programs take for the plain ones
+BREAKS = r"\r\n\x0b\x0c\x85\u2028\u2029\t;"  # what some programs take for the end of a cell
+SPACE = r"[ \xa0\u3000\ufeff\x00\"]*"  # what they skip before a sign
+BEGINS = rf"{SPACE}[{SIGNS}]"
+FORMULA = re.compile(rf"(?:^|[{BREAKS}]){BEGINS}")  # some program could run it
+TO_PREFIX = re.compile(rf"(^|[{BREAKS}])(?='*{BEGINS})")
+PREFIXED = re.compile(rf"(^|[{BREAKS}])'(?='*{BEGINS})")
+
+
+def inert(value: Any) -> Any:
+    """A text with one more apostrophe before every place where a formula could begin; other values as they are.
+
+    Places that have apostrophes already get one more too, so that no two texts become the same.
+    """
+    return TO_PREFIX.sub(r"\1'", value) if isinstance(value, str) else value
+
+
+def restore_text(value: Any) -> Any:
+    """The text of which `inert` made this one; other values as they are."""
+    return PREFIXED.sub(r"\1", value) if isinstance(value, str) else value
+
+
+def is_formula(value: Any) -> bool:
+    """Whether `inert` cannot have made this text: a program could run it. Numbers are no formulas."""
+    if not isinstance(value, str) or not FORMULA.search(value):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False

@@ -1,18 +1,20 @@
-"""Linear and mixed-integer programs in HiGHS: built once, changed in place, every answer with its status and bound.
+"""Linear and mixed-integer programs in HiGHS, built once, changed in place; with them the l1 machine with hinge loss.
 
 min  cost'x    subject to  row_lower <= A x <= row_upper,  lower <= x <= upper,  some x whole numbers
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..contracts import Array, BoolArray, IntArray, is_sparse
+from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
 from ..errors import SolverError
+from .execution import Clock, TimeUp
 
 STATES = {"kOptimal": "optimal", "kUnbounded": "unbounded"}  # HiGHS's ways to end, in our words
 STATES |= dict.fromkeys(("kInfeasible", "kUnboundedOrInfeasible"), "infeasible")
@@ -272,3 +274,224 @@ def _by_row(A: Any) -> tuple[Any, Any, Array]:
 
 def _int(values: Any) -> Any:
     return np.asarray(values, dtype=np.int32)
+
+
+# Linear machines with an l1 penalty and hinge loss, by the dual linear program.
+#
+#     min over w, b of  sum_k p_k |w_k| + sum_i top_i max(0, 1 - y_i (x_i'w + b))
+#   = max over alpha of  sum(alpha),   0 <= alpha_i <= top_i,  sum(alpha y) = 0,  |sum_i alpha_i y_i x_ik| <= p_k
+#
+# The dual has a row for each column of the table and a bounded variable for each sample: with few columns the basis is
+# tiny, and the last basis stays good when a column joins as a row. Wide tables get their rows on demand: a row that is
+# not there and not broken costs nothing.
+
+FIRST = 80  # rows of a wide table to begin with
+NEXT = 20  # beside those with a weight, where a similar program was solved before
+MORE = 80  # rows that join at a time
+BROKEN = 1e-7  # a row may be broken by so much, of its price
+ZERO = 1e-9  # a weight below this is none
+LEAST = 1e-6  # a price below this is this
+GAP = 1e-6  # relative duality gap within which a program counts as solved
+ITERATIONS = 200_000  # of the simplex method in one program
+CYCLING = 20_000  # of them from the last basis, before it is given up and the program solved anew
+
+
+@dataclass(frozen=True)
+class HingeData:
+    """The rows of a linear machine.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (m, d)
+        The columns.
+    y : array of shape (m,)
+        Labels -1 and +1.
+    top : array of shape (m,)
+        Price of each sample's loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve.solvers import HingeData
+    >>> data = HingeData(np.array([[0.0, 1.0], [2.0, 1.0]]), np.array([-1.0, 1.0]), np.ones(2))
+    >>> data.outside(np.array([1.0]), -1.0, np.array([0]))
+    array([0., 0.])
+    """
+
+    X: Matrix
+    y: Array
+    top: Array
+
+    def some(self, columns: IntArray | list[int]) -> Array:
+        """(m, k) some columns, dense."""
+        part = self.X[:, columns]
+        return np.asarray(part.toarray() if is_sparse(part) else part)
+
+    def outside(self, w: Array, b: float, columns: IntArray) -> Array:
+        """(m,) 1 - y f: what is missing to the margin."""
+        live = np.flatnonzero(w)
+        return np.asarray(1.0 - self.y * (self.some(columns[live]) @ w[live] + b))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Weights of some columns, intercept, dual variables (m,) and the program's value."""
+
+    columns: IntArray
+    w: Array
+    b: float
+    alpha: Array
+    value: float
+
+
+class HingeProgram:
+    """The dual program over some columns; others join and leave, samples are left out.
+
+    A program that the clock cuts raises `TimeUp`.
+    """
+
+    def __init__(self, data: HingeData, columns: IntArray, prices: Array, clock: Clock | None = None) -> None:
+        self.data, self.prices, self.clock = data, prices, clock or Clock()
+        self.columns = [int(k) for k in columns]
+        m = len(data.y)
+        self._marked = np.zeros(m, dtype=bool)
+        # The first row is the equality, whose dual is the intercept; those of the columns have the weights as duals.
+        A = np.vstack([data.y, (data.y[:, None] * data.some(self.columns)).T])
+        p = self.prices[self.columns]
+        lower, upper = np.concatenate([[0.0], -p]), np.concatenate([[0.0], p])
+        self.program = Program(-np.ones(m), np.zeros(m), data.top.copy(), A, lower, upper)
+
+    def join(self, columns: IntArray) -> None:
+        p = self.prices[columns]
+        self.program.add_rows((self.data.y[:, None] * self.data.some(columns)).T, -p, p)
+        self.columns += [int(k) for k in columns]
+
+    def leave(self, columns: IntArray) -> None:
+        """Columns that are not looked at any more."""
+        places = {self.columns.index(int(k)) for k in columns}
+        self.program.delete_rows(1 + np.array(sorted(places)))
+        self.columns = [k for place, k in enumerate(self.columns) if place not in places]
+
+    def silence(self, columns: IntArray, silent: bool = True) -> None:
+        """Columns whose weight must be 0: their rows are not bounded any more; or they are again."""
+        # A dual row without bounds is a weight of 0: the basis stays, where deleting the row would lose it.
+        p = np.full(len(columns), np.inf) if silent else self.prices[columns]
+        self.program.set_row_bounds(np.array([1 + self.columns.index(int(k)) for k in columns]), -p, p)
+
+    def leave_out(self, marked: BoolArray) -> None:
+        """The samples that do not count; all others do."""
+        changed = np.flatnonzero(marked != self._marked)
+        if len(changed):
+            top = np.where(marked[changed], 0.0, self.data.top[changed])
+            self.program.set_bounds(changed, np.zeros(len(changed)), top)
+            self._marked = marked.copy()
+
+    def reprice(self, prices: Array) -> None:
+        """Other prices for all columns."""
+        self.prices = np.maximum(prices, LEAST)
+        p = self.prices[self.columns]
+        self.program.set_row_bounds(1 + np.arange(len(p)), -p, p)
+
+    def solve(self) -> Fit:
+        alpha, dual, value = _optimum(self.program, self.clock)
+        w = -dual[1:]
+        w[np.abs(w) < ZERO] = 0.0
+        return Fit(np.array(self.columns, dtype=np.intp), w, -float(dual[0]), alpha, -value)
+
+
+def _optimum(program: Program, clock: Clock) -> tuple[Array, Array, float]:
+    """The point, the rows' duals and the objective; where the simplex method cycles it begins anew."""
+    # From the last basis a few pivots are usually enough; where they are thousands the simplex method is cycling.
+    answer = _in_time(program, CYCLING, clock)
+    if answer.status == "limit":
+        program.clear_basis()
+        answer = _in_time(program, ITERATIONS, clock)
+    if answer.status != "optimal" or answer.x is None or answer.row_dual is None:
+        raise SolverError(f"HiGHS stopped at {answer.status!r} in a linear program of {program.rows} rows")
+    return answer.x, answer.row_dual, answer.value
+
+
+def _in_time(program: Program, iterations: int, clock: Clock) -> Answer:
+    if clock.is_up():
+        raise TimeUp
+    answer = program.solve(Limits(iterations=iterations, seconds=clock.remaining()), reduced_costs=False)
+    if answer.clock:
+        clock.cut = True
+        raise TimeUp
+    return answer
+
+
+def balanced_duals(y: Array, top: Array) -> Array:
+    """(m,) alpha y with every sample of the cheaper class at its price and the other class shrunk to the same sum."""
+    sides = [float(top[y == side].sum()) for side in (1.0, -1.0)]
+    return np.asarray(y * top * np.where(y > 0, min(sides) / sides[0], min(sides) / sides[1]))
+
+
+def least_pull(data: HingeData) -> float:
+    """How hard the column that pulls hardest pulls where no weight differs from 0: at prices `top` / this, one enters.
+
+    Without weights the cheaper class has alpha = top and the other any alpha of the same sum: the least, over these, of
+    the hardest pull, a linear program with the pull as its last variable. Its rows join on demand.
+    """
+    side = 1.0 if data.top[data.y > 0].sum() <= data.top[data.y < 0].sum() else -1.0
+    held, c, m = data.y == side, balanced_duals(data.y, data.top), len(data.y)
+    pull = np.abs(np.asarray(c @ data.X))
+    program: Program | None = None
+    looked = np.zeros(len(pull), dtype=bool)
+    least = 0.0
+    while np.any(new := (pull > least * (1.0 + BROKEN)) & ~looked):
+        places = np.flatnonzero(new)[np.argsort(-pull[new], kind="stable")[:MORE]]
+        looked[places] = True
+        rows = (data.y[:, None] * data.some(places)).T
+        A = np.hstack([np.vstack([rows, -rows]), np.full((2 * len(rows), 1), -1.0)])
+        low, high = np.full(len(A), -np.inf), np.zeros(len(A))
+        if program is None:
+            A, low, high = np.vstack([np.append(data.y, 0.0), A]), np.append(0.0, low), np.append(0.0, high)
+            lower, upper = np.append(np.where(held, data.top, 0.0), 0.0), np.append(data.top, np.inf)
+            program = Program(np.append(np.zeros(m), 1.0), lower, upper, A, low, high)
+        else:
+            program.add_rows(A, low, high)
+        x, _, least = _optimum(program, Clock())
+        pull = np.abs(np.asarray((x[:-1] * data.y) @ data.X))
+    return least
+
+
+def solve_hinge(data: HingeData, near: tuple[Array, Array] | None = None, clock: Clock | None = None) -> Fit:
+    """Over all columns of the table; `near` (weights, alpha y) is the answer to a similar program."""
+    return finish(begin(data, np.ones(data.X.shape[1]), near, clock))
+
+
+def begin(
+    data: HingeData, prices: Array, near: tuple[Array, Array] | None = None, clock: Clock | None = None
+) -> HingeProgram:
+    """The program over the columns that pull hardest."""
+    p, d = np.maximum(prices, LEAST), data.X.shape[1]
+    # Columns join in the order of their pull: that of a similar program, or of an alpha that is optimal at w = 0.
+    weight, c = (np.zeros(d), balanced_duals(data.y, data.top)) if near is None else near
+    pull = np.abs(np.asarray(c @ data.X)) / p
+    pull[weight != 0] = np.inf
+    most = FIRST if near is None else int(np.count_nonzero(weight)) + NEXT
+    return HingeProgram(data, np.sort(np.argsort(-pull, kind="stable")[:most]), p, clock)
+
+
+def finish(program: HingeProgram) -> Fit:
+    """The answer over all columns of the table: rows that it breaks join until there are none."""
+    *_, fit = answers(program)
+    return fit
+
+
+def answers(program: HingeProgram) -> Iterator[Fit]:
+    """The answers on the way to that of `finish`, which is the last."""
+    data, p = program.data, program.prices
+    while True:
+        fit = program.solve()
+        yield fit
+        if len(program.columns) == len(p):
+            return
+        # A row that is not there but holds at this alpha would change nothing: w_k = 0 is optimal in the whole program.
+        over = np.abs(np.asarray((fit.alpha * data.y) @ data.X)) - p * (1.0 + BROKEN)
+        over[program.columns] = 0.0
+        broken = np.flatnonzero(over > 0.0)
+        if not len(broken):
+            return
+        program.join(np.sort(broken[np.argsort(-over[broken], kind="stable")[:MORE]]))

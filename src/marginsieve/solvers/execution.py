@@ -1,0 +1,202 @@
+"""How work is run: a clock as a backstop, one BLAS thread, loops compiled when they are first called, workers that
+die with their parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing.resource_tracker
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from joblib import Parallel, effective_n_jobs
+from joblib.externals.loky.backend import resource_tracker
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+from ..data.file_access import process_folder
+
+
+class TimeUp(Exception):
+    """The clock cut a program that has no answer without its end; who holds a point goes on with that one."""
+
+
+class Clock:
+    """So many seconds from now.
+
+    Parameters
+    ----------
+    seconds : float or None, default=None
+        The seconds; None is for ever.
+
+    Examples
+    --------
+    >>> from marginsieve.solvers import Clock
+    >>> Clock().is_up(), Clock(0.0).is_up()
+    (False, True)
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.end = None if seconds is None else time.perf_counter() + seconds
+        self.cut = False  # whether it ran out and was asked
+
+    def remaining(self) -> float | None:
+        return None if self.end is None else max(self.end - time.perf_counter(), 0.0)
+
+    def is_up(self) -> bool:
+        """Whether the time is up; once it was, `cut` says so."""
+        self.cut = self.cut or (self.end is not None and time.perf_counter() >= self.end)
+        return self.cut
+
+    def part(self, share: float) -> Clock:
+        """A share of what is left."""
+        left = self.remaining()
+        return Clock(None if left is None else share * left)
+
+    def at_least(self, seconds: float) -> Clock:
+        """What is left, but not less than so many seconds: for the least that a result is made of."""
+        left = self.remaining()
+        return Clock(None if left is None else max(left, seconds))
+
+
+# One BLAS thread per unit of work: sums then come out the same whatever the number of workers.
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[object]:
+    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+# How loops are compiled: one signature each, cached on disk, without the GIL, never with threads of their own.
+#
+# numba is loaded when the first loop runs, not when the package is imported.
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class _Loop:
+    """A function that is compiled when it is first called, with the loops that it calls."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.machine_code: Any = None
+
+    def compile(self) -> Any:
+        """numba's function; it takes this one's place in the module, and so do those that it calls."""
+        if self.machine_code is None:
+            import numba
+
+            # numba resolves names when it compiles: the loops that this one calls must be compiled functions by then.
+            known = self.function.__globals__
+            for name in self.function.__code__.co_names:
+                if isinstance(known.get(name), _Loop):
+                    known[name] = known[name].compile()
+            self.machine_code = numba.njit(cache=True, nogil=True)(self.function)
+            if known.get(self.function.__name__) is self:
+                known[self.function.__name__] = self.machine_code
+        return self.machine_code
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compile()(*arguments)
+
+
+def jit(function: F) -> F:
+    """Compile `function` on its first call (float64, C-contiguous arrays)."""
+    return cast(F, _Loop(function))
+
+
+# Worker processes die with the process that started them, however it ends.
+
+PR_SET_PDEATHSIG = 1
+LOOK = 1.0  # seconds between two looks at the parent, where the system does not tell of its death
+
+
+class _Workers(Parallel):  # type: ignore[misc,unused-ignore]
+    """joblib's processes, deaf from their start to the signals that a terminal sends to all: their parent acts."""
+
+    def _initialize_backend(self) -> Any:
+        with _block_signals():
+            resource_tracker.ensure_running()
+            # Helper processes of joblib and Python are started here, while signals are blocked: they inherit the mask.
+            if os.name == "posix":
+                multiprocessing.resource_tracker.ensure_running()  # its start would let SIGINT through again
+        with _block_signals():
+            count = super()._initialize_backend()
+            start = getattr(getattr(self._backend, "_workers", None), "_ensure_executor_running", None)
+            if start is not None:
+                start()
+            return count
+
+
+@contextmanager
+def _block_signals() -> Iterator[None]:
+    """Signals wait in this thread; a process that is started meanwhile never gets them."""
+    if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def parallel(n_jobs: int | None, **settings: Any) -> Parallel:
+    """joblib's workers; those that it starts as processes die with this one. A backend that the user chose is kept.
+
+    Arrays that joblib shares with them lie in a scratch folder of ours: the next command removes what a kill left.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Number of workers, as joblib has it.
+    **settings
+        Further arguments of `joblib.Parallel`.
+
+    Returns
+    -------
+    joblib.Parallel
+        The workers.
+
+    Examples
+    --------
+    >>> import math
+    >>> from joblib import delayed
+    >>> from marginsieve.engine import parallel
+    >>> parallel(1)(delayed(math.sqrt)(k) for k in (4, 9))
+    [2.0, 3.0]
+    """
+    if type(get_active_backend()[0]).__name__ != "LokyBackend":
+        return Parallel(n_jobs=n_jobs, **settings)
+    if effective_n_jobs(n_jobs) == 1:
+        return Parallel(n_jobs=n_jobs, **settings)
+    starts = {"initializer": die_with_parent, "initargs": (os.getpid(),), "temp_folder": str(process_folder())}
+    return _Workers(n_jobs, "loky", **starts, **settings)
+
+
+def die_with_parent(parent: int) -> None:
+    """Run in a worker as it starts: `parent` is the process that it belongs to."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    else:  # pragma: no cover
+        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    if os.getppid() != parent:  # it died before the request took effect
+        os._exit(1)
+
+
+def _watch(parent: int) -> None:  # pragma: no cover
+    while os.getppid() == parent:
+        time.sleep(LOOK)
+    os._exit(1)
