@@ -17,8 +17,16 @@ from ..contracts import Array, BoolArray, IntArray, Matrix
 from ..data.stored import is_stored
 from ..data.table import column_of
 from ..solvers.execution import jit
-from . import blocks
-from .blocks import BlockGram, block_pairs, nonzero_rows, parts, quadratic_rows, subtract_rows, weighted_product
+from .blocks import (
+    BlockGram,
+    allocate_matrix,
+    block_pairs,
+    nonzero_rows,
+    parts,
+    quadratic_rows,
+    subtract_rows,
+    weighted_product,
+)
 
 # What a kernel is without one feature, for all features at once, by a Taylor series in matrix products.
 #
@@ -280,7 +288,7 @@ class SmoothGram(BlockGram):
         if self.linear:
             return np.ascontiguousarray(self.own_inner)
         m = self.table.shape[0]
-        out = blocks.allocate_matrix(m, m)
+        out = allocate_matrix(m, m)
         if self.total_is_known or is_stored(self.block.columns) or np.any(self.total_weight < 0):
             squares = self.total.diagonal()
             for rows in parts(m, max(1, CACHED // max(m, 1))):
@@ -304,7 +312,7 @@ class SmoothGram(BlockGram):
     def inner_among(self, on: IntArray) -> Array:
         """(q, q): A among some training rows."""
         q, total = len(on), self.total
-        out, squares = blocks.allocate_matrix(q, q), total.diagonal()[on]
+        out, squares = allocate_matrix(q, q), total.diagonal()[on]
         for rows in parts(q, max(1, CACHED // max(q, 1))):
             out[rows] = self.inner_from(total[on[rows]][:, on], squares[rows], squares)
         return out

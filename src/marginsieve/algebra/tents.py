@@ -16,8 +16,7 @@ import numpy as np
 
 from ..contracts import CATEGORICAL, Array, BoolArray, HasCache, IntArray, Matrix, TableView
 from ..solvers.execution import jit
-from . import blocks
-from .blocks import BlockGram, parts, rows_at_once
+from .blocks import BlockGram, allocate_matrix, parts, rows_at_once
 
 MISSING = 1e9
 FEW = 64  # rows up to which inserting one after the other sorts fastest
@@ -37,15 +36,12 @@ class Tents:
     @classmethod
     def from_table(cls, table: TableView) -> Tents:
         """The rows of a table."""
-        return cls._from_bounds(table.Z, table.kind, *table.bounds)
+        return cls.from_codes(table.Z, table.kind, table.bounds)
 
     @classmethod
-    def from_codes(cls, Z: Array, kind: Sequence[str]) -> Tents:
-        """From codes (m, n); every column has an observed cell."""
-        return cls._from_bounds(Z, kind, np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0))
-
-    @classmethod
-    def _from_bounds(cls, Z: Array, kind: Sequence[str], low: Array, high: Array) -> Tents:
+    def from_codes(cls, Z: Array, kind: Sequence[str], bounds: tuple[Array, Array] | None = None) -> Tents:
+        """From codes (m, n) and the lowest and highest value of each column (n,), which has an observed cell."""
+        low, high = bounds or (np.fmin.reduce(Z, axis=0), np.fmax.reduce(Z, axis=0))
         nominal = np.array([name in CATEGORICAL for name in kind], dtype=bool)
         return cls(coordinates(Z, nominal, low, high - low), nominal, low, high - low)
 
@@ -123,11 +119,6 @@ def sum_tents(left: Array, weights: Array, right: Array) -> Array:
     out = np.zeros((left.shape[1], right.shape[1]))
     _add_tents(left, weights, right, left is right, out)
     return out
-
-
-def add_tents(left: Array, weights: Array, out: Array) -> None:
-    """The symmetric out (m, m) += sum_j weights_j k(left_j, left_j), left (n, m)."""
-    _add_tents(left, weights, left, True, out)
 
 
 def squares(left: Array, right: Array) -> Array:
@@ -414,9 +405,10 @@ class TentGram(BlockGram):
 
     def downdate(self, gone: IntArray) -> tuple[Array, float]:
         """The product less that of the live features at some places, and its trace."""
-        product = blocks.allocate_matrix(*self.total.shape)
+        product = allocate_matrix(*self.total.shape)
         np.copyto(product, self.total)
-        add_tents(self.block.columns[self.place[gone]], -self.total_weight[gone], product)
+        left = self.block.columns[self.place[gone]]
+        _add_tents(left, -self.total_weight[gone], left, True, product)
         return product, float(product.trace())
 
     def apply(self, c: Array, Z: Matrix | None = None) -> Array:

@@ -6,7 +6,7 @@
     Newton step    (Q + T) da + y db = r,   T = z / a + s / (top - a)          (F Cholesky factors in one call)
 
 The number of iterations hardly varies from problem to problem, so none waits long for another; one that is done is
-left as it is. Then, as in `interior_point`, the samples inside their bounds are read off and their equations solved,
+left as it is. Then, as in `linear_svc`, the samples inside their bounds are read off and their equations solved,
 and the certificate is that of the pair steps. Samples with top = 0 take no part.
 """
 
@@ -113,7 +113,7 @@ def svc_near(
 def certificate(
     arrays: Backend, E: DeviceArray, c: DeviceArray, y: DeviceArray, top: DeviceArray
 ) -> tuple[DeviceArray, DeviceArray]:
-    """(F,), (F,): the violation at c, and the intercept: as in `interior_point`."""
+    """(F,), (F,): the violation at c, and the intercept: as in `linear_svc`."""
     xp = arrays.xp
     used = top > 0
     lo, hi = xp.where(y > 0, 0.0, -top), xp.where(y > 0, top, 0.0)

@@ -119,15 +119,13 @@ def _blocks(table: TableView, weight: Array) -> Iterator[tuple[slice, Array, Boo
             low, high = np.fmin.reduce(z, axis=1), np.fmax.reduce(z, axis=1)
         span = np.where(nominal | ~(high > low), 1.0, high - low)
         z = (z - np.where(nominal, 0.0, low)[:, None]) / span[:, None]
-        yield part, z, nominal, _deviation(z, weight) if mixed else np.full(len(z), np.inf)
-
-
-def _deviation(z: Array, weight: Array) -> Array:
-    """(p,) the weighted standard deviation of each row over its observed cells."""
-    seen = ~np.isnan(z)
-    filled, total = np.where(seen, z, 0.0), np.maximum(seen @ weight, 1e-300)
-    mean = filled @ weight / total
-    return np.asarray(np.sqrt((np.where(seen, z - mean[:, None], 0.0) ** 2) @ weight / total))
+        whole = np.full(len(z), np.inf)
+        if mixed:  # the weighted standard deviation of each row over its observed cells
+            seen = ~np.isnan(z)
+            filled, total = np.where(seen, z, 0.0), np.maximum(seen @ weight, 1e-300)
+            mean = filled @ weight / total
+            whole = np.sqrt((np.where(seen, z - mean[:, None], 0.0) ** 2) @ weight / total)
+        yield part, z, nominal, whole
 
 
 def _distances(table: TableView, weight: Array) -> Array:

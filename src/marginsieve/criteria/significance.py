@@ -131,8 +131,7 @@ class MixedTest(BaseEstimator):
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        numbers = lambda z, label, weight: _t_significance(*_welch(z, label, weight))  # noqa: E731
-        return np.asarray(by_class_and_kind(table, y, weight, numbers, _exact, CATEGORICAL).sum(axis=0))
+        return np.asarray(by_class_and_kind(table, y, weight, _t_significance, _exact, CATEGORICAL).sum(axis=0))
 
 
 def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
@@ -155,8 +154,9 @@ def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
     return np.asarray(np.abs(mean[0] - mean[1]) / np.sqrt(np.where(spread > 0, spread, 1.0))), freedom
 
 
-def _t_significance(t: Array, freedom: Array) -> Array:
-    """-log10 of the two-sided p of t: I_x(a, 1/2) with a = freedom / 2, x = freedom / (freedom + t^2)."""
+def _t_significance(z: Array, label: Array, weight: Array) -> Array:
+    """-log10 of the two-sided p of Welch's t: I_x(a, 1/2) with a = freedom / 2, x = freedom / (freedom + t^2)."""
+    t, freedom = _welch(z, label, weight)
     a, x = 0.5 * freedom, freedom / (freedom + t * t)
     with np.errstate(all="ignore"):
         # I_x(a, 1/2) = x^a (1 - x)^(1/2) / (a B(a, 1/2)) 2F1(a + 1/2, 1; a + 1; x), as a logarithm.

@@ -108,7 +108,9 @@ def _write_beside(folder: Path, content: bytes) -> Path:
             out.flush()
             os.fsync(out.fileno())
             if hasattr(os, "fchmod"):
-                os.fchmod(out.fileno(), 0o666 & ~_mask())
+                mask = os.umask(0o077)  # the process's mask of permissions is read by setting it
+                os.umask(mask)
+                os.fchmod(out.fileno(), 0o666 & ~mask)
     except BaseException:
         name.unlink()
         raise
@@ -126,13 +128,6 @@ def put_in_place(temporary: Path, place: Path) -> None:
         os.fsync(handle.fileno())
     os.replace(temporary, place)
     sync_folder(place.parent)
-
-
-def _mask() -> int:
-    """The process's mask of permissions."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def sync_folder(folder: Path) -> None:
@@ -196,12 +191,10 @@ def sweep() -> None:
     """Remove the folders of processes that are gone; those of other users are left alone."""
     with suppress(OSError):
         for entry in os.scandir(tempfile.gettempdir()):
-            if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False) and _is_ours(entry):
-                _remove_unused(Path(entry.path))
-
-
-def _is_ours(entry: os.DirEntry[str]) -> bool:
-    return not hasattr(os, "getuid") or entry.stat(follow_symlinks=False).st_uid == os.getuid()
+            if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False):
+                ours = not hasattr(os, "getuid") or entry.stat(follow_symlinks=False).st_uid == os.getuid()
+                if ours:
+                    _remove_unused(Path(entry.path))
 
 
 def _remove_unused(folder: Path) -> None:

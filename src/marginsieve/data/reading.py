@@ -193,7 +193,8 @@ def dialect_of(
         raise InputError(f"decimal is {decimal!r}; it must be '.' or ','")
     if separator is not None and len(separator) != 1:
         raise InputError(f"separator is {separator!r}; it must be one character")
-    start = _peek(path)
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
+        start = bytes(handle.read(PEEK))
     guessed, encoding = encoding is None, encoding or _encoding(start)
     if b"\0" in start and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         raise InputError(f"{path.name!r} is not a text file; a table must end in {endings()} and be what its name says")
@@ -211,12 +212,11 @@ def dialect_of(
     separator = separator or _separator(lines, first)
     rows = [row for row in csv.reader(lines, delimiter=separator) if row]
     _check_header(path, rows, separator)
-    return Dialect(separator, decimal or _decimal(rows[1:]), encoding)
-
-
-def _peek(path: Path) -> bytes:
-    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
-        return bytes(handle.read(PEEK))
+    if decimal is None:  # a comma where cells look like 3,5 and more of them than like 3.5; only quoted ones have one
+        cells = [cell.strip() for row in rows[1:] for cell in row if cell]
+        commas, points = (sum(bool(form.fullmatch(cell)) for cell in cells) for form in (WITH_COMMA, WITH_POINT))
+        decimal = "," if commas > points else "."
+    return Dialect(separator, decimal, encoding)
 
 
 def _encoding(start: bytes) -> str:
@@ -244,13 +244,6 @@ def _separator(lines: Sequence[str], first: str) -> str:
 
     best = max(SEPARATORS, key=fields)
     return best if fields(best)[0] > 1 else first
-
-
-def _decimal(rows: Sequence[Sequence[str]]) -> str:
-    """A comma where cells look like 3,5 and none like 3.5."""
-    cells = [cell.strip() for row in rows for cell in row if cell]  # with commas between them only quoted ones have one
-    commas, points = (sum(bool(form.fullmatch(cell)) for cell in cells) for form in (WITH_COMMA, WITH_POINT))
-    return "," if commas > points else "."
 
 
 def _check_header(path: Path, rows: Sequence[Sequence[str]], separator: str) -> None:

@@ -58,8 +58,13 @@ def free_in_container() -> float:
     free = math.inf
     for group, limit, used in _groups():
         with suppress(OSError, ValueError):
-            left = int((group / limit).read_text()) - int((group / used).read_text())
-            free = min(free, float(left) + _file_cache(group))
+            left = float(int((group / limit).read_text()) - int((group / used).read_text()))
+            with suppress(OSError, ValueError):  # files that a group keeps in memory are given up when asked
+                for line in (group / "memory.stat").read_text().splitlines():
+                    if line.startswith(("inactive_file ", "total_inactive_file ")):
+                        left += float(line.split()[1])
+                        break
+            free = min(free, left)
     return max(free, 0.0)
 
 
@@ -78,15 +83,6 @@ def _groups() -> Iterator[tuple[Path, str, str]]:
         parts = [part for part in inside.split("/") if part not in ("", "..")]
         for count in range(len(parts) + 1):
             yield (top.joinpath(*parts[:count]), *names)
-
-
-def _file_cache(group: Path) -> float:
-    """Files that a group keeps in memory and gives up when asked."""
-    with suppress(OSError, ValueError):
-        for line in (group / "memory.stat").read_text().splitlines():
-            if line.startswith(("inactive_file ", "total_inactive_file ")):
-                return float(line.split()[1])
-    return 0.0
 
 
 def _free_to_process() -> float:

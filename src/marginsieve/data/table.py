@@ -73,15 +73,12 @@ class Table:
         D = self.Z - share @ self.Z
         return np.asarray(np.einsum("i,ij,ij->j", share, D, D))
 
-    @cached_property
-    def _computed_results(self) -> dict[Any, Any]:
-        return {}
-
     def compute_once(self, make: Callable[[TableView], T]) -> T:
         """What is made of the table: made once, then remembered."""
-        if make not in self._computed_results:
-            self._computed_results[make] = make(self)
-        derived: T = self._computed_results[make]
+        results = vars(self).setdefault("_results", {})
+        if make not in results:
+            results[make] = make(self)
+        derived: T = results[make]
         return derived
 
     def rows(self, index: IntArray | BoolArray) -> Table:
@@ -200,7 +197,11 @@ class Schema:
     def encode(self, X: Any) -> Matrix:
         """(rows, n) codes: numbers as they are, levels by their place; unseen levels get places of their own."""
         if is_sparse(X):
-            return _canonical(sparse.csc_array(X, dtype=np.float64))
+            cells = sparse.csc_array(X, dtype=np.float64)
+            if not cells.has_canonical_format:  # in the order of the rows, each once: sums depend on the order
+                cells = cells.copy()
+                cells.sum_duplicates()
+            return cells
         if is_stored(X):
             return X
         frame = as_frame(X)
@@ -208,7 +209,9 @@ class Schema:
             Z = np.array(X, dtype=np.float64, order="F")
         else:
             Z = np.empty(frame.shape, dtype=np.float64, order="F")
-            _fill_numbers(frame, [j for j in range(len(self.names)) if j not in self.levels], self.names, Z)
+            for block in _blocks(frame, [j for j in range(len(self.names)) if j not in self.levels]):
+                whole = len(block) == Z.shape[1]
+                Z[:, slice(None) if whole else block] = _numbers(frame if whole else frame[:, block], self.names, block)
         for j, levels in self.levels.items():
             values, which = _distinct(Z[:, j]) if frame is None else _categories(frame[:, j])
             Z[:, j] = self._places(values, which, j, levels)
@@ -243,14 +246,6 @@ class Schema:
         """The schema of `one_hot`: numbers alone, named by the column that they were made of."""
         names = [f"{self.names[j]}.{k}" if (owner == j).sum() > 1 else self.names[j] for k, j in enumerate(owner)]
         return Schema(tuple(names), ("real",) * len(owner), {})
-
-
-def _canonical(Z: Any) -> Any:
-    """The cells of each column in the order of the rows, each once: sums depend on the order."""
-    if not Z.has_canonical_format:
-        Z = Z.copy()
-        Z.sum_duplicates()
-    return Z
 
 
 def sound_sparse(X: Any) -> Any:
@@ -344,11 +339,14 @@ def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tup
         for j in block:
             column = frame[:, j]
             if dtype in (nw.Categorical, nw.Enum):
-                kind[j] = "ordinal" if _is_ordered(column) else "nominal"
+                native = column.to_native()
+                declared = native.type if hasattr(native, "type") else getattr(native, "cat", None)
+                kind[j] = "ordinal" if getattr(declared, "ordered", False) else "nominal"
                 levels[j] = tuple(column.cat.get_categories().to_list())
             elif dtype in (nw.String, nw.Object, nw.Unknown):
                 values = column.to_list()
-                if dtype != nw.String and _all_booleans(values):
+                types = set() if dtype == nw.String else {type(value) for value in values if not is_missing(value)}
+                if types and types <= {bool, np.bool_}:  # as a file has booleans with gaps
                     kind[j] = "boolean"
                 elif dtype == nw.String or not _all_numbers(values):
                     kind[j], levels[j] = "nominal", _sorted_levels(values)
@@ -359,12 +357,6 @@ def _read_kinds(frame: nw.DataFrame[Any]) -> tuple[dict[int, str], dict[int, tup
             f"columns that are neither numbers, booleans nor categories: {listing(wrong)}; convert or drop them"
         )
     return kind, levels
-
-
-def _is_ordered(column: nw.Series[Any]) -> bool:
-    native = column.to_native()
-    declared = native.type if hasattr(native, "type") else getattr(native, "cat", None)
-    return bool(getattr(declared, "ordered", False))
 
 
 def _sorted_levels(column: list[Any]) -> tuple[Any, ...]:
@@ -378,12 +370,6 @@ def _sorted_levels(column: list[Any]) -> tuple[Any, ...]:
 def is_missing(value: Any) -> bool:
     """None, nan, and the missing values of pandas."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
-
-
-def _all_booleans(column: list[Any]) -> bool:
-    """What a file makes of a boolean column with gaps."""
-    types = {type(value) for value in column if not is_missing(value)}
-    return bool(types) and types <= {bool, np.bool_}
 
 
 def _all_numbers(column: list[Any]) -> bool:
@@ -421,18 +407,10 @@ def _categories(column: nw.Series[Any]) -> tuple[list[Any], IntArray]:
     return list(known), np.array(which, dtype=np.intp)
 
 
-def _fill_numbers(frame: nw.DataFrame[Any], numeric: list[int], names: tuple[str, ...], Z: Array) -> None:
-    """Copy numeric columns into Z, a block of one dtype at a time."""
-    for columns in _blocks(frame, numeric):
-        if len(columns) == Z.shape[1]:
-            Z[:] = _numbers(frame, names, columns)
-        else:
-            Z[:, columns] = _numbers(frame[:, columns], names, columns)
-
-
 def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]) -> Array:
-    native = part.to_native()
-    if _no_number(part[:, 0]):  # the others are of its dtype
+    native, first = part.to_native(), part[:, 0]  # the others are of its dtype
+    kind = getattr(getattr(first.to_native(), "dtype", None), "kind", "")
+    if first.dtype.is_temporal() or (isinstance(kind, str) and kind in ("c", "m", "M")):
         raise InputError(
             f"dates, durations or complex numbers where numbers are needed in {listing([names[j] for j in columns])}: "
             "make numbers of them, as in the table that was trained on"
@@ -447,12 +425,6 @@ def _numbers(part: nw.DataFrame[Any], names: tuple[str, ...], columns: list[int]
             f"text where numbers are needed in {listing(text or [names[j] for j in columns])}; the table that was "
             "trained on, or kinds, has numbers there"
         ) from None
-
-
-def _no_number(column: nw.Series[Any]) -> bool:
-    """Whether a column would be taken for a number and is none."""
-    kind = getattr(getattr(column.to_native(), "dtype", None), "kind", "")
-    return bool(column.dtype.is_temporal() or (isinstance(kind, str) and kind in "cmM" and kind))
 
 
 def refuse_bad_cells(Z: Matrix, names: Sequence[str], missing_allowed: bool = False) -> None:

@@ -435,7 +435,7 @@ def kuncheva(sets: Iterable[IntArray | Sequence[int]], n_features: int) -> float
     k, d = float(sizes[0]), n_features
     if k in (0.0, float(d)):
         return float("nan")
-    common = _pairs(Z @ Z.T)
+    common = (Z @ Z.T)[np.triu_indices(len(Z), 1)]
     return float(np.mean((common - k * k / d) / (k - k * k / d)))
 
 
@@ -461,10 +461,7 @@ def jaccard(sets: Iterable[IntArray | Sequence[int]], n_features: int) -> float:
     0.556
     """
     Z = as_matrix(sets, n_features)
-    common, k = Z @ Z.T, Z.sum(axis=1)
-    union = k[:, None] + k[None, :] - common
-    return float(np.mean(_pairs(np.where(union > 0, common / np.where(union > 0, union, 1.0), 1.0))))
-
-
-def _pairs(matrix: Array) -> Array:
-    return np.asarray(matrix[np.triu_indices(len(matrix), 1)])
+    first, second = np.triu_indices(len(Z), 1)
+    common, k = (Z @ Z.T)[first, second], Z.sum(axis=1)
+    union = k[first] + k[second] - common
+    return float(np.mean(np.where(union > 0, common / np.where(union > 0, union, 1.0), 1.0)))

@@ -93,7 +93,7 @@ def claim(folder: Path, kind: str, names: Sequence[str], kept: Sequence[str] = (
             check_place(folder / name)
         if mark is None:
             folder.mkdir(parents=True, exist_ok=True)
-            _write_mark(folder, kind, {})
+            write_atomic(folder / MARK, _mark(kind, {}))
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (OSError, ValueError) as error:
@@ -169,7 +169,7 @@ def add_published(folder: Path, kind: str, name: str, temporary: Path) -> None:
     check_place(folder / name)
     digests = {**_digests(read_mark(folder) or {}), name: digest_of(temporary)}
     put_in_place(temporary, folder / name)
-    _write_mark(folder, kind, digests)
+    write_atomic(folder / MARK, _mark(kind, digests))
 
 
 def digest_of(path: Path) -> str:
@@ -205,10 +205,6 @@ def _digests(mark: Mapping[str, object]) -> dict[str, object]:
 def _mark(kind: str, files: Mapping[str, object]) -> bytes:
     mark = {"marginsieve": kind, "schema": MARK_SCHEMA, "package": version("marginsieve"), "files": dict(files)}
     return (json.dumps(mark, indent=2) + "\n").encode()
-
-
-def _write_mark(folder: Path, kind: str, files: Mapping[str, object]) -> None:
-    write_atomic(folder / MARK, _mark(kind, files))
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from ..data.table import filled_with_means, one_hot
 from ..errors import InputError, listing, positive_number, shown_value, truth_value, whole_number
 from ..estimators import SVMSelector
 from ..estimators.fitted_selector import FittedSelector
-from ..estimators.inputs import refuse_cells
+from ..estimators.inputs import refuse_cells, takes_gaps
 from ..fitting.held_out import inner_folds
 from ..fitting.parts import kernel_of, kinds_taken, machine_of
 from ..fitting.procedure import Fitted, refit_at_sizes, seed_sequence
@@ -414,7 +414,8 @@ class Task:
             where = traceback.extract_tb(error.__traceback__)[-1]
             message = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
             row.update(status="failed", error=message)
-        return row | {"seconds": time.perf_counter() - since, "peak_mb": peak_memory(), "finished": timestamp()}
+        now = datetime.now(UTC).isoformat(timespec="seconds")  # such texts are in the order of time
+        return row | {"seconds": time.perf_counter() - since, "peak_mb": peak_memory(), "finished": now}
 
     def row(self) -> dict[str, Any]:
         """The row of a unit that has not been run."""
@@ -458,10 +459,11 @@ def fit_and_predict(unit: Unit, table: UnitTable, recipe: Recipe, params: Mappin
     if protocol.impute and by_number:
         (cells, owner), (rows, _) = (one_hot(Z, part.table.Z, part.schema.kind) for Z in (part.table.Z, rows))
         part = _with_cells(part, cells, owner)
-    refuse_cells(part.table.Z, part.schema, selector.takes_gaps)
+    refuse_cells(part.table.Z, part.schema, takes_gaps(selector))
     chosen = dict(params)
     if protocol.tuned == "nested" and unit.grid:
-        chosen = _tune_nested(_plain(selector), part, unit)
+        (folds,), _ = inner_folds(protocol.inner_folds, part.active, np.random.default_rng(unit.random_state))
+        chosen = tune_machine(_plain(selector), part, unit.grid, folds)[0]
         selector.set_params(**chosen)
     sizes = protocol.sizes_for(part.table.shape[1])
     if sizes:
@@ -533,12 +535,6 @@ def tune_reported(unit: Unit, table: UnitTable, recipe: Recipe) -> dict[str, Any
     return {"metrics": {"chosen": chosen, "balanced_accuracy": score}}
 
 
-def _tune_nested(selector: SVMSelector, encoded: Rows, unit: Unit) -> dict[str, Any]:
-    """Hyper-parameters by inner folds of a training part; rows of one group never sit on both sides of one."""
-    (folds,), _ = inner_folds(unit.protocol.inner_folds, encoded.active, np.random.default_rng(unit.random_state))
-    return tune_machine(selector, encoded, unit.grid, folds)[0]
-
-
 def _entry(fitted: Fitted, table: UnitTable, rows: Any, owner: IntArray | None = None) -> dict[str, Any]:
     """What a fit predicts for test rows; `owner`: the table's column that each of the fit's columns was made of."""
     support = np.flatnonzero(fitted.support)
@@ -555,11 +551,6 @@ def versions() -> dict[str, str]:
     """Versions that decide a result."""
     names = ("marginsieve", "scikit-learn", "numpy", "scipy", "numba")
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
-
-
-def timestamp() -> str:
-    """Now, in UTC, to the second: such texts are in the order of time."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def peak_memory() -> float:

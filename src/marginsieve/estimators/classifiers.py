@@ -225,6 +225,13 @@ class SVDD(OutlierMixin, BaseEstimator):
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        kernel = kernel_of(self.kernel)
+        tags.input_tags.sparse = kernel.sparse
+        tags.input_tags.allow_nan = kernel.missing
+        return tags
+
 
 def _mask(outliers: Any, m: int) -> BoolArray:
     if outliers is None:

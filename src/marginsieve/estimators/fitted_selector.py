@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -17,7 +19,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array, BoolArray, Decision, Gram, Outcome, is_sparse
+from ..contracts import Array, BoolArray, Decision, Gram, Outcome, T, is_sparse
 from ..data.cells import as_trained, is_text, tidy_frame
 from ..data.table import as_frame, is_missing
 from ..errors import InputError, listing
@@ -30,6 +32,20 @@ from .inputs import as_given, encode, read_new
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def describe_like(source: object) -> Callable[[T], T]:
+    """A decorator: documented names without a description get the one that the docstring of `source` has for them."""
+    entries = re.findall(r"(?m)^(\S.*?)(?: : .*)?\n((?:[ ]{4}.*\n?)+)", inspect.cleandoc(source.__doc__ or ""))
+    known = {name: text.rstrip() for name, text in entries}
+    lacking = rf"(?m)^({'|'.join(map(re.escape, known))})( : .*)?$(?!\n[ ]{{4}})"
+
+    def complete(value: T) -> T:
+        text = inspect.cleandoc(value.__doc__ or "")
+        value.__doc__ = re.sub(lacking, lambda match: f"{match[0]}\n{known[match[1]]}", text)
+        return value
+
+    return complete
 
 
 class _WithProbability:
@@ -94,11 +110,6 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         for note in self.notes_:
             warnings.warn(note, UserWarning, stacklevel=2)
         return self
-
-    @property
-    @abstractmethod
-    def takes_gaps(self) -> bool:
-        """Whether cells may be missing."""
 
     @abstractmethod
     def check(self) -> None:
@@ -433,7 +444,7 @@ def predict(model: FittedSelector, frame: Any) -> Prediction:
     Z = read_new(model, rows)
     decision = model._decision
     out = pd.DataFrame(decision.columns(decision_values(model.model_, decision, Z)), index=frame.index)
-    out["far"] = _far(model, Z)
+    out["far"] = np.any([_far_of(part, Z) for part in model.model_.models], axis=0)
     spans = [name for name in needed if original[name].dtype.kind == "m"]
     notes = [f"durations were read as seconds: {listing(spans)}"] if spans else []
     return Prediction(out, (*notes, *_notes(model, frame, needed, out)))
@@ -462,25 +473,21 @@ def _complete(model: FittedSelector, frame: pd.DataFrame) -> Any:
     for j, name in enumerate(model.columns_.names):
         levels = model.columns_.levels.get(j)
         neutral: Any = 0.0 if levels is None else levels[0] if levels else None
-        columns[name] = _as_trained(frame[name], levels) if model.support_[j] else neutral
+        if not model.support_[j]:
+            columns[name] = neutral
+        elif levels is None and is_text(frame[name].dtype):  # numbers with something around them, as in the training
+            columns[name] = as_trained(frame[name])
+        else:
+            columns[name] = frame[name]
     complete = pd.DataFrame(columns, index=frame.index)
     return complete if hasattr(model, "feature_names_in_") else complete.to_numpy()
 
 
-def _as_trained(column: pd.Series, levels: Any) -> Any:
-    """Text that is numbers with something around them, as it was read for the training."""
-    return as_trained(column) if levels is None and is_text(column.dtype) else column
-
-
-def _far(model: FittedSelector, Z: Any) -> BoolArray:
+def _far_of(fitted: Model, Z: Any) -> BoolArray:
     """(rows,) by distance in a kernel's space: |x - z|^2 = K(x, x) + K(z, z) - 2 K(x, z).
 
     Where there are many training rows, some of them stand for all.
     """
-    return np.asarray(np.any([_far_of(part, Z) for part in model.model_.models], axis=0))
-
-
-def _far_of(fitted: Model, Z: Any) -> BoolArray:
     part, view = fitted.rows(Z), fitted.view
     m = view.table.shape[0]
     refuse_distances(min(m, COMPARED))

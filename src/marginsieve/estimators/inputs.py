@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 from ..batches.arrays import on_host, to_library_of
@@ -15,7 +16,6 @@ from ..contracts import Matrix, Outcome, is_sparse
 from ..data.stored import as_stored, is_anndata
 from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
 from ..errors import InputError, reading
-from ..fitting.parts import kernel_of
 from ..fitting.rows import Rows
 from ..fitting.settings import refuse_columns
 from ..outcomes import Classes
@@ -69,9 +69,8 @@ def as_given(values: Any, X: Any) -> Any:
 
 
 def takes_gaps(estimator: Any) -> bool:
-    """Whether cells may be missing: as a selector says, or as the kernel of another estimator has it."""
-    known = getattr(estimator, "takes_gaps", None)
-    return kernel_of(estimator.kernel).missing if known is None else bool(known)
+    """Whether cells may be missing."""
+    return bool(get_tags(estimator).input_tags.allow_nan)
 
 
 def refuse_cells(Z: Matrix, schema: Schema, missing: bool) -> None:

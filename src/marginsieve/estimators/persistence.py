@@ -171,7 +171,8 @@ def save(model: FittedSelector, path: str | File) -> File:
     Examples
     --------
     >>> import tempfile
-    >>>     >>> from marginsieve import load, recipes, save
+    >>> from pathlib import Path
+    >>> from marginsieve import load, recipes, save
     >>> from marginsieve.data import make_cohort
     >>> cohort = make_cohort(40, 10, n_relevant=2, random_state=0)
     >>> selector = recipes.fisher(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)

@@ -22,7 +22,7 @@ from ..contracts import (
     SearchLike,
 )
 from ..criteria import Fisher, MarginChange
-from ..errors import InputError, check_n_jobs, listing, positive_number
+from ..errors import InputError, listing, positive_number
 from ..fitting.false_share import fit_list
 from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
 from ..fitting.procedure import RESAMPLES, Fitted, fit_encoded, plan_of, refit_at_sizes
@@ -33,7 +33,7 @@ from ..fitting.view_averaging import COMBINE, BlendPlan, blend_plan, fit_blend
 from ..kernels import Clinical
 from ..machines import CSVC
 from ..searches import Backward, TopK
-from .fitted_selector import FittedSelector, optimality
+from .fitted_selector import FittedSelector, describe_like, optimality
 from .inputs import encode
 
 
@@ -212,11 +212,6 @@ class SVMSelector(FittedSelector):
         self.random_state = random_state
         self.outcome = outcome
 
-    @property
-    def takes_gaps(self) -> bool:
-        """Whether cells may be missing: as the kernel has it."""
-        return kernel_of(self.kernel).missing
-
     def check(self) -> None:
         """Refuse parameters that no table could make sense of."""
         check_settings(self)
@@ -363,6 +358,13 @@ def prepare_search(selector: SVMSelector, X: Any, y: Any) -> tuple[Search, Probl
 # -- blends -----------------------------------------------------------------------------------------------------------
 
 
+#: parameters of a blend that hold for all of its views, which check them
+OF_ALL_VIEWS = (
+    *("outcome", "positive", "threshold", "probability", "max_samples", "similar", "cv", "n_jobs", "device"),
+)
+
+
+@describe_like(SVMSelector)
 class Blend(FittedSelector):
     """Selects features by several views of a table and classifies by the mean of their decision values.
 
@@ -384,37 +386,26 @@ class Blend(FittedSelector):
         Number of features of the whole list, a share of the columns, or the rule by which every view chooses its own
         (see `SVMSelector`). None leaves it to the views.
     kinds : dict of column name to kind, or None, default=None
-        Kinds of columns ("real", "ordinal", "nominal" or "boolean") where they differ from what the dtypes imply.
     positive : label or None, default=None
-        The class of interest; None is the rarer one.
     threshold : "auto", "balanced", "margin", float or (float, float), default="auto"
         Threshold of the mean decision value, as in `SVMSelector`.
     probability : bool, default=False
-        Fit a sigmoid to the inner folds' decision values, for `predict_proba`.
     max_samples : int or None, default=None
-        Train on at most this number of rows, as in `SVMSelector`.
     similar : float or None, default=0.95
-        Columns whose correlation with a selected one is at least this in absolute value are listed with it.
     false_share : float or None, default=None
-        Select the longest list whose estimated share of false features is at most this, by rankings of halves of the
-        rows against those with shuffled labels (420 searches; see docs/false_share.md), in place of a number.
     cv : int, splitter or list of splits, default=5
         The inner folds.
     n_jobs : int or None, default=None
         Number of workers for the inner folds of all views; the result does not depend on it.
     device : str, default="cpu"
-        Where many searches at once are run, as in `SVMSelector`.
     random_state : int, RandomState or None, default=None
-        Seed of the inner folds, subsamples and searches.
     outcome : str or Outcome, default="classes"
-        What y is.
 
     Attributes
     ----------
     support_ : array of bool of shape (n,)
         Which features are selected by any view.
     n_features_ : int
-        Number of selected features.
     ranking_ : array of int of shape (n,)
         Rank of each feature, 1 is the best: selected ones first, by the mean of their places in the views.
     scores_ : array of shape (n,)
@@ -422,25 +413,18 @@ class Blend(FittedSelector):
     path_ : Path
         The ranking, and the scores on the inner folds by the number of features.
     classes_ : array of shape (n_classes,)
-        The classes.
     positive_ : label
-        The class of interest.
     threshold_ : float
         Threshold of the mean decision value.
     rows_ : array of int
         Numbers of the rows that the machines were trained on.
     groups_ : list of Group
-        The selected features with near-duplicates among the columns.
     constant_, duplicates_ : list
-        Columns that do not vary, and groups of equal columns.
     notes_ : list of str
-        Remarks about the fit; also given as warnings.
     coef_, intercept_ : array
         Coefficients in the units of the columns, where all views are linear in the columns.
     n_features_in_ : int
-        Number of columns in `fit`.
     feature_names_in_ : array of shape (n,)
-        Names of the columns in `fit`, where they have names.
 
     Examples
     --------
@@ -486,31 +470,16 @@ class Blend(FittedSelector):
         self.random_state = random_state
         self.outcome = outcome
 
-    @property
-    def takes_gaps(self) -> bool:
-        """Cells may be missing: they are filled for views that do not take them."""
-        return True
-
     def view_settings(self) -> list[SVMSelector]:
         """Copies of the views, with what the blend decides for all of them."""
         views = linear_and_clinical() if self.views is None else self.views
         if isinstance(views, (str, bytes)) or not hasattr(views, "__iter__") or not list(views):
             raise InputError(f"views is {views!r}; it must be a list of SVMSelector")
-        shared = {
-            name: getattr(self, name)
-            for name in (
-                "outcome",
-                "positive",
-                "threshold",
-                "probability",
-                "max_samples",
-                "similar",
-                "cv",
-                "n_jobs",
-                "device",
-            )
+        shared = {name: getattr(self, name) for name in OF_ALL_VIEWS} | {
+            "random_state": None,
+            "kinds": None,
+            "resamples": 0,
         }
-        shared |= {"random_state": None, "kinds": None, "resamples": 0}
         if self.n_features_to_select is not None:
             shared["n_features_to_select"] = self.n_features_to_select
         out: list[SVMSelector] = []
@@ -548,13 +517,9 @@ class Blend(FittedSelector):
             raise InputError(f"combine is {self.combine!r}; it must be one of {listing(COMBINE)}")
         for view in self.view_settings():
             view.check()
-        outcome_of(self).check()
         if self.false_share is not None:
             positive_number("Blend", "false_share", self.false_share, 1.0)
-        if self.similar is not None:
-            positive_number("Blend", "similar", self.similar, 1.0)
         check_seed(self.random_state)
-        check_n_jobs(self.n_jobs)
 
     def fit_rows(
         self,
@@ -575,7 +540,7 @@ class Blend(FittedSelector):
         views = self.view_settings()
         tags.input_tags.sparse = all(kernel_of(view.kernel).sparse for view in views)
         tags.classifier_tags.multi_class = all(search_of(view.search).multiclass for view in views)
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = True  # missing cells are filled for views that do not take them
         return tags
 
 

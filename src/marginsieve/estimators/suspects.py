@@ -244,12 +244,13 @@ def _project(Z: Any, weight: Array, rng: np.random.Generator) -> Array:
     share = weight / weight.sum()
     variance = np.asarray(share @ Z.multiply(Z)) - np.asarray(share @ Z) ** 2
     factor = np.where(variance > 0, 1.0 / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
-    signs = sparse.random_array((Z.shape[1], PROJECTED), density=Z.shape[1] ** -0.5, rng=rng, data_sampler=_signs(rng))
+    signs = sparse.random_array(
+        (Z.shape[1], PROJECTED),
+        density=Z.shape[1] ** -0.5,
+        rng=rng,
+        data_sampler=lambda size: rng.choice([-1.0, 1.0], size),
+    )
     return np.asarray((Z @ (sparse.diags_array(factor) @ signs)).toarray())
-
-
-def _signs(rng: np.random.Generator) -> Any:
-    return lambda size: rng.choice([-1.0, 1.0], size)
 
 
 def _without_long_tails(z: Array, share: Array) -> Array:

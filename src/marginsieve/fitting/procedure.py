@@ -280,6 +280,7 @@ def groups_of(similar: float | None, fitted: Fitted, constant: tuple[str, ...], 
 
 # -- remarks ----------------------------------------------------------------------------------------------------------
 
+TELLS_NOTHING = "the decision value is the same for every training row: the model tells nothing apart"
 DOMINATES = 1e6  # a column that is so many times wider than the median column decides the kernel
 FEWEST = 10  # rows from which on a column of categories can look like an id
 DISTINCT = 0.8  # categories per row above which it does
@@ -336,7 +337,7 @@ def _one_class(settings: Settings, plan: Plan, fitted: Fitted, part: Rows) -> li
     if not np.ptp(value, axis=0).any():
         if emptied and stop and settings.n_features_to_select is None and not expects_empty(part, stop):
             return []
-        return ["the decision value is the same for every training row: the model tells nothing apart"]
+        return [TELLS_NOTHING]
     machines = [model.machine for model in fitted.model.models]
     return [] if emptied else part.target.with_settings(plan.outcome).model_notes(value, machines)
 

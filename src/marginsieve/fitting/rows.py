@@ -48,6 +48,8 @@ class Rows:
 
     def columns(self, index: IntArray) -> Rows:
         """The same rows with some of the columns."""
+        if np.array_equal(index, np.arange(self.table.shape[1])):
+            return self
         return replace(self, schema=self.schema.columns(index), table=self.table.columns(index))
 
     def row_numbers(self) -> IntArray:
@@ -63,7 +65,9 @@ class Rows:
     @cached_property
     def training(self) -> Rows:
         """All rows with the weights that the sample gives them."""
-        return self if self.boosted is None else self._with_weight(self.boosted)
+        if self.boosted is None:
+            return self
+        return replace(self, target=self.target.with_weight(self.boosted), sample=None, boosted=None)
 
     @cached_property
     def sample_part(self) -> Rows:
@@ -74,9 +78,6 @@ class Rows:
     def sample_rows(self) -> IntArray:
         """The sample's numbers among these rows."""
         return np.arange(len(self)) if self.sample is None else self.sample
-
-    def _with_weight(self, weight: Array) -> Rows:
-        return replace(self, target=self.target.with_weight(weight), sample=None, boosted=None)
 
     def with_sample(self, max_samples: int | None, rng: np.random.Generator, most: int | None = MOST_ROWS) -> Rows:
         """The same rows with a sample of at most `max_samples` to train on (`Target.sample`).

@@ -524,7 +524,7 @@ def search_once(plan: Plan, part: Rows, rng: np.random.Generator) -> Searched:
         if problem is not inner.problem:
             inner.problem.count(problem)
     n = part.table.shape[1]
-    path = _place_path(path, inner.usable, np.flatnonzero(~_mark_places(inner.usable, n)), n)
+    path = _place_path(path, inner.usable, np.setdiff1d(np.arange(n), inner.usable), n)
     if judge is None:
         return Searched(inner, path)
     # columns that vary, but not among the rows that were searched, rank before those that never do
@@ -549,13 +549,6 @@ def _from_batch(plan: Plan, part: Rows, ready: Prepared) -> Searched | None:
     ready.problem.count(ranking.work)
     steps = ranking.steps or (Step(ranking.usable, 0.0, 0.0, 0.0),)
     return Searched(ready, Path(ranking.order, scores, steps, cast(BatchedSearch, plan.search).ended))
-
-
-def _mark_places(places: IntArray, n: int) -> BoolArray:
-    """(n,) which of n places are among these."""
-    marks = np.zeros(n, dtype=bool)
-    marks[places] = True
-    return marks
 
 
 def _place_path(path: Path, inside: IntArray, rest: IntArray, n: int) -> Path:

@@ -20,6 +20,7 @@ from .batched_searches import fits_batches
 from .held_out import HeldOut, choose_size, hold_out_each, require_folds, run_searches, size_grid, smooth_scores
 from .parts import kernel_of, kinds_taken, machine_of
 from .procedure import (
+    TELLS_NOTHING,
     Fitted,
     allowed_size,
     constant_and_equal,
@@ -74,11 +75,7 @@ class ViewPlan:
 
     def part(self, part: Rows) -> Rows:
         """The rows as this view sees them."""
-        return _columns_of(part, self.columns)
-
-
-def _columns_of(part: Rows, columns: IntArray) -> Rows:
-    return part if len(columns) == part.table.shape[1] else part.columns(columns)
+        return part.columns(self.columns)
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ def blend_plan(settings: BlendSettings, encoded: Rows) -> BlendPlan:
             continue
         kept = keep_places(view.keep, encoded.schema.names)
         view.keep = [int(k) for k in np.flatnonzero(np.isin(columns, kept))] or None
-        plan = make_plan(view, _columns_of(part, columns))
+        plan = make_plan(view, part.columns(columns))
         views.append(ViewPlan(replace(plan, fills=not kernel.missing), columns, place))
     if not views:
         raise InputError("no view takes a column of this table: give one whose kernel takes categories")
@@ -156,9 +153,10 @@ def fit_blend(
     if settings.combine == "best":
         views = [max(views, key=lambda view: view.best)]
     fitted = replace(_average_views(plan, rows, views), rows=rows.row_numbers()[rows.sample_rows])
-    remarks = list(dict.fromkeys([*remarks, *_model_notes(fitted, rows.sample_part)]))
+    if not np.ptp(fitted.model.decision(rows.sample_part.table.Z), axis=0).any():
+        remarks.append(TELLS_NOTHING)
     groups = groups_of(settings.similar, fitted, constant, rows.sample_part)
-    return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, notes=tuple(remarks))
+    return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, notes=tuple(dict.fromkeys(remarks)))
 
 
 def _run_views(
@@ -321,13 +319,6 @@ def _curve(target: Target, views: list[_ViewSearch]) -> tuple[list[int], Array, 
     joined = replace(held, sizes=tuple(sizes), values=np.array([by_count[size] for size in sizes]))
     score, error = joined.scores(target)
     return sizes, score, error
-
-
-def _model_notes(fitted: Fitted, part: Rows) -> list[str]:
-    value = fitted.model.decision(part.table.Z)
-    if np.ptp(value, axis=0).any():
-        return []
-    return ["the decision value is the same for every training row: the model tells nothing apart"]
 
 
 def works_in_batches(plan: AnyPlan, table: Table) -> bool:

@@ -303,9 +303,7 @@ class Sphere(BaseEstimator):
             np.ascontiguousarray(centred / unit), lo, hi, _feasible(start, lo, hi), self.tol, limit
         )
         if gap >= _smo.HUGE:
-            raise InputError(
-                "the kernel matrix holds values that are not finite: use standardize=True or a lower degree"
-            )
+            raise InputError(NOT_FINITE)
         multiplier, objective, E = unit * multiplier, unit * objective, unit * E
         excess = E - multiplier  # d2 - R2
         slack = np.maximum(0.0, np.where(y < 0, excess, -excess))

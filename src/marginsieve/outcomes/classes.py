@@ -15,7 +15,6 @@ from ..contracts import (
     Array,
     HasParameters,
     IntArray,
-    Machine,
     MachineTarget,
     Matrix,
     Predictions,
@@ -590,18 +589,15 @@ class ClassTarget(Target):
     def model_notes(self, values: Array, machines: Sequence[Any]) -> list[str]:
         """A machine that calls every training row the same has learned nothing to cut."""
         costs = self.outcome.class_weight is not None or self.outcome.negative_weight != 1.0
-        if not self.binary or costs or not _has_price(machines[0]):
+        machine = machines[0]  # a larger C may make errors dearer
+        has_price = isinstance(machine, HasParameters) and "C" in machine.get_params(deep=False)
+        if not self.binary or costs or not has_price:
             return []
         side = np.sign(values[:, 0])
         if (side != side[0]).any():
             return []
         label = self.classes[self._code if side[0] > 0 else 1 - self._code]
         return [f"the machine puts every training row into class {label!s}: try class_weight='balanced' or a larger C"]
-
-
-def _has_price(machine: Machine) -> bool:
-    """Whether a larger C would make errors dearer."""
-    return isinstance(machine, HasParameters) and "C" in machine.get_params(deep=False)
 
 
 def _decision_of(estimator: Any, rows: Any) -> Array:

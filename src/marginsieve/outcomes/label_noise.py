@@ -82,7 +82,8 @@ def _posterior(points: Array, ones: Array, zeros: Array) -> tuple[Array, Array]:
             log_odds, density = _classes(stretched, float(separation), share)
             marginal = MARGINAL * ((density + slope) @ counts)
             for offset in OFFSET:
-                eta, labelled_one = _label_probability(log_odds + offset, r0, r1)
+                eta = np.clip(special.expit(log_odds + offset), 1e-12, 1.0 - 1e-12)  # (r, b) of the true class
+                labelled_one = r0[:, None] + (1.0 - r0 - r1)[:, None] * eta  # and of the label 1
                 agreement = np.log(labelled_one) @ ones + np.log1p(-labelled_one) @ zeros
                 settings.append((eta, labelled_one))
                 likelihoods.append(log_prior + agreement + marginal)
@@ -95,12 +96,6 @@ def _posterior(points: Array, ones: Array, zeros: Array) -> tuple[Array, Array]:
             if_one += (weight * r0) @ ((1.0 - eta) / labelled_one)
             if_zero += (weight * r1) @ (eta / (1.0 - labelled_one))
     return if_one, if_zero
-
-
-def _label_probability(log_odds: Array, r0: Array, r1: Array) -> tuple[Array, Array]:
-    """(r, b), (r, b): the probabilities of the true class and of the label 1."""
-    eta = np.clip(special.expit(log_odds), 1e-12, 1.0 - 1e-12)
-    return eta, r0[:, None] + (1.0 - r0 - r1)[:, None] * eta
 
 
 def _stretch_scores(points: Array, counts: Array, stretch: float) -> tuple[Array, Array]:

@@ -25,20 +25,14 @@ def svm_rfe(
     Parameters
     ----------
     kernel : str or Kernel, default="linear"
-        Kernel of the machine, by name or as an object.
     C : float, default=1.0
-        Cost of a margin error.
     step : float or int, default=0.2
-        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -73,16 +67,12 @@ def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SV
     Parameters
     ----------
     C : float, default=1.0
-        Cost of a margin error.
     step : float or int, default=0.2
-        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -117,19 +107,15 @@ def mkl_rfe(
         Kernel of each feature, one that is a sum over features (clinical or linear); None is the clinical kernel,
         averaged over the columns.
     C : float, default=1.0
-        Cost of a margin error.
     step : float or int, default=0.2
-        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
     final : str, Machine or None, default="c_svc"
         Machine fitted on the selected features: "c_svc" is a support vector machine with the same `C`, None is the
         machine with the learned kernel weights.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -166,9 +152,7 @@ def svm_bfe(
     Parameters
     ----------
     kernel : str or Kernel, default="linear"
-        Kernel of the machine, by name or as an object.
     C : float, default=1.0
-        Cost of a margin error.
     loss : "balanced", "zero-one" or "cost", default="balanced"
         Loss that is compared between features.
     costs : (float, float), default=(1.0, 1.0)
@@ -177,16 +161,12 @@ def svm_bfe(
         Share of the training rows, from 0 to 0.5, on which the loss is measured and on which the machine is not fitted;
         0 measures it on the rows of the fit.
     step : float or int, default=0.2
-        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -221,26 +201,18 @@ def svdd_rfe(
     Parameters
     ----------
     kernel : str or Kernel, default="gaussian"
-        Kernel of the machine, by name or as an object.
     r : float, default=0.1
-        Upper bound, in (0, 1], on the share of the majority class outside the sphere (approximately).
     r_out : float, default=0.1
-        Upper bound on the share of the other class inside the sphere (approximately); 0 leaves that class out of the
-        fit.
     criterion : "radius", "dual", "radius_as_printed" or "dual_as_printed", default="radius"
         Quantity whose change ranks the features. The first two drop first what shrinks the sphere most, the others what
         changes it least, as published; see `marginsieve.criteria.SphereChange`.
     step : float or int, default=0.2
-        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -307,7 +279,6 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     Returns
     -------
     Blend
-        The configured blend, not fitted.
 
     References
     ----------
@@ -338,18 +309,15 @@ def interactions(
     Parameters
     ----------
     n_neighbors : int, default=10
-        Number of neighbors of each class that a row is compared with.
     C : float or tuple of float, default=(1.0, 10.0, 100.0)
         Costs of a margin error that are tried.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
         Further parameters of Blend, and of the views (SVMSelector).
 
     Returns
     -------
     Blend
-        The configured blend, not fitted.
 
     References
     ----------

@@ -42,21 +42,14 @@ def l1_cssvm(
     C : float, default=1.0
         Cost of a margin error at the end of the path.
     points : int, default=40
-        Number of values of C on the path, each a fixed multiple of the one before.
     final : str, Machine or None, default=None
-        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
     stop : "ranking" or "own", default="ranking"
-        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
-        are selected where `n_features_to_select` is None.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -91,21 +84,14 @@ def svm_l1(
     C : float, default=1.0
         Cost of a margin error at the end of the path.
     points : int, default=40
-        Number of values of C on the path, each a fixed multiple of the one before.
     final : str, Machine or None, default=None
-        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
     stop : "ranking" or "own", default="ranking"
-        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
-        are selected where `n_features_to_select` is None.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -142,21 +128,14 @@ def fsv(
     beta : float, default=5.0
         How fast the concave penalty saturates with the size of a weight.
     points : int, default=40
-        Number of values of C on the path, each a fixed multiple of the one before.
     final : str, Machine or None, default=None
-        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
     stop : "ranking" or "own", default="ranking"
-        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
-        are selected where `n_features_to_select` is None.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -193,12 +172,8 @@ def ramp_svm(
     C : float, default=1.0
         Cost of a margin error at the end of the path.
     points : int, default=40
-        Number of values of C on the path, each a fixed multiple of the one before.
     final : str, Machine or None, default=None
-        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
     stop : "ranking" or "own", default="ranking"
-        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
-        are selected where `n_features_to_select` is None.
     solver : "descent", "fast", "daks" or "exact", default="descent"
         "descent" is a local optimum at every C of the path. The others solve the program at `C` alone, as `ramp_fs`
         does, without a budget, and rank features by their weight: "exact" by branch and bound, with a bound on the
@@ -209,14 +184,11 @@ def ramp_svm(
         For the other solvers: seconds after which the best point so far is used; None is 60, 180 and 600 for "fast",
         "daks" and "exact".
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -255,31 +227,18 @@ def fs_svm(
     Parameters
     ----------
     budget : float, default=10
-        Number of features, or the total that their costs may reach.
     solver : "daks", "exact" or "fast", default="daks"
-        How the program is solved: by descents, exchanges and swaps ("fast"), by these and then small exact programs
-        ("daks"), or by these and then branch and bound on the whole program ("exact"), which also gives a bound on the
-        objective. Tables of at most 30 rows and 120 cells are solved to the optimum by each of them.
     C : float, default=1.0
-        Cost of a margin error.
     feature_costs : mapping, sequence or None, default=None
-        Cost of each column, by name or in the order of the columns; None is a cost of 1 for each, as it is for columns
-        that a mapping does not name.
     shakes : int, default=10
-        Number of random changes after which the exchanges start again; fewer above 200 samples.
     time_limit : float or None, default=None
-        Seconds after which the best point so far is used; None is 60 for "fast", 180 for "daks" and 600 for "exact".
     threshold : "margin", "auto", "balanced", float or (float, float), default="margin"
-        Threshold of the decision value, as in SVMSelector.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -316,31 +275,18 @@ def ramp_fs(
     Parameters
     ----------
     budget : float, default=10
-        Number of features, or the total that their costs may reach.
     solver : "daks", "exact" or "fast", default="daks"
-        How the program is solved: by descents, exchanges and swaps ("fast"), by these and then small exact programs
-        ("daks"), or by these and then branch and bound on the whole program ("exact"), which also gives a bound on the
-        objective. Tables of at most 30 rows and 120 cells are solved to the optimum by each of them.
     C : float, default=1.0
-        Cost of a margin error.
     feature_costs : mapping, sequence or None, default=None
-        Cost of each column, by name or in the order of the columns; None is a cost of 1 for each, as it is for columns
-        that a mapping does not name.
     shakes : int, default=10
-        Number of random changes after which the exchanges start again; fewer above 200 samples.
     time_limit : float or None, default=None
-        Seconds after which the best point so far is used; None is 60 for "fast", 180 for "daks" and 600 for "exact".
     threshold : "margin", "auto", "balanced", float or (float, float), default="margin"
-        Threshold of the decision value, as in SVMSelector.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -391,20 +337,16 @@ def kp_cssvm(
         Kernel that is scaled, by name or as an object; "linear" is the linear kernel divided by the number of live
         features.
     C : float, default=1.0
-        Cost of a margin error.
     C2 : float, default=1.0
-        Weight of the penalty on the scaling factors; 0 is no penalty.
     class_weight : None, "balanced" or dict, default="balanced"
         Weight of each class; "balanced" gives both classes the same total weight.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
         Further parameters of SVMSelector and of the search, PenalizedScaling; `width` is passed to the kernel.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -440,21 +382,15 @@ def kp_svdd(
         Kernel that is scaled, by name or as an object; "linear" is the linear kernel divided by the number of live
         features.
     r : float, default=0.1
-        Upper bound, in (0, 1], on the share of the majority class outside the sphere (approximately).
     r_out : float, default=0.1
-        Upper bound on the share of the other class inside the sphere (approximately); 0 leaves that class out of the
-        fit.
     C2 : float, default=1.0
-        Weight of the penalty on the scaling factors; 0 is no penalty.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
         Further parameters of SVMSelector and of the search, PenalizedScaling; `width` is passed to the kernel.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -491,22 +427,18 @@ def kp_svm(
         Kernel that is scaled, by name or as an object; "linear" is the linear kernel divided by the number of live
         features.
     C : float, default=1.0
-        Cost of a margin error.
     C2 : float, default=1.0
-        Weight of the penalty on the scaling factors; 0 is no penalty.
     update : "gradient", "quasi-newton" or "multiplicative", default="gradient"
         Rule by which the scaling factors are updated; see `marginsieve.searches.PenalizedScaling`.
     stop : "own" or "ranking", default="own"
         With "own" the penalty decides how many features stay; "ranking" ranks all features.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
         Further parameters of SVMSelector and of the search, PenalizedScaling; `width` is passed to the kernel.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------

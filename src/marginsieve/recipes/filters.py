@@ -27,20 +27,14 @@ def fisher(
     Parameters
     ----------
     kernel : str or Kernel, default="linear"
-        Kernel of the machine, by name or as an object.
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     machine : str, Machine or None, default=None
-        Machine fitted on the selected features; None is a support vector machine with this `C`.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -72,20 +66,14 @@ def fast(
     Parameters
     ----------
     kernel : str or Kernel, default="linear"
-        Kernel of the machine, by name or as an object.
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     machine : str, Machine or None, default=None
-        Machine fitted on the selected features; None is a support vector machine with this `C`.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -119,20 +107,15 @@ def stable_fisher(
     Parameters
     ----------
     kernel : str or Kernel, default="linear"
-        Kernel of the machine, by name or as an object.
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     ensemble : int or None, default=30
         Number of subsamples over which the ranking is averaged; None ranks once, on all training rows.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -161,20 +144,14 @@ def su(
     Parameters
     ----------
     cuts : "equal_frequency" or "mdl", default="equal_frequency"
-        How numbers are cut into levels: into levels of equal weight, or by class entropy (Fayyad and Irani).
     bins : int, default=5
-        Number of levels of equal weight.
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -202,20 +179,14 @@ def hellinger(
     Parameters
     ----------
     cuts : "equal_frequency" or "mdl", default="equal_frequency"
-        How numbers are cut into levels: into levels of equal weight, or by class entropy (Fayyad and Irani).
     bins : int, default=5
-        Number of levels of equal weight.
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -246,18 +217,13 @@ def d_hell(
     n_clusters : int, default=5
         Number of parts of the larger class; fewer where it has fewer rows.
     bins : int, default=5
-        Number of levels of equal weight.
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -291,18 +257,13 @@ def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **s
     Parameters
     ----------
     n_neighbors : int, default=10
-        Number of neighbors of each class that a row is compared with.
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -327,16 +288,12 @@ def dbfs(C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelect
     Parameters
     ----------
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -362,18 +319,13 @@ def smote_relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = Tru
     Parameters
     ----------
     n_neighbors : int, default=10
-        Number of neighbors of each class that a row is compared with.
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -404,16 +356,12 @@ def smote_pca(explained: float = 0.95, C: float = 1.0, standardize: bool = True,
     explained : float, default=0.95
         Share of the variance, in (0, 1], that the components used explain.
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -461,16 +409,12 @@ def hfs_nb(C: float = 1.0, merge_cv: int = 10, **settings: Any) -> SVMSelector:
     Parameters
     ----------
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     merge_cv : int, default=10
-        Number of inner folds in which the two lists are merged; fewer where a class has fewer rows.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -498,18 +442,14 @@ def hfs_5nn(C: float = 1.0, merge_cv: int = 10, n_neighbors: int = 5, **settings
     Parameters
     ----------
     C : float, default=1.0
-        Cost of a margin error of the support vector machine on the selected features.
     merge_cv : int, default=10
-        Number of inner folds in which the two lists are merged; fewer where a class has fewer rows.
     n_neighbors : int, default=5
         Number of neighbors that vote.
     **settings
-        Further parameters of SVMSelector.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------
@@ -567,18 +507,14 @@ def symon(
     criterion : str, Criterion, filter or None, default=None
         Weights of the features; None is symmetrical uncertainty with `cuts` and `bins`.
     cuts : "equal_frequency" or "mdl", default="equal_frequency"
-        How numbers are cut into levels: into levels of equal weight, or by class entropy (Fayyad and Irani).
     bins : int, default=5
-        Number of levels of equal weight.
     standardize : bool, default=True
-        Scale every column to mean 0 and variance 1 over the training rows.
     **settings
         Further parameters of SVMSelector and of the search, Harmony.
 
     Returns
     -------
     SVMSelector
-        The configured selector, not fitted.
 
     References
     ----------

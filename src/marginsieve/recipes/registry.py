@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TypeVar
 
 from ..errors import InputError, listing
-from ..estimators.fitted_selector import FittedSelector
+from ..estimators.fitted_selector import FittedSelector, describe_like
 
 FAMILIES = ("blend", "elimination", "filter", "linear", "scaling", "search")
 SHAPES = ("numbers", "rare class", "mixed", "mixed, rare class")
@@ -86,6 +86,67 @@ class Recipe:
         return "; ".join(reference_text(key) for key in self.citation)
 
 
+class SharedParameters:
+    """What several recipes have: one that documents a name without a description is given the one from here.
+
+    Parameters
+    ----------
+    kernel
+        Kernel of the machine, by name or as an object.
+    C
+        Cost of a margin error.
+    C2
+        Weight of the penalty on the scaling factors; 0 is no penalty.
+    machine
+        Machine fitted on the selected features; None is a support vector machine with this `C`.
+    final
+        Machine fitted on the selected features; None is the machine of the path, which may leave out some of them.
+    step
+        Features dropped in each step: a share of those that are left (in (0, 1), at least one feature) or a count.
+    points
+        Number of values of C on the path, each a fixed multiple of the one before.
+    stop
+        "ranking" ranks all features. With "own" the features with a nonzero weight at `C` rank first, and all of them
+        are selected where `n_features_to_select` is None.
+    cuts
+        How numbers are cut into levels: into levels of equal weight, or by class entropy (Fayyad and Irani).
+    bins
+        Number of levels of equal weight.
+    n_neighbors
+        Number of neighbors of each class that a row is compared with.
+    merge_cv
+        Number of inner folds in which the two lists are merged; fewer where a class has fewer rows.
+    budget
+        Number of features, or the total that their costs may reach.
+    solver
+        How the program is solved: by descents, exchanges and swaps ("fast"), by these and then small exact programs
+        ("daks"), or by these and then branch and bound on the whole program ("exact"), which also gives a bound on the
+        objective. Tables of at most 30 rows and 120 cells are solved to the optimum by each of them.
+    feature_costs
+        Cost of each column, by name or in the order of the columns; None is a cost of 1 for each, as it is for columns
+        that a mapping does not name.
+    shakes
+        Number of random changes after which the exchanges start again; fewer above 200 samples.
+    time_limit
+        Seconds after which the best point so far is used; None is 60 for "fast", 180 for "daks" and 600 for "exact".
+    threshold
+        Threshold of the decision value, as in SVMSelector.
+    r
+        Upper bound, in (0, 1], on the share of the majority class outside the sphere (approximately).
+    r_out
+        Upper bound on the share of the other class inside the sphere (approximately); 0 leaves that class out of the
+        fit.
+    standardize
+        Scale every column to mean 0 and variance 1 over the training rows.
+    **settings
+        Further parameters of SVMSelector.
+    SVMSelector
+        The configured selector, not fitted.
+    Blend
+        The configured blend, not fitted.
+    """
+
+
 RECIPES: dict[str, Recipe] = {}
 _extra: dict[str, str] = {}  # BibTeX entries that came with a recipe
 
@@ -120,7 +181,7 @@ def register(
     Returns
     -------
     callable
-        A decorator that returns the function unchanged.
+        A decorator that returns the function; only its docstring may be completed.
 
     Examples
     --------
@@ -142,7 +203,7 @@ def register(
         raise InputError(f"citation names {listing(unknown)}, which references.bib does not have: give bibtex")
 
     def add(function: Function) -> Function:
-        name = function.__name__
+        name = describe_like(SharedParameters)(function).__name__
         known = OTHERS if cost is None else cost, cost is not None, default_for or {}
         RECIPES[name] = Recipe(name, function, citation, family, frozenset(takes.split()), *known)
         return function

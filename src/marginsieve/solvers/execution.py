@@ -69,9 +69,7 @@ class Clock:
 # One BLAS thread per unit of work: sums then come out the same whatever the number of workers.
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+_controller = cache(ThreadpoolController)  # looks for the libraries once, when it is first asked
 
 
 def one_thread() -> AbstractContextManager[object]:

@@ -441,7 +441,10 @@ class SquaredHinge:
 
     def __init__(self, columns: Matrix, factor: Array, y: Array, cost: Array) -> None:
         self.columns, self.factor, self.y, self.cost = columns, factor, y, cost
-        self.length = factor * _lengths(columns)
+        squares = (
+            columns.multiply(columns).sum(axis=1) if is_sparse(columns) else np.einsum("pm,pm->p", columns, columns)
+        )
+        self.length = factor * np.sqrt(np.asarray(squares).ravel())
         self.w, self.b = np.zeros(len(factor)), _constant(y, cost)
         self.known_c = np.full(len(y), np.nan)  # g is known here; none yet
         self.known_g = np.zeros(len(factor))
@@ -512,10 +515,3 @@ class SquaredHinge:
     def _rows(self, which: IntArray) -> Array:
         rows = self.columns[which]
         return np.asarray(self.factor[which, None] * (rows.toarray() if is_sparse(rows) else rows))
-
-
-def _lengths(columns: Matrix) -> Array:
-    """(p,) the norm of each row."""
-    if is_sparse(columns):
-        return np.asarray(np.sqrt(np.asarray(columns.multiply(columns).sum(axis=1)).ravel()))
-    return np.asarray(np.sqrt(np.einsum("pm,pm->p", columns, columns)))

@@ -37,7 +37,7 @@ from ..engine.workers import Run
 from ..errors import InputError
 from ..estimators import SVMSelector
 from ..estimators.fitted_selector import FittedSelector
-from ..estimators.inputs import refuse_cells
+from ..estimators.inputs import refuse_cells, takes_gaps
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import seed_sequence
 from .options import StudyOptions
@@ -224,7 +224,7 @@ def _build(recipe: Callable[..., FittedSelector], method: Method, settings: dict
 def _prepare(selector: FittedSelector, table: UnitTable) -> PreparedMethod:
     """The selector with its plan on the whole table; refuses what does not fit, before any fold is run."""
     plan = selector.plan(table.rows)
-    refuse_cells(table.rows.table.Z, table.rows.schema, selector.takes_gaps)
+    refuse_cells(table.rows.table.Z, table.rows.schema, takes_gaps(selector))
     return PreparedMethod(selector, plan)
 
 
