@@ -13,10 +13,7 @@ import typer
 from joblib import effective_n_jobs
 from typer import Argument, Option
 
-from marginsieve.cli import check_jobs
-from marginsieve.cli.console import say
-from marginsieve.cli.guard import exit_code_of
-from marginsieve.cli.progress import show_progress
+from marginsieve.cli import check_jobs, exit_code_of, say, show_progress
 from marginsieve.contracts import Progress
 from marginsieve.errors import InputError
 

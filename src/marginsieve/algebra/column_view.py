@@ -86,11 +86,11 @@ class ColumnView:
         owner, factor, level = [numbers], [scale[numbers]], [np.full(len(numbers), np.nan)]
         for place in np.flatnonzero(nominal):
             z = np.asarray(self.table.Z[:, self.features[place]])
-            codes = levels_of(z)
-            spread = np.array([np.std(z == code) for code in codes])
-            owner.append(np.full(len(codes), place))
+            values = levels_of(z)
+            spread = np.array([np.std(z == code) for code in values])
+            owner.append(np.full(len(values), place))
             factor.append(scale[place] / np.where(spread > 0, spread, 1.0))
-            level.append(codes)
+            level.append(values)
         return np.concatenate(owner), np.concatenate(factor), np.concatenate(level)
 
     @property

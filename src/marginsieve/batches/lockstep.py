@@ -142,11 +142,11 @@ class _Boxes:
     def solve(self, tol: float) -> DeviceArray:
         """(F, m): a at the optimum."""
         xp, top, used = self.arrays.xp, self.top, self.used
-        positive = (top * (self.y > 0)).sum(1)
-        negative = (top * (self.y < 0)).sum(1)
-        both = (positive > 0) & (negative > 0)
-        least = xp.where(positive < negative, positive, negative)
-        mine = xp.where(self.y > 0, positive[:, None], negative[:, None])
+        above = (top * (self.y > 0)).sum(1)
+        below = (top * (self.y < 0)).sum(1)
+        both = (above > 0) & (below > 0)
+        least = xp.where(above < below, above, below)
+        mine = xp.where(self.y > 0, above[:, None], below[:, None])
         a = 0.5 * top * least[:, None] / xp.where(mine > 0, mine, 1.0)
         a = xp.where(a < 1.0, a, 1.0) * used
         a = xp.where(used > 0, a, 0.5)  # a sample that takes no part: any number inside (0, 1)
@@ -155,8 +155,8 @@ class _Boxes:
         size = xp.where(xp.abs(gradient) > 1.0, xp.abs(gradient), 1.0)
         z = size + xp.where(gradient > 0, gradient, 0.0)
         s = size + xp.where(gradient < 0, -gradient, 0.0)
-        b = xp.zeros_like(positive)
-        best, best_a, goes_on = xp.zeros_like(positive) + HUGE, xp.zeros_like(a), both
+        b = xp.zeros_like(above)
+        best, best_a, goes_on = xp.zeros_like(above) + HUGE, xp.zeros_like(a), both
         for target in LARGE_GAPS if a.shape[1] > LARGE else GAPS:
             open_ = goes_on
             for _ in range(ITERATIONS):

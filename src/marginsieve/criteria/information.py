@@ -176,9 +176,9 @@ class DecomposedHellinger(BaseEstimator):
         counts, total, hellinger = as_counts(weight), np.zeros(table.shape[1]), Hellinger(bins=self.bins)
         place = coordinates(table.Z, counts)
         for label in y:
-            positive = float(counts[label > 0].sum())
+            above = float(counts[label > 0].sum())
             # The rarer class stays whole against each part of the other one.
-            larger = label > 0 if positive > 0.5 * counts.sum() else label < 0
+            larger = label > 0 if above > 0.5 * counts.sum() else label < 0
             part = np.full(len(label), -1)
             part[larger] = split(place[larger], counts[larger], self.n_clusters, ROUNDS)
             for k in range(int(part.max()) + 1):

@@ -161,10 +161,10 @@ class Loss(BaseEstimator):
 
     def _losses(self, value: Array, label: Array, weight: Array) -> Array:
         """(p,): the loss of decision values (p, rows)."""
-        wrong, positive = (label * value <= 0.0).astype(np.float64), label > 0
-        misses, alarms = wrong @ np.where(positive, weight, 0.0), wrong @ np.where(positive, 0.0, weight)
+        wrong, above = (label * value <= 0.0).astype(np.float64), label > 0
+        misses, alarms = wrong @ np.where(above, weight, 0.0), wrong @ np.where(above, 0.0, weight)
         if self.loss == "balanced":
-            return np.asarray(0.5 * (misses / weight[positive].sum() + alarms / weight[~positive].sum()))
+            return np.asarray(0.5 * (misses / weight[above].sum() + alarms / weight[~above].sum()))
         fp, fn = self.costs if self.loss == "cost" else (1.0, 1.0)
         return np.asarray((fp * alarms + fn * misses) / weight.sum())
 

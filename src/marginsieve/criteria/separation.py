@@ -166,17 +166,17 @@ def _shrunken(z: Array, label: Array, weight: Array) -> Array:
 
 def _areas_and_gaps(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
     """(|AUC - 1/2|, largest distance of the distribution functions) by row of z (p, m)."""
-    positive = np.where(label > 0, weight, 0.0)
+    above = np.where(label > 0, weight, 0.0)
     out = np.empty((2, len(z)))
-    _walk(z, np.argsort(z, axis=1), positive, weight - positive, out)
+    _walk(z, np.argsort(z, axis=1), above, weight - above, out)
     return out[0], out[1]
 
 
 @jit
-def _walk(z: Array, order: IntArray, positive: Array, negative: Array, out: Array) -> None:
+def _walk(z: Array, order: IntArray, above: Array, below: Array, out: Array) -> None:
     """|AUC - 1/2| and the largest gap of each row of z (p, m)."""
     for j in range(z.shape[0]):
-        area, gap = area_and_gap(z[j], order[j], positive, negative)
+        area, gap = area_and_gap(z[j], order[j], above, below)
         out[0, j], out[1, j] = abs(area - 0.5), gap
 
 

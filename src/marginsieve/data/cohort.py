@@ -163,9 +163,7 @@ def make_cohort(
         raise InputError(f"cohort: effect is {shown_value(effect)}; it must be a number")
     signal = n_relevant + 2 * n_interactions + n_redundant
     _check(n_samples, n_features, signal, n_relevant, n_redundant, n_categorical, n_categorical_relevant)
-    for name, share in (("prevalence", prevalence), ("flip", flip), ("missing", missing)):
-        if not isinstance(share, numbers.Real) or not 0 <= share < 1 or (name == "prevalence" and share == 0):
-            raise InputError(f"{name} is {share!r}; it must be a share in [0, 1)")
+    _check_shares(prevalence=prevalence, flip=flip, missing=missing)
     refuse_cells(n_samples, n_features + n_categorical, COPIES_MISSING if missing else COPIES)
     rng = np.random.default_rng(random_state)
     case = np.zeros(n_samples, dtype=bool)
@@ -182,8 +180,7 @@ def make_cohort(
     originals = relevant[np.arange(n_redundant) % max(n_relevant, 1)] if n_redundant else copies
     Z[:, copies] = Z[:, originals] + COPY_NOISE * rng.normal(size=(n_samples, n_redundant))
 
-    width = len(str(n_features))
-    names = [f"g{j:0{width}d}" for j in range(1, n_features + 1)]
+    names = [f"g{j:0{len(str(n_features))}d}" for j in range(1, n_features + 1)]
     X = pd.DataFrame(Z, columns=names)
     labels = [f"c{j}" for j in range(1, n_categorical + 1)]
     informative = sorted(rng.permutation(n_categorical)[:n_categorical_relevant])
@@ -219,6 +216,12 @@ def _check(
         raise InputError(f"n_redundant is {redundant}, but there is no relevant column to copy")
     if categorical_relevant > categorical:
         raise InputError(f"n_categorical_relevant is {categorical_relevant}, more than n_categorical ({categorical})")
+
+
+def _check_shares(**shares: float) -> None:
+    for name, share in shares.items():
+        if not isinstance(share, numbers.Real) or not 0 <= share < 1 or (name == "prevalence" and share == 0):
+            raise InputError(f"{name} is {share!r}; it must be a share in [0, 1)")
 
 
 def _interact(Z: Array, first: IntArray, second: IntArray, case: Any, rng: np.random.Generator) -> None:

@@ -86,15 +86,15 @@ def _is_label(value: Any) -> bool:
 def check_attributes(fitted: Mapping[str, Any], names: tuple[str, ...]) -> None:
     """The attributes of a fitted selector."""
     require(set(fitted) <= set(names) and set(names) - set(fitted) <= {"_sigmoid", "feature_names_in_"}, "its list")
-    n, classes = check_schema(fitted["columns_"]), fitted["classes_"]
-    require(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1, "classes_")
-    require(all(_is_label(label) for label in classes.tolist()), "classes_")
-    require(len(np.unique(classes)) == len(classes), "classes_")
-    require(_is_label(fitted["positive_"]) and fitted["positive_"] in classes.tolist(), "positive_")
+    n, labels = check_schema(fitted["columns_"]), fitted["classes_"]
+    require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 1, "classes_")
+    require(all(_is_label(label) for label in labels.tolist()), "classes_")
+    require(len(np.unique(labels)) == len(labels), "classes_")
+    require(_is_label(fitted["positive_"]) and fitted["positive_"] in labels.tolist(), "positive_")
     number(fitted["threshold_"], "threshold_")
     require(type(fitted["_sign"]) is float and fitted["_sign"] in (1.0, -1.0), "_sign")
     if fitted.get("_sigmoid") is not None:
-        floats(fitted["_sigmoid"], (1 if len(classes) == 2 else len(classes), 2), "_sigmoid")
+        floats(fitted["_sigmoid"], (1 if len(labels) == 2 else len(labels), 2), "_sigmoid")
         require(np.abs(fitted["_sigmoid"]).max() < MOST_SLOPE, "_sigmoid")
     weight = fitted["_weight"]
     require(isinstance(weight, np.ndarray) and weight.ndim == 1 and 0 < len(weight) <= n, "_weight")
@@ -182,7 +182,7 @@ def check_solution(solution: Any, m: int, p: int | None) -> None:
     require(isinstance(solution.status, str) and solution.status in STATES, "the state of a solution")
 
 
-def check_parts(model: Mapping[str, Any], schema: Schema, classes: int) -> None:
+def check_parts(model: Mapping[str, Any], schema: Schema, n_labels: int) -> None:
     """Machine, kernel, features, scaling, rows and solutions, before a view is made of them."""
     fields = {"machine", "kernel", "features", "scaling", "table", "feature_weight", "solutions"}
     require(isinstance(model, Mapping) and set(model) == fields, "the model")
@@ -201,7 +201,7 @@ def check_parts(model: Mapping[str, Any], schema: Schema, classes: int) -> None:
     floats(model["feature_weight"], (p,), "the weights of the features", least=0.0)
     m = _check_table(model["table"], schema, model["features"], model["kernel"].missing)
     require(isinstance(model["solutions"], tuple), "the solutions")
-    require(len(model["solutions"]) == (1 if classes == 2 else classes), "the solutions")
+    require(len(model["solutions"]) == (1 if n_labels == 2 else n_labels), "the solutions")
     for solution in model["solutions"]:
         require(isinstance(solution, Solution), "a solution")
         check_solution(solution, m, p)

@@ -300,13 +300,13 @@ def _rebuilt(whole: Any) -> FittedSelector:
     require(not selector.probability or fitted.get("_sigmoid") is not None, "_sigmoid")
     suspects = fitted.pop("suspects_", None)
     check_attributes(fitted, ATTRIBUTES)
-    classes = len(fitted["classes_"])
+    n_labels = len(fitted["classes_"])
     require(type(parts) is list and (len(parts) == 1 or (parts and isinstance(selector, Blend))), "the models")
-    shape = (len(parts), 1 if classes == 2 else classes)
+    shape = (len(parts), 1 if n_labels == 2 else n_labels)
     floats(whole["middle"], shape, "the middle of a view")
     floats(whole["unit"], shape, "the unit of a view", least=1e-300)
     for part in parts:
-        check_parts(part, fitted["columns_"], classes)
+        check_parts(part, fitted["columns_"], n_labels)
     for name, value in fitted.items():
         setattr(selector, name, value)
     if suspects is not None:

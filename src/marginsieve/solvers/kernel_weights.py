@@ -222,9 +222,9 @@ def hinge(f: Array, y: Array, top: Array) -> float:
     """min over b of sum_i top_i max(0, 1 - y_i (f_i + b)): convex and piecewise linear, the corners at y_i - f_i."""
     corner = y - f
     order = np.argsort(corner, kind="stable")
-    at, w, positive = corner[order], top[order], y[order] > 0
-    up = np.cumsum(np.where(positive, 0.0, w))  # slope from the negatives at or left of a corner
-    down = np.cumsum(np.where(positive, w, 0.0)[::-1])[::-1]  # from the positives at or right of it
+    at, w, above = corner[order], top[order], y[order] > 0
+    up = np.cumsum(np.where(above, 0.0, w))  # slope from the negatives at or left of a corner
+    down = np.cumsum(np.where(above, w, 0.0)[::-1])[::-1]  # from the positives at or right of it
     best = at[np.searchsorted(up - np.append(down[1:], 0.0), 0.0)] if up[-1] > 0 else at[-1]
     return float(top @ np.maximum(0.0, 1.0 - y * (f + best)))
 

@@ -421,7 +421,7 @@ def _in_time(program: Program, iterations: int, clock: Clock) -> Answer:
     return answer
 
 
-def balanced_duals(y: Array, top: Array) -> Array:
+def even_duals(y: Array, top: Array) -> Array:
     """(m,) alpha y with every sample of the cheaper class at its price and the other class shrunk to the same sum."""
     sides = [float(top[y == side].sum()) for side in (1.0, -1.0)]
     return np.asarray(y * top * np.where(y > 0, min(sides) / sides[0], min(sides) / sides[1]))
@@ -434,7 +434,7 @@ def least_pull(data: HingeData) -> float:
     the hardest pull, a linear program with the pull as its last variable. Its rows join on demand.
     """
     side = 1.0 if data.top[data.y > 0].sum() <= data.top[data.y < 0].sum() else -1.0
-    held, c, m = data.y == side, balanced_duals(data.y, data.top), len(data.y)
+    held, c, m = data.y == side, even_duals(data.y, data.top), len(data.y)
     pull = np.abs(np.asarray(c @ data.X))
     program: Program | None = None
     looked = np.zeros(len(pull), dtype=bool)
@@ -467,7 +467,7 @@ def begin(
     """The program over the columns that pull hardest."""
     p, d = np.maximum(prices, LEAST), data.X.shape[1]
     # Columns join in the order of their pull: that of a similar program, or of an alpha that is optimal at w = 0.
-    weight, c = (np.zeros(d), balanced_duals(data.y, data.top)) if near is None else near
+    weight, c = (np.zeros(d), even_duals(data.y, data.top)) if near is None else near
     pull = np.abs(np.asarray(c @ data.X)) / p
     pull[weight != 0] = np.inf
     most = FIRST if near is None else int(np.count_nonzero(weight)) + NEXT

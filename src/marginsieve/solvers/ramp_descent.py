@@ -20,7 +20,7 @@ import numpy as np
 
 from ..contracts import Array, BoolArray, IntArray
 from .execution import Clock, TimeUp
-from .programs import Fit, HingeData, HingeProgram, balanced_duals, begin, finish, solve_hinge
+from .programs import Fit, HingeData, HingeProgram, begin, even_duals, finish, solve_hinge
 
 EXCHANGED = 40  # features that are tried in the place of one that goes
 CANDIDATES = 60  # features that a round of swaps tries to add
@@ -131,7 +131,7 @@ class Ramp:
         outside = 1.0 - data.y * b
         none = np.empty(0, dtype=np.intp)
         marked = outside > 2.0 - 1e-12 if self.ramp else np.zeros(len(data.y), dtype=bool)
-        alpha = np.abs(balanced_duals(data.y, data.top))
+        alpha = np.abs(even_duals(data.y, data.top))
         return RampPoint(none, none, np.empty(0), b, marked, self.loss(outside), alpha)
 
 

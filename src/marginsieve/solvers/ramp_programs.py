@@ -21,7 +21,7 @@ from scipy import sparse
 from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
 from .execution import TimeUp
-from .programs import Answer, HingeData, Limits, Program, answers, balanced_duals, begin, finish
+from .programs import Answer, HingeData, Limits, Program, answers, begin, even_duals, finish
 from .ramp_descent import (
     FALL,
     GRACE,
@@ -304,7 +304,7 @@ def relaxation(ramp: Ramp, bounds: Bounds) -> float:
     def worth(alpha: Array) -> float:
         return float(alpha.sum()) / max(1.0, float(np.abs((alpha * data.y) @ data.X).max(initial=0.0)))
 
-    best = worth(np.abs(balanced_duals(data.y, data.top)))
+    best = worth(np.abs(even_duals(data.y, data.top)))
     try:
         for fit in answers(begin(data, np.ones(len(ramp.owner)), clock=ramp.clock)):
             best = max(best, worth(np.clip(fit.alpha, 0.0, data.top)))

@@ -283,17 +283,17 @@ def _fill_box(y: Array, top: Array, lo: Array, hi: Array, c: Array) -> None:
     """Fill in the box of a C-SVC; c is clipped into it and its heavier class shrunk so that sum(c) = 0."""
     m = y.shape[0]
     # A warm start from other costs may break sum(c) = 0: the heavier class is scaled down, which keeps the box.
-    positive, negative = 0.0, 0.0
+    above, below = 0.0, 0.0
     for k in range(m):
         lo[k] = 0.0 if y[k] > 0.0 else -top[k]
         hi[k] = top[k] if y[k] > 0.0 else 0.0
         c[k] = min(max(c[k], lo[k]), hi[k])
-        positive, negative = positive + max(c[k], 0.0), negative - min(c[k], 0.0)
+        above, below = above + max(c[k], 0.0), below - min(c[k], 0.0)
     for k in range(m):
-        if c[k] > 0.0 and positive > negative:
-            c[k] *= negative / positive
-        elif c[k] < 0.0 and negative > positive:
-            c[k] *= positive / negative
+        if c[k] > 0.0 and above > below:
+            c[k] *= below / above
+        elif c[k] < 0.0 and below > above:
+            c[k] *= above / below
 
 
 @jit

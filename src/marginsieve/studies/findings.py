@@ -36,30 +36,30 @@ def table_findings(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]
     """What there is to say of the columns and rows that are used; `y` is None where the target holds no classes."""
     import pandas as pd
 
-    codes = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(pd.factorize(y)[0], dtype=np.intp)
-    return [*([] if y is None else _few(codes, groups)), *_equal_rows(X, codes), *_gaps(X), *_text(X)]
+    stratum = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(pd.factorize(y)[0], dtype=np.intp)
+    return [*([] if y is None else _few(stratum, groups)), *_equal_rows(X, stratum), *_gaps(X), *_text(X)]
 
 
 def find_leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
     """Columns that tell the class without an error, where chance would hardly make one among so many."""
     import pandas as pd
 
-    codes = np.asarray(pd.factorize(y)[0], dtype=np.intp)
+    stratum = np.asarray(pd.factorize(y)[0], dtype=np.intp)
     copies: list[str] = []
     tells: list[str] = []
     for name, levels in _levels(X):
         known = levels >= 0
-        if 2 * known.sum() < len(codes):
+        if 2 * known.sum() < len(stratum):
             continue
-        pairs = np.unique(np.stack([levels[known], codes[known]]), axis=1)
-        counts = np.bincount(codes[known], minlength=codes.max() + 1)
+        pairs = np.unique(np.stack([levels[known], stratum[known]]), axis=1)
+        counts = np.bincount(stratum[known], minlength=stratum.max() + 1)
         if len(np.unique(pairs[0])) < pairs.shape[1] or (counts == 0).any():
             continue  # a level with two classes, or a class without a level
         ways = pairs.shape[1] * np.log(len(counts))  # each level has one of the classes: so many ways at most
         if np.log(X.shape[1]) + ways + _mixings(counts[:, None])[0] < np.log(LIKELY):
             (copies if pairs.shape[1] == len(counts) else tells).append(name)
     alarmed = {*copies, *tells}
-    tells += [name for name in _find_separating(X, codes) if name not in alarmed]
+    tells += [name for name in _find_separating(X, stratum) if name not in alarmed]
     findings = []
     if copies:
         text = f"{listing(copies)} says the same as the target in every row: if it was made from it, drop it"
@@ -90,15 +90,15 @@ def _levels(X: pd.DataFrame) -> list[tuple[str, IntArray]]:
     return out
 
 
-def _find_separating(X: pd.DataFrame, codes: IntArray) -> list[str]:
+def _find_separating(X: pd.DataFrame, stratum: IntArray) -> list[str]:
     """Columns of numbers on which the classes lie beside each other; none where chance would find some."""
     numbers = X.select_dtypes("number")
     if not numbers.shape[1]:
         return []
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-    parts = [values[codes == code] for code in range(codes.max() + 1)]
+    parts = [values[stratum == code] for code in range(stratum.max() + 1)]
     counts = np.array([(~np.isnan(part)).sum(axis=0) for part in parts])
-    usable = (counts > 0).all(axis=0) & (2 * counts.sum(axis=0) >= len(codes))
+    usable = (counts > 0).all(axis=0) & (2 * counts.sum(axis=0) >= len(stratum))
     low, high = (np.array([edge.reduce(part, axis=0) for part in parts])[:, usable] for edge in (np.fmin, np.fmax))
     order = np.argsort(low, axis=0)
     low, high = np.take_along_axis(low, order, axis=0), np.take_along_axis(high, order, axis=0)
@@ -108,14 +108,14 @@ def _find_separating(X: pd.DataFrame, codes: IntArray) -> list[str]:
     return [str(name) for name in numbers.columns[usable][apart]]
 
 
-def fewest_units(codes: IntArray, groups: Any = None) -> int:
+def fewest_units(stratum: IntArray, groups: Any = None) -> int:
     """How many samples or groups the rarest class has."""
     known = None if groups is None else np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
-    return min(units_per_stratum(codes, known))
+    return min(units_per_stratum(stratum, known))
 
 
-def _few(codes: IntArray, groups: Any) -> list[Finding]:
-    fewest = fewest_units(codes, groups)
+def _few(stratum: IntArray, groups: Any) -> list[Finding]:
+    fewest = fewest_units(stratum, groups)
     if fewest >= FEW:
         return []
     what = "samples" if groups is None else "groups"
@@ -123,7 +123,7 @@ def _few(codes: IntArray, groups: Any) -> list[Finding]:
     return [Finding("few", "alarm", text)]
 
 
-def _equal_rows(X: pd.DataFrame, codes: IntArray) -> list[Finding]:
+def _equal_rows(X: pd.DataFrame, stratum: IntArray) -> list[Finding]:
     """Rows that occur more than once: on both sides of a split they leak, with two labels one is wrong."""
     import pandas as pd
 
@@ -132,7 +132,7 @@ def _equal_rows(X: pd.DataFrame, codes: IntArray) -> list[Finding]:
     extra = int((times - 1).sum())
     if not extra:
         return []
-    kinds = np.unique(np.stack([place, codes]), axis=1)[0]
+    kinds = np.unique(np.stack([place, stratum]), axis=1)[0]
     torn = int((np.bincount(kinds) > 1).sum())
     some = "1 row repeats" if extra == 1 else f"{extra} rows repeat"
     text = f"{some} another row: where these are the same sample twice, the scores are optimistically biased"

@@ -301,7 +301,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     ['g03', 'g07']
     """
     columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "drop")}
-    return run_study(from_arrays(X, y, **columns, classes=options.outcome == "classes"), options)
+    return run_study(from_arrays(X, y, **columns, by_label=options.outcome == "classes"), options)
 
 
 def run_study(
@@ -321,8 +321,8 @@ def run_study(
     since = time.perf_counter() if since is None else since
     options.check()
     known = load_analyses()
-    classes = options.outcome == "classes"
-    table = data.table(Classes(positive=options.positive) if classes else outcome_of(options))
+    by_label = options.outcome == "classes"
+    table = data.table(Classes(positive=options.positive) if by_label else outcome_of(options))
     target = table.target
     if options.feature_costs is not None:
         column_costs(options.feature_costs, table.rows.schema.names)

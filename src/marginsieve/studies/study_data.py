@@ -76,7 +76,7 @@ def from_frame(
     drop: Sequence[str] = (),
     ids: Sequence[str] | None = None,
     keep: Sequence[str] = (),
-    classes: bool = True,
+    by_label: bool = True,
 ) -> StudyData:
     """A table with its target; `ids` names the columns that tell rows apart, None finds them, except among `keep`.
 
@@ -100,14 +100,14 @@ def from_frame(
     X, converted = _read_numbers(X.drop(columns=names), keep)
     unusable = [finding for finding in _find_unusable(X) if finding.columns[0] not in keep]
     useless = [finding.columns[0] for finding in unusable]
-    alarms, X = find_leaks(X, y) if classes else [], X.drop(columns=useless)
+    alarms, X = find_leaks(X, y) if by_label else [], X.drop(columns=useless)
     if X.shape[1] == 0:
         why = "; ".join(finding.text for finding in [*_note_ids(names, ids is None), *unusable])
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
     findings = [
         *alarms,
-        *table_findings(X, y if classes else None, group),
+        *table_findings(X, y if by_label else None, group),
         *repeats,
         *unusable,
         *converted,
@@ -218,7 +218,7 @@ def from_arrays(
     ids: Any = None,
     keep: Sequence[Any] = (),
     drop: Sequence[Any] = (),
-    classes: bool = True,
+    by_label: bool = True,
 ) -> StudyData:
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
     import pandas as pd
@@ -245,10 +245,10 @@ def from_arrays(
     target = _free_name(target, frame)
     frame = frame.assign(**{target: _as_column("y", y, len(frame))})
     if groups is None:
-        return from_frame(frame, target, drop=drop, ids=ids, keep=keep, classes=classes)
+        return from_frame(frame, target, drop=drop, ids=ids, keep=keep, by_label=by_label)
     group_name = _free_name("groups", frame)
     frame[group_name] = _as_column("groups", groups, len(frame))
-    return from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, classes=classes)
+    return from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, by_label=by_label)
 
 
 def _free_name(name: str, frame: pd.DataFrame) -> str:
@@ -342,15 +342,15 @@ def column_costs(costs: Mapping[str, Any], names: Sequence[str]) -> Array:
     return np.array([by_name.get(name, 1.0) for name in names])
 
 
-def find_label(data: StudyData, positive: str | None) -> Any:
+def find_label(data: StudyData, label_text: str | None) -> Any:
     """The class that the text `positive` names; None where it names none."""
-    if positive is None:
+    if label_text is None:
         return None
     for label in data.y.unique():
-        if str(label) == positive:
+        if str(label) == label_text:
             return label
     known = listing([str(label) for label in data.y.unique()])
-    raise InputError(f"positive is {positive!r}; the target {data.target!r} has {known}")
+    raise InputError(f"positive is {label_text!r}; the target {data.target!r} has {known}")
 
 
 def judge_table(
