@@ -10,7 +10,6 @@ from sklearn.feature_selection import RFE
 from sklearn.svm import SVC
 
 from marginsieve import SVMSelector, recipes
-from marginsieve.contracts import PricesFeatures
 from marginsieve.errors import InputError
 from marginsieve.fitting.parts import AXES, refuses, resolve
 from marginsieve.kernels import Linear
@@ -112,13 +111,11 @@ def test_every_search_ranks_all_features_and_repeats_itself(name, blobs):
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_features_to_keep_are_selected_by_every_search(name, blobs):
-    """And come first, but where a budget is spent on a set, in which they are."""
+    """And come first."""
     X, y = blobs
-    spends = isinstance(resolve("search", name), PricesFeatures)
-    count = None if spends else 4
-    selector = ranking(X, y, name, random_state=3, keep=[7, 11], n_features_to_select=count, **parts_for(name))
+    selector = ranking(X, y, name, random_state=3, keep=[7, 11], n_features_to_select=4, **parts_for(name))
     assert selector.support_[[7, 11]].all()
-    assert spends or set(np.flatnonzero(selector.ranking_ <= 2)) == {7, 11}
+    assert set(np.flatnonzero(selector.ranking_ <= 2)) == {7, 11}
 
 
 @pytest.mark.parametrize("name", [name for name in recipes.names() if name != "symon"])  # its bits are random by place

@@ -117,7 +117,7 @@ class Budget(BaseEstimator):
         return replace(self, feature_costs={name: float(cost) for name, cost in costs.items()})
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
-        """The chosen features by the size of their weight, then the others by their gradient at zero weight."""
+        """Features to keep, then the chosen by the size of their weight, then the others by their gradient at zero."""
         since = time.perf_counter()
         ramp, rows, view = self.instance(problem)
         point, bound, status, nodes = self._solve(ramp, rng)
@@ -131,7 +131,8 @@ class Budget(BaseEstimator):
             chosen = np.array([int(np.argmax(np.where(ramp.cost <= ramp.budget, pull, -1.0)))], dtype=np.intp)
         score = pull / (1.0 + pull.max(initial=0.0))
         score[chosen] = 1.0 + weight[chosen]
-        order: IntArray = np.argsort(-score, kind="stable").astype(np.intp)
+        kept = np.isin(np.arange(len(score)), problem.keep)  # first, so that a head of any size has them
+        order: IntArray = np.lexsort((-score, ~kept)).astype(np.intp)
         spent = float(self.prices(problem.table.names)[chosen].sum()) if not emptied else 0.0
         stop = self._stop(len(chosen), spent, point.F, bound, status, nodes, emptied)
         solution = _solution(problem, view, rows, point, chosen, bound, status)
