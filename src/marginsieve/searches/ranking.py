@@ -77,14 +77,17 @@ class Backward(BaseEstimator):
         gram = problem.gram()
         n = len(gram.features)
         scores, order, steps = np.zeros(n), np.empty(n, dtype=np.intp), []
-        replay: dict[int, tuple[Solution, ...]] = {}  # what is solved here need not be solved again on this size
+        # What is solved here need not be solved again on this size; but rows with equal categories have decision values
+        # that only rounding orders, which scores by rank see, and models are to be ranked as if fitted on their own.
+        replay: dict[int, tuple[Solution, ...]] = {}
+        replays = self.final is None and set(problem.table.kind) == {"real"}
         solutions, left = None, n
         while True:
             since = time.perf_counter()
             solutions = problem.solve(gram, warm=solutions)
             value = problem.score(gram, solutions)
             steps.append(step_of(left, solutions, since))
-            if self.final is None and all(solution.is_expansion for solution in solutions):
+            if replays and all(solution.is_expansion for solution in solutions):
                 replay[left] = solutions
             # Never all at once: the last feature is scored alone, and the path ends at size 1.
             count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))
