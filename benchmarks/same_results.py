@@ -108,7 +108,6 @@ def answer(name: str, X: pd.DataFrame, y: Any, **settings: Any) -> dict[str, Any
         "threshold": np.asarray(selector.threshold_, dtype=float).ravel().tolist(),
         "decision": np.asarray(selector.decision_function(X), dtype=float).ravel().tolist(),
         "probability": np.asarray(selector.predict_proba(X), dtype=float).ravel().tolist(),
-        "predicted": [str(label) for label in selector.predict(X)],
     }
 
 
