@@ -44,7 +44,7 @@ SMALL: dict[str, dict[str, Any]] = {  # less work, the same code
 SIZED = ("fs_svm", "ramp_fs")  # their budget is the number of features
 CHEAP = ("fisher", "fast", "su", "relieff", "svm_rfe", "clinical_rfe", "l1_cssvm", "kp_svm", "two_views")
 SCORED = ("fisher", "svm_rfe", "two_views")
-TIMES = ("second", "minute", "time", "date", "version", "cpu", "memory", "commit", "host", "python")  # of the run
+OF_THE_RUN = ("schema", "second", "minute", "time", "date", "version", "cpu", "memory", "commit", "host", "python")
 
 
 def numbers() -> tuple[pd.DataFrame, Any]:
@@ -115,7 +115,7 @@ def walk_numbers(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, 
     """(path, number) of every number in a result but those of the run itself."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            if not any(word in str(key).lower() for word in TIMES):
+            if not any(word in str(key).lower() for word in OF_THE_RUN):
                 yield from walk_numbers(inner, (*path, str(key)))
     elif isinstance(value, (list, tuple)):
         for k, inner in enumerate(value):
