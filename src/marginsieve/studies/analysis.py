@@ -318,6 +318,11 @@ def applies_always(facts: Facts) -> None:
     """`applies` of an analysis of any table."""
 
 
+def applies_to_classes(facts: Facts) -> str | None:
+    """Of an analysis that is about classes."""
+    return None if facts.shape.outcome == "classes" else f"it is for classes, not for {facts.shape.outcome}"
+
+
 def costs_little(facts: Facts) -> float:  # noqa: ARG001
     """`cost` of what is little beside the folds."""
     return 0.0

@@ -22,7 +22,7 @@ from ...data.table import filled_with_means, one_hot
 from ...engine.nested import Nested, nested_splits, score_on_splits
 from ...engine.scoring import Scores, score_difference
 from ...engine.units import PlainTable, UnitTable
-from ..analysis import Facts, Level, StudyRun, register_analysis, say_nothing
+from ..analysis import Facts, Level, StudyRun, applies_to_classes, register_analysis, say_nothing
 from ..selection import plain_scores
 
 COSTS = (0.03, 0.1, 0.3, 1.0)  # C of the logistic regression, chosen by inner folds
@@ -99,9 +99,7 @@ class References:
 
     name, order, template = "references", 70.0, ""
 
-    def applies(self, facts: Facts) -> str | None:
-        """For classes."""
-        return None if facts.shape.outcome == "classes" else f"it is for classes, not for {facts.shape.outcome}"
+    applies = staticmethod(applies_to_classes)
 
     def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
         """After the methods."""

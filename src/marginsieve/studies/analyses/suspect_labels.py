@@ -6,7 +6,7 @@ from typing import Any
 
 from ...errors import InputError, SolverError, listing
 from ...estimators.suspects import CLEAN_RATE, PREDICTS, WRONG_SHARE, judge_labels
-from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis, say_nothing
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_to_classes, register_analysis, say_nothing
 from ..findings import Finding
 from ..planning import fit_seconds
 from ..study_data import suspect_table
@@ -20,9 +20,7 @@ class Suspects:
 
     name, order, template = "suspects", 80.0, "suspects"
 
-    def applies(self, facts: Facts) -> str | None:
-        """For classes."""
-        return None if facts.shape.outcome == "classes" else f"it is for classes, not for {facts.shape.outcome}"
+    applies = staticmethod(applies_to_classes)
 
     def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
         """The first thing after the least study."""
