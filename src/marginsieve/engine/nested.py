@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from ..contracts import Array, BoolArray, IntArray, Outcome
 from ..errors import InputError, whole_number
 from ..estimators import SVMSelector
 from ..fitting.held_out import lists_rows
-from ..fitting.settings import outcome_of
-from ..outcomes import Classes, Target
+from ..fitting.settings import find_outcome
+from ..outcomes import Target
 from .scoring import Pass, Scores, point_scores, score_predictions
 from .units import MOST_DRAWS, Method, PlainTable, Protocol, Split, Task, Unit, seed_estimator
 from .workers import workers
@@ -389,10 +388,8 @@ def _support_of(estimator: Any, n: int) -> IntArray | None:
 
 def _outcome(estimator: Any, outcome: str | Outcome | None, positive: Any) -> Outcome:
     """What y is: as it is given, as the estimator says, or classes."""
-    settings = Classes(positive=positive)
-    if outcome is None:
-        outcome = getattr(estimator, "outcome", "classes")
-    return settings if outcome == "classes" else outcome_of(SimpleNamespace(outcome=outcome))
+    outcome = getattr(estimator, "outcome", "classes") if outcome is None else outcome
+    return find_outcome(outcome, {"positive": positive})
 
 
 def _refuse_few(target: Target, folds: int) -> None:

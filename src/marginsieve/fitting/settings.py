@@ -65,7 +65,15 @@ SIZE_RULES = ("auto", "best")
 MOST_MEMBERS = 100_000  # of an ensemble, and of fits on subsamples
 
 
-class Settings(Protocol):
+class HasOutcome(Protocol):
+    """Parameters that say what y is."""
+
+    outcome: str | Outcome
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
+class Settings(HasOutcome, Protocol):
     """The parameters of a selector, as `marginsieve.SVMSelector` describes them."""
 
     kernel: KernelLike
@@ -78,7 +86,6 @@ class Settings(Protocol):
     sampler: SamplerLike
     ensemble: int | None
     keep: Sequence[Any] | None
-    outcome: str | Outcome
     max_samples: int | None
     similar: float | None
     resamples: int
@@ -148,9 +155,8 @@ def _equal(first: Any, second: Any) -> bool:
     return bool(np.array_equal(first, second))
 
 
-def outcome_of(settings: Any) -> Outcome:
-    """What y is by the settings: an outcome by name, with what they say of it, or one as it is."""
-    value = settings.outcome
+def find_outcome(value: Any, settings: Mapping[str, Any]) -> Outcome:
+    """An outcome by name, with what the settings say of it, or one as it is."""
     if not isinstance(value, str):
         if lacking := [name for name in ("name", "read", "check", "tag") if not hasattr(value, name)]:
             raise InputError(f"outcome is {value!r}; it must be a name or an object with read (it lacks {lacking[0]})")
@@ -158,6 +164,11 @@ def outcome_of(settings: Any) -> Outcome:
     if value not in OUTCOMES:
         raise InputError(f"outcome is {value!r}; the names are {listing(list(OUTCOMES), most=10)}")
     return OUTCOMES[value](settings)
+
+
+def outcome_of(settings: HasOutcome) -> Outcome:
+    """What y is by the parameters of a selector."""
+    return find_outcome(settings.outcome, settings.get_params(deep=False))
 
 
 def make_plan(settings: Settings, rows: Rows) -> Plan:

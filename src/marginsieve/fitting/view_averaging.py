@@ -35,6 +35,7 @@ from .procedure import (
 from .rows import Rows
 from .settings import (
     AnyPlan,
+    HasOutcome,
     Plan,
     Settings,
     feature_count,
@@ -49,12 +50,11 @@ from .training import Blended, Searched, average_values, fit_model, varying
 COMBINE = ("mean", "best")
 
 
-class BlendSettings(Protocol):
+class BlendSettings(HasOutcome, Protocol):
     """The parameters of a blend, as `marginsieve.Blend` describes them."""
 
     combine: str
     n_features_to_select: int | float | str | None
-    outcome: str | Outcome
     max_samples: int | None
     similar: float | None
     cv: Any

@@ -3,7 +3,7 @@
 from .classes import ClassDecision, Classes, ClassTarget
 from .target import FoldLimit, Target, read_groups, read_weight
 
-#: outcomes by name, made from the settings of an estimator
+#: outcomes by name, made from parameters by name
 OUTCOMES = {"classes": Classes.from_settings}
 
 __all__ = ["OUTCOMES", "ClassDecision", "ClassTarget", "Classes", "FoldLimit", "Target"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -84,10 +84,10 @@ class Classes:
     name: ClassVar[str] = "classes"
 
     @classmethod
-    def from_settings(cls, settings: Any) -> Classes:
-        """What a selector's parameters say of classes."""
-        names = ("positive", "class_weight", "negative_weight", "threshold", "probability")
-        return cls(**{name: getattr(settings, name) for name in names})
+    def from_settings(cls, settings: Mapping[str, Any]) -> Classes:
+        """What parameters, of a selector or a study, say of classes; other parameters are passed over."""
+        names = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in settings.items() if name in names})
 
     def read(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> ClassTarget:
         """Encode the labels of the rows of X; missing, infinite and continuous labels are refused.

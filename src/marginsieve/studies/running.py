@@ -16,9 +16,9 @@ from ..engine.units import Method
 from ..engine.workers import Run, run_in_thread, workers
 from ..errors import InputError, SolverError
 from ..estimators.fitted_selector import FittedSelector
-from ..fitting.settings import outcome_of
+from ..fitting.settings import find_outcome
 from ..fitting.view_averaging import works_in_batches
-from ..outcomes import Classes, Target
+from ..outcomes import Target
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from .analyses.costs import CheapList
@@ -321,8 +321,7 @@ def run_study(
     since = time.perf_counter() if since is None else since
     options.check()
     known = load_analyses()
-    by_label = options.outcome == "classes"
-    table = data.table(Classes(positive=options.positive) if by_label else outcome_of(options))
+    table = data.table(find_outcome(options.outcome, {"positive": options.positive}))
     target = table.target
     if options.feature_costs is not None:
         column_costs(options.feature_costs, table.rows.schema.names)
