@@ -149,7 +149,7 @@ def test_an_analysis_is_one_file(tmp_path):
     assert "rows are far from each other" in result["answer"]["doubts"]
     page = render(result)
     assert '<a href="#nearest-rows">Nearest &lt;rows&gt;</a>' in page
-    assert page.index('id="methods"') < page.index('id="nearest-rows"') < page.index('id="suspects"')
+    assert page.index('id="methods"') < page.index('id="nearest-rows"') < page.index('id="data"')
     assert page.index('id="sizes"') < page.index('id="weather"') < page.index('id="features"')
     assert page.count("It rains.") == 1
     other = marginsieve.study(cohort.X, cohort.y, without=("suspects", "references", "nearest-rows"), **settings)

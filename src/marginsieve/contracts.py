@@ -209,6 +209,14 @@ class Path:
         nearest = min(known, key=len)
         return np.asarray(nearest[:size] * (nearest.sum() / max(nearest[:size].sum(), 1e-300)))
 
+    def moved_to(self, places: IntArray) -> Path:
+        """The same path in a table whose column places[j] is feature j of this one."""
+        scores = np.empty_like(self.scores)
+        scores[places] = self.scores
+        trials = None if self.trials is None else self.trials.embed(places, len(places))
+        # solutions are for features in the order of this table
+        return replace(self, order=places[self.order], scores=scores, trials=trials, solutions=(), replay={})
+
     def support(self, size: int) -> IntArray:
         """The features of the subset of this size, sorted."""
         return np.sort(self.order[:size])

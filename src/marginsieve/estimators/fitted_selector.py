@@ -7,6 +7,7 @@ import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Self
@@ -19,7 +20,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array, BoolArray, Decision, Gram, Outcome, T, is_sparse
+from ..contracts import Array, BoolArray, Decision, Gram, IntArray, Outcome, T, is_sparse
 from ..data.cells import as_trained, is_text, tidy_frame
 from ..data.table import as_frame, is_missing
 from ..errors import InputError, listing
@@ -147,6 +148,18 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
             self.__dict__.pop(name, None)
             if value is not None:
                 setattr(self, name, value)
+
+    def moved_to(self, places: IntArray) -> Self:
+        """The same fitted selector for a table whose column places[j] is column j of this one's."""
+        out, back = copy(self), np.argsort(places)
+        varies = places[~np.isin(self.columns_.names, self.constant_)]
+        out.columns_, out.path_ = self.columns_.columns(back), self.path_.moved_to(places)
+        out.model_ = self.model_.in_wider_table(places)
+        out.feature_names_in_ = np.array(out.columns_.names, dtype=object)
+        if len(varies) == len(self._weight):
+            out._weight = self._weight[np.argsort(varies)]
+        out.rank()
+        return out
 
     def rank(self) -> None:
         """Set what follows from the path and the model: `ranking_`, `scores_`, `support_`, `n_features_`."""

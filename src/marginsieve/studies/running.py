@@ -128,10 +128,11 @@ class Study:
         """All features with the same kind of machine and threshold."""
         return self.run.baseline
 
-    @property
+    @cached_property
     def model(self) -> FittedSelector:
-        """The main method's selector, fitted on all rows."""
-        return self.run.main.selector
+        """The main method's selector, fitted on all rows, for tables with the columns in the user's order."""
+        selector, places = self.run.main.selector, self.run.data.columns
+        return selector if places is None else selector.moved_to(places)
 
     @property
     def features(self) -> pd.DataFrame:
@@ -141,7 +142,7 @@ class Study:
     @cached_property
     def predictions(self) -> pd.DataFrame:
         """The main method's out-of-fold predictions."""
-        return self.main.predictions(self.run.data.labels)
+        return self.main.predictions(self.run.data.labels, self.run.data.numbers)
 
     @property
     def suspects(self) -> pd.DataFrame | None:
@@ -320,7 +321,7 @@ def run_study(
     """
     since = time.perf_counter() if since is None else since
     options.check()
-    known = load_analyses()
+    known, data = load_analyses(), data.in_canonical_order(options.random_state)
     table = data.table(find_outcome(options.outcome, {"positive": options.positive}))
     target = table.target
     if options.feature_costs is not None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .. import recipes
-from ..contracts import Array, BoolArray, PricesFeatures
+from ..contracts import Array, BoolArray, IntArray, PricesFeatures
 from ..engine.nested import Fold, Nested, collect_folds, nested_errors, nested_splits, pair_splits
 from ..engine.scoring import Scores, Stability, nogueira
 from ..engine.store import Store, open_store
@@ -120,13 +120,16 @@ class Selection:
             }
         )
 
-    def predictions(self, ids: Any = None) -> pd.DataFrame:
-        """Out-of-fold predictions, one row per sample and repeat; `ids` is what the rows are called."""
+    def predictions(self, ids: Any = None, numbers: IntArray | None = None) -> pd.DataFrame:
+        """Out-of-fold predictions, one row per sample and repeat; `ids` is what the rows are called.
+
+        `numbers`: the rows' numbers in the user's table, whose order they get.
+        """
         import pandas as pd
 
         nested = self.nested
         shape = repeats, m = nested.predicted.shape
-        frame = pd.DataFrame({"row": np.tile(np.arange(m), repeats)})
+        frame = pd.DataFrame({"row": np.tile(np.arange(m) if numbers is None else numbers, repeats)})
         if ids is not None:
             frame["id"] = np.tile(np.asarray(ids), repeats)
         frame["repeat"] = np.repeat(np.arange(1, repeats + 1), m)
@@ -134,7 +137,7 @@ class Selection:
         frame["predicted"] = nested.target.in_terms_of_user(nested.predicted.ravel())
         for name, values in (("decision", nested.decision), ("probability", nested.probability)):
             frame[name] = (np.full(shape, np.nan) if values is None else values).ravel()
-        return frame
+        return frame.sort_values(["repeat", "row"], ignore_index=True)
 
 
 def plain_scores(scores: Scores) -> dict[str, dict[str, float]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..batches.arrays import on_host
-from ..contracts import Array, Outcome, is_sparse
+from ..contracts import Array, IntArray, Outcome, is_sparse
 from ..data.cells import find_separated, is_text, read_numerals, tidy_frame
 from ..data.reading import ENCODING_NOTE
 from ..data.stored import is_anndata
@@ -51,6 +52,10 @@ class StudyData:
     ids: tuple[str, ...]
     left_out: tuple[str, ...]
     findings: tuple[Finding, ...]
+    has_ids: bool = False  # whether `labels` are ids, which no two rows share
+    named: bool = True  # whether the columns' names are the user's
+    numbers: IntArray | None = None  # the rows' numbers in the user's table, None: they are in its order
+    columns: IntArray | None = None  # the columns' places among the features of the user's table, likewise
 
     @property
     def has_categories(self) -> bool:
@@ -63,9 +68,44 @@ class StudyData:
 
     def table(self, outcome: Outcome) -> UnitTable:
         """The table as units see it: encoded once, the target read once."""
-        target = outcome.read(self.X, self.y, None, self.groups).settle(outcome)
+        import pandas as pd
+
+        groups = None if self.groups is None else pd.factorize(self.groups)[0]  # numbered as they come
+        target = outcome.read(self.X, self.y, None, groups).settle(outcome)
         schema = Schema.from_table(self.X)
-        return UnitTable("table", Rows(schema, schema.table(self.X), target), fingerprint(self.X, target))
+        rows = Rows(schema, schema.table(self.X), target, numbers=self.numbers, total=len(self.X))
+        return UnitTable("table", rows, fingerprint(self.X, target))
+
+    def in_canonical_order(self, random_state: int) -> StudyData:
+        """The same rows and columns in an order that does not depend on the table's: what is drawn is drawn from it.
+
+        Columns come by name, where they have names of their own. Rows come by id; without one by a hash of their cells,
+        keyed by the seed, and equal rows by their outcome.
+        """
+        import pandas as pd
+
+        names = [str(name) for name in self.X.columns]
+        columns = np.array(sorted(range(len(names)), key=names.__getitem__) if self.named else range(len(names)))
+        X, outcome = self.X.iloc[:, columns], pd.Series(self.y).astype(str).to_numpy()
+        if self.has_ids:
+            numbers = np.argsort(np.asarray(self.labels), kind="stable")
+        else:
+            keys = list(zip(_hash_rows(X, random_state), outcome, strict=True))
+            numbers = np.array(sorted(range(len(X)), key=keys.__getitem__))
+        y, groups, labels = (
+            None if some is None else some.iloc[numbers].reset_index(drop=True)
+            for some in (self.y, self.groups, self.labels)
+        )
+        X = X.iloc[numbers].reset_index(drop=True)
+        return replace(self, X=X, y=y, groups=groups, labels=labels, numbers=numbers, columns=columns)
+
+
+def _hash_rows(X: pd.DataFrame, random_state: int) -> list[bytes]:
+    """A keyed hash of each row of features, as the machines see it."""
+    Z = np.asarray(Schema.from_table(X).table(X).Z) + 0.0  # there is one zero
+    Z[np.isnan(Z)] = np.nan  # and one gap
+    key = str(random_state).encode()[:64]
+    return [hashlib.blake2b(row.tobytes(), key=key, digest_size=16).digest() for row in np.ascontiguousarray(Z)]
 
 
 def from_frame(
@@ -86,6 +126,7 @@ def from_frame(
 
     numbered = isinstance(frame.index, pd.RangeIndex)
     labels = None if numbered else frame.index.to_flat_index().to_series(index=range(len(frame)))
+    is_id = not numbered and not pd.api.types.is_numeric_dtype(frame.index)  # numbers may count rows of a larger table
     frame = tidy_frame(frame.reset_index(drop=True))
     _check_names(frame, target, groups, drop, ids or (), keep)
     y = frame[target]
@@ -96,6 +137,7 @@ def from_frame(
     names = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
     names = [name for name in names if name in X.columns]
     labels = frame[names[0]] if names else labels
+    has_ids = (is_id or bool(names)) and labels is not None and labels.notna().all() and labels.is_unique
     repeats = _find_repeated_ids(X, names) + _find_groups(X.drop(columns=names)) if groups is None else []
     X, converted = _read_numbers(X.drop(columns=names), keep)
     unusable = [finding for finding in _find_unusable(X) if finding.columns[0] not in keep]
@@ -116,7 +158,8 @@ def from_frame(
     if ENCODING_NOTE in frame.attrs:
         findings.append(Finding("encoding", "note", frame.attrs[ENCODING_NOTE]))
     findings.sort(key=lambda finding: finding.level != "alarm")
-    return StudyData(X, y, group, labels, target, groups, tuple(names), (*left_out, *names, *useless), tuple(findings))
+    left_out = [*left_out, *names, *useless]
+    return StudyData(X, y, group, labels, target, groups, tuple(names), tuple(left_out), tuple(findings), has_ids)
 
 
 def _read_numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
@@ -244,11 +287,11 @@ def from_arrays(
     target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
     target = _free_name(target, frame)
     frame = frame.assign(**{target: _as_column("y", y, len(frame))})
-    if groups is None:
-        return from_frame(frame, target, drop=drop, ids=ids, keep=keep, by_label=by_label)
-    group_name = _free_name("groups", frame)
-    frame[group_name] = _as_column("groups", groups, len(frame))
-    return from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, by_label=by_label)
+    group_name = None if groups is None else _free_name("groups", frame)
+    if group_name is not None:
+        frame[group_name] = _as_column("groups", groups, len(frame))
+    data = from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, by_label=by_label)
+    return replace(data, named=table is not None)
 
 
 def _free_name(name: str, frame: pd.DataFrame) -> str:
@@ -358,6 +401,8 @@ def judge_table(
 ) -> tuple[pd.DataFrame, tuple[Finding, ...]]:
     """`find_suspects` on a table with its target, as `suspect_table` shows it."""
     data = from_frame(frame, target, groups=groups, drop=drop)
+    if isinstance(seed := settings.get("random_state"), int):
+        data = data.in_canonical_order(seed)
     return suspect_table(find_suspects(data.X, data.y, groups=data.groups, **settings), data), data.findings
 
 
@@ -365,7 +410,8 @@ def suspect_table(judged: pd.DataFrame, data: StudyData) -> pd.DataFrame:
     """What `find_suspects` says of the data, the most suspicious first: `row` from 0, `id` and `group` where the table
     has them, `label` as given, then its columns."""
     frame = judged.reset_index(drop=True)
-    names = {"row": np.arange(len(frame)), "id": data.labels, "group": data.groups, "label": data.y}
+    rows = np.arange(len(frame)) if data.numbers is None else data.numbers
+    names = {"row": rows, "id": data.labels, "group": data.groups, "label": data.y}
     for place, (name, values) in enumerate((name, some) for name, some in names.items() if some is not None):
         frame.insert(place, name, np.asarray(values))
-    return frame.sort_values("suspicion", ascending=False, kind="stable", ignore_index=True)
+    return frame.sort_values(["suspicion", "row"], ascending=[False, True], ignore_index=True)
