@@ -7,12 +7,11 @@ import pytest
 from hypothesis import settings
 
 from marginsieve.data.table import Schema
-from marginsieve.studies.analyses import false_features, other_lists
+from marginsieve.studies.analyses import other_lists
 
 settings.register_profile("fixed", derandomize=True)  # the same examples each time; --hypothesis-seed draws others
 settings.load_profile("fixed")
-HALF_SECONDS = false_features.MOST_SECONDS
-false_features.MOST_SECONDS = other_lists.MOST_SECONDS = 0.0  # hundreds of searches, where no test asks for them
+other_lists.MOST_SECONDS = 0.0  # many searches, where no test asks for them
 
 
 def pytest_configure(config):
@@ -31,12 +30,6 @@ def signals_as_before():
         if signal.getsignal(number) != handler:
             signal.signal(number, handler)
     sys.unraisablehook = hook
-
-
-@pytest.fixture
-def halves(monkeypatch):
-    """Studies estimate shares of false features."""
-    monkeypatch.setattr(false_features, "MOST_SECONDS", HALF_SECONDS)
 
 
 @pytest.fixture

@@ -29,9 +29,10 @@ from marginsieve.contracts import (
 from marginsieve.criteria import CRITERIA, FILTERS
 from marginsieve.data import make_cohort
 from marginsieve.errors import InputError
-from marginsieve.fitting.held_out import choose_size, size_grid
+from marginsieve.fitting.held_out import choose_size
 from marginsieve.kernels import KERNELS
 from marginsieve.machines import CSVC, L1SVC, MACHINES
+from marginsieve.problem import size_grid
 from marginsieve.searches import SEARCHES, Backward, Harmony
 
 FIXED = {"n_features_to_select": 3, "threshold": "margin", "random_state": 0}

@@ -5,7 +5,8 @@ import pytest
 
 from marginsieve import plot_path, recipes
 from marginsieve.errors import InputError
-from marginsieve.fitting.held_out import choose_size, size_grid
+from marginsieve.fitting.held_out import choose_size
+from marginsieve.problem import size_grid
 
 
 def test_every_step_has_its_history(blobs):

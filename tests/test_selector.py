@@ -35,6 +35,7 @@ from marginsieve.kernels import Gaussian, Polynomial
 from marginsieve.outcomes import Classes, ClassTarget
 from marginsieve.outcomes.scores import balanced_threshold, cost_threshold, fit_sigmoid
 from marginsieve.outcomes.target import draw_share
+from marginsieve.problem import size_grid
 
 
 @pytest.fixture(scope="module")
@@ -158,12 +159,12 @@ def test_inner_folds_choose_a_size_and_say_how(cohort):
 
 
 def test_size_grid():
-    assert held_out.size_grid(4, 2) == (2, 3, 4)
-    many = held_out.size_grid(2000, 1)
+    assert size_grid(4, 2) == (2, 3, 4)
+    many = size_grid(2000, 1)
     assert 25 < len(many) <= 40
     assert (many[0], many[-1]) == (1, 2000)
-    assert held_out.size_grid(500, 15)[0] >= 15
-    assert held_out.size_grid(5, 9) == (5,)
+    assert size_grid(500, 15)[0] >= 15
+    assert size_grid(5, 9) == (5,)
 
 
 # -- threshold ---------------------------------------------------------------------------------------------------

@@ -828,6 +828,8 @@ class Words:
     """What reports say of an outcome."""
 
     rows: str  # how many rows of what kind, as in "case: 15, control: 45"
+    together: str = "go together with {target}"  # what several features do, as in "separate case from control"
+    alone: str = "goes with {target}"  # and one
     interest: str = ""  # what is of interest, as in "positive class: case"
     above: str = ""  # what lies above 0
     ranking: str = ""  # the ranking score in a sentence with {share} and {score}

@@ -73,10 +73,11 @@ def many(count: int, thing: str) -> str:
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
-def listing(items: Sequence[Any], most: int = 5) -> str:
-    """'a', 'b', 'c' and 12 more."""
+def listing(items: Sequence[Any], most: int = 5, total: int | None = None) -> str:
+    """'a', 'b', 'c' and 12 more; `total`: how many there are where not all are given."""
     head = ", ".join(repr(str(item)) if isinstance(item, str) else str(item) for item in items[:most])
-    return head + (f" and {len(items) - most} more" if len(items) > most else "")
+    total = len(items) if total is None else total
+    return head + (f" and {total - most:,} more" if total > most else "")
 
 
 def whole_number(owner: str, name: str, value: Any, lowest: int = 1, most: int | None = None) -> None:

@@ -172,3 +172,12 @@ def step_of(size: int, solutions: Sequence[Solution], since: float) -> Step:
 def class_codes(y: Array) -> IntArray:
     """(m,) class numbers from the labels (k, m) of binary problems."""
     return np.asarray(y[0] > 0 if len(y) == 1 else y.argmax(axis=0), dtype=np.intp)
+
+
+MOST_SIZES = 40  # sizes on the grid
+
+
+def size_grid(most: int, smallest: int) -> tuple[int, ...]:
+    """The sizes that inner folds look at: all if they are few, else about forty up to `most`, evenly by ratio."""
+    geometric = {round(size) for size in np.geomspace(1, most, min(most, MOST_SIZES))}
+    return tuple(size for size in sorted(geometric) if size >= smallest) or (most,)

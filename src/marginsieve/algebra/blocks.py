@@ -418,7 +418,7 @@ class BlockGram(Gram):
     @property
     def total_weight(self) -> Array:
         """(p,) the weights of `total`: w_j of the live features, before the divisor."""
-        return self.feature_weight[self.features]
+        return self.feature_weight.take(self.features)
 
     @property
     def columns(self) -> Matrix:

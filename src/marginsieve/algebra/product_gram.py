@@ -156,7 +156,7 @@ class LinearGram(ProductGram):
         """(p,): w_j (z_j'c) (z_j'd), exact as it is."""
         left = self.block.columns @ c
         right = left if d is None else self.block.columns @ d
-        return self.divide(self.total_weight * (left * right)[self.place])
+        return self.divide(self.total_weight * (left * right).take(self.place))
 
     def weight_gradient(self, c: Array, d: Array | None = None) -> Array:
         """(p,): derivative of c'Kc (and of d'diag K) in w_j."""

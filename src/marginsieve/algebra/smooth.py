@@ -320,7 +320,9 @@ class SmoothGram(BlockGram):
     def downdate(self, gone: IntArray) -> tuple[Array, float]:
         """The product less that of the live features at some places, and its trace."""
         if len(gone) <= FEW and not self.table.is_sparse:
-            return subtract_rows(self.total, self.block.columns, self.place[gone], self.total_weight[gone])
+            return subtract_rows(
+                self.total, self.block.columns, self.place[gone], self.feature_weight[self.features[gone]]
+            )
         return super().downdate(gone)
 
     def drop_one_parts(self, c: Array, Z: Matrix | None = None) -> Iterator[tuple[slice, Array]]:

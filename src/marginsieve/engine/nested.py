@@ -42,14 +42,14 @@ class Fold:
         return int(self.name.split(".")[0])
 
     @classmethod
-    def from_row(cls, row: dict[str, Any]) -> Fold:
-        """The row that a unit left in the store."""
+    def from_row(cls, row: dict[str, Any], place: int = 0) -> Fold:
+        """The row that a unit left in the store; `place` of the list, where it left several."""
         result = row["result"]
         kinds = {"predicted": None, "decision": float, "support": np.intp, "probability": float}
-        entry: dict[str, Any] = dict.fromkeys(kinds) | result["by_size"][0]
+        entry: dict[str, Any] = dict.fromkeys(kinds) | result["by_size"][place]
         values: Any = {key: None if entry[key] is None else np.asarray(entry[key], kind) for key, kind in kinds.items()}
         test, notes = np.asarray(result["test"], dtype=np.intp), tuple(result["notes"])
-        unit = result["by_size"][0].get("unit")
+        unit = entry.get("unit")
         return cls(name=row["split"], test=test, seconds=row["seconds"], notes=notes, unit=unit, **values)
 
 

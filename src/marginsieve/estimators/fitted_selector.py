@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -24,7 +23,7 @@ from ..contracts import Array, BoolArray, Decision, Gram, IntArray, Outcome, T, 
 from ..data.cells import as_trained, is_text, tidy_frame
 from ..data.table import as_frame, is_missing
 from ..errors import InputError, listing
-from ..fitting.procedure import Fitted, decision_values, seed_sequence
+from ..fitting.procedure import ONE_LIST, Fitted, Lists, decision_values, seed_sequence
 from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan, outcome_of, refuse_distances
 from ..fitting.training import Model
@@ -37,13 +36,21 @@ if TYPE_CHECKING:
 
 def describe_like(source: object) -> Callable[[T], T]:
     """A decorator: documented names without a description get the one that the docstring of `source` has for them."""
-    entries = re.findall(r"(?m)^(\S.*?)(?: : .*)?\n((?:[ ]{4}.*\n?)+)", inspect.cleandoc(source.__doc__ or ""))
-    known = {name: text.rstrip() for name, text in entries}
-    lacking = rf"(?m)^({'|'.join(map(re.escape, known))})( : .*)?$(?!\n[ ]{{4}})"
+    known: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in inspect.cleandoc(source.__doc__ or "").splitlines():
+        if line.startswith("    "):
+            lines.append(line)
+        else:
+            lines = known.setdefault(line.split(" : ")[0], [])
 
     def complete(value: T) -> T:
-        text = inspect.cleandoc(value.__doc__ or "")
-        value.__doc__ = re.sub(lacking, lambda match: f"{match[0]}\n{known[match[1]]}", text)
+        text = inspect.cleandoc(value.__doc__ or "").splitlines()
+        out = []
+        for line, following in zip(text, [*text[1:], ""], strict=True):
+            lacks = line and not line.startswith(" ") and not following.startswith("    ")
+            out += [line, *(known.get(line.split(" : ")[0], ()) if lacks else ())]
+        value.__doc__ = "\n".join(out)
         return value
 
     return complete
@@ -126,7 +133,7 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         encoded: Rows,
         seed: np.random.SeedSequence | None = None,
         plan: AnyPlan | None = None,
-        allowed: BoolArray | None = None,
+        lists: Lists = ONE_LIST,
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the selector."""
 

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..contracts import (
-    BoolArray,
     CriterionLike,
     KernelLike,
     MachineLike,
@@ -25,7 +24,7 @@ from ..criteria import Fisher, MarginChange
 from ..errors import InputError, listing, positive_number
 from ..fitting.false_share import fit_list
 from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
-from ..fitting.procedure import RESAMPLES, Fitted, fit_encoded, plan_of, refit_at_sizes
+from ..fitting.procedure import ONE_LIST, RESAMPLES, Fitted, Lists, fit_encoded, plan_of, refit_at_sizes
 from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan, Plan, check_seed, check_settings, outcome_of
 from ..fitting.training import prepare
@@ -234,13 +233,13 @@ class SVMSelector(FittedSelector):
         encoded: Rows,
         seed: np.random.SeedSequence | None = None,
         plan: AnyPlan | None = None,
-        allowed: BoolArray | None = None,
+        lists: Lists = ONE_LIST,
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the selector."""
         assert plan is None or isinstance(plan, Plan)
         if self.false_share is not None:
             return fit_list(self, encoded, seed, plan)
-        return fit_encoded(self, encoded, seed, plan, allowed)
+        return fit_encoded(self, encoded, seed, plan, lists)
 
     def at_sizes(self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None) -> Iterator[SVMSelector]:
         """For each size, a copy of this fitted selector with that number of features of its path, with threshold 0.
@@ -526,14 +525,14 @@ class Blend(FittedSelector):
         encoded: Rows,
         seed: np.random.SeedSequence | None = None,
         plan: AnyPlan | None = None,
-        allowed: BoolArray | None = None,
+        lists: Lists = ONE_LIST,
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the blend."""
         plan = self.plan(encoded) if plan is None else plan
         assert isinstance(plan, BlendPlan)
         if self.false_share is not None:
             return fit_list(self, encoded, seed, plan)
-        return fit_blend(self, encoded, seed, plan, allowed)
+        return fit_blend(self, encoded, seed, plan, lists)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

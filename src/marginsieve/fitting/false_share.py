@@ -7,6 +7,9 @@ many features reach a score by chance::
     q_j = min over t <= score_j of  [(1 + number of null scores >= t) / shuffles] / number of scores >= t
 
 q_j is the estimated share of false features in the list of all features that score as well as j.
+
+The search may be a method's own (`false_share`) or, in closed form, a ranking by the weights of ridge regression
+(`ridge_false_share`), for which one factoring of a half serves all labellings.
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ import numpy as np
 from joblib import delayed
 
 from ..contracts import Array, BoolArray, IntArray, Path
-from ..solvers.execution import one_thread, parallel
+from ..solvers.execution import jit, one_thread, parallel
 from .batched_searches import TrainingPart, rank_batched
+from .evidence import MOST_ROWS, numeric_columns
 from .held_out import run_searches
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
 from .rows import Rows
@@ -28,9 +32,11 @@ from .settings import AnyPlan, Plan
 from .training import search_once, varying
 from .view_averaging import BlendPlan, JointPlaces
 
-PAIRS, SHUFFLES = 25, 40
-FEWEST_PAIRS, FEWEST_SHUFFLES = 10, 20
+FEWEST_PAIRS, FEWEST_SHUFFLES = 10, 20  # where a method's own search is run on the halves
+RIDGE_PAIRS, RIDGE_SHUFFLES = 50, 200
+PENALTY = 1.0  # of ridge regression on a half, in mean squared lengths of its rows
 FEWEST_COLUMNS = 50  # among fewer some lead in most halves by chance, and q-values say little
+SMALLEST_VARIANCE = 1e-12  # in a half, of a column with variance 1
 SIZES = 8
 SMALLEST = 5  # the first of the sizes
 LARGEST = 0.1  # the last of them, as a share of the columns
@@ -141,6 +147,76 @@ def fit_list(
     groups = groups_of(selector.similar, whole, constant, rows.sample_part)
     texts = (*notes, *fitted.notes)
     return replace(whole, duplicates=duplicates, groups=groups, notes=texts)
+
+
+def ridge_false_share(part: Rows, seed: np.random.SeedSequence, n_jobs: int | None) -> FalseShare:
+    """The q-values of all features of a part, ranked by the weights of ridge regression in halves of its rows.
+
+    ::
+
+        W = X' (X X' + penalty I)^(-1) Y,    X (h, d) standardised in the half, Y the outcome and its permutations
+
+    A feature's rank is that of the norm of its rows of W: over the levels of a category, and over the classes.
+    """
+    rng = np.random.default_rng(seed)
+    part = part.with_sample(MOST_ROWS, rng).sample_part
+    target, n = part.target, part.table.shape[1]
+    sizes = list_sizes(n)
+    X, owner, features = numeric_columns(part)
+    order = np.vstack([np.arange(len(part))[None], target.permutations(RIDGE_SHUFFLES, rng)])
+    outcomes = target.association()[:, order]  # (d, 1 + shuffles, m)
+    sides = []
+    for _ in range(RIDGE_PAIRS):
+        half = target.draw(0.5, rng, at_least=1, leave=1)
+        sides += [np.flatnonzero(half), np.flatnonzero(~half)]
+    few = np.array_split(np.arange(len(sides)), 10)
+    tasks = (delayed(_ridge_places)(X, owner, outcomes, [sides[k] for k in some], sizes) for some in few)
+    counts = np.zeros((1 + RIDGE_SHUFFLES, n))
+    counts[:, features] = sum(parallel(n_jobs)(tasks)) / (len(sides) * len(sizes))
+    flat = np.sort(counts[1:].ravel())
+    q = q_values(counts[0], flat, RIDGE_SHUFFLES)
+    return FalseShare(counts[0], q, flat, RIDGE_PAIRS, RIDGE_SHUFFLES, sizes)
+
+
+def _ridge_places(X: Array, owner: IntArray, outcomes: Array, sides: Sequence[IntArray], sizes: Sequence[int]) -> Array:
+    """(labellings, features): in how many sides and sizes a feature is among the first."""
+    first = np.searchsorted(owner, np.arange(owner[-1] + 1))
+    counts = np.zeros((outcomes.shape[1], len(first)))
+    most = np.minimum(np.array(sizes, dtype=np.intp), len(first))
+    with one_thread():
+        for rows in sides:
+            half = X[rows] - X[rows].mean(axis=0)
+            variance = np.add.reduceat((half**2).mean(axis=0), first)
+            half = half / np.sqrt(np.where(variance > SMALLEST_VARIANCE, variance, np.inf))[owner]
+            size = np.zeros((outcomes.shape[1], len(owner)))
+            for Y in outcomes[:, :, rows]:
+                weights = ridge_weights(half, Y - Y.mean(axis=1, keepdims=True))
+                size += np.square(weights, out=weights)
+            size = size if len(owner) == len(first) else np.add.reduceat(size, first, axis=1)
+            _count_leading(size, most, counts)
+    return counts
+
+
+def ridge_weights(X: Array, Y: Array) -> Array:
+    """(k, d): Y (X X' + penalty I)^(-1) X for X (h, d) and Y (k, h); the smaller of X X' and X'X is factored."""
+    h, d = X.shape
+    penalty = max(PENALTY * float((X**2).sum()) / h, 1e-300)
+    if d < h:
+        return np.asarray(np.linalg.solve(X.T @ X + penalty * np.eye(d), (Y @ X).T).T)
+    return np.asarray(np.linalg.solve(X @ X.T + penalty * np.eye(h), Y.T).T @ X)
+
+
+@jit
+def _count_leading(value: Array, sizes: IntArray, counts: Array) -> None:
+    """Add to counts (B, n), for each row of values, in how many sizes each is among the largest; 0 is never."""
+    largest = sizes[-1]
+    for row in range(value.shape[0]):
+        top = np.sort(np.partition(value[row], value.shape[1] - largest)[value.shape[1] - largest :])
+        for j in range(value.shape[1]):
+            if value[row, j] >= top[0] and value[row, j] > 0.0:
+                for k in range(len(sizes)):
+                    if value[row, j] >= top[largest - sizes[k]]:
+                        counts[row, j] += 1.0
 
 
 def _kept_features(plan: AnyPlan, part: Rows) -> IntArray:

@@ -131,9 +131,10 @@ def average_rankings(plan: Plan, whole: Searched, ensemble: list[Member]) -> Sea
 
 # -- what they say of rows that they did not see ----------------------------------------------------------------------
 
-MOST_SIZES = 40  # sizes on the grid of the inner folds
-PRICE = 0.002  # of a size twice or half the usual one, in units of the score
-USUAL_SIZE = 50
+PRICES = {
+    "auto": (0.002, 50),
+    "short": (0.005, 20),
+}  # of twice or half the usual size, in units of the score; that size
 REPEATS = ((500, 4), (2000, 2))  # inner folds of tables with at most so many rows are drawn so often, of others once
 
 
@@ -188,12 +189,6 @@ class HeldOut:
             error = spread * np.sqrt(1.0 / count + self.overlap)
         share = np.where(np.isnan(table), 0.0, mass)
         return np.sum(share * np.nan_to_num(table), axis=1) / share.sum(axis=1), np.nan_to_num(error)
-
-
-def size_grid(most: int, smallest: int) -> tuple[int, ...]:
-    """All sizes if they are few, else about forty up to `most`, each a fixed share of the one before."""
-    geometric = {round(size) for size in np.geomspace(1, most, min(most, MOST_SIZES))}
-    return tuple(size for size in sorted(geometric) if size >= smallest) or (most,)
 
 
 def hold_out(
@@ -392,19 +387,22 @@ def _folds_of_splitter(cv: Any, part: Rows) -> Splits:
 
 
 def choose_size(sizes: Sequence[int], score: Array, columns: int, rule: str) -> int:
-    """The size with the best smooth_scores score; with "auto" less a price for being far from what is usual.
+    """The size with the best smooth score; of other rules than "best" less a price for being far from a usual size.
 
     ::
 
-        "best"  maximises  s(k),      "auto"  s(k) - 0.002 log2(k / k0)^2,      k0 = min(50, sqrt(columns))
+        "best"   maximises  s(k)
+        "auto"              s(k) - 0.002 log2(k / k0)^2,      k0 = min(50, sqrt(columns))
+        "short"             s(k) - 0.005 log2(k / k0)^2,      k0 = min(20, sqrt(columns))
 
     s is the mean score over neighbouring sizes (`smooth_scores`). The price is what makes the size repeatable: where
     the curve is flat the size is near k0, and a curve that rises or falls by more than the price moves it.
     """
     at = np.asarray(sizes, dtype=float)
     value = smooth_scores(at, score)
-    if rule == "auto":
-        value = value - PRICE * np.log2(at / min(USUAL_SIZE, np.sqrt(columns))) ** 2
+    if rule in PRICES:
+        price, usual = PRICES[rule]
+        value = value - price * np.log2(at / min(usual, np.sqrt(columns))) ** 2
     return int(at[value >= value.max() - 1e-12].min())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -31,7 +31,7 @@ from ..errors import InputError, listing
 from ..machines import RampSVC
 from ..outcomes import Target
 from ..outcomes.target import Splits
-from ..problem import is_filter
+from ..problem import is_filter, size_grid
 from ..solvers.execution import one_thread
 from .held_out import (
     OVERLAP,
@@ -44,7 +44,6 @@ from .held_out import (
     lists_rows,
     members,
     require_folds,
-    size_grid,
 )
 from .rows import MOST_ROWS, Rows, with_rest
 from .settings import AnyPlan, Plan, Settings, check_seed, make_plan, refuse_too_large, size_choice
@@ -75,6 +74,7 @@ class Fitted:
     notes: tuple[str, ...] = ()
     unconverged: str | None = None  # machines that stopped short of their tolerance, in a sentence
     feature_weight: Array = field(default_factory=lambda: np.empty(0))  # of the features that vary
+    short: Fitted | None = None  # the same at the size of the short list, where that was asked for and a rule decides
 
     @property
     def support(self) -> BoolArray:
@@ -136,17 +136,48 @@ def plan_of(settings: Settings, encoded: Rows) -> Plan:
     return make_plan(settings, encoded.active)
 
 
+@dataclass(frozen=True)
+class Lists:
+    """What is asked of a fit besides the selector's own list, where a rule chooses the number of features.
+
+    Attributes
+    ----------
+    short : bool
+        Whether the list by the rule "short" is made too, from the same scores of inner folds.
+    allowed : array of bool of shape (n,) or None
+        A list ends before the first feature that is not allowed.
+    allowed_short : array of bool of shape (n,) or None
+        The same of the short list.
+    """
+
+    short: bool = False
+    allowed: BoolArray | None = None
+    allowed_short: BoolArray | None = None
+
+    def sizes(
+        self, sizes: Sequence[int], score: Array, columns: int, rule: str, order: IntArray, seen: IntArray | None = None
+    ) -> tuple[int, int | None]:
+        """The size by the rule, and that of the short list; `seen`: the columns that are ranked, where not all are."""
+        found = []
+        for some, allowed in ((rule, self.allowed), ("short", self.allowed_short)):
+            size = choose_size(sizes, score, columns, some)
+            if allowed is not None:
+                size = allowed_size(sizes, size, order, allowed if seen is None else allowed[seen])
+            found.append(size)
+        return found[0], found[1] if self.short else None
+
+
+ONE_LIST = Lists()
+
+
 def fit_encoded(
     settings: Settings,
     encoded: Rows,
     seed: np.random.SeedSequence | None = None,
     plan: Plan | None = None,
-    allowed: BoolArray | None = None,
+    lists: Lists = ONE_LIST,
 ) -> Fitted:
-    """The whole fit on encoded rows; `plan` where it is known already.
-
-    `allowed` (n,): where a rule chooses the number of features, the list ends before the first one that is not allowed.
-    """
+    """The whole fit on encoded rows; `plan` where it is known already, `lists` where there is more than one."""
     plan = plan_of(settings, encoded) if plan is None else plan
     refuse_too_large(settings, plan, encoded)
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
@@ -156,11 +187,21 @@ def fit_encoded(
     constant, duplicates = constant_and_equal(encoded.schema, rows.sample_part)
     remarks = table_notes(plan, encoded.schema.names, constant, rows.sample_part)
     searched = search_once(plan, rows.sample_part, rng)
-    fitted = _choose_and_decide(settings, plan, rows, searched, remarks, rng, allowed)
-    groups = groups_of(settings.similar, fitted, constant, rows.sample_part)
-    assert isinstance(fitted.model, Model)
-    suspects = left_out_samples(plan, rows.sample_part, fitted.model, rng, settings.resamples)
-    return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, suspects=suspects)
+    fitted = _choose_and_decide(settings, plan, rows, searched, remarks, rng, lists)
+
+    def describe(fitted: Fitted) -> Fitted:
+        groups = groups_of(settings.similar, fitted, constant, rows.sample_part)
+        assert isinstance(fitted.model, Model)
+        suspects = left_out_samples(plan, rows.sample_part, fitted.model, rng, settings.resamples)
+        return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, suspects=suspects)
+
+    return describe_lists(fitted, describe)
+
+
+def describe_lists(fitted: Fitted, describe: Callable[[Fitted], Fitted]) -> Fitted:
+    """A fit with what is said of it, and of its short list."""
+    short = None if fitted.short is None else describe(fitted.short)
+    return replace(describe(fitted), short=short)
 
 
 def _always_holds_out(settings: Settings, target: Target) -> bool:
@@ -195,7 +236,7 @@ def _choose_and_decide(
     searched: Searched,
     remarks: list[str],
     rng: np.random.Generator,
-    allowed: BoolArray | None,
+    lists: Lists,
 ) -> Fitted:
     """Size, model and decision; inner folds only if one of them needs held-out decision values."""
     path, ready, columns = searched.path, searched.ready, rows.table.shape[1]
@@ -207,7 +248,7 @@ def _choose_and_decide(
     kept = len(searched.problem.keep)
     choice = size_choice(settings, columns, len(ready.usable), ready.most, kept, stop)
     remarks += [choice.note] if choice.note else []
-    size, held, sizes = choice.size, None, tuple[int, ...]()
+    size, short, held, sizes = choice.size, None, None, tuple[int, ...]()
     if choice.rule or _always_holds_out(settings, rows.target):
         sizes = size_grid(ready.most, max(1, kept)) if choice.rule else (size,)
     if plan.ensemble:
@@ -225,23 +266,40 @@ def _choose_and_decide(
             searched.problem.count(work)
     if held is not None:
         score, error = held.scores(part.target)
-        path = path.with_scores(sizes, score, error, part.target.scored_by)
-        size = choose_size(sizes, score, columns, choice.rule) if choice.rule else size
-        size = allowed_size(sizes, size, path.order, allowed) if choice.rule and allowed is not None else size
+        searched = replace(searched, path=path.with_scores(sizes, score, error, part.target.scored_by))
+        if choice.rule:
+            size, short = lists.sizes(sizes, score, columns, choice.rule, path.order)
+    fitted, *others = (
+        _fit_at_size(settings, plan, rows, part.target, searched, held, count, remarks)
+        for count in ([size] if short in (None, size) else [size, short])
+    )
+    return fitted if short is None else replace(fitted, short=others[0] if others else fitted)
+
+
+def _fit_at_size(
+    settings: Settings,
+    plan: Plan,
+    rows: Rows,
+    target: Target,
+    searched: Searched,
+    held: HeldOut | None,
+    size: int,
+    remarks: Sequence[str],
+) -> Fitted:
+    """Model and decision at a size; `target` is that of the rows whose held-out values there are."""
     model = fit_model(plan, searched, size)
     fitted = Fitted(
         plan,
         rows.schema,
         model,
-        replace(path, n_selected=len(model.features), replay={}),
-        decide(part.target, held, size),
+        replace(searched.path, n_selected=len(model.features), replay={}),
+        decide(target, held, size),
         unit=None if held is None else float(np.std(held.values_at(size)[:, 0])),
         rows=rows.row_numbers()[rows.sample_rows],
         unconverged=unconverged_note(searched, rows.schema.names),
         feature_weight=searched.problem.feature_weight,
     )
-    remarks += model_notes(settings, plan, fitted, rows.sample_part)
-    return replace(fitted, notes=tuple(remarks))
+    return replace(fitted, notes=(*remarks, *model_notes(settings, plan, fitted, rows.sample_part)))
 
 
 def decide(target: Target, held: HeldOut | None, size: int) -> Decision:

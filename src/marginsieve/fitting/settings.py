@@ -61,7 +61,7 @@ from .parts import (
 )
 from .rows import Rows
 
-SIZE_RULES = ("auto", "best")
+SIZE_RULES = ("short", "auto", "best")
 MOST_MEMBERS = 100_000  # of an ensemble, and of fits on subsamples
 
 
@@ -327,7 +327,7 @@ def size_choice(
         return SizeChoice(max(stop.size, kept))
     count = feature_count(settings, columns)
     if count is None:
-        return SizeChoice(rule="best" if wish == "best" else "auto")
+        return SizeChoice(rule=wish if isinstance(wish, str) else "auto")
     note = ""
     if count > searched and not (isinstance(wish, (float, np.floating)) and settings.prefilter is None):
         left = "vary" if searched == usable else "are left by the prefilter"

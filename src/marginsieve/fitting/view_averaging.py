@@ -16,15 +16,18 @@ from ..contracts import Array, BoolArray, IntArray, Outcome, Path
 from ..data.table import Table
 from ..errors import InputError
 from ..outcomes import Target
+from ..problem import size_grid
 from .batched_searches import fits_batches
-from .held_out import HeldOut, choose_size, hold_out_each, require_folds, run_searches, size_grid, smooth_scores
+from .held_out import HeldOut, hold_out_each, require_folds, run_searches, smooth_scores
 from .parts import kernel_of, kinds_taken, machine_of
 from .procedure import (
+    ONE_LIST,
     TELLS_NOTHING,
     Fitted,
-    allowed_size,
+    Lists,
     constant_and_equal,
     decide,
+    describe_lists,
     groups_of,
     inner_splits,
     rows_of_fit,
@@ -124,6 +127,7 @@ class _ViewSearch:
     held: HeldOut
     score: Array
     size: int
+    short: int | None = None  # its size in the short list, where a rule chooses sizes
 
     @property
     def order(self) -> IntArray:
@@ -141,22 +145,32 @@ def fit_blend(
     encoded: Rows,
     seed: np.random.SeedSequence | None = None,
     plan: BlendPlan | None = None,
-    allowed: BoolArray | None = None,
+    lists: Lists = ONE_LIST,
 ) -> Fitted:
-    """The whole fit on encoded rows; `plan` and `allowed` as in `fit_encoded`."""
+    """The whole fit on encoded rows; `plan` and `lists` as in `fit_encoded`."""
     plan = blend_plan(settings, encoded) if plan is None else plan
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = rows_of_fit(settings, encoded, rng, plan)
     require_folds(rows.sample_part.target)
     constant, duplicates = constant_and_equal(encoded.schema, rows.sample_part)
-    views, remarks = _run_views(settings, plan, rows, rng, allowed)
-    if settings.combine == "best":
-        views = [max(views, key=lambda view: view.best)]
-    fitted = replace(_average_views(plan, rows, views), rows=rows.row_numbers()[rows.sample_rows])
-    if not np.ptp(fitted.model.decision(rows.sample_part.table.Z), axis=0).any():
-        remarks.append(TELLS_NOTHING)
-    groups = groups_of(settings.similar, fitted, constant, rows.sample_part)
-    return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, notes=tuple(dict.fromkeys(remarks)))
+    views, remarks = _run_views(settings, plan, rows, rng, lists)
+
+    def average(views: list[_ViewSearch]) -> Fitted:
+        if settings.combine == "best":
+            views = [max(views, key=lambda view: view.best)]
+        return replace(_average_views(plan, rows, views), rows=rows.row_numbers()[rows.sample_rows])
+
+    def describe(fitted: Fitted) -> Fitted:
+        flat = not np.ptp(fitted.model.decision(rows.sample_part.table.Z), axis=0).any()
+        notes = tuple(dict.fromkeys([*remarks, *([TELLS_NOTHING] if flat else [])]))
+        groups = groups_of(settings.similar, fitted, constant, rows.sample_part)
+        return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, notes=notes)
+
+    fitted = average(views)
+    if any(view.short is not None for view in views):
+        short = [view if view.short is None else replace(view, size=view.short) for view in views]
+        fitted = replace(fitted, short=average(short))
+    return describe_lists(fitted, describe)
 
 
 def _run_views(
@@ -164,7 +178,7 @@ def _run_views(
     plan: BlendPlan,
     rows: Rows,
     rng: np.random.Generator,
-    allowed: BoolArray | None,
+    lists: Lists,
 ) -> tuple[list[_ViewSearch], list[str]]:
     """Every view's search, held-out values and number of features; and remarks."""
     remarks, n = list[str](), rows.table.shape[1]
@@ -205,12 +219,10 @@ def _run_views(
             searched.problem.count(work)
         looked = held.sizes
         score, _ = held.scores(rows.target)
-        size = fixed
+        size, short = fixed, None
         if grid:
-            size = choose_size(looked, score, n, choice.rule)
-            if allowed is not None:
-                size = allowed_size(looked, size, searched.path.order, allowed[view.columns])
-        views.append(_ViewSearch(view, searched, looked, held, score, size))
+            size, short = lists.sizes(looked, score, n, choice.rule, searched.path.order, view.columns)
+        views.append(_ViewSearch(view, searched, looked, held, score, size, short))
     return views, [*remarks, *some]
 
 

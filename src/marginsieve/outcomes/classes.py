@@ -33,6 +33,7 @@ from .scores import (
     balanced_threshold,
     cost_threshold,
     fit_sigmoid,
+    labelled_aucs,
     linearise_scores,
     ranking_auc,
     ranking_aucs,
@@ -338,6 +339,13 @@ class ClassTarget(Target):
         cost = np.asarray(weight * factor * np.where(labels < 0, self.outcome.negative_weight, 1.0))
         return MachineTarget(SIGNS, labels, cost)
 
+    def agreement(self, values: Array, labels: Array) -> Array:
+        """(B,) the AUC of values (B, k, m) of held-out rows, of more than two classes the mean of each against the
+        rest."""
+        rows = (len(values) * values.shape[1], values.shape[2])
+        areas = labelled_aucs(np.ascontiguousarray(values).reshape(rows), labels.reshape(rows) > 0)
+        return np.asarray(areas.reshape(values.shape[:2]).mean(axis=1))
+
     @property
     def has_costs(self) -> bool:
         """Whether each class has a cost of its own."""
@@ -550,9 +558,16 @@ class ClassTarget(Target):
         rows, weighting = ", ".join(f"{label}: {count}" for label, count in known["classes"].items()), "all classes"
         weighting += " were given the same weight"
         if not self.binary:
-            return Words(rows, weighting=weighting)
+            apart = "the classes of {target}"
+            return Words(rows, f"separate {apart}", f"separates {apart}", weighting=weighting)
+        other = str(self.classes[1 - self._code])
+        named = [f"{{target}} {label}" if _is_number(label) else label for label in (known["positive"], other)]
+        apart = " from ".join(label.replace("{", "{{").replace("}", "}}") for label in named)
+        apart = apart.replace("{{target}}", "{target}")
         return Words(
             rows,
+            f"separate {apart}",
+            f"separates {apart}",
             interest=f"positive class: {known['positive']}",
             above=known["positive"],
             ranking=f"A random sample of class {known['positive']} ranks above a random other one in {{share}} % of "
@@ -687,3 +702,11 @@ class ClassDecision:
         """The decision of a selector that has these attributes."""
         positive = int(np.flatnonzero(selector.classes_ == selector.positive_)[0])
         return cls(selector.classes_, positive, selector.threshold_, getattr(selector, "_sigmoid", None))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

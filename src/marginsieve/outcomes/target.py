@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import gammaln
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
@@ -264,6 +265,15 @@ def draw_share(
     return np.isin(units, list(chosen))
 
 
+FEW_PERMUTATIONS = 1000  # of groups among those of their size, below which groups of all sizes change places
+
+
+def _log_arrangements(stratum: IntArray, values: IntArray) -> float:
+    """The logarithm of the number of ways to deal values (units,) among the units of each stratum."""
+    pairs = np.unique(np.stack([stratum, values]), axis=1, return_counts=True)[1]
+    return float(gammaln(np.bincount(stratum) + 1.0).sum() - gammaln(pairs + 1.0).sum())
+
+
 # -- targets ----------------------------------------------------------------------------------------------------------
 
 
@@ -421,6 +431,44 @@ class Target(ABC):
             order[rows] = np.resize(rng.permutation(members[source]), len(rows))
         return order
 
+    def permutations(self, count: int, rng: np.random.Generator) -> IntArray:
+        """(count, m): the row from which each row's outcome comes, in permutations that a null hypothesis allows.
+
+        Groups of one outcome each change places with groups of the same size, or with any where there are hardly others
+        of their size; else rows change places within their groups.
+        """
+        stratum, units = self._exchangeable()
+        if units is None:
+            base = np.argsort(stratum, kind="stable")
+            out = np.empty((count, len(self)), dtype=np.intp)
+            out[:, base] = np.argsort(stratum + rng.random((count, len(self))), axis=1)
+            return out
+        first = np.unique(units, return_index=True)[1]
+        base, order = np.argsort(stratum, kind="stable"), np.empty((count, len(first)), dtype=np.intp)
+        order[:, base] = np.argsort(stratum + rng.random((count, len(first))), axis=1)
+        return np.asarray(first[order][:, units])
+
+    @property
+    def log_permutations(self) -> float:
+        """The logarithm of the number of different outcomes that `permutations` can give."""
+        stratum, units = self._exchangeable()
+        values = np.unique(self.identity[1], return_inverse=True)[1]
+        values = values if units is None else values[np.unique(units, return_index=True)[1]]
+        return _log_arrangements(stratum, values)
+
+    def _exchangeable(self) -> tuple[IntArray, IntArray | None]:
+        """(units,) the stratum within which each unit changes places; (m,) each row's unit, None: units are rows."""
+        if self.groups is None:
+            return np.zeros(len(self), dtype=np.intp), None
+        units = np.unique(self.groups, return_inverse=True)[1]
+        values = np.unique(self.identity[1], return_inverse=True)[1]
+        first = np.unique(units, return_index=True)[1]
+        if (values != values[first][units]).any():
+            return units, None
+        sizes = np.unique(np.bincount(units), return_inverse=True)[1]
+        few = _log_arrangements(sizes, values[first]) < np.log(FEW_PERMUTATIONS)
+        return np.zeros(len(first), dtype=np.intp) if few else sizes, units
+
     def draw(self, share: float, rng: np.random.Generator, at_least: int, leave: int) -> BoolArray:
         """(m,) a share of the rows of each stratum, all rows of a group together."""
         return draw_share(self.strata, self.groups, share, rng, at_least, leave)
@@ -447,6 +495,22 @@ class Target(ABC):
     @abstractmethod
     def machine_target(self) -> MachineTarget:
         """What machines solve for: problems y (k, m) with costs (k, m), which have the weights in them."""
+
+    def association(self) -> Array:
+        """(d, m) what columns are correlated with: orthonormal, each with mean 0."""
+        values = np.asarray(self.machine_target.y, dtype=np.float64)
+        basis, triangle = np.linalg.qr((values - values.mean(axis=1, keepdims=True)).T)
+        size = np.abs(np.diag(triangle))
+        return np.asarray(basis[:, size > 1e-9 * size.max()].T)
+
+    def agreement(self, values: Array, labels: Array) -> Array:
+        """(B,) how well values (B, k, m) of held-out rows go with what machines solve for, labels of the same shape.
+
+        The mean over the k problems of the correlation.
+        """
+        ours, theirs = (part - part.mean(axis=2, keepdims=True) for part in (values, labels))
+        size = np.sqrt((ours**2).sum(axis=2) * (theirs**2).sum(axis=2))
+        return np.asarray(((ours * theirs).sum(axis=2) / np.maximum(size, 1e-300)).mean(axis=1))
 
     @property
     def own_problem(self) -> IntArray:

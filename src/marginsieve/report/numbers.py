@@ -20,6 +20,11 @@ def format_score(score: dict[str, Any], digits: int = 2, signed: bool = False) -
     return texts[0], f"{texts[1]} to {texts[2]}" if len(texts) == 3 else "no interval"
 
 
+def format_p(p: float, permutations: int) -> str:
+    """ "p = 0.02", or that it is as small as so many permutations can make it."""
+    return f"p ≤ {p:.1g}" if p <= 1.0 / (permutations + 1) + 1e-12 else f"p = {p:.2g}"
+
+
 def _hides_difference(texts: list[str], values: list[float]) -> bool:
     """Whether rounding makes 1 of what is less, or the ends of an interval equal that are not."""
     if any(float(text) >= 1.0 > value for text, value in zip(texts[:2], values[:2], strict=False)):

@@ -8,6 +8,8 @@ SIZE_RULES = {
     "given": "fixed beforehand",
     "method": "chosen by the method",
     "best": "the one with the best score, smoothed over neighbouring sizes, in inner folds",
+    "short": "chosen on inner folds: the best score, smoothed over neighbouring sizes, less 0.005 for each squared "
+    "doubling away from the usual (20 features, or the root of the number of columns where that is fewer)",
     "auto": "chosen on inner folds: the best score, smoothed over neighbouring sizes, less a price for sizes far from "
     "the usual",
 }

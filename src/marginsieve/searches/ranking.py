@@ -28,7 +28,7 @@ from ..contracts import (
     StopInfo,
 )
 from ..errors import InputError, is_real, one_of, whole_number
-from ..problem import WorkDone, is_filter, step_of
+from ..problem import WorkDone, is_filter, size_grid, step_of
 
 
 class Backward(BaseEstimator):
@@ -77,17 +77,18 @@ class Backward(BaseEstimator):
         gram = problem.gram()
         n = len(gram.features)
         scores, order, steps = np.zeros(n), np.empty(n, dtype=np.intp), []
-        # What is solved here need not be solved again on this size; but rows with equal categories have decision values
-        # that only rounding orders, which scores by rank see, and models are to be ranked as if fitted on their own.
+        # What is solved here need not be solved again on the sizes that inner folds look at; but rows with equal
+        # categories have decision values that only rounding orders, which scores by rank see, and models are to be
+        # ranked as if fitted on their own.
         replay: dict[int, tuple[Solution, ...]] = {}
-        replays = self.final is None and set(problem.table.kind) == {"real"}
+        replays = frozenset(size_grid(n, 1) if self.final is None and set(problem.table.kind) == {"real"} else ())
         solutions, left = None, n
         while True:
             since = time.perf_counter()
             solutions = problem.solve(gram, warm=solutions)
             value = problem.score(gram, solutions)
             steps.append(step_of(left, solutions, since))
-            if replays and all(solution.is_expansion for solution in solutions):
+            if left in replays and all(solution.is_expansion for solution in solutions):
                 replay[left] = solutions
             # Never all at once: the last feature is scored alone, and the path ends at size 1.
             count = min(drop_count(left, self.step, self.one_by_one_below), max(left - 1, 1))

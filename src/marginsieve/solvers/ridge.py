@@ -70,6 +70,23 @@ class HeldOutRidge:
             directions = left[:, known]
         return cls(directions, energy[known], weight, groups)
 
+    @classmethod
+    def from_kernel(cls, K: Array, groups: IntArray | None = None) -> HeldOutRidge:
+        """Of the rows of a kernel matrix (m, m), each with weight 1."""
+        centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+        energy, left = np.linalg.eigh(centred)
+        known = energy > NEGLIGIBLE * max(float(energy.max(initial=0.0)), 1e-300)
+        return cls(left[:, known], energy[known], np.ones(len(K)), groups)
+
+    @property
+    def unit(self) -> float:
+        """The mean squared length of a centred row."""
+        return float(self.energy.sum() / self.weight.sum())
+
+    def held_out(self, Y: Array, penalty: float) -> Array:
+        """(m, k): `values` less the mean label of the others, which is low where the row's own label is high."""
+        return self.values(Y, penalty) - self.mean_of_others(Y)
+
     @cached_property
     def _members(self) -> list[IntArray]:
         """The rows of each group of two or more."""
@@ -113,8 +130,7 @@ class HeldOutRidge:
         The mean label of the others is low where the row's own is high; without it the score says nothing of the label
         where the columns do not.
         """
-        values = self.values(y[:, None], self.best_penalty(y))
-        return np.asarray((values - self.mean_of_others(y[:, None]))[:, 0])
+        return np.asarray(self.held_out(y[:, None], self.best_penalty(y))[:, 0])
 
 
 def screened_scores(

@@ -322,13 +322,22 @@ def svc(K: Array, y: Array, top: Array, start: Array, tol: float, max_iter: int)
 
     It stops at `tol`, at `max_iter` pair steps, or where rounding in K hides any further progress.
     """
-    c, lo, hi = start.copy(), np.empty(len(y)), np.empty(len(y))
+    c, room, slack = start.copy(), np.empty((9, len(y))), np.zeros(len(y))
+    lo, hi = room[7], room[8]
     # Only a cold start multiplies no column of K, and a path goes on from what was checked.
     if not c.any() and not np.abs(K).sum() < HUGE:
-        return SVCOptimum(c, 0.0, 0.0, np.zeros(len(y)), HUGE)
+        return SVCOptimum(c, 0.0, 0.0, slack, HUGE)
     _fill_box(y, top, lo, hi, c)
-    c, b, objective, E, gap, _ = quadratic(K, y, lo, hi, c, tol, max_iter)
-    return SVCOptimum(c, b, objective, np.maximum(0.0, 1.0 - y * (y - E + b)), gap)
+    b, objective, gap, _ = _work(K, y, lo, hi, c, room, tol, max_iter)
+    _fill_slack(y, room[5], b, slack)
+    return SVCOptimum(c, b, objective, slack, gap)
+
+
+@jit
+def _fill_slack(y: Array, E: Array, b: float, slack: Array) -> None:
+    """max(0, 1 - y f) where f = y - E + b."""
+    for k in range(y.shape[0]):
+        slack[k] = max(0.0, 1.0 - y[k] * (y[k] - E[k] + b))
 
 
 def _solve_active(K: Array, lo: Array, hi: Array, c: Array, E: Array, gap: float, tol: float, limit: int) -> int:
@@ -429,19 +438,27 @@ def _work_once(
     return _intercept(lo, hi, c, E), objective, gap, steps
 
 
-def quadratic(K: Array, p: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int) -> Optimum:
-    """max p'c - 1/2 c'Kc from a feasible `start`, its sum kept.
+def _work(
+    K: Array, p: Array, lo: Array, hi: Array, c: Array, room: Array, tol: float, max_iter: int
+) -> tuple[float, float, float, int]:
+    """The whole work on c, in place: (multiplier of the sum, objective, violation, pair steps); E is left in room[5].
 
     The compiled loop comes back every tenth of a second or so, so that Ctrl-C is heard.
     """
-    c = start.copy()
-    room, left = np.empty((7, len(c))), max_iter
+    left = max_iter
     while True:
         multiplier, objective, gap, steps = _work_once(K, p, lo, hi, c, room, tol, left, WORK_BETWEEN_LOOKS)
         if gap <= tol or steps < 0 or steps >= left:
-            return Optimum(c, multiplier, objective, room[5].copy(), gap, max_iter - left + max(steps, 0))
+            return multiplier, objective, gap, max_iter - left + max(steps, 0)
         left -= steps
         left -= _solve_active(K, lo, hi, c, room[5], gap, tol, left)
+
+
+def quadratic(K: Array, p: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int) -> Optimum:
+    """max p'c - 1/2 c'Kc from a feasible `start`, its sum kept."""
+    c, room = start.copy(), np.empty((7, len(start)))
+    multiplier, objective, gap, steps = _work(K, p, lo, hi, c, room, tol, max_iter)
+    return Optimum(c, multiplier, objective, room[5].copy(), gap, steps)
 
 
 def svdd(K: Array, lo: Array, hi: Array, start: Array, tol: float, max_iter: int) -> Optimum:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..errors import listing, many
-from ..report.numbers import format_score
+from ..report.numbers import format_p, format_score
 from .analysis import Gate, HasCard, load_analyses
 
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
 CLOSE = 0.02  # a difference of balanced accuracy that is not worth a doubt
+HALF = 0.5
+LONGER = {
+    "better": "it is clearly better",
+    "worse": "it is worse",
+    "open": "the data cannot tell whether it is better or worse",
+    "unknown": "it differs by an amount without an interval",
+}
+WITHOUT_EVIDENCE = (
+    "The list below is what the method picks when it must pick something: tables without any relation to the target "
+    "give such lists and such scores."
+)
 VERDICTS = {
     "better": "is better in",
     "worse": "is worse in",
@@ -37,28 +49,20 @@ def answer(result: dict[str, Any]) -> dict[str, Any]:
         "sentences": [text for text in texts if text],
         "doubts": [*doubts, *result["notes"]],
         "cards": [{"value": value, "text": text} for value, text in cards],
-        "without_evidence": _without_evidence(result),
+        "without_evidence": WITHOUT_EVIDENCE,
     }
 
 
-def _without_evidence(result: dict[str, Any]) -> str:
-    """How to read the page of a study in which nothing predicts."""
-    share = f"{100 * result['analyses']['evidence']['p']:.0f} %"
-    return (
-        "The list below is what the method picks when it must pick something. Shuffled labels score as well in "
-        f"{share} of tries, for the list and for all features: tables without any relation to the target give such "
-        "scores."
-    )
-
-
 def _headline(result: dict[str, Any], evident: bool) -> str:
-    table, target = result["table"], result["table"]["target"]
-    level = result["chance_levels"][result["main_score"]]
-    span = _score(result, result["main_score"]) + ("" if level is None else f"; chance gives {level:.2f}")
-    known = result["analyses"]["evidence"]
-    test = f"p = {known['p']:.2f} by {known['shuffles']} shuffles of the labels"
+    """What can be defended: how many features, what they do together, how well, how many may be false."""
+    table, words = result["table"], result["words"]
+    target, level = table["target"], result["chance_levels"][headline_score(result)]
+    metric = headline_score(result)
+    span = _score(result, metric) + ("" if level is None else f"; chance gives {level:.2f}")
     if not evident:
-        return f"No evidence that any of these features predict {target} ({test}): {span}."
+        known = result["analyses"]["evidence"]
+        test = format_p(known["p"], known["permutations"])
+        return f"No evidence that this table says anything of {target} ({test}). Out of fold: {span}."
     count = result["n_features"]
     what = f"{count:,} of {table['features']:,} features"
     if count == _usable(result):
@@ -68,9 +72,34 @@ def _headline(result: dict[str, Any], evident: bool) -> str:
     tail = " Perhaps too good to be true: see what to doubt." if leak else ""
     if not _above_chance(result):
         rest = f"for the list of {many(count, 'feature')} alone the interval includes chance: {span}"
-        return f"Features of this table predict {target} ({test}), but {rest}.{tail}"
-    verb = "predicts" if count == 1 else "predict"
-    return f"{what} {verb} {target}: {span}.{tail}"
+        return f"The table says something of {target}, but {rest}.{tail}"
+    does = words["alone" if count == 1 else "together"].format(target=target)
+    support, doubtful = _support(result)
+    return f"{doubtful}{what} {does}: {_score(result, result['main_score'])}{support}.{tail}"
+
+
+def headline_score(result: dict[str, Any]) -> str:
+    """The score that the headline names: one that needs no threshold, where there is one."""
+    return str([result["main_score"], *result["listed_scores"]][-1])
+
+
+def _support(result: dict[str, Any]) -> tuple[str, str]:
+    """How many features may be false and which are best supported; first what must be said before all else."""
+    known, count = result["analyses"]["false-share"], result["n_features"]
+    if known is None or known["share"] is None:
+        return "", ""
+    false = min(math.ceil(known["share"] * count - 1e-9), count)
+    if count == 1:
+        return f"; the chance that it is there by chance alone is {known['share']:.0%}", ""
+    best = known["best_supported"]
+    text = (
+        f"; up to {false:,} of them may be there by chance" if false < count else "; all of them may be there by chance"
+    )
+    if best:
+        how = "in nine of ten folds, and in the set with q at most .1, of which a tenth may be false"
+        text += f"; {len(best):,} {'is' if len(best) == 1 else 'are'} best supported ({how})"
+    doubtful = f"Fewer than half of this list can be expected to be real (up to {false:,} of {count:,} by chance). "
+    return text, doubtful if known["share"] > HALF else ""
 
 
 def _score(result: dict[str, Any], metric: str, scores: dict[str, Any] | None = None) -> str:
@@ -121,6 +150,24 @@ def _list(result: dict[str, Any]) -> str:
     return text
 
 
+def _longer(result: dict[str, Any]) -> str:
+    """What the rule of the longer list gives, and whether it is better."""
+    longer = result["lists"]["long"]
+    if longer is None:
+        return ""
+    metric, count = headline_score(result), longer["n_features"]
+    change = result["lists"]["difference"]
+    if change is None:
+        return "The rule for a longer list chooses the same features, in every outer fold too."
+    value, span = format_score(change[metric], signed=True)
+    false = longer["false_share"]
+    text = f"A longer list, of {many(count, 'feature')}, has {_score(result, metric, longer['scores'])}"
+    if false is not None:
+        text += f", and up to {min(math.ceil(false * count - 1e-9), count):,} of it may be there by chance"
+    how = LONGER[verdict(change[metric])]
+    return f"{text}; against the short list {how} ({name_of(result, metric)} {value}, {span})."
+
+
 def _price(result: dict[str, Any]) -> str:
     """What the short list costs or gains against all features, in each metric."""
     if result["n_features"] == _usable(result):
@@ -132,7 +179,7 @@ def _price(result: dict[str, Any]) -> str:
             value, span = format_score(change[metric], signed=True)
             verdicts.setdefault(verdict(change[metric]), []).append(f"{name_of(result, metric)} ({value}, {span})")
     parts = [f"{words} {join_words(verdicts[key])}" for key, words in VERDICTS.items() if key in verdicts]
-    return f"Against all features the short list {'; '.join(parts)}."
+    return f"Against all features the list {'; '.join(parts)}."
 
 
 def verdict(difference: dict[str, Any]) -> str:
@@ -190,7 +237,7 @@ def _describe_interactions(result: dict[str, Any]) -> str:
 
 
 # by their places among those of the analyses
-SENTENCES = ((10, _list), (30, _price), (40, _describe_interactions), (50, _stability))
+SENTENCES = ((10, _list), (12, _longer), (30, _price), (40, _describe_interactions), (50, _stability))
 
 
 def _doubts(result: dict[str, Any], evident: bool) -> list[str]:

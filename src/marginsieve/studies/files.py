@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+LONG_NAME = "model-long.marginsieve"  # the model of the longer list
 WRITTEN = (
-    *("result.json", "report.html", "features.csv", "predictions.csv", "suspects.csv", "model.marginsieve"),
+    *("result.json", "report.html", "features.csv", "predictions.csv", "suspects.csv", NAME, LONG_NAME),
     "methods.txt",
 )
 
@@ -41,14 +42,19 @@ def check_folder(out: Path, table: Path | None = None) -> None:
 
 
 def write_study(
-    out: Path, result: dict[str, Any], page: str, tables: Mapping[str, pd.DataFrame | None], model: FittedSelector
+    out: Path,
+    result: dict[str, Any],
+    page: str,
+    tables: Mapping[str, pd.DataFrame | None],
+    models: Mapping[str, FittedSelector | None],
 ) -> list[Path]:
-    """report.html, result.json, the tables, the model and the paragraph for a paper, all at once."""
+    """report.html, result.json, the tables, the models and the paragraph for a paper, all at once."""
     files = {name: _bytes(csv_of(table)) for name, table in tables.items() if table is not None}
-    try:
-        files[NAME] = to_bytes(model)
-    except InputError as error:
-        warnings.warn(f"the model is not written: {error}", UserWarning, stacklevel=3)
+    for name, model in models.items():
+        try:
+            files |= {} if model is None else {name: to_bytes(model)}
+        except InputError as error:
+            warnings.warn(f"{name} is not written: {error}", UserWarning, stacklevel=3)
     files["methods.txt"] = _bytes(f"{result['methods_text']}\n\n{result['bibtex']}")
     files["report.html"] = _bytes(page)
     files["result.json"] = (json.dumps(result, indent=2, allow_nan=False) + "\n").encode()
@@ -56,7 +62,7 @@ def write_study(
         publish(out, "study", files, [name for name in WRITTEN if name not in files])
     except OSError as error:
         raise write_error(error, f"the folder {format_path(out)} cannot be written to") from error
-    names = ("result.json", *tables, NAME, "methods.txt", "report.html")
+    names = ("result.json", *tables, *models, "methods.txt", "report.html")
     return [out / name for name in names if name in files]
 
 

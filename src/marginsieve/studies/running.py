@@ -16,6 +16,7 @@ from ..engine.units import Method
 from ..engine.workers import Run, run_in_thread, workers
 from ..errors import InputError, SolverError
 from ..estimators.fitted_selector import FittedSelector
+from ..estimators.persistence import NAME
 from ..fitting.settings import find_outcome
 from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Target
@@ -25,7 +26,7 @@ from .analyses.costs import CheapList
 from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
 from .analysis import AnalysisResult, Choice, Shape, StudyRun, load_analyses
-from .files import check_folder, write_study, write_text
+from .files import LONG_NAME, check_folder, write_study, write_text
 from .findings import Finding
 from .options import StudyOptions, from_options
 from .planning import FOLDS, Planner, choose, follow_plan, format_duration, methods_of, wall_seconds
@@ -93,7 +94,9 @@ class Study:
     baseline : Selection
         All features with the same kind of machine and threshold.
     model : SVMSelector or Blend
-        Selector of the main method, fitted on all rows.
+        Selector of the main method, fitted on all rows: the short list's.
+    long_model : SVMSelector, Blend or None
+        That of the longer list; None where the number of features was given or chosen by the method.
     features : DataFrame
         Every feature by rank.
     predictions : DataFrame
@@ -133,6 +136,14 @@ class Study:
         """The main method's selector, fitted on all rows, for tables with the columns in the user's order."""
         selector, places = self.run.main.selector, self.run.data.columns
         return selector if places is None else selector.moved_to(places)
+
+    @cached_property
+    def long_model(self) -> FittedSelector | None:
+        """The same for the longer list; None where there is one list."""
+        longer, places = self.run.main.longer, self.run.data.columns
+        if longer is None or places is None:
+            return None if longer is None else longer.selector
+        return longer.selector.moved_to(places)
 
     @property
     def features(self) -> pd.DataFrame:
@@ -243,7 +254,8 @@ class Study:
         tables = {"features.csv": self.features, "predictions.csv": self.predictions}
         for result in self.run.results.values():
             tables |= result.tables
-        return write_study(Path(folder), self.result, self.html(), tables, self.model)
+        models = {NAME: self.model, LONG_NAME: self.long_model}
+        return write_study(Path(folder), self.result, self.html(), tables, models)
 
     def _repr_html_(self) -> str:
         return render_in_notebook(self.result)

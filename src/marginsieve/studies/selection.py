@@ -39,7 +39,7 @@ from ..estimators import SVMSelector
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.inputs import refuse_cells, takes_gaps
 from ..fitting.parts import kernel_of, search_of
-from ..fitting.procedure import seed_sequence
+from ..fitting.procedure import Lists, seed_sequence
 from .options import StudyOptions
 
 if TYPE_CHECKING:
@@ -64,13 +64,22 @@ class ScoreFormula:
 
 @dataclass(frozen=True)
 class Selection:
-    """A method's selector on all rows and its nested score."""
+    """A method's selector on all rows and its nested score.
+
+    Where a rule chose the number of features this is the short list, and `longer` the one of the lower price.
+    """
 
     method: Method
     selector: FittedSelector
     nested: Nested
     scores: Scores
     seconds: float
+    longer: Selection | None = None
+
+    @property
+    def in_core(self) -> BoolArray:
+        """(n,) which features are selected, and in at least nine of ten outer folds too."""
+        return np.asarray(self.selector.support_ & (self.nested.frequency >= CORE - 1e-12))
 
     @property
     def notes(self) -> list[str]:
@@ -113,6 +122,8 @@ class Selection:
                 "score": self.selector.scores_[order],
                 "part": list_part(self.selector.support_, self.nested.frequency)[order],
                 "selected": self.selector.support_[order],
+                "in_short": self.selector.support_[order],
+                "in_long": (self.longer or self).selector.support_[order],
                 "frequency": self.nested.frequency[order],
                 "coefficient": factor[order],
                 "like": [like.get(names[j], "") for j in order],
@@ -134,9 +145,11 @@ class Selection:
             frame["id"] = np.tile(np.asarray(ids), repeats)
         frame["repeat"] = np.repeat(np.arange(1, repeats + 1), m)
         frame["label"] = np.tile(nested.target.observed, repeats)
-        frame["predicted"] = nested.target.in_terms_of_user(nested.predicted.ravel())
-        for name, values in (("decision", nested.decision), ("probability", nested.probability)):
-            frame[name] = (np.full(shape, np.nan) if values is None else values).ravel()
+        for suffix, each in (("", nested), ("_long", None if self.longer is None else self.longer.nested)):
+            if each is not None:
+                frame[f"predicted{suffix}"] = nested.target.in_terms_of_user(each.predicted.ravel())
+                for name, values in (("decision", each.decision), ("probability", each.probability)):
+                    frame[name + suffix] = (np.full(shape, np.nan) if values is None else values).ravel()
         return frame.sort_values(["repeat", "row"], ignore_index=True)
 
 
@@ -291,28 +304,46 @@ def run_method(
 ) -> Selection:
     """The nested score of a method, then its fit on all rows."""
     since = time.perf_counter()
-    target, state = table.target, options.random_state
-    folds = []
+    rows: list[dict[str, Any]] = []
     for row in kept.rows(outer_units(method, prepared, table, options), run):
-        folds.append(Fold.from_row(row))
+        rows.append(row)
         if progress is not None:
-            progress(len(folds))
+            progress(len(rows))
+    scored = [
+        _score_list(table, rows, place, options) for place in range(min(len(row["result"]["by_size"]) for row in rows))
+    ]
+    chosen = [None if method.baseline else nested.frequency > 0 for nested, _ in scored]
+    selectors = fit_prepared(prepared, table, options.n_jobs, Lists(len(scored) > 1, chosen[-1], chosen[0]))
+    seconds = time.perf_counter() - since
+    *longer, short = (
+        Selection(method, selector, nested, scores, seconds)
+        for selector, (nested, scores) in zip(selectors[::-1], scored[::-1], strict=True)
+    )
+    return replace(short, longer=longer[0] if longer else None)
+
+
+def _score_list(
+    table: UnitTable, rows: Sequence[dict[str, Any]], place: int, options: StudyOptions
+) -> tuple[Nested, Scores]:
+    """The nested predictions of one of the lists that units left, and its scores."""
+    folds = [Fold.from_row(row, place) for row in rows]
     outer, twice = ([fold for fold in folds if ("x" in fold.name) == paired] for paired in (False, True))
-    nested = collect_folds(target, outer, table.rows.table.shape[1], state)
-    chosen = nested.frequency > 0
-    selector = fit_prepared(prepared, table, options.n_jobs, None if method.baseline else chosen)
-    scores = nested.scores(errors=nested_errors(nested, twice) if twice else None)
-    return Selection(method, selector, nested, scores, time.perf_counter() - since)
+    nested = collect_folds(table.target, outer, table.rows.table.shape[1], options.random_state)
+    return nested, nested.scores(errors=nested_errors(nested, twice) if twice else None)
 
 
-def fit_prepared(
-    prepared: PreparedMethod, table: UnitTable, n_jobs: int | None, chosen: BoolArray | None
-) -> FittedSelector:
-    """The method's selector on all rows of the table; `chosen` (n,): the features that some outer fold selected."""
+def fit_prepared(prepared: PreparedMethod, table: UnitTable, n_jobs: int | None, lists: Lists) -> list[FittedSelector]:
+    """The method's selector on all rows of the table; with `lists.short` that of the short list before it."""
     selector: FittedSelector = clone(prepared.selector).set_params(n_jobs=n_jobs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted = selector.fit_rows(table.rows, plan=prepared.plan, allowed=chosen)
-        selector.adopt(fitted, seed_sequence(selector.random_state))
-    selector.notes_ = list(dict.fromkeys([*selector.notes_, *(str(item.message) for item in caught)]))
-    return selector
+        fitted = selector.fit_rows(table.rows, plan=prepared.plan, lists=lists)
+        out = []
+        for each, rule in ((fitted.short, "short"), (fitted, None)):
+            if each is not None:
+                own = clone(selector).set_params(**({} if rule is None else {"n_features_to_select": rule}))
+                own.adopt(each, seed_sequence(selector.random_state))
+                out.append(own)
+    for own in out:
+        own.notes_ = list(dict.fromkeys([*own.notes_, *(str(item.message) for item in caught)]))
+    return out

@@ -51,6 +51,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "scores": methods[0]["scores"],
         "analyses": {name: study.results[name].values if name in study.results else None for name in load_analyses()},
         "stability": methods[0]["stability"],
+        "lists": _lists(study),
         "interactions": _interactions(study),
         "n_features": selector.n_features_,
         "n_features_over_folds": methods[0]["n_features_over_folds"],
@@ -132,12 +133,7 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
         "scores": plain_scores(selection.scores),
         "difference": plain_scores(study.difference(selection)),
         "n_features": selector.n_features_,
-        "n_features_over_folds": {
-            "median": float(np.median(nested.sizes)),
-            "smallest": int(nested.sizes.min()),
-            "largest": int(nested.sizes.max()),
-            "usual": [int(np.round(size)) for size in np.quantile(nested.sizes, [0.1, 0.9])],
-        },
+        "n_features_over_folds": _size_range(nested),
         "stability": None if stable is None else asdict(stable),
         "size_rule": _size_rule(selector),
         "curve": [] if baseline else [{"size": s.size, "score": s.score, "error": s.score_error} for s in steps],
@@ -149,6 +145,41 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
         "left_out": _left_out(selector),
         "notes": selection.notes,
         "seconds": round(selection.seconds, 3),
+    }
+
+
+def _lists(study: StudyRun) -> dict[str, Any]:
+    """The list of the lower price beside the short one, and the difference; None where there is none or no other."""
+    main, longer = study.main, study.main.longer
+    if longer is None:
+        return {"long": None, "difference": None}
+    folds = zip(main.nested.folds, longer.nested.folds, strict=True)
+    pairs = [
+        (main.selector.support_, longer.selector.support_),
+        *((ours.support, theirs.support) for ours, theirs in folds),
+    ]
+    same = all(np.array_equal(np.asarray(ours), np.asarray(theirs)) for ours, theirs in pairs)
+    false, stable = study.results.get("false-share"), longer.stability
+    names = longer.selector.get_feature_names_out()[np.argsort(longer.selector.ranking_[longer.selector.support_])]
+    return {
+        "long": {
+            "n_features": longer.selector.n_features_,
+            "n_features_over_folds": _size_range(longer.nested),
+            "scores": plain_scores(longer.scores),
+            "stability": None if stable is None else asdict(stable),
+            "false_share": None if false is None else (false.values or {})["share_long"],
+            "features": [str(name) for name in names[:LISTED]],
+        },
+        "difference": None if same else plain_scores(study.difference(longer, main)),
+    }
+
+
+def _size_range(nested: Nested) -> dict[str, Any]:
+    return {
+        "median": float(np.median(nested.sizes)),
+        "smallest": int(nested.sizes.min()),
+        "largest": int(nested.sizes.max()),
+        "usual": [int(np.round(size)) for size in np.quantile(nested.sizes, [0.1, 0.9])],
     }
 
 
@@ -171,7 +202,7 @@ def _kernel_name(model: Model) -> str:
 
 
 def _size_rule(selector: Any) -> str:
-    """How the number of features came about: given, method (chosen by it), best or auto."""
+    """How the number of features came about: given, method (chosen by it), short, best or auto."""
     size = selector.n_features_to_select
     if size is None:
         return "auto" if selector.path_.stop is None or getattr(selector, "ensemble", None) else "method"

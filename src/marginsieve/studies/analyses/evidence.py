@@ -1,168 +1,104 @@
-"""Could chance have done it? The score of the study against its scores on shuffled labels.
-
-The statistic is the largest of the main method's scores at several sizes and that of all features, by folds in which
-the search is run anew. The largest is taken for the shuffled labels too, so that looking at a short list and at all
-features does not double the claims. It is always computed: without a signal the scores of such folds vary more than any
-interval of one table says.
-"""
+"""Is there any signal at all? Five statistics in closed form against the same on permuted outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 
-from ...contracts import IntArray
-from ...engine.units import Method, PreparedMethod, UnitTable
-from ...fitting.batched_searches import TrainingPart
-from ...fitting.held_out import HeldOut, batch_members, hold_out, inner_folds, size_grid
-from ...fitting.rows import Rows
-from ...fitting.settings import Plan
-from ...fitting.training import search_once
-from ...fitting.view_averaging import BlendPlan, ViewPlan
-from ...problem import is_filter
-from ...solvers.execution import parallel
-from ..analysis import Facts, Level, StudyRun, applies_always, register_analysis, say_nothing
-from ..options import FEWEST_SHUFFLES, StudyOptions
-from ..planning import ALL_COST, cost_of, fit_seconds, is_cheap
+from ...errors import listing
+from ...fitting.evidence import (
+    CLEAR,
+    MORE_PERMUTATIONS,
+    NON_LINEAR,
+    SEVERAL,
+    SINGLE,
+    STATISTICS,
+    TOGETHER,
+    WEAK,
+    find_evidence,
+)
+from ...report.numbers import format_p
+from ..analysis import AnalysisResult, Facts, StudyRun, applies_always, part_of_every_study, register_analysis
+from ..analysis import say_nothing as no_doubt
 
-LEVEL = 0.04  # of the test: at 99 shuffles a claim without a signal is made in 4 % of tables
-SHUFFLES = 99
-SIZES = 8
-FOLDS = 5
-SHUFFLED_ROWS = 1000  # at most
-SHUFFLED_FITS = 60.0  # what 99 shuffles cost, in fits
-SHUFFLED_PAIRS = 1e8  # pairs of rows times columns up to which a filter that compares rows is shuffled
-
-
-@dataclass(frozen=True)
-class Chance:
-    """Whether the scores are above chance: `p` is the share of labellings that score as well, ours included."""
-
-    evident: bool
-    p: float
-    shuffles: int
+CELL = 2e-10  # seconds of a permutation for a cell of the table, and for a pair of rows
+NAMED = 10  # columns that pass, in result.json
+CARRIED = {
+    TOGETHER: "many columns together",
+    NON_LINEAR: "a non-linear machine on all columns",
+    SEVERAL: "several columns, each by itself",
+}
 
 
 @register_analysis
-class Evidence:
-    """Whether anything predicts, by shuffled labels."""
+class EvidenceTest:
+    """Whether the columns say anything of the outcome."""
 
-    name, order, template, unit = "evidence", 5.0, "", "labelling"
+    name, order, template = "evidence", 5.0, ""
 
     applies = staticmethod(applies_always)
-
-    def levels(self, facts: Facts) -> list[Level]:
-        """As many shuffles as the level of the test needs; then those that are usual, or those that were given."""
-        count = facts.options.n_permutations
-        return [Level((FEWEST_SHUFFLES,), 0), Level((count,), 20)] if count == SHUFFLES else [Level((count,), 0)]
+    levels = staticmethod(part_of_every_study)
 
     def cost(self, facts: Facts) -> float:
-        """Searches of the main method without an ensemble."""
-        (shuffles,) = facts.effort
-        if (unit := facts.seconds_of_unit(self.unit)) is not None:
-            return unit * shuffles
-        plain = Method("fisher", "fisher") if facts.main.recipe in ("stable_fisher", "two_views") else facts.main
-        cost, rows = cost_of(plain) if is_cheap(facts.main) else ALL_COST, min(facts.used, SHUFFLED_ROWS)
-        return SHUFFLED_FITS * fit_seconds(cost, rows, facts.shape.columns) * shuffles / SHUFFLES
+        """Products with as many permutations as there may be."""
+        m, n = facts.shape.rows, facts.shape.columns
+        return 0.1 + CELL * MORE_PERMUTATIONS * m * (n + 3 * min(m, 2000))
 
-    def measure(self, run: StudyRun) -> None:
-        """The true labels."""
-        above_chance(run, 0)
-
-    def run(self, run: StudyRun) -> dict[str, Any]:
-        """Whether the scores are above chance: `p` is the share of labellings that score as well, ours included."""
-        return asdict(above_chance(run, run.choice.efforts[self.name][0]))
+    def run(self, run: StudyRun) -> AnalysisResult:
+        """The p, what carried it, and the columns that pass by the same permutations."""
+        found = find_evidence(run.table.rows.active, np.random.default_rng([run.options.random_state, 3]))
+        names = run.table.rows.schema.names
+        passing = [j for j in np.argsort(found.column_p, kind="stable") if found.column_p[j] <= WEAK]
+        values = {
+            "p": found.p,
+            "strength": found.strength,
+            "carried_by": found.carried_by,
+            "columns": [names[j] for j in passing[:NAMED]],
+            "n_columns": len(passing),
+            "statistics": [
+                {"looks_for": word, "value": value, "p": p}
+                for word, value, p in zip(STATISTICS, found.values.tolist(), found.each.tolist(), strict=True)
+            ],
+            "permutations": found.permutations,
+            "smallest_p": found.smallest_p,
+            "rows": found.rows,
+        }
+        return AnalysisResult(values, {"evidence_p": found.column_p}, details=found)
 
     def evident(self, values: Mapping[str, Any] | None) -> bool:
-        """Whether the scores are above chance."""
-        return values is None or bool(values["evident"])
+        """Whether the evidence is weak or clear."""
+        return values is None or values["strength"] != "none"
 
-    sentence = doubt = staticmethod(say_nothing)  # it is what the headline is about
+    def sentence(self, result: dict[str, Any]) -> str:
+        """How strong it is, what carried it, and the columns that pass."""
+        known = result["analyses"][self.name]
+        test = f"{format_p(known['p'], known['permutations'])} by {known['permutations']:,} permutations of the outcome"
+        if known["rows"] < result["table"]["rows"]:
+            test += f" in {known['rows']:,} of the rows"
+        if known["smallest_p"] > CLEAR:
+            test += f"; so few permutations differ that no p is below {known['smallest_p']:.2g}"
+        if known["strength"] == "none":
+            text = f"Nothing in the table is shown to go with {result['table']['target']} ({test})."
+            if known["n_columns"]:
+                text += f" {_passing(known)}, a lead to follow, not a finding."
+            return text
+        carried = known["carried_by"]
+        what = f"one column alone: {known['columns'][0]}" if carried == SINGLE and known["columns"] else None
+        what, target = what or CARRIED.get(carried, "one column alone"), result["table"]["target"]
+        text = f"The evidence that the table says something of {target} is {known['strength']} ({test}); it is carried "
+        text += f"by {what}."
+        if known["n_columns"] > (carried == SINGLE):
+            text += f" {_passing(known)}."
+        return text
 
-
-def above_chance(run: StudyRun, shuffles: int) -> Chance:
-    """(1 + shuffles that score as well) / (1 + shuffles), and whether that is evidence.
-
-    What is searched: see `_choose_searches`.
-    """
-    table, options = run.table, run.choice.options
-    rng = np.random.default_rng(options.random_state)
-    part = rows_to_shuffle(table, options, rng)
-    searches = []
-    for view in _choose_searches(run.methods, part):
-        searched = search_once(view.plan, view.part(part), rng)
-        grid = size_grid(searched.ready.most, max(1, len(searched.problem.keep)))
-        some = tuple(sorted({grid[int(k)] for k in np.linspace(0, len(grid) - 1, SIZES)}))
-        searches.append((view, (len(searched.ready.usable),) if view.place < 0 else some))
-    dealt = [part, *(replace(part, target=part.target.shuffle(rng)) for _ in range(shuffles))]
-    seed = int(rng.integers(2**31))
-    values = _best_scores_batched(searches, dealt, seed)
-    if values is None:
-        values = parallel(run.options.n_jobs)(delayed(_best_score)(searches, rows, seed) for rows in dealt)
-    p = float(np.mean(np.array(values) >= values[0] - 1e-12))
-    return Chance(p <= LEVEL, p, shuffles)
-
-
-def rows_to_shuffle(table: UnitTable, options: StudyOptions, rng: np.random.Generator) -> Rows:
-    """The rows on which labels are shuffled: all, or a sample."""
-    return table.rows.active.with_sample(min(SHUFFLED_ROWS, options.max_samples or SHUFFLED_ROWS), rng).sample_part
+    doubt = staticmethod(no_doubt)
 
 
-def _choose_searches(methods: Sequence[tuple[Method, PreparedMethod]], part: Rows) -> list[ViewPlan]:
-    """What is searched on shuffled labels: the main method, all features (place -1), and a non-linear filter.
-
-    Of a blend the filters are searched; of a method whose search is expensive, the filter of all features. The
-    non-linear filter is left out of tables on which it is expensive too.
-    """
-    every = np.arange(part.table.shape[1])
-    (main, prepared), baseline = methods[0], _plans(methods[-1][1], every)[0]
-    chosen = _plans(prepared, every) if is_cheap(main) else [baseline]
-    pairs = len(part) ** 2 * len(every)
-    for _, other in methods[1:-1]:
-        if isinstance(other.plan, BlendPlan) and pairs <= SHUFFLED_PAIRS:
-            filters = [view for view in other.plan.views if is_filter(view.plan.criterion)]
-            chosen += [view for view in filters if not view.plan.kernel.linear][:1]
-    return [*chosen, replace(baseline, place=-1)]
-
-
-def _plans(prepared: PreparedMethod, every: IntArray) -> list[ViewPlan]:
-    plan = prepared.plan
-    if isinstance(plan, Plan):
-        return [ViewPlan(replace(plan, ensemble=None), every, 0)]
-    assert isinstance(plan, BlendPlan)
-    return [view for view in plan.views if is_filter(view.plan.criterion)] or list(plan.views[:1])
-
-
-def _best_score(searches: Sequence[tuple[ViewPlan, tuple[int, ...]]], rows: Rows, seed: int) -> float:
-    """The best score over the sizes of each search, of folds in which the search was run on these labels."""
-    if not rows.target.complete:
-        return float("-inf")
-    (folds,), _ = inner_folds(FOLDS, rows, np.random.default_rng(seed))
-    scores = []
-    for view, sizes in searches:
-        held = hold_out(view.plan, view.part(rows), sizes, folds, np.random.SeedSequence(seed), None)
-        scores.append(np.nanmax(held.scores(rows.target)[0]))
-    return float(max(scores))
-
-
-def _best_scores_batched(
-    searches: Sequence[tuple[ViewPlan, tuple[int, ...]]], dealt: Sequence[Rows], seed: int
-) -> list[float] | None:
-    """`_best_score` of every labelling, in batches on a device; None where that is for the CPU."""
-    if any(view.plan.device == "cpu" for view, _ in searches) or not all(rows.target.complete for rows in dealt):
-        return None
-    folds = [inner_folds(FOLDS, rows, np.random.default_rng(seed))[0][0] for rows in dealt]
-    best = np.full(len(dealt), -np.inf)
-    for view, sizes in searches:
-        jobs = [TrainingPart(*fold, rows.target) for rows, some in zip(dealt, folds, strict=True) for fold in some]
-        members = batch_members(view.plan, view.part(dealt[0]).table, jobs, sizes)
-        if members is None:
-            return None
-        for k, rows in enumerate(dealt):
-            held = HeldOut.from_members(sizes, members[k * len(folds[0]) : (k + 1) * len(folds[0])])
-            best[k] = max(best[k], np.nanmax(held.scores(rows.target)[0]))
-    return best.tolist()
+def _passing(known: Mapping[str, Any]) -> str:
+    """The columns that pass by themselves."""
+    count = known["n_columns"]
+    noun, verb = ("column", "is") if count == 1 else ("columns", "are")
+    text = f"{count:,} {noun} alone {verb} beyond what chance brings among all columns at 5 %"
+    return f"{text} ({listing(known['columns'], NAMED, count)})"

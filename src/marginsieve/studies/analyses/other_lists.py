@@ -25,13 +25,14 @@ from ...fitting.training import varying
 from ...solvers.execution import one_thread, parallel
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis, say_nothing
 from ..planning import search_seconds
-from .false_features import SEARCH, search_half
+from .shuffled_study import rows_to_shuffle
 from .substitutes import MARGIN, auc_change, predict_on, training_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SAME, MOST_SAME = 0.9, 50  # how alike a column is that is left out with a feature, and how many of them at most
+SEARCH = "search on half of the rows"
 LISTS, MOST_SECONDS = 5, 30.0  # how many are made where their searches take no longer than that
 NAMED = 100  # features of a list in result.json
 COLUMNS = ("without", "features", "shared", "change", "low", "high", "as_good")
@@ -89,6 +90,14 @@ class OtherLists:
         return AnalysisResult({"margin": MARGIN, "rows": rows} if rows else None, details=frame)
 
     sentence = doubt = staticmethod(say_nothing)  # the page has them
+
+
+def search_half(run: StudyRun) -> None:
+    """One search of the main method on half of the rows; of all features where it is the only one."""
+    rng = np.random.default_rng(0)
+    part = rows_to_shuffle(run.table, run.choice.options, rng)
+    half = part.take(np.flatnonzero(part.target.draw(0.5, rng, at_least=1, leave=1)))
+    places(run.main_method.plan, half, rng)
 
 
 def find_other_lists(

@@ -1,0 +1,240 @@
+"""Is there any signal at all? Five statistics against the same on permuted outcomes, in closed form.
+
+Ridge regression without a row is linear in the outcome, and so is a column's covariance with it: thousands of
+permutations are products of matrices. No folds are drawn and nothing is searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..contracts import Array, IntArray
+from ..data.table import filled_with_means, one_hot
+from ..kernels import Clinical
+from ..outcomes import Target
+from ..solvers.execution import one_thread
+from ..solvers.ridge import HeldOutRidge
+from .rows import Rows
+from .training import varying
+
+PERMUTATIONS, MORE_PERMUTATIONS = 999, 9999
+WORTH_MORE = 0.2  # p below which more permutations are drawn
+CHUNK = 500  # permutations at a time
+WEAK, CLEAR = 0.05, 0.01  # p above which there is no evidence, and up to which it is clear
+MOST_ROWS = 2000  # that are looked at: of longer tables a sample, a rare class whole
+PENALTIES = (0.1, 1.0)  # of the linear kernel, in mean squared lengths of its rows
+SMOOTH_PENALTY = 0.1  # of the other kernel
+FEWEST_LEADING, LEADING = 5, 0.01  # the columns with the largest statistics, at least and as a share
+NEAR_ONE = 1e-9
+
+TOGETHER, NON_LINEAR, SINGLE, SEVERAL = "together", "non-linear", "single", "several"
+STATISTICS = (TOGETHER, TOGETHER, NON_LINEAR, SINGLE, SEVERAL)  # what each of them looks for
+LARGEST = STATISTICS.index(SINGLE)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Whether the columns say anything of the outcome.
+
+    Attributes
+    ----------
+    p : float
+        The share of labellings, ours included, whose smallest p is as small.
+    each : array of shape (5,)
+        The p of each statistic by itself.
+    values : array of shape (5,)
+        The statistics.
+    carried_by : str
+        What the statistic with the smallest p looks for: "together", "non-linear", "single" or "several".
+    column_p : array of shape (n,)
+        For each column the share of labellings whose largest statistic over all columns is as large.
+    permutations : int
+        Number of permutations.
+    smallest_p : float
+        The smallest p that there can be.
+    rows : int
+        Number of rows that were looked at.
+    """
+
+    p: float
+    each: Array
+    values: Array
+    carried_by: str
+    column_p: Array
+    permutations: int
+    smallest_p: float
+    rows: int
+
+    @property
+    def strength(self) -> str:
+        """ "none", "weak" or "clear"."""
+        return "none" if self.p > WEAK else "weak" if self.p > CLEAR else "clear"
+
+
+def find_evidence(part: Rows, rng: np.random.Generator, most: int = MORE_PERMUTATIONS) -> Evidence:
+    """The smallest p of five statistics, compared with the smallest p of each permutation (Westfall and Young).
+
+    The statistics are the agreement of held-out ridge regression with the outcome, on the linear kernel at two
+    penalties and on a non-linear one (the clinical kernel where there are categories or gaps), the largest statistic of
+    a column and the mean of the largest.
+    """
+    sample = part.with_sample(MOST_ROWS, rng).sample_part
+    target = sample.target
+    with one_thread():
+        tests = _Tests.from_rows(sample)
+        observed = tests.column_statistics(np.arange(len(target))[None])[0]
+        found: list[Array] = []
+        drawn, p = 0, 0.0
+        for count in (PERMUTATIONS, most):
+            if p < WORTH_MORE and count > drawn:
+                found += [tests.statistics(order) for order in _labellings(target, count - drawn, rng, first=not drawn)]
+                drawn = count
+                statistics = np.concatenate(found)
+                each, p = smallest_p(statistics)
+    largest = np.sort(statistics[:, LARGEST])
+    ahead = len(largest) - np.searchsorted(largest, observed - NEAR_ONE * np.abs(observed))
+    column_p = np.ones(part.table.shape[1])
+    column_p[tests.features] = ahead / len(largest)
+    spread = np.maximum(statistics.std(axis=0), 1e-300)
+    gain = (statistics[0] - statistics.mean(axis=0)) / spread  # decides between statistics of the same p
+    carried = STATISTICS[int(np.lexsort((-gain, each))[0])]
+    least = max(1.0 / (drawn + 1), float(np.exp(-target.log_permutations)))
+    return Evidence(p, each, statistics[0], carried, column_p, drawn, least, len(sample))
+
+
+def smallest_p(statistics: Array) -> tuple[Array, float]:
+    """(S,) the p of each of the first row's statistics (B + 1, S) among all rows, and of the smallest of them."""
+    count = len(statistics)
+    ascending = np.sort(statistics, axis=0)
+    each = np.column_stack(
+        [
+            (count - np.searchsorted(column, values - NEAR_ONE * np.abs(values))) / count
+            for column, values in zip(ascending.T, statistics.T, strict=True)
+        ]
+    )
+    least = each.min(axis=1)
+    return each[0], float(np.mean(least <= least[0] + 1e-12))
+
+
+def _labellings(target: Target, count: int, rng: np.random.Generator, first: bool) -> Iterator[IntArray]:
+    """(chunk, m) rows from which the outcomes come: some permutations at a time, before them the rows as they are."""
+    if first:
+        yield np.arange(len(target))[None]
+    for start in range(0, count, CHUNK):
+        yield target.permutations(min(CHUNK, count - start), rng)
+
+
+def numeric_columns(part: Rows) -> tuple[Array, IntArray, IntArray]:
+    """(m, d) the columns that vary as numbers, the column that each is made of, and those columns.
+
+    A column of numbers has mean 0 and variance 1, an empty cell its mean. A category has a column for each level, of
+    length sqrt(m) before its mean was taken off, so that sum_l (x_l'q)^2 is Pearson's chi^2 for a unit vector q.
+    """
+    table = part.table
+    features = np.flatnonzero(varying(table)).astype(np.intp)
+    Z = table.Z[:, features]
+    Z = Z.toarray() if table.is_sparse else np.asarray(Z)
+    kind = [table.kind[j] for j in features]
+    X, owner = one_hot(filled_with_means(Z, Z, kind), Z, kind)
+    X = np.nan_to_num(X)  # a category that is missing has no level
+    several = np.bincount(owner, minlength=len(features))[owner] > 1
+    length = np.sqrt(np.where(several, (X**2).sum(axis=0), ((X - X.mean(axis=0)) ** 2).sum(axis=0)) / len(X))
+    return np.asarray((X - X.mean(axis=0)) / np.where(length > 0, length, 1.0)), owner, features
+
+
+def balanced_columns(X: Array, owner: IntArray) -> Array:
+    """The same with the levels of a category shrunken, so that it weighs what a column of numbers does."""
+    variance = np.bincount(owner, (X**2).mean(axis=0))
+    return np.asarray(X / np.sqrt(np.where(variance > 0, variance, 1.0))[owner])
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """What the statistics of any labelling are computed from."""
+
+    target: Target
+    labels: Array  # (k, m) what machines solve for
+    basis: Array  # (d, m) what columns are correlated with
+    ridges: tuple[tuple[HeldOutRidge, float], ...]  # with their penalties
+    X: Array
+    owner: IntArray
+    features: IntArray
+    freedom: Array  # (columns,) degrees of freedom
+
+    @classmethod
+    def from_rows(cls, part: Rows) -> _Tests:
+        X, owner, features = numeric_columns(part)
+        target, basis, table = part.target, part.target.association(), part.table
+        even = balanced_columns(X, owner)
+        linear = HeldOutRidge.from_rows(even, np.ones(len(X)), np.random.default_rng(0), target.groups)
+        if "nominal" in table.kind or (not table.is_sparse and np.isnan(table.Z).any()):
+            kernel = Clinical()
+            K = kernel.bind(table.columns(features), kernel.start(table.columns(features)), np.arange(len(features)))
+            smooth = HeldOutRidge.from_kernel(K.matrix(), target.groups)
+        else:
+            smooth = HeldOutRidge.from_kernel(median_gaussian(even), target.groups)
+        ridges = [(linear, penalty * linear.unit) for penalty in PENALTIES]
+        ridges.append((smooth, SMOOTH_PENALTY * smooth.unit))
+        levels = np.bincount(owner, minlength=len(features))
+        freedom = np.maximum(levels - 1, 1) * len(basis)
+        labels = np.asarray(target.machine_target.y, dtype=np.float64)
+        return cls(target, labels, basis, tuple(ridges), X, owner, features, freedom.astype(float))
+
+    def statistics(self, order: IntArray) -> Array:
+        """(B, 5) the statistics of B labellings."""
+        m = order.shape[1]
+        labels = np.moveaxis(self.labels[:, order], 1, 0)  # (B, k, m)
+        flat = np.ascontiguousarray(labels.reshape(-1, m).T)
+        out = []
+        for ridge, penalty in self.ridges:
+            values = ridge.held_out(flat, penalty).T.reshape(labels.shape)
+            out.append(self.target.agreement(values, labels))
+        columns = self.column_statistics(order)
+        leading = min(columns.shape[1], max(FEWEST_LEADING, round(LEADING * columns.shape[1])))
+        top = np.partition(columns, columns.shape[1] - leading, axis=1)[:, columns.shape[1] - leading :]
+        return np.column_stack([*out, top.max(axis=1), top.mean(axis=1)])
+
+    def column_statistics(self, order: IntArray) -> Array:
+        """(B, columns): t^2 of a column of numbers and two classes; others as the t^2 that is as unlikely by chance.
+
+        With x the column, Q the orthonormal basis and chi = m |Q x|^2 / |x|^2 it is (m - 1 - f) chi / (m - chi).
+        """
+        (B, m), d = order.shape, len(self.basis)
+        Q = np.moveaxis(self.basis[:, order], 1, 0)  # (B, d, m)
+        Q = _orthonormal(Q) if self.target.groups is not None else Q
+        chi = ((Q.reshape(B * d, m) @ self.X) ** 2).reshape(B, d, -1).sum(axis=1)
+        if len(self.owner) > len(self.features):
+            chi = np.add.reduceat(chi, np.searchsorted(self.owner, np.arange(len(self.features))), axis=1)
+        most = m * np.minimum(self.freedom / d, d)  # of chi
+        value = (m - 1 - self.freedom) * chi / m / np.maximum(1.0 - chi / most, NEAR_ONE)
+        wide = np.flatnonzero(self.freedom > 1)
+        if len(wide):
+            value[:, wide] = as_one_degree(value[:, wide], self.freedom[wide])
+        return np.asarray(value)
+
+
+def as_one_degree(chi: Array, freedom: Array) -> Array:
+    """Values of chi^2 with one degree of freedom that are as unlikely (Wilson and Hilferty's cube root)."""
+    scale = 2.0 / (9.0 * freedom)
+    z = (np.cbrt(np.maximum(chi, 0.0) / freedom) - (1.0 - scale)) / np.sqrt(scale)
+    return np.asarray((z * np.sqrt(2.0 / 9.0) + 7.0 / 9.0) ** 3)
+
+
+def _orthonormal(Q: Array) -> Array:
+    """(B, d, m): each set of rows with mean 0, orthonormal; groups of other sizes may have changed their places."""
+    Q = Q - Q.mean(axis=2, keepdims=True)
+    product = Q @ np.swapaxes(Q, 1, 2)
+    size = np.trace(product, axis1=1, axis2=2)[:, None, None]
+    factor = np.linalg.cholesky(product + 1e-12 * size * np.eye(Q.shape[1]))
+    return np.asarray(np.linalg.solve(factor, Q))
+
+
+def median_gaussian(X: Array) -> Array:
+    """(m, m) exp(-distance^2 / median), of rows; the median is that of different rows."""
+    K = X @ X.T
+    square = np.maximum(np.diag(K)[:, None] + np.diag(K) - 2.0 * K, 0.0)
+    median = float(np.median(square[np.triu_indices(len(X), 1)]))
+    return np.asarray(np.exp(-square / (median if median > 0 else 1.0)))
