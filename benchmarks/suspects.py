@@ -3,6 +3,8 @@
     python -m benchmarks.suspects run generated.npz --tables 10 --first-seed 1000 --jobs 16    # of each shape
     python -m benchmarks.suspects run public.npz --public --tables 4 --jobs 16
     python -m benchmarks.suspects table generated.npz public.npz             # the tables of docs/suspects.md
+    python -m benchmarks.suspects real real.npz               # flips in REAL, with nested probabilities beside
+    python -m benchmarks.suspects real-table real.npz         # and what that says
 
 `run` needs numpy, scipy, pandas, scikit-learn, joblib and narwhals alone. Cleanlab's confident learning (its default,
 `prune_by_noise_rate`) judges by five-fold probabilities of a logistic regression on standardised columns; `posterior`
@@ -31,7 +33,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict  # noqa: 
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
-from marginsieve import find_suspects  # noqa: E402
+from marginsieve import find_suspects, nested_cv, recipes  # noqa: E402
 from marginsieve.outcomes.label_noise import wrong_label  # noqa: E402
 
 FLIPS = ("none", "2 %", "5 %", "10 %", "20 %", "20 % of the rarer class")
@@ -42,6 +44,18 @@ PUBLIC = (
     *("COLON", "LEUKEMIA", "DLBCL", "GLIOMA", "SRBCT", "WDBC", "SONAR", "IONOSPHERE", "HEART", "DIABETES", "CAR2"),
     *("LYMPHOMA", "ARRHYTHMIA", "GORDON"),
 )
+#: chosen before any result was seen: five wide, four with categories, five of numbers with more rows than columns
+REAL = (
+    *("COLON", "LEUKEMIA", "LYMPHOMA", "GORDON", "CNS"),
+    *("HEART", "HEPATITIS", "ARRHYTHMIA", "LEPIOTA"),
+    *("SONAR", "IONOSPHERE", "WDBC", "DIABETES", "MFEAT"),
+)
+SEEN = ("COLON", "LEUKEMIA", "WDBC", "SONAR", "IONOSPHERE", "HEART", "DIABETES")  # had a part in the machines' choice
+MOST_ROWS, MOST_COLUMNS = 600, 3000  # of a table of REAL; else so many at random
+SHARES = (0.0, 0.05, 0.1)  # of each class that is flipped
+REAL_BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+HIGH, CLOSE = 0.9, 0.15  # "probably wrong" from here on, and what stated and true share may differ by
+RESAMPLES = 2000  # of the tables, for an interval
 
 
 @dataclass(frozen=True)
@@ -189,6 +203,144 @@ def run(out: str, seeds: range, jobs: int, names: list[str], is_public: bool) ->
     np.savez_compressed(out, results=np.array(done, dtype=object))
 
 
+def real_table(name: str) -> tuple[pd.DataFrame, Any]:
+    """A public table, rows of each class and columns drawn at random where it has more than the most."""
+    X, y = public(name)
+    rng, rows = np.random.default_rng(0), np.arange(len(y))
+    if len(y) > MOST_ROWS:
+        sizes = {1: round(MOST_ROWS * y.mean()), 0: MOST_ROWS - round(MOST_ROWS * y.mean())}
+        rows = np.concatenate([rng.choice(np.flatnonzero(y == k), size, replace=False) for k, size in sizes.items()])
+    columns = rng.choice(X.shape[1], min(MOST_COLUMNS, X.shape[1]), replace=False)
+    return X.iloc[np.sort(rows), np.sort(columns)].reset_index(drop=True), y[np.sort(rows)]
+
+
+def judged_real(job: tuple[str, float, int]) -> pd.DataFrame:
+    """What the suspicions and, out of fold, a study's default method say of each row; some labels are flipped."""
+    name, share, draw = job
+    X, y = real_table(name)
+    rng, wrong = np.random.default_rng([draw, round(100 * share), 11]), np.zeros(len(y), dtype=bool)
+    for k in (0, 1) if share else ():
+        own = np.flatnonzero(y == k)
+        wrong[rng.choice(own, max(1, round(share * len(own))), replace=False)] = True
+    given = np.where(wrong, 1 - y, y)
+    frame = find_suspects(X, given, random_state=draw)
+    recipe = recipes.two_views if len(X.select_dtypes("number").columns) == X.shape[1] else recipes.clinical_rfe
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        method = recipe(cv=5, probability=True, random_state=draw)
+        nested = nested_cv(method, X, given, cv=5, n_repeats=1, positive=1, random_state=draw)
+    p = np.asarray(nested.probability).mean(axis=0)
+    return pd.DataFrame(
+        {
+            "name": name,
+            "share": share,
+            "draw": draw,
+            "row": np.arange(len(y)),
+            "label": given,
+            "wrong": wrong,
+            "suspicion": frame["suspicion"].to_numpy(),
+            "suspect": frame["suspect"].to_numpy(),
+            "own": np.where(given == 1, p, 1 - p),  # out-of-fold probability of the label as given
+            "second": wrong_label(special.logit(np.clip(p, 1e-6, 1 - 1e-6)), given == 1, np.ones(len(y))),
+        }
+    )
+
+
+def run_real(out: str, draws: int, names: list[str]) -> None:
+    """Judge the tables without flips once and with flips in so many draws, and keep what was said of their rows."""
+    work = [
+        (name, share, draw) for name in names or REAL for share in SHARES for draw in range(draws if share > 0 else 1)
+    ]
+    done = []
+    for k, job in enumerate(work):
+        done.append(judged_real(job))
+        if (k + 1) % 10 == 0:
+            print(f"{k + 1} of {len(work)}", flush=True)
+    frame = pd.concat(done, ignore_index=True)
+    np.savez_compressed(out, **{name: frame[name].to_numpy(str if name == "name" else None) for name in frame})
+
+
+def read_real(file: str) -> tuple[pd.DataFrame, list[str]]:
+    """What `run_real` kept, with what was said of each row before the flips; several ways to state less, as columns."""
+    with np.load(file) as kept:
+        frame = pd.DataFrame({name: kept[name] for name in kept.files})
+    before = frame[frame["share"] == 0].set_index(["name", "row"])[["suspect", "own"]].add_prefix("before_")
+    frame = frame.join(before, on=["name", "row"])
+    number = frame.groupby(["name", "share", "draw", "label"])["suspicion"].transform("sum")
+    agree = frame["own"] < 0.5
+    ways = {
+        "suspicion": frame["suspicion"],
+        "suspicion, agreed": frame["suspicion"].where(agree),
+        "smaller of suspicion and 1 - own": np.minimum(frame["suspicion"], 1 - frame["own"]),
+        "mean of suspicion and 1 - own": (frame["suspicion"] + 1 - frame["own"]) / 2,
+        "smaller of both posteriors": np.minimum(frame["suspicion"], frame["second"]),
+        "at most W / (W + 1), agreed": np.minimum(frame["suspicion"], number / (number + 1)).where(agree),
+    }
+    return frame.assign(**ways), list(ways)
+
+
+def bins(stated: Any, wrong: Any) -> dict[str, str]:
+    """Stated and true share (rows) of each bin, marked where they are further apart than CLOSE."""
+    row = {}
+    for low, high in itertools.pairwise(REAL_BINS):
+        inside = (stated >= low) & ((stated < high) | (high == 1.0))
+        said, true = stated[inside].mean(), wrong[inside].mean()
+        off = " !" if abs(said - true) > CLOSE else ""
+        row[f"{low:g} to {high:g}"] = f"{said:.2f} / {true:.2f} ({inside.sum():,}){off}" if inside.any() else "-"
+    return row
+
+
+def interval(frame: pd.DataFrame) -> str:
+    """The true share among these rows with a 95 % interval, tables drawn with replacement; each row counts."""
+    counts = frame.groupby("name")["wrong"].agg(["sum", "size"]).to_numpy()
+    if len(counts) < 2:
+        return "-"
+    some = counts[np.random.default_rng(0).integers(0, len(counts), (RESAMPLES, len(counts)))].sum(axis=1)
+    low, high = np.quantile(some[:, 0] / some[:, 1], (0.025, 0.975))
+    return f"{frame['wrong'].mean():.2f} ({low:.2f} to {high:.2f})"
+
+
+def probably(frame: pd.DataFrame, way: str) -> dict[str, str]:
+    """The rows of which HIGH or more is stated this way."""
+    high = frame[frame[way] >= HIGH]
+    if not len(high):
+        return {"rows": "0", "recall": "0.00"}
+    new = high[~high["before_suspect"]]
+    return {
+        "rows": f"{len(high)}",
+        "tables": f"{high['name'].nunique()}",
+        "stated": f"{high[way].mean():.2f}",
+        "true (interval)": interval(high),
+        "looked wrong already": f"{high['before_suspect'].sum()} ({high['wrong'][high['before_suspect']].sum()} flips)",
+        "true of the others": f"{new['wrong'].mean():.2f} ({len(new)})" if len(new) else "-",
+        "missed before, not flipped": f"{((high['before_own'] < 0.5) & ~high['wrong']).sum()}",
+        "recall": f"{high['wrong'].sum() / frame['wrong'].sum():.2f}" if frame["wrong"].any() else "-",
+    }
+
+
+def tabulate_real(file: str) -> None:
+    """Whether a stated share is true on real tables, by bins and for "probably wrong"."""
+    frame, ways = read_real(file)
+    for share in SHARES[1:]:
+        some = frame[frame["share"] == share]
+        new = some[~some["before_suspect"]]
+        print(f"\n{share:.0%} of each class flipped, {len(some):,} rows, {some['wrong'].sum()} flips\n")
+        show(
+            {way: bins(some[way], some["wrong"]) for way in ways}
+            | {f"{way}; did not look wrong already": bins(new[way], new["wrong"]) for way in ways[:2]}
+        )
+        show({way: probably(some, way) for way in ways})
+        for title, part in (("had no part in a choice", ~some["name"].isin(SEEN)), ("had", some["name"].isin(SEEN))):
+            print(f"tables that {title}\n")
+            show({way: probably(some[part], way) for way in ways})
+        print("suspicion, agreed, by table\n")
+        show({name: probably(one, "suspicion, agreed") for name, one in some.groupby("name")})
+    clean = frame[frame["share"] == 0]
+    print(f"\nno flips, {len(clean):,} rows, {clean['suspect'].sum()} suspects: {HIGH} or more is stated\n")
+    rows = {"all tables": clean, **dict(list(clean.groupby("name")))}
+    show({name: {way: f"{(one[way] >= HIGH).sum()}" for way in ways} for name, one in rows.items()})
+
+
 def recall_at(score: Any, wrong: Any, precision: float) -> float:
     """The largest recall of the highest scores at this precision or more."""
     order = np.argsort(-score, kind="stable")
@@ -299,8 +451,17 @@ def main() -> None:
     showing = commands.add_parser("table")
     showing.add_argument("files", nargs="+")
     showing.add_argument("--by-name", action="store_true", help="each shape or public table too")
+    real = commands.add_parser("real")
+    real.add_argument("out")
+    real.add_argument("--draws", type=int, default=5, help="of the flips, at each share")
+    real.add_argument("--names", default="", help="of REAL, separated by semicolons")
+    commands.add_parser("real-table").add_argument("file")
     given = parser.parse_args()
-    if given.command == "run":
+    if given.command == "real":
+        run_real(given.out, given.draws, [name.strip() for name in given.names.split(";") if name.strip()])
+    elif given.command == "real-table":
+        tabulate_real(given.file)
+    elif given.command == "run":
         names = [name.strip() for name in given.names.split(";") if name.strip()]
         seeds = range(given.first_seed, given.first_seed + given.tables)
         run(given.out, seeds, given.jobs, names, given.public)
