@@ -180,7 +180,11 @@ def test_analyses_that_cannot_be_run_or_left_out_are_refused():
     cohort = make_cohort(40, 6, n_relevant=2, effect=2.0, random_state=0)
     y = cohort.y.astype(str).where(np.arange(40) % 5 > 0, "third")
     for labels, settings, sentence in (
-        (cohort.y, {"without": "nothing"}, "it must be one of 'evidence', 'effects', 'false-share', 'substitutes'"),
+        (
+            cohort.y,
+            {"without": "nothing"},
+            "it must be one of 'evidence', 'shuffled-study', 'effects', 'false-share', 'substitutes'",
+        ),
         (cohort.y, {"with_": "nothing"}, "with_ is 'nothing'"),
         (cohort.y, {"without": "evidence"}, "without is 'evidence', which decides what can be said"),
         (cohort.y, {"with_": "costs"}, "with_ names 'costs', which cannot be run: no costs were given"),

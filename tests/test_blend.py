@@ -208,7 +208,7 @@ def test_a_study_of_two_views(mixed, tmp_path):
     methods = {one["title"]: one for one in made.result["methods"]}
     assert methods["two-views"]["kernel"] == "linear and clinical"
     assert methods["two-views"]["scores"]["auc"]["value"] > 0.8
-    assert made.result["analyses"]["evidence"]["evident"]
+    assert made.result["analyses"]["evidence"]["strength"] == "clear"
     made.save(tmp_path / "out")
     frame = pd.read_csv(tmp_path / "out" / "features.csv")
     assert frame["selected"].sum() == made.model.n_features_

@@ -48,7 +48,7 @@ def test_order_changes_no_selection_and_no_value(name, kind, mixed):
     other, labels, rows = in_other_order(X, y, kind)
     theirs = marginsieve.study(other, labels, methods=name, **PLAIN)
     assert set(ours.features.query("selected")["name"]) == set(theirs.features.query("selected")["name"])
-    there = theirs.predictions.assign(row=rows[theirs.predictions["row"]]).sort_values(["repeat", "row"])
+    there = theirs.predictions.assign(row=rows[theirs.predictions["row"] - 1]).sort_values(["repeat", "row"])
     assert np.abs(ours.predictions["decision"].to_numpy() - there["decision"].to_numpy()).max() <= 1e-6
     new = X.iloc[::-1]
     apart = ours.model.decision_function(new) - theirs.model.decision_function(new[other.columns])
@@ -67,7 +67,7 @@ def test_outputs_are_in_the_order_of_the_table(small):
     X, y = small
     study = marginsieve.study(X, y, methods="fisher", **(PLAIN | {"without": ["references", "substitutes"]}))
     predictions = study.predictions
-    assert predictions["row"].tolist() == list(range(len(X)))
+    assert predictions["row"].tolist() == list(range(1, len(X) + 1))
     assert predictions["label"].tolist() == y.tolist()
     by_row = study.suspects.set_index("row")["label"]
     assert by_row.sort_index().tolist() == y.tolist()
@@ -135,7 +135,7 @@ def test_suspects_of_the_command_do_not_depend_on_order(small):
         warnings.simplefilter("ignore")
         first, _ = judge_table(frame, "outcome", random_state=0)
         second, _ = judge_table(other.reset_index(drop=True), "outcome", random_state=0)
-    back = other.index.to_numpy()[second["row"]]
+    back = 1 + other.index.to_numpy()[second["row"] - 1]
     pd.testing.assert_series_equal(
         first.set_index("row")["suspicion"].sort_index(),
         second.set_index(back)["suspicion"].sort_index(),

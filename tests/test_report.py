@@ -168,7 +168,7 @@ def test_the_page_is_drawn_again_from_the_folder(found, tmp_path, monkeypatch, c
     for text, sentence in (
         ("{", "is not valid JSON"),
         ("[]", "is not the result of a study"),
-        ('{"schema": 1}', "schema 1 and this marginsieve reads 5: run `marginsieve select` again"),
+        ('{"schema": 1}', "schema 1 and this marginsieve reads 6: run `marginsieve select` again"),
     ):
         (tmp_path / "result.json").write_text(text)
         with pytest.raises(SystemExit) as stop:
@@ -286,7 +286,8 @@ def drawn_result(result, rng):
         method["difference"] = {name: drawn_score(rng, -1.0, 1.0) for name in method["difference"]}
     result["scores"] = result["methods"][0]["scores"]
     p = float(rng.choice([0.01, 0.04, 0.05, 0.5, 1.0]))
-    result["analyses"]["evidence"] = {"evident": p <= 0.04, "p": p, "shuffles": 99}
+    strength = "none" if p > 0.05 else "weak" if p > 0.01 else "clear"
+    result["analyses"]["evidence"] |= {"p": p, "strength": strength}
     sizes = np.sort(rng.integers(1, 60, 3))
     usual = [int(sizes[0]), int(sizes[2])]
     result["n_features_over_folds"] = {
@@ -333,16 +334,17 @@ def test_no_sentence_contradicts_a_number(found):
         headline, text = words["headline"], " ".join(words["sentences"])
         level = {"balanced_accuracy": 0.5, "auc": 0.5}
         above = all(result["scores"][k]["low"] is None or result["scores"][k]["low"] > v for k, v in level.items())
-        assert headline.startswith("No evidence") == (not result["analyses"]["evidence"]["evident"])
-        assert ("the interval includes chance" in headline) == (result["analyses"]["evidence"]["evident"] and not above)
+        evident = result["analyses"]["evidence"]["p"] <= 0.05
+        assert headline.startswith("No evidence") == (not evident)
+        assert ("the interval includes chance" in headline) == (evident and not above)
         span = rf"{NUMBER} \(95 % interval {NUMBER} to {NUMBER}\)"
-        numbers_agree(headline, f"balanced accuracy {span}", result["scores"]["balanced_accuracy"])
+        numbers_agree(headline, f"AUC {span}", result["scores"]["auc"])
         numbers_agree(text, f"\\(AUC {span}", result["scores"]["auc"])
         change = result["methods"][0]["difference"]
         price = next(one for one in words["sentences"] if one.startswith("Against all features"))
         named = {"balanced accuracy": "balanced_accuracy", "PR-AUC": "pr_auc", "accuracy": "accuracy", "AUC": "auc"}
         seen = []
-        for part in price.removeprefix("Against all features the short list ").removesuffix(".").split("; "):
+        for part in price.removeprefix("Against all features the list ").removesuffix(".").split("; "):
             verdict = next(words_ for words_ in VERDICT if part.startswith(words_))
             for metric in re.findall(r"(balanced accuracy|PR-AUC|AUC|accuracy) \(", part):
                 score = change[named[metric]]

@@ -132,7 +132,7 @@ def test_folds_are_repeated_where_rows_are_few(rng):
 
 def test_a_list_ends_before_what_is_not_allowed(cohort):
     from marginsieve.estimators.inputs import encode
-    from marginsieve.fitting.procedure import fit_encoded
+    from marginsieve.fitting.procedure import ListRequest, fit_encoded
 
     selector = recipes.fisher(n_features_to_select="auto", random_state=0)
     encoded = encode(selector, cohort.X, cohort.y, None, None, None)
@@ -141,9 +141,9 @@ def test_a_list_ends_before_what_is_not_allowed(cohort):
     assert size > 2
     allowed = np.ones(len(order), dtype=bool)
     allowed[order[size - 1]] = False
-    assert fit_encoded(selector, encoded, allowed=allowed).path.n_selected < size
+    assert fit_encoded(selector, encoded, lists=ListRequest(allowed=allowed)).path.n_selected < size
     given = recipes.fisher(n_features_to_select=size, random_state=0)
-    assert fit_encoded(given, encoded, allowed=allowed).path.n_selected == size
+    assert fit_encoded(given, encoded, lists=ListRequest(allowed=allowed)).path.n_selected == size
 
 
 def test_inner_folds_choose_a_size_and_say_how(cohort):

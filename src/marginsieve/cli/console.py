@@ -106,7 +106,7 @@ def show_suspects(judged: pd.DataFrame, findings: Sequence[Finding], out: Path) 
         say(f"... and {len(worst) - SHOWN} more")
     for finding in findings:
         say(f"note: {finding.text}")
-    say(f"all samples: {out} (row 0 is the first after the header)")
+    say(f"all samples: {out} (row 1 is the first after the header)")
 
 
 def _notes(result: dict[str, Any]) -> list[str]:

@@ -37,7 +37,7 @@ from ..estimators.fitted_selector import FittedSelector
 from ..estimators.inputs import refuse_cells, takes_gaps
 from ..fitting.held_out import inner_folds
 from ..fitting.parts import kernel_of, kinds_taken, machine_of
-from ..fitting.procedure import Fitted, Lists, refit_at_sizes, seed_sequence
+from ..fitting.procedure import Fitted, ListRequest, refit_at_sizes, seed_sequence
 from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan
 from ..outcomes import Target
@@ -440,7 +440,7 @@ def run_prepared(unit: Unit, table: UnitTable, prepared: PreparedMethod) -> dict
     Where a rule chooses it, the short list comes first and the longer one after it.
     """
     selector, test = seed_estimator(prepared.selector, unit.random_state), unit.split.test
-    fitted = selector.fit_rows(table.rows.take(unit.split.train), plan=prepared.plan, lists=Lists(short=True))
+    fitted = selector.fit_rows(table.rows.take(unit.split.train), plan=prepared.plan, lists=ListRequest(short=True))
     lists = [fitted] if fitted.short is None else [fitted.short, fitted]
     return {"result": _result(fitted, test, [_entry(each, table, table.rows.table.Z[test]) for each in lists])}
 

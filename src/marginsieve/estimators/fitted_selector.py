@@ -23,7 +23,7 @@ from ..contracts import Array, BoolArray, Decision, Gram, IntArray, Outcome, T, 
 from ..data.cells import as_trained, is_text, tidy_frame
 from ..data.table import as_frame, is_missing
 from ..errors import InputError, listing
-from ..fitting.procedure import ONE_LIST, Fitted, Lists, decision_values, seed_sequence
+from ..fitting.procedure import ONE_LIST, Fitted, ListRequest, decision_values, seed_sequence
 from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan, outcome_of, refuse_distances
 from ..fitting.training import Model
@@ -133,7 +133,7 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         encoded: Rows,
         seed: np.random.SeedSequence | None = None,
         plan: AnyPlan | None = None,
-        lists: Lists = ONE_LIST,
+        lists: ListRequest = ONE_LIST,
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the selector."""
 

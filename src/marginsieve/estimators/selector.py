@@ -24,7 +24,7 @@ from ..criteria import Fisher, MarginChange
 from ..errors import InputError, listing, positive_number
 from ..fitting.false_share import fit_list
 from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
-from ..fitting.procedure import ONE_LIST, RESAMPLES, Fitted, Lists, fit_encoded, plan_of, refit_at_sizes
+from ..fitting.procedure import ONE_LIST, RESAMPLES, Fitted, ListRequest, fit_encoded, plan_of, refit_at_sizes
 from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan, Plan, check_seed, check_settings, outcome_of
 from ..fitting.training import prepare
@@ -233,7 +233,7 @@ class SVMSelector(FittedSelector):
         encoded: Rows,
         seed: np.random.SeedSequence | None = None,
         plan: AnyPlan | None = None,
-        lists: Lists = ONE_LIST,
+        lists: ListRequest = ONE_LIST,
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the selector."""
         assert plan is None or isinstance(plan, Plan)
@@ -525,7 +525,7 @@ class Blend(FittedSelector):
         encoded: Rows,
         seed: np.random.SeedSequence | None = None,
         plan: AnyPlan | None = None,
-        lists: Lists = ONE_LIST,
+        lists: ListRequest = ONE_LIST,
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the blend."""
         plan = self.plan(encoded) if plan is None else plan

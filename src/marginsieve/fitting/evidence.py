@@ -29,6 +29,7 @@ PENALTIES = (0.1, 1.0)  # of the linear kernel, in mean squared lengths of its r
 SMOOTH_PENALTY = 0.1  # of the other kernel
 FEWEST_LEADING, LEADING = 5, 0.01  # the columns with the largest statistics, at least and as a share
 NEAR_ONE = 1e-9
+DIGITS = 9  # of held-out values, which are about 1 in size: what differs by rounding alone is equal
 
 TOGETHER, NON_LINEAR, SINGLE, SEVERAL = "together", "non-linear", "single", "several"
 STATISTICS = (TOGETHER, TOGETHER, NON_LINEAR, SINGLE, SEVERAL)  # what each of them looks for
@@ -81,28 +82,49 @@ def find_evidence(part: Rows, rng: np.random.Generator, most: int = MORE_PERMUTA
     penalties and on a non-linear one (the clinical kernel where there are categories or gaps), the largest statistic of
     a column and the mean of the largest.
     """
-    sample = part.with_sample(MOST_ROWS, rng).sample_part
+    sample = sample_rows(part, rng)
     target = sample.target
     with one_thread():
         tests = _Tests.from_rows(sample)
         observed = tests.column_statistics(np.arange(len(target))[None])[0]
-        found: list[Array] = []
+        parts: list[Array] = []
         drawn, p = 0, 0.0
         for count in (PERMUTATIONS, most):
             if p < WORTH_MORE and count > drawn:
-                found += [tests.statistics(order) for order in _labellings(target, count - drawn, rng, first=not drawn)]
+                parts += [tests.statistics(order) for order in _labellings(target, count - drawn, rng, first=not drawn)]
                 drawn = count
-                statistics = np.concatenate(found)
+                statistics = np.concatenate(parts)
                 each, p = smallest_p(statistics)
     largest = np.sort(statistics[:, LARGEST])
     ahead = len(largest) - np.searchsorted(largest, observed - NEAR_ONE * np.abs(observed))
+    # Where few labellings differ each is drawn many times, by chance less often than its share.
+    least = max(1.0 / (drawn + 1), float(np.exp(-target.log_permutations)))
+    p, each = max(p, least), np.maximum(each, least)
     column_p = np.ones(part.table.shape[1])
-    column_p[tests.features] = ahead / len(largest)
+    column_p[tests.features] = np.maximum(ahead / len(largest), least)
     spread = np.maximum(statistics.std(axis=0), 1e-300)
     gain = (statistics[0] - statistics.mean(axis=0)) / spread  # decides between statistics of the same p
     carried = STATISTICS[int(np.lexsort((-gain, each))[0])]
-    least = max(1.0 / (drawn + 1), float(np.exp(-target.log_permutations)))
     return Evidence(p, each, statistics[0], carried, column_p, drawn, least, len(sample))
+
+
+def sample_rows(part: Rows, rng: np.random.Generator) -> Rows:
+    """At most `MOST_ROWS` rows, a rare class whole; of groups of one outcome each the same share of their rows.
+
+    Groups of equal size stay so whatever their outcome, or they could not change places.
+    """
+    target, count = part.target, len(part)
+    if count > MOST_ROWS and target.groups is not None:
+        group, size = np.unique(target.groups, return_inverse=True, return_counts=True)[1:]
+        outcomes = np.unique(np.stack([group, target.strata]), axis=1)[0]
+        if size[np.bincount(outcomes) > 1].sum() < count / 2:
+            share = MOST_ROWS / count
+            while (kept := np.maximum((size * share).astype(np.intp), 1)).sum() > MOST_ROWS and kept.max() > 1:
+                share *= 0.95
+            order = np.lexsort((rng.random(count), group))  # by group, in each at random
+            place = np.arange(count) - np.repeat(np.cumsum(size) - size, size)
+            part = part.take(np.sort(order[place < np.repeat(kept, size)]))
+    return part.with_sample(MOST_ROWS, rng).sample_part
 
 
 def smallest_p(statistics: Array) -> tuple[Array, float]:
@@ -145,7 +167,7 @@ def numeric_columns(part: Rows) -> tuple[Array, IntArray, IntArray]:
     return np.asarray((X - X.mean(axis=0)) / np.where(length > 0, length, 1.0)), owner, features
 
 
-def balanced_columns(X: Array, owner: IntArray) -> Array:
+def even_columns(X: Array, owner: IntArray) -> Array:
     """The same with the levels of a category shrunken, so that it weighs what a column of numbers does."""
     variance = np.bincount(owner, (X**2).mean(axis=0))
     return np.asarray(X / np.sqrt(np.where(variance > 0, variance, 1.0))[owner])
@@ -162,13 +184,13 @@ class _Tests:
     X: Array
     owner: IntArray
     features: IntArray
-    freedom: Array  # (columns,) degrees of freedom
+    width: Array  # (columns,) the dimensions of a column: 1 of numbers, the levels less one of a category
 
     @classmethod
     def from_rows(cls, part: Rows) -> _Tests:
         X, owner, features = numeric_columns(part)
         target, basis, table = part.target, part.target.association(), part.table
-        even = balanced_columns(X, owner)
+        even = even_columns(X, owner)
         linear = HeldOutRidge.from_rows(even, np.ones(len(X)), np.random.default_rng(0), target.groups)
         if "nominal" in table.kind or (not table.is_sparse and np.isnan(table.Z).any()):
             kernel = Clinical()
@@ -178,10 +200,9 @@ class _Tests:
             smooth = HeldOutRidge.from_kernel(median_gaussian(even), target.groups)
         ridges = [(linear, penalty * linear.unit) for penalty in PENALTIES]
         ridges.append((smooth, SMOOTH_PENALTY * smooth.unit))
-        levels = np.bincount(owner, minlength=len(features))
-        freedom = np.maximum(levels - 1, 1) * len(basis)
+        width = np.maximum(np.bincount(owner, minlength=len(features)) - 1.0, 1.0)
         labels = np.asarray(target.machine_target.y, dtype=np.float64)
-        return cls(target, labels, basis, tuple(ridges), X, owner, features, freedom.astype(float))
+        return cls(target, labels, basis, tuple(ridges), X, owner, features, width)
 
     def statistics(self, order: IntArray) -> Array:
         """(B, 5) the statistics of B labellings."""
@@ -190,7 +211,7 @@ class _Tests:
         flat = np.ascontiguousarray(labels.reshape(-1, m).T)
         out = []
         for ridge, penalty in self.ridges:
-            values = ridge.held_out(flat, penalty).T.reshape(labels.shape)
+            values = ridge.held_out(flat, penalty).round(DIGITS).T.reshape(labels.shape)
             out.append(self.target.agreement(values, labels))
         columns = self.column_statistics(order)
         leading = min(columns.shape[1], max(FEWEST_LEADING, round(LEADING * columns.shape[1])))
@@ -200,27 +221,37 @@ class _Tests:
     def column_statistics(self, order: IntArray) -> Array:
         """(B, columns): t^2 of a column of numbers and two classes; others as the t^2 that is as unlikely by chance.
 
-        With x the column, Q the orthonormal basis and chi = m |Q x|^2 / |x|^2 it is (m - 1 - f) chi / (m - chi).
+        With x a column of `width` dimensions, Q the orthonormal basis (d, m) and V = |Q x|^2 / |x|^2, summed over the
+        dimensions, Pillai's trace: F = (m - 1 - max(width, d)) V / (s - V) s / (width d), s = min(width, d), with width
+        d and s (m - 1 - max(width, d)) degrees of freedom. For two classes that is F, from Pearson's chi^2 = m V.
         """
         (B, m), d = order.shape, len(self.basis)
         Q = np.moveaxis(self.basis[:, order], 1, 0)  # (B, d, m)
         Q = _orthonormal(Q) if self.target.groups is not None else Q
-        chi = ((Q.reshape(B * d, m) @ self.X) ** 2).reshape(B, d, -1).sum(axis=1)
+        V = ((Q.reshape(B * d, m) @ self.X) ** 2).reshape(B, d, -1).sum(axis=1) / m
         if len(self.owner) > len(self.features):
-            chi = np.add.reduceat(chi, np.searchsorted(self.owner, np.arange(len(self.features))), axis=1)
-        most = m * np.minimum(self.freedom / d, d)  # of chi
-        value = (m - 1 - self.freedom) * chi / m / np.maximum(1.0 - chi / most, NEAR_ONE)
-        wide = np.flatnonzero(self.freedom > 1)
+            V = np.add.reduceat(V, np.searchsorted(self.owner, np.arange(len(self.features))), axis=1)
+        most, rest = np.minimum(self.width, d), np.maximum(m - 1 - np.maximum(self.width, d), 0.0)
+        value = rest * V / np.maximum(1.0 - V / most, NEAR_ONE)
+        wide = np.flatnonzero((self.width * d > 1) & (rest > 0))
         if len(wide):
-            value[:, wide] = as_one_degree(value[:, wide], self.freedom[wide])
+            value[:, wide] = as_one_degree(value[:, wide], (self.width * d)[wide], (most * rest)[wide], m - 2.0)
         return np.asarray(value)
 
 
-def as_one_degree(chi: Array, freedom: Array) -> Array:
-    """Values of chi^2 with one degree of freedom that are as unlikely (Wilson and Hilferty's cube root)."""
-    scale = 2.0 / (9.0 * freedom)
-    z = (np.cbrt(np.maximum(chi, 0.0) / freedom) - (1.0 - scale)) / np.sqrt(scale)
-    return np.asarray((z * np.sqrt(2.0 / 9.0) + 7.0 / 9.0) ** 3)
+def as_one_degree(value: Array, freedom: Array, rest: Array, rest_of_one: float) -> Array:
+    """Values of freedom F, with `rest` below, as the t^2 with `rest_of_one` degrees of freedom that is as unlikely.
+
+    Both by Paulson's z = ((1 - b) u - (1 - a)) / sqrt(b u^2 + a), u^3 = F, with a and b 2 / 9 over the degrees of
+    freedom.
+    """
+    a, b = 2.0 / (9.0 * freedom), 2.0 / (9.0 * rest)
+    u = np.cbrt(np.maximum(value, 0.0) / freedom)
+    z = ((1.0 - b) * u - (1.0 - a)) / np.sqrt(b * u**2 + a)
+    p, q, c, e = 1.0 - 2.0 / (9.0 * rest_of_one), 7.0 / 9.0, 2.0 / (9.0 * rest_of_one), 2.0 / 9.0
+    z = np.clip(z, -q / np.sqrt(e), 0.999 * p / np.sqrt(c))  # t^2 is between 0 and infinity
+    root = np.sqrt(p**2 * e + c * q**2 - z**2 * c * e)
+    return np.asarray(((p * q + z * root) / (p**2 - z**2 * c)) ** 3)
 
 
 def _orthonormal(Q: Array) -> Array:

@@ -137,7 +137,7 @@ def plan_of(settings: Settings, encoded: Rows) -> Plan:
 
 
 @dataclass(frozen=True)
-class Lists:
+class ListRequest:
     """What is asked of a fit besides the selector's own list, where a rule chooses the number of features.
 
     Attributes
@@ -158,16 +158,16 @@ class Lists:
         self, sizes: Sequence[int], score: Array, columns: int, rule: str, order: IntArray, seen: IntArray | None = None
     ) -> tuple[int, int | None]:
         """The size by the rule, and that of the short list; `seen`: the columns that are ranked, where not all are."""
-        found = []
+        chosen = []
         for some, allowed in ((rule, self.allowed), ("short", self.allowed_short)):
             size = choose_size(sizes, score, columns, some)
             if allowed is not None:
                 size = allowed_size(sizes, size, order, allowed if seen is None else allowed[seen])
-            found.append(size)
-        return found[0], found[1] if self.short else None
+            chosen.append(size)
+        return chosen[0], chosen[1] if self.short else None
 
 
-ONE_LIST = Lists()
+ONE_LIST = ListRequest()
 
 
 def fit_encoded(
@@ -175,7 +175,7 @@ def fit_encoded(
     encoded: Rows,
     seed: np.random.SeedSequence | None = None,
     plan: Plan | None = None,
-    lists: Lists = ONE_LIST,
+    lists: ListRequest = ONE_LIST,
 ) -> Fitted:
     """The whole fit on encoded rows; `plan` where it is known already, `lists` where there is more than one."""
     plan = plan_of(settings, encoded) if plan is None else plan
@@ -236,7 +236,7 @@ def _choose_and_decide(
     searched: Searched,
     remarks: list[str],
     rng: np.random.Generator,
-    lists: Lists,
+    lists: ListRequest,
 ) -> Fitted:
     """Size, model and decision; inner folds only if one of them needs held-out decision values."""
     path, ready, columns = searched.path, searched.ready, rows.table.shape[1]

@@ -24,7 +24,7 @@ from .procedure import (
     ONE_LIST,
     TELLS_NOTHING,
     Fitted,
-    Lists,
+    ListRequest,
     constant_and_equal,
     decide,
     describe_lists,
@@ -145,7 +145,7 @@ def fit_blend(
     encoded: Rows,
     seed: np.random.SeedSequence | None = None,
     plan: BlendPlan | None = None,
-    lists: Lists = ONE_LIST,
+    lists: ListRequest = ONE_LIST,
 ) -> Fitted:
     """The whole fit on encoded rows; `plan` and `lists` as in `fit_encoded`."""
     plan = blend_plan(settings, encoded) if plan is None else plan
@@ -178,7 +178,7 @@ def _run_views(
     plan: BlendPlan,
     rows: Rows,
     rng: np.random.Generator,
-    lists: Lists,
+    lists: ListRequest,
 ) -> tuple[list[_ViewSearch], list[str]]:
     """Every view's search, held-out values and number of features; and remarks."""
     remarks, n = list[str](), rows.table.shape[1]

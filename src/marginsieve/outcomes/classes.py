@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.special import gammaln
 from sklearn.base import clone
 
 from ..contracts import (
@@ -345,6 +346,18 @@ class ClassTarget(Target):
         rows = (len(values) * values.shape[1], values.shape[2])
         areas = labelled_aucs(np.ascontiguousarray(values).reshape(rows), labels.reshape(rows) > 0)
         return np.asarray(areas.reshape(values.shape[:2]).mean(axis=1))
+
+    @property
+    def log_permutations(self) -> float:
+        """The logarithm of the number of different outcomes that `permutations` can give, whatever the classes' names.
+
+        Outcomes that differ in the names alone, as between two classes of 10 rows each, have the same statistics.
+        """
+        stratum, values = self._dealt()
+        counts = np.zeros((int(values.max()) + 1, int(stratum.max()) + 1), dtype=np.intp)
+        np.add.at(counts, (values, stratum), 1)
+        alike = np.unique(counts, axis=0, return_counts=True)[1]
+        return super().log_permutations - float(gammaln(alike + 1.0).sum())
 
     @property
     def has_costs(self) -> bool:

@@ -82,12 +82,12 @@ def _areas(values: Array, order: IntArray, positive: Array, negative: Array, out
 def labelled_aucs(values: Array, positive: BoolArray) -> Array:
     """(B,) the AUC of each row of values (B, m) by labels of its own."""
     out = np.empty(len(values))
-    _labelled(values, np.argsort(values, axis=1), positive.astype(np.float64), out)
+    _fill_aucs(values, np.argsort(values, axis=1), positive.astype(np.float64), out)
     return out
 
 
 @jit
-def _labelled(values: Array, order: IntArray, positive: Array, out: Array) -> None:
+def _fill_aucs(values: Array, order: IntArray, positive: Array, out: Array) -> None:
     """The AUC of each row with the labels of the same row, into out (B,)."""
     for row in range(values.shape[0]):
         out[row] = area_and_gap(values[row], order[row], positive[row], 1.0 - positive[row])[0]

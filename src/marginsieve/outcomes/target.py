@@ -434,15 +434,10 @@ class Target(ABC):
     def permutations(self, count: int, rng: np.random.Generator) -> IntArray:
         """(count, m): the row from which each row's outcome comes, in permutations that a null hypothesis allows.
 
-        Groups of one outcome each change places with groups of the same size, or with any where there are hardly others
-        of their size; else rows change places within their groups.
+        Rows of a group of several outcomes change places within it. Groups of one outcome change places with such
+        groups of the same size, or with any of them where there are hardly others of their size.
         """
         stratum, units = self._exchangeable()
-        if units is None:
-            base = np.argsort(stratum, kind="stable")
-            out = np.empty((count, len(self)), dtype=np.intp)
-            out[:, base] = np.argsort(stratum + rng.random((count, len(self))), axis=1)
-            return out
         first = np.unique(units, return_index=True)[1]
         base, order = np.argsort(stratum, kind="stable"), np.empty((count, len(first)), dtype=np.intp)
         order[:, base] = np.argsort(stratum + rng.random((count, len(first))), axis=1)
@@ -451,23 +446,30 @@ class Target(ABC):
     @property
     def log_permutations(self) -> float:
         """The logarithm of the number of different outcomes that `permutations` can give."""
+        return _log_arrangements(*self._dealt())
+
+    def _dealt(self) -> tuple[IntArray, IntArray]:
+        """(units,), (units,): the stratum within which each unit changes places, and its outcome as a code."""
         stratum, units = self._exchangeable()
         values = np.unique(self.identity[1], return_inverse=True)[1]
-        values = values if units is None else values[np.unique(units, return_index=True)[1]]
-        return _log_arrangements(stratum, values)
+        return stratum, values[np.unique(units, return_index=True)[1]]
 
-    def _exchangeable(self) -> tuple[IntArray, IntArray | None]:
-        """(units,) the stratum within which each unit changes places; (m,) each row's unit, None: units are rows."""
+    def _exchangeable(self) -> tuple[IntArray, IntArray]:
+        """(units,) the stratum within which each unit changes places; (m,) the unit of each row: a row, or a group."""
+        m = len(self)
         if self.groups is None:
-            return np.zeros(len(self), dtype=np.intp), None
-        units = np.unique(self.groups, return_inverse=True)[1]
+            return np.zeros(m, dtype=np.intp), np.arange(m)
+        group = np.unique(self.groups, return_inverse=True)[1]
         values = np.unique(self.identity[1], return_inverse=True)[1]
+        first = np.unique(group, return_index=True)[1]
+        several = np.bincount(group, values != values[first][group]) > 0
+        units = np.unique(np.where(several[group], len(first) + np.arange(m), group), return_inverse=True)[1]
         first = np.unique(units, return_index=True)[1]
-        if (values != values[first][units]).any():
-            return units, None
-        sizes = np.unique(np.bincount(units), return_inverse=True)[1]
-        few = _log_arrangements(sizes, values[first]) < np.log(FEW_PERMUTATIONS)
-        return np.zeros(len(first), dtype=np.intp) if few else sizes, units
+        own = np.where(several, m + 1 + np.arange(len(several)), 0)[group[first]]  # 0: a group that moves as a whole
+        stratum = np.where(own > 0, own, np.bincount(group)[group[first]])
+        if _log_arrangements(stratum, values[first]) < np.log(FEW_PERMUTATIONS):
+            stratum = own
+        return np.unique(stratum, return_inverse=True)[1], units
 
     def draw(self, share: float, rng: np.random.Generator, at_least: int, leave: int) -> BoolArray:
         """(m,) a share of the rows of each stratum, all rows of a group together."""

@@ -16,11 +16,11 @@ from . import svg
 from .numbers import format_score
 from .sections import Section, sections_in_order
 
-SCHEMA = 5
+SCHEMA = 6
 NEEDED = (
     *("answer", "analyses", "table", "methods", "features", "scores", "protocol", "how", "findings", "curves"),
     *("confusion", "n_features", "n_features_over_folds", "stability", "groups", "methods_text", "bibtex", "seconds"),
-    "metrics",
+    *("metrics", "lists"),
 )
 
 

@@ -75,7 +75,7 @@ def _headline(result: dict[str, Any], evident: bool) -> str:
         return f"The table says something of {target}, but {rest}.{tail}"
     does = words["alone" if count == 1 else "together"].format(target=target)
     support, doubtful = _support(result)
-    return f"{doubtful}{what} {does}: {_score(result, result['main_score'])}{support}.{tail}"
+    return f"{doubtful}{what} {does}: {_score(result, metric)}{support}.{tail}"
 
 
 def headline_score(result: dict[str, Any]) -> str:
@@ -91,15 +91,17 @@ def _support(result: dict[str, Any]) -> tuple[str, str]:
     false = min(math.ceil(known["share"] * count - 1e-9), count)
     if count == 1:
         return f"; the chance that it is there by chance alone is {known['share']:.0%}", ""
-    best = known["best_supported"]
-    text = (
-        f"; up to {false:,} of them may be there by chance" if false < count else "; all of them may be there by chance"
-    )
-    if best:
+    doubtful, text = "", f"; {f'up to {false:,}' if false < count else 'all'} of them may be there by chance"
+    if known["share"] > HALF:
+        chance = f"{f'up to {false:,} of its {count:,}' if false < count else f'all {count:,}'} features"
+        doubtful, text = (
+            f"Fewer than half of this list can be expected to be real: {chance} may be there by chance. ",
+            "",
+        )
+    if best := known["best_supported"]:
         how = "in nine of ten folds, and in the set with q at most .1, of which a tenth may be false"
         text += f"; {len(best):,} {'is' if len(best) == 1 else 'are'} best supported ({how})"
-    doubtful = f"Fewer than half of this list can be expected to be real (up to {false:,} of {count:,} by chance). "
-    return text, doubtful if known["share"] > HALF else ""
+    return text, doubtful
 
 
 def _score(result: dict[str, Any], metric: str, scores: dict[str, Any] | None = None) -> str:
@@ -161,9 +163,10 @@ def _longer(result: dict[str, Any]) -> str:
         return "The rule for a longer list chooses the same features, in every outer fold too."
     value, span = format_score(change[metric], signed=True)
     false = longer["false_share"]
-    text = f"A longer list, of {many(count, 'feature')}, has {_score(result, metric, longer['scores'])}"
+    text = f"The long list, from the same inner folds at a lower price, has {many(count, 'feature')}: "
+    text += _score(result, metric, longer["scores"])
     if false is not None:
-        text += f", and up to {min(math.ceil(false * count - 1e-9), count):,} of it may be there by chance"
+        text += f"; up to {min(math.ceil(false * count - 1e-9), count):,} of them may be there by chance"
     how = LONGER[verdict(change[metric])]
     return f"{text}; against the short list {how} ({name_of(result, metric)} {value}, {span})."
 

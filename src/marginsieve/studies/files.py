@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LONG_NAME = "model-long.marginsieve"  # the model of the longer list
 WRITTEN = (
     *("result.json", "report.html", "features.csv", "predictions.csv", "suspects.csv", NAME, LONG_NAME),
-    "methods.txt",
+    *("unexplained.csv", "methods.txt"),
 )
 
 
@@ -50,11 +50,10 @@ def write_study(
 ) -> list[Path]:
     """report.html, result.json, the tables, the models and the paragraph for a paper, all at once."""
     files = {name: _bytes(csv_of(table)) for name, table in tables.items() if table is not None}
-    for name, model in models.items():
-        try:
-            files |= {} if model is None else {name: to_bytes(model)}
-        except InputError as error:
-            warnings.warn(f"{name} is not written: {error}", UserWarning, stacklevel=3)
+    try:
+        files |= {name: to_bytes(model) for name, model in models.items() if model is not None}
+    except InputError as error:
+        warnings.warn(f"the model is not written: {error}", UserWarning, stacklevel=3)
     files["methods.txt"] = _bytes(f"{result['methods_text']}\n\n{result['bibtex']}")
     files["report.html"] = _bytes(page)
     files["result.json"] = (json.dumps(result, indent=2, allow_nan=False) + "\n").encode()

@@ -34,6 +34,7 @@ FEWEST_SHUFFLES = 24  # of the labels: with fewer, p cannot be as low as the lev
 MOST_COUNT = 100_000  # subsamples, shuffles, lists and folds
 MOST_MINUTES = 1e7
 INTERVALS = ("simple", "nested")
+LABELS = ("fallible", "certain")
 SWITCHES = ("suspects", "references", "substitutes")  # were options of their own, on or off
 
 P = ParamSpec("P")
@@ -202,6 +203,13 @@ class StudyOptions:
         check=whole(1),
         old="--repeats",
     )
+    labels: str | None = option(
+        None,
+        "Whether a label can be wrong: fallible (such as a diagnosis) or certain (what happened, happened). Where this "
+        "is not said no label is called wrong.",
+        kind='"fallible", "certain" or None',
+        check=must_be(lambda value: value in LABELS, f"one of {listing(LABELS)}"),
+    )
     with_: Sequence[str] = option(
         (),
         "Analyses that are run even where they take long, such as false-share or other-lists.",
@@ -214,7 +222,7 @@ class StudyOptions:
     )
     n_permutations: int = option(
         99,
-        "Number of times that the labels are shuffled to test whether anything predicts them, 24 or more.",
+        "Number of times that the analysis shuffled-study shuffles the labels, 24 or more.",
         check=whole(FEWEST_SHUFFLES),
         old="--permutations",
     )

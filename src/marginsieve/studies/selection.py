@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -39,7 +38,7 @@ from ..estimators import SVMSelector
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.inputs import refuse_cells, takes_gaps
 from ..fitting.parts import kernel_of, search_of
-from ..fitting.procedure import Lists, seed_sequence
+from ..fitting.procedure import ListRequest, seed_sequence
 from .options import StudyOptions
 
 if TYPE_CHECKING:
@@ -134,13 +133,13 @@ class Selection:
     def predictions(self, ids: Any = None, numbers: IntArray | None = None) -> pd.DataFrame:
         """Out-of-fold predictions, one row per sample and repeat; `ids` is what the rows are called.
 
-        `numbers`: the rows' numbers in the user's table, whose order they get.
+        `numbers`: the rows' numbers in the user's table, from 0, whose order they get; `row` counts from 1.
         """
         import pandas as pd
 
         nested = self.nested
         shape = repeats, m = nested.predicted.shape
-        frame = pd.DataFrame({"row": np.tile(np.arange(m) if numbers is None else numbers, repeats)})
+        frame = pd.DataFrame({"row": 1 + np.tile(np.arange(m) if numbers is None else numbers, repeats)})
         if ids is not None:
             frame["id"] = np.tile(np.asarray(ids), repeats)
         frame["repeat"] = np.repeat(np.arange(1, repeats + 1), m)
@@ -303,7 +302,6 @@ def run_method(
     progress: Callable[[int], None] | None = None,
 ) -> Selection:
     """The nested score of a method, then its fit on all rows."""
-    since = time.perf_counter()
     rows: list[dict[str, Any]] = []
     for row in kept.rows(outer_units(method, prepared, table, options), run):
         rows.append(row)
@@ -313,8 +311,8 @@ def run_method(
         _score_list(table, rows, place, options) for place in range(min(len(row["result"]["by_size"]) for row in rows))
     ]
     chosen = [None if method.baseline else nested.frequency > 0 for nested, _ in scored]
-    selectors = fit_prepared(prepared, table, options.n_jobs, Lists(len(scored) > 1, chosen[-1], chosen[0]))
-    seconds = time.perf_counter() - since
+    selectors = fit_prepared(prepared, table, options.n_jobs, ListRequest(len(scored) > 1, chosen[-1], chosen[0]))
+    seconds = sum(float(row["seconds"]) for row in rows)
     *longer, short = (
         Selection(method, selector, nested, scores, seconds)
         for selector, (nested, scores) in zip(selectors[::-1], scored[::-1], strict=True)
@@ -332,7 +330,9 @@ def _score_list(
     return nested, nested.scores(errors=nested_errors(nested, twice) if twice else None)
 
 
-def fit_prepared(prepared: PreparedMethod, table: UnitTable, n_jobs: int | None, lists: Lists) -> list[FittedSelector]:
+def fit_prepared(
+    prepared: PreparedMethod, table: UnitTable, n_jobs: int | None, lists: ListRequest
+) -> list[FittedSelector]:
     """The method's selector on all rows of the table; with `lists.short` that of the short list before it."""
     selector: FittedSelector = clone(prepared.selector).set_params(n_jobs=n_jobs)
     with warnings.catch_warnings(record=True) as caught:

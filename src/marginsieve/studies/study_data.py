@@ -407,10 +407,10 @@ def judge_table(
 
 
 def suspect_table(judged: pd.DataFrame, data: StudyData) -> pd.DataFrame:
-    """What `find_suspects` says of the data, the most suspicious first: `row` from 0, `id` and `group` where the table
+    """What `find_suspects` says of the data, the most suspicious first: `row` from 1, `id` and `group` where the table
     has them, `label` as given, then its columns."""
     frame = judged.reset_index(drop=True)
-    rows = np.arange(len(frame)) if data.numbers is None else data.numbers
+    rows = 1 + (np.arange(len(frame)) if data.numbers is None else data.numbers)
     names = {"row": rows, "id": data.labels, "group": data.groups, "label": data.y}
     for place, (name, values) in enumerate((name, some) for name, some in names.items() if some is not None):
         frame.insert(place, name, np.asarray(values))

@@ -210,10 +210,10 @@ def _size_rule(selector: Any) -> str:
 
 
 def _left_out(selector: Any) -> list[dict[str, Any]] | None:
-    """The samples (row 0 is the first) that a machine with the ramp loss left out; None where it has another loss."""
+    """The samples (row 1 is the first) that a machine with the ramp loss left out; None where it has another loss."""
     if not hasattr(selector, "suspects_"):
         return None
-    return [{"row": int(row), **values} for row, values in selector.suspects_.to_dict("index").items()]
+    return [{"row": int(row) + 1, **values} for row, values in selector.suspects_.to_dict("index").items()]
 
 
 def _features(study: StudyRun) -> list[dict[str, Any]]:

@@ -57,7 +57,33 @@ class FalseFeatures:
             seed = np.random.SeedSequence([run.options.random_state, 2])
             known = ridge_false_share(run.table.rows.active, seed, run.options.n_jobs)
             columns |= {"halves": known.score, "q_value": known.q}
-            below, inside = known["below_a_tenth"], known["listed_below_a_tenth"]
+            below, longer = known.q <= TENTH, run.main.longer
+            either = np.flatnonzero(listed & (below | (columns["marginal_q"] <= TENTH)))
+            values |= {
+                "share": known.of_list(listed),
+                "share_long": None if longer is None else known.of_list(longer.selector.support_),
+                "below_a_tenth": int(np.count_nonzero(below)),
+                "listed_below_a_tenth": int(np.count_nonzero(below & listed)),
+                "best_supported": [names[j] for j in np.flatnonzero(listed & below & run.main.in_core)],
+                "either": [names[j] for j in either],
+                "pairs": known.pairs,
+                "shuffles": known.shuffles,
+                "sizes": list(known.sizes),
+            }
+        entries = {names[j]: {key: column[j] for key, column in columns.items()} for j in run.selected_features}
+        return AnalysisResult(values, columns, entries)
+
+    def sentence(self, result: dict[str, Any]) -> str | None:
+        """What a test of each column alone says; how many features of the lists may be false is in the headline."""
+        known = result["analyses"][self.name]
+        if not result["answer"]["evidence"]:
+            return None
+        counted = f"{known['marginal']:,} of {many(result['n_features'], 'listed feature')}"
+        alone = f"by a test of each column alone {counted} are in a set of which a tenth may be false (marginal_q)"
+        if known["share"] is None:
+            few = f"the table has fewer than {FEWEST_COLUMNS} columns"
+            return f"How many of the list are false is not estimated, since {few}; {alone}."
+        below, inside = known["below_a_tenth"], known["listed_below_a_tenth"]
         longest = "no set keeps the share of false features below a tenth"
         if below:
             longest = f"{many(below, 'feature')}, {inside:,} of them in the list, are in such a set"

@@ -1,19 +1,23 @@
-"""What common models of scikit-learn score on the same splits: rows to read the methods' scores against."""
+"""What common models of scikit-learn score on the same splits: rows to read the methods' scores against.
+
+They have what the methods have: the same outer folds and repeats, and a threshold from rows that the model did not see
+(inner folds, or the trees that did not see a row).
+"""
 
 from __future__ import annotations
 
 import math
-import time
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
@@ -21,25 +25,39 @@ from ...contracts import Array, BoolArray, IntArray
 from ...data.table import filled_with_means, one_hot
 from ...engine.nested import Nested, nested_splits, score_on_splits
 from ...engine.scoring import Scores, score_difference
-from ...engine.units import PlainTable, UnitTable
+from ...engine.units import PlainTable
+from ...outcomes.scores import balanced_threshold
+from ...outcomes.target import Splits, stratified_folds, units_per_stratum
+from ...report.numbers import format_score
 from ..analysis import Facts, Level, StudyRun, applies_to_classes, register_analysis, say_nothing
 from ..selection import plain_scores
 
 COSTS = (0.03, 0.1, 0.3, 1.0)  # C of the logistic regression, chosen by inner folds
 TREES = 200
+FOLDS = 3  # inner ones, for C and for the threshold
 NEW = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 8)
 L1: dict[str, Any] = {"l1_ratio": 1.0} if NEW else {"penalty": "l1"}  # how scikit-learn asks for it
 
 
 @dataclass(frozen=True)
+class Reference:
+    """A model of scikit-learn, and the values of a parameter that inner folds choose from."""
+
+    title: str
+    estimator: Any
+    grid: Mapping[str, Sequence[float]] | None = None
+
+
+@dataclass(frozen=True)
 class ReferenceRow:
-    """A model of scikit-learn on the first repeat's splits."""
+    """A model of scikit-learn on the study's splits."""
 
     title: str
     nested: Nested
     scores: Scores
     difference: Scores  # from all features
-    seconds: float
+    against: Scores  # from the main method's list
+    seconds: float  # of all fits on training parts
 
 
 class OnCodes(ClassifierMixin, BaseEstimator):
@@ -51,27 +69,54 @@ class OnCodes(ClassifierMixin, BaseEstimator):
         Fitted on these columns.
     kind : tuple of str
         Kinds of the table's columns.
+    grid : mapping of str to sequence, or None, default=None
+        Values of a parameter that inner folds choose from.
     """
 
-    def __init__(self, estimator: Any, kind: tuple[str, ...]) -> None:
+    def __init__(
+        self, estimator: Any, kind: tuple[str, ...], grid: Mapping[str, Sequence[float]] | None = None
+    ) -> None:
         self.estimator = estimator
         self.kind = kind
+        self.grid = grid
 
-    def fit(self, Z: Array, y: Any) -> OnCodes:
-        """Fit on training rows."""
+    def fit(self, Z: Array, y: Any, groups: IntArray | None = None) -> OnCodes:
+        """Fit on training rows; of two classes the threshold comes from values of rows that were not fitted on."""
         self.training_ = Z
         X, self.owner_ = self._columns(Z)
         self.scaler_ = StandardScaler().fit(X)
+        X = self.scaler_.transform(X)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.n_features_in_, binary = Z.shape[1], len(self.classes_) == 2
+        count = min(FOLDS, *units_per_stratum(codes, groups))
+        folds = stratified_folds(codes, groups, count, 0) if count > 1 else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.model_ = clone(self.estimator).fit(self.scaler_.transform(X), y)
-        self.classes_ = self.model_.classes_
-        self.n_features_in_ = Z.shape[1]
+            model = clone(self.estimator)
+            if self.grid is not None and folds is not None:
+                scoring = "roc_auc" if binary else "balanced_accuracy"
+                model = GridSearchCV(model, self.grid, scoring=scoring, cv=folds).fit(X, y).best_estimator_
+            self.model_ = model.fit(X, y)
+            self.threshold_ = self._threshold(X, y, codes, folds) if binary else 0.5
         return self
+
+    def _threshold(self, X: Array, y: Any, codes: IntArray, folds: Splits | None) -> float:
+        """Where the probability of the second class is cut, by the rule of the methods."""
+        if hasattr(self.model_, "oob_decision_function_"):
+            value = self.model_.oob_decision_function_[:, 1]
+        elif folds is None:
+            return 0.5
+        else:
+            value = cross_val_predict(clone(self.model_), X, y, cv=folds, method="predict_proba")[:, 1]
+        known = np.isfinite(value)
+        return balanced_threshold(value[known], 2.0 * codes[known] - 1.0, np.ones(int(known.sum())))
 
     def predict(self, Z: Array) -> Any:
         """Classes of new rows."""
-        return self.model_.predict(self.scaler_.transform(self._columns(Z)[0]))
+        probability = self.predict_proba(Z)
+        if len(self.classes_) > 2:
+            return self.classes_[probability.argmax(axis=1)]
+        return self.classes_[(probability[:, 1] > self.threshold_).astype(int)]
 
     def predict_proba(self, Z: Array) -> Array:
         """Probabilities of the classes."""
@@ -79,8 +124,7 @@ class OnCodes(ClassifierMixin, BaseEstimator):
 
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:
         """The table's columns with a weight; all for models without weights."""
-        best = getattr(self.model_, "best_estimator_", self.model_)
-        linear = [model for model in getattr(best, "estimators_", [best]) if hasattr(model, "coef_")]
+        linear = [model for model in getattr(self.model_, "estimators_", [self.model_]) if hasattr(model, "coef_")]
         chosen = np.ones(self.n_features_in_, dtype=bool)
         if linear:
             used = np.any([model.coef_.any(axis=0) for model in linear], axis=0)
@@ -106,55 +150,86 @@ class References:
         return [Level((), 50)]
 
     def cost(self, facts: Facts) -> float:
-        """By the size of the table, on five folds."""
+        """By the size of the table, on all folds."""
         m, n = facts.shape.rows, facts.shape.columns
-        return 5 * (0.5 + 9e-6 * m * math.sqrt(n) * math.log2(m + 1) + 8e-7 * m * n)
+        folds = facts.cv * (facts.options.n_repeats or 1)
+        return folds * (0.3 + 6e-6 * m * math.sqrt(n) * math.log2(m + 1) + 6e-7 * m * n)
 
     def run(self, run: StudyRun) -> dict[str, Any]:
         """Rows for the table of methods."""
-        rows = reference_rows(
-            run.table, run.baseline.nested, run.choice.cv, run.options.random_state, run.options.n_jobs
-        )
-        return {
-            "compared": [
-                {
-                    "title": row.title,
-                    "scores": plain_scores(row.scores),
-                    "difference": plain_scores(row.difference),
-                    "n_features": int(np.median(row.nested.sizes)),
-                    "seconds": round(row.seconds, 3),
-                }
-                for row in rows
-            ]
-        }
+        return compare_references(run, common_models(run.table.target.has_auc))
 
-    sentence = doubt = staticmethod(say_nothing)  # they stand beside the methods
+    def sentence(self, result: dict[str, Any]) -> str | None:
+        """Whether a model that selects nothing, or otherwise, scores higher than the list."""
+        return compare_with_list(result, self.name)
+
+    doubt = staticmethod(say_nothing)
 
 
-def reference_rows(
-    table: UnitTable, baseline: Nested, cv: int, random_state: int, n_jobs: int | None
-) -> tuple[ReferenceRow, ...]:
-    """l1 logistic regression and a random forest, scored on the first repeat."""
-    rows, target = table.rows, table.target
+def compare_references(run: StudyRun, references: Sequence[Reference]) -> dict[str, Any]:
+    """Rows for the table of methods, with the differences from all features and from the list."""
+    rows = reference_rows(run, references)
+    return {
+        "compared": [
+            {
+                "title": row.title,
+                "scores": plain_scores(row.scores),
+                "difference": plain_scores(row.difference),
+                "against_list": plain_scores(row.against),
+                "n_features": int(np.median(row.nested.sizes)),
+                "seconds": round(row.seconds, 3),
+            }
+            for row in rows
+        ]
+    }
+
+
+def compare_with_list(result: dict[str, Any], name: str) -> str | None:
+    """The reference models that score higher than the list, or the best of those that do not."""
+    metric, rows = result["listed_scores"][-1], result["analyses"][name]["compared"]
+    if not result["answer"]["evidence"] or not rows:
+        return None
+    short = result["short_names"][metric]
+
+    def change(row: dict[str, Any]) -> str:
+        value, span = format_score(row["against_list"][metric], signed=True)
+        return f"{row['title']}, {row['n_features']:,} features, {short} {value} ({span})"
+
+    better = [row for row in rows if (row["against_list"][metric]["low"] or 0.0) > 0.0]
+    if better:
+        return f"Scores higher than the list on the same folds: {'; '.join(map(change, better))}."
+    best = max(rows, key=lambda row: row["scores"][metric]["value"])
+    return f"No model for reference is shown to be better than the list; the best of them is {change(best)}."
+
+
+def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[ReferenceRow, ...]:
+    """The models on the splits of all repeats."""
+    rows, target, state = run.table.rows, run.table.target, run.options.random_state
     Z = rows.table.Z.toarray() if rows.table.is_sparse else np.asarray(rows.table.Z)
-    plain = PlainTable(table.name, Z, target.observed, None, target)
-    splits = nested_splits(target, cv, 1, random_state)
+    plain = PlainTable(run.table.name, Z, target.observed, None, target)
+    splits = nested_splits(target, run.choice.cv, run.choice.n_repeats, state)
     out = []
-    for title, estimator in _estimators(target.has_auc).items():
-        since = time.perf_counter()
-        nested = score_on_splits(plain, OnCodes(estimator, rows.schema.kind), splits, random_state, n_jobs)
-        gap = score_difference(target, nested.passes, baseline.passes[:1])
-        out.append(ReferenceRow(title, nested, nested.scores(), gap, time.perf_counter() - since))
+    for reference in references:
+        estimator = OnCodes(reference.estimator, rows.schema.kind, reference.grid)
+        nested = score_on_splits(plain, estimator, splits, state, run.options.n_jobs)
+        all_features, against = (
+            score_difference(target, nested.passes, selection.nested.passes) for selection in (run.baseline, run.main)
+        )
+        seconds = sum(fold.seconds for fold in nested.folds)
+        out.append(ReferenceRow(reference.title, nested, nested.scores(), all_features, against, seconds))
     return tuple(out)
 
 
-def _estimators(two_sided: bool) -> dict[str, Any]:
+def common_models(two_sided: bool) -> list[Reference]:
+    """l1 logistic regression and a random forest."""
     logistic = LogisticRegression(solver="liblinear", class_weight="balanced", random_state=0, max_iter=300, **L1)
-    grid, scoring = {"C": COSTS}, "roc_auc"
+    grid: dict[str, Sequence[float]] = {"C": COSTS}
     if not two_sided:
-        logistic, grid, scoring = OneVsRestClassifier(logistic), {"estimator__C": COSTS}, "balanced_accuracy"
-    forest = RandomForestClassifier(TREES, class_weight="balanced_subsample", random_state=0)
-    return {
-        "l1 logistic regression": GridSearchCV(logistic, grid, scoring=scoring, cv=3),
-        "random forest": forest,
-    }
+        logistic, grid = OneVsRestClassifier(logistic), {"estimator__C": COSTS}
+    forest = RandomForestClassifier(TREES, class_weight="balanced_subsample", oob_score=True, random_state=0)
+    return [Reference("l1 logistic regression", logistic, grid), Reference("random forest", forest)]
+
+
+def boosted_trees() -> Reference:
+    """Boosted trees."""
+    return Reference("boosted trees", HistGradientBoostingClassifier(class_weight="balanced", random_state=0))

@@ -49,7 +49,7 @@ class Chance:
 class ShuffledStudy:
     """The searches of the study, run anew on shuffled labels."""
 
-    name, order, template, unit = "shuffled-study", 6.0, "", "labelling"
+    name, order, template, unit = "shuffled-study", 5.5, "", "labelling"
 
     def applies(self, facts: Facts) -> str | None:
         """Where it is asked for: it takes minutes, and the test in closed form is not weaker."""

@@ -1,10 +1,19 @@
-"""How likely each label is wrong, as `find_suspects` says, beside the nested predictions."""
+"""Rows that the model cannot explain and, where labels can be wrong, how likely each label is.
+
+A label can be wrong (a diagnosis) or certain (what happened, happened), and no table says which. So nothing is called
+wrong unless the user says that labels are fallible.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...errors import InputError, SolverError, listing
+import numpy as np
+import pandas as pd
+
+from ...contracts import Array
+from ...engine.nested import Nested
+from ...errors import InputError, SolverError, listing, many
 from ...estimators.suspects import CLEAN_RATE, PREDICTS, WRONG_SHARE, judge_labels
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_to_classes, register_analysis, say_nothing
 from ..findings import Finding
@@ -12,11 +21,13 @@ from ..planning import fit_seconds
 from ..study_data import suspect_table
 
 COST = (0.6, 3.0, 0.05)  # seconds: at least, for a million cells, for a million pairs of rows
+PROBABLY = 0.9  # suspicion from which on a label is probably wrong, where the nested predictions agree
+WRONG, UNLIKE, UNEXPLAINED = "probably wrong", "unlike its class", "not explained"
 
 
 @register_analysis
 class Suspects:
-    """Labels that are more likely wrong than right."""
+    """Rows that the model cannot explain; labels that look wrong, where they can be."""
 
     name, order, template = "suspects", 80.0, "suspects"
 
@@ -31,47 +42,85 @@ class Suspects:
         return fit_seconds(COST, facts.shape.rows, facts.shape.columns)
 
     def run(self, run: StudyRun) -> AnalysisResult:
-        """The suspects, the worst first; how many labels were judged, and the share that is wrong in each class."""
-        values: dict[str, Any] = {"judged": 0, "count": 0, "clean_rate": CLEAN_RATE, "named_by": "row"}
+        """The rows, the worst first; how many labels were judged and, of fallible ones, the share that is wrong."""
+        fallible = run.options.labels == "fallible"
+        values: dict[str, Any] = {"labels": run.options.labels, "judged": 0, "count": 0, "rows": [], "trusted": False}
         try:
             options = run.options
             judged = judge_labels(run.table.rows, n_jobs=options.n_jobs, random_state=options.random_state)
         except (InputError, SolverError) as error:
-            values |= {"wrong_share": {}, "rows": [], "trusted": False}
             return AnalysisResult(values, findings=[Finding("suspects", "note", f"labels were not judged: {error}")])
-        frame, nested = suspect_table(judged, run.data), run.main.nested
-        frame["missed"] = (nested.predicted != nested.target.strata).mean(axis=0)[frame["row"]]
-        rows = frame[frame["suspect"]].drop(columns="suspect").to_dict("records")
-        values |= {"judged": len(frame), "count": len(rows), "named_by": "id" if "id" in frame else "row"}
-        values |= {"wrong_share": judged.attrs[WRONG_SHARE], "rows": rows}
+        nested = run.main.nested
+        judged["missed"] = (nested.predicted != nested.target.strata).mean(axis=0)
+        judged["verdict"] = _verdicts(judged, _against(nested), fallible)
+        frame = suspect_table(judged, run.data)
+        if not fallible:
+            frame = frame.drop(columns=["suspicion", "suspect"])
+            frame = frame.sort_values(["missed", "margin", "row"], ascending=[False, True, True], ignore_index=True)
+        rows = frame[frame["verdict"] != ""].drop(columns="suspect", errors="ignore").to_dict("records")
+        values |= {"judged": len(frame), "count": len(rows), "rows": rows}
+        values |= {"named_by": "id" if "id" in frame else "row"}
         values["trusted"] = run.evident and judged.attrs[PREDICTS]
-        return AnalysisResult(values, tables={"suspects.csv": frame}, details=frame)
+        if fallible:
+            values |= {"wrong_share": judged.attrs[WRONG_SHARE], "clean_rate": CLEAN_RATE}
+        file = "suspects.csv" if fallible else "unexplained.csv"
+        return AnalysisResult(values, tables={file: frame}, details=frame)
 
     def sentence(self, result: dict[str, Any]) -> str | None:
-        """How many there are and which, and what share of the labels is wrong."""
-        judged = result["analyses"][self.name]
-        if judged["judged"] == 0:
+        """How many rows there are and which; of fallible labels what share is wrong."""
+        known = result["analyses"][self.name]
+        if known["judged"] == 0 or not result["answer"]["evidence"] or not known["trusted"]:
             return None
-        if not result["answer"]["evidence"]:
-            return "Labels cannot be judged where nothing predicts them."
-        if not judged["trusted"]:
-            return "Labels cannot be judged: the machines that judge them predict no better than chance."
-        shares = ", ".join(f"{share:.0%} of {label}" for label, share in judged["wrong_share"].items())
+        by, rows = known["named_by"], known["rows"]
+        if known["labels"] != "fallible":
+            if not rows:
+                return "The model explains every row: none looks like another class to models that did not see it."
+            text = f"The model cannot explain {many(len(rows), 'row')} ({_list_rows(rows, by)}): they look like another class"
+            return f"{text} to models that did not see them, which does not say that their labels are wrong."
+        shares = ", ".join(f"{share:.0%} of {label}" for label, share in known["wrong_share"].items())
         estimate = f"Estimated share of wrong labels: {shares}."
-        if not judged["rows"]:
-            return f"No label is more likely wrong than right. {estimate}"
-        named = listing([row[judged["named_by"]] for row in judged["rows"]], 5)
-        single = judged["count"] == 1
-        labels, them = ("1 label is", "it") if single else (f"{judged['count']:,} labels are", "them")
-        noun = judged["named_by"] + ("" if single else "s")
-        return f"{labels} more likely wrong than right ({noun} {named}): check {them} by hand. {estimate}"
+        if not rows:
+            return f"No label looks wrong. {estimate}"
+        parts = []
+        for verdict, texts in (
+            (WRONG, ("is probably wrong", "are probably wrong")),
+            (UNLIKE, ("is unlike its class", "are unlike their class")),
+        ):
+            if some := [row for row in rows if row["verdict"] == verdict]:
+                parts.append(f"{many(len(some), 'label')} {texts[len(some) > 1]} ({_list_rows(some, by)})")
+        return f"{' and '.join(parts)}: check them by hand. {estimate}"
 
     doubt = staticmethod(say_nothing)
 
     def card(self, result: dict[str, Any]) -> tuple[str, str] | None:
-        """How many labels look wrong."""
-        judged = result["analyses"][self.name]
-        if not judged["judged"]:
+        """How many rows are not explained, or labels look wrong."""
+        known = result["analyses"][self.name]
+        if not known["judged"] or not known["trusted"]:
             return None
-        text = f"{'label' if judged['count'] == 1 else 'labels'} more likely wrong than right"
-        return (str(judged["count"]), text) if judged["trusted"] else ("-", f"{text} (cannot be judged)")
+        if known["labels"] != "fallible":
+            return str(known["count"]), f"{'row' if known['count'] == 1 else 'rows'} that the model cannot explain"
+        wrong = sum(row["verdict"] == WRONG for row in known["rows"])
+        return str(wrong), f"{'label' if wrong == 1 else 'labels'} probably wrong"
+
+
+def _list_rows(rows: list[dict[str, Any]], by: str) -> str:
+    """ "rows 3, 9 and 2 more"."""
+    return f"{by}{'' if len(rows) == 1 else 's'} {listing([row[by] for row in rows], 10)}"
+
+
+def _against(nested: Nested) -> Array:
+    """(m,) whether the nested predictions speak against the label: by the mean probability, else by most repeats."""
+    if nested.probability is None or not nested.target.has_auc:
+        return np.asarray((nested.predicted != nested.target.strata).mean(axis=0) > 0.5)
+    labels = nested.target.machine_target.y[0]
+    probability = nested.probability.mean(axis=0)
+    return np.asarray(np.where(labels > 0, probability, 1.0 - probability) < 0.5)
+
+
+def _verdicts(judged: pd.DataFrame, against: Array, fallible: bool) -> Any:
+    """(m,) what is said of each row; nothing of most."""
+    marked = judged["suspect"].to_numpy()
+    if not fallible:
+        return np.where(marked & (judged["missed"].to_numpy() > 0.5), UNEXPLAINED, "")
+    wrong = marked & against & (judged["suspicion"].to_numpy() >= PROBABLY)
+    return np.where(wrong, WRONG, np.where(marked, UNLIKE, ""))

@@ -48,24 +48,24 @@ class EvidenceTest:
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """The p, what carried it, and the columns that pass by the same permutations."""
-        found = find_evidence(run.table.rows.active, np.random.default_rng([run.options.random_state, 3]))
+        evidence = find_evidence(run.table.rows.active, np.random.default_rng([run.options.random_state, 3]))
         names = run.table.rows.schema.names
-        passing = [j for j in np.argsort(found.column_p, kind="stable") if found.column_p[j] <= WEAK]
+        passing = [j for j in np.argsort(evidence.column_p, kind="stable") if evidence.column_p[j] <= WEAK]
         values = {
-            "p": found.p,
-            "strength": found.strength,
-            "carried_by": found.carried_by,
+            "p": evidence.p,
+            "strength": evidence.strength,
+            "carried_by": evidence.carried_by,
             "columns": [names[j] for j in passing[:NAMED]],
             "n_columns": len(passing),
             "statistics": [
                 {"looks_for": word, "value": value, "p": p}
-                for word, value, p in zip(STATISTICS, found.values.tolist(), found.each.tolist(), strict=True)
+                for word, value, p in zip(STATISTICS, evidence.values.tolist(), evidence.each.tolist(), strict=True)
             ],
-            "permutations": found.permutations,
-            "smallest_p": found.smallest_p,
-            "rows": found.rows,
+            "permutations": evidence.permutations,
+            "smallest_p": evidence.smallest_p,
+            "rows": evidence.rows,
         }
-        return AnalysisResult(values, {"evidence_p": found.column_p}, details=found)
+        return AnalysisResult(values, {"evidence_p": evidence.column_p}, details=evidence)
 
     def evident(self, values: Mapping[str, Any] | None) -> bool:
         """Whether the evidence is weak or clear."""
