@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 demo: $(VENV)/.installed
 	$(BIN)/marginsieve cohort demo/cohort.csv --n-samples 200 --n-features 300 --n-relevant 8 --n-redundant 0 --prevalence 0.2 --flip 0.03 \
 		--n-categorical 20 --n-categorical-relevant 2 --missing 0.02
-	$(BIN)/marginsieve select demo/cohort.csv --target outcome --methods two-views,clinical-rfe --false-share 0.1 --n-repeats 1 \
+	$(BIN)/marginsieve select demo/cohort.csv --target outcome --methods two-views,clinical-rfe --labels fallible --false-share 0.1 --n-repeats 1 \
 		--out demo/result --truth demo/cohort.truth.json --n-jobs 2
 
 test: $(VENV)/.installed-test

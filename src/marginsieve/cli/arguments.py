@@ -100,8 +100,8 @@ def study_table(path: Path, target: str, options: StudyOptions, reading: Mapping
     from ..studies.study_data import from_frame
 
     frame = read_table(path, target=target, groups=options.groups, **reading)
-    columns = {name: getattr(options, name) for name in ("groups", "drop", "ids", "keep")}
-    return from_frame(frame, target, **columns)
+    columns = {name: getattr(options, name) for name in ("groups", "drop", "ids", "keep", "include")}
+    return from_frame(frame, target, **columns, from_file=True)
 
 
 def options_of_file(path: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..bench.statistics import Comparison
     from ..data.cohort import Truth
     from ..estimators.fitted_selector import FittedSelector, Prediction
-    from ..studies.findings import Finding
+    from ..studies.checks import Finding
 
 SHOWN = 20  # features in the printed table
 NAMED = 3  # groups of near-duplicates that a note names
@@ -56,8 +56,9 @@ def show_result(result: dict[str, Any], out: Path) -> None:
     say(f"{table['rows']} rows ({result['words']['rows']}), {table['features']} features{about}")
     for sentence in (result["answer"]["headline"], *result["answer"]["sentences"]):
         say(sentence)
-    for doubt in result["answer"]["doubts"]:
-        Console().print(Text.assemble(("doubt: ", "bold yellow"), doubt))
+    for doubt in result["findings"]:
+        if doubt["level"] == "alarm" or doubt["kind"] == "remark":
+            Console().print(Text.assemble(("doubt: ", "bold yellow"), doubt["text"], (f" [{doubt['code']}]", "dim")))
     if result["chosen_by_method"]:
         say(f"number of features chosen by the method: {result['stop_reason']}")
     say()
@@ -112,7 +113,9 @@ def show_suspects(judged: pd.DataFrame, findings: Sequence[Finding], out: Path) 
 def _notes(result: dict[str, Any]) -> list[str]:
     """What else a reader should know."""
     table = result["table"]
-    notes = [finding["text"] for finding in result["findings"] if finding["level"] != "alarm"]
+    notes = [
+        finding["text"] for finding in result["findings"] if finding["level"] != "alarm" and finding["kind"] != "remark"
+    ]
     if count := len(table["constant_columns"]):
         notes.append(f"{many(count, 'constant column')} left out")
     if count := len(table["equal_columns"]):
@@ -172,8 +175,8 @@ def show_recovered(truth: Truth, selected: Iterable[str], suspects: pd.DataFrame
     listed = {str(name) for name in selected}
     right, wrong = listed & truth.features, listed - truth.features
     text = f"{len(right)} of {many(len(truth.features), 'feature')}, {len(wrong)} false"
-    if suspects is not None:
-        named, flipped = set(suspects.loc[suspects["suspect"], "row"]), set(truth.flipped)
+    if suspects is not None and "suspect" in suspects:  # labels were declared fallible
+        named, flipped = set(suspects.loc[suspects["suspect"], "row"] - 1), set(truth.flipped)
         text += f"; {len(named & flipped)} of {many(len(flipped), 'wrong label')}, "
         text += many(len(named - flipped), "false alarm")
     say(f"found of what was planted: {text}")

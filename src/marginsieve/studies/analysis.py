@@ -20,7 +20,7 @@ from ..contracts import IntArray
 from ..engine.scoring import Scores, score_difference
 from ..engine.units import Method, PreparedMethod, UnitTable
 from ..report.sections import load_plugins, register_template
-from .findings import Finding
+from .checks import Finding
 from .options import StudyOptions
 from .selection import Selection
 from .study_data import StudyData

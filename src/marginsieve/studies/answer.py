@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import listing, many
 from ..report.numbers import format_p, format_score
 from .analysis import Gate, HasCard, load_analyses
+from .checks import ALARM, Finding
 
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
+WIDE = 0.2  # an interval
 CLOSE = 0.02  # a difference of balanced accuracy that is not worth a doubt
 HALF = 0.5
 LONGER = {
@@ -31,7 +34,7 @@ VERDICTS = {
 
 
 def answer(result: dict[str, Any]) -> dict[str, Any]:
-    """Headline, sentences and doubts of a summarised study, with those of its analyses.
+    """Headline, sentences and doubts (findings) of a summarised study, with those of its analyses.
 
     Whether there is evidence says the result; analyses read it there as `result["answer"]["evidence"]`.
     """
@@ -41,14 +44,15 @@ def answer(result: dict[str, Any]) -> dict[str, Any]:
     result = {**result, "answer": {"evidence": evident}}
     sentences = [*SENTENCES, *((each.order, each.sentence) for each in known)]
     texts = [sentence(result) for _, sentence in sorted(sentences, key=lambda pair: pair[0])]
-    doubts = [*_doubts(result, evident), *(text for each in known if (text := each.doubt(result)))]
+    doubts = _doubts(result, evident)
+    doubts += [Finding("analysis", ALARM, text) for each in known if (text := each.doubt(result))]
     cards = [card for each in known if isinstance(each, HasCard) and (card := each.card(result)) is not None]
     return {
         "evidence": evident,
         "headline": _headline(result, evident),
         "sentences": [text for text in texts if text],
-        "doubts": [*doubts, *result["notes"]],
         "cards": [{"value": value, "text": text} for value, text in cards],
+        "doubts": doubts,
         "without_evidence": WITHOUT_EVIDENCE,
     }
 
@@ -243,35 +247,46 @@ def _describe_interactions(result: dict[str, Any]) -> str:
 SENTENCES = ((10, _list), (12, _longer), (30, _price), (40, _describe_interactions), (50, _stability))
 
 
-def _doubts(result: dict[str, Any], evident: bool) -> list[str]:
-    doubts = [finding["text"] for finding in result["findings"] if finding["level"] == "alarm"]
-    stability = result["stability"]
-    if evident and stability is not None and stability["value"] < UNSTABLE and not _only_length(result):
-        doubts.append("the list changes much from fold to fold: read it as one of many that predict equally well")
-    main = result["main_score"]
-    score, title = result["scores"][main], name_of(result, main)
-    if score["low"] is not None and (width := score["high"] - score["low"]) > 0.2:
-        doubts.append(f"{result['table']['rows']} samples leave the {title} open by {width:.2f}")
-    sizes = result["n_features_over_folds"]
-    if evident and result["methods"][0]["size_rule"] != "given" and result["n_features"] > sizes["largest"]:
-        doubts.append(
-            f"the list has {result['n_features']:,} features, more than any outer fold chose ({sizes['largest']:,} at "
-            "most): its length is largely by chance"
-        )
-    if evident and result["methods"][0]["size_rule"] != "given" and result["n_features"] < sizes["usual"][0]:
-        low, high = sizes["usual"]
-        doubts.append(
-            f"the list has {many(result['n_features'], 'feature')}, fewer than most outer folds chose ({low:,} to "
-            f"{high:,}): its length is largely by chance"
-        )
-    if evident and len(result["methods"]) > 2:
+def _doubts(result: dict[str, Any], evident: bool) -> list[Finding]:
+    doubts: list[Finding] = []
+
+    def doubt(kind: str, text: str) -> None:
+        doubts.append(Finding(kind, ALARM, text))
+
+    score, title = result["scores"][main := result["main_score"]], name_of(result, main)
+    if score["low"] is not None and (width := score["high"] - score["low"]) > WIDE:
+        doubt("wide", f"{result['table']['rows']} samples leave the {title} open by {width:.2f}")
+    if not evident:
+        return doubts
+    _doubt_list(result, doubt)
+    share = (result["analyses"].get("false-share") or {}).get("share")
+    if share is not None and share > HALF:
+        doubt("false", f"up to {share:.0%} of the list may be there by chance: no single member of it is a finding")
+    if len(result["methods"]) > 2:
         probe = (result.get("interactions") or {}).get("title")
         others = [method for method in result["methods"] if method["title"] != probe]  # which has a sentence of its own
         best = max(others, key=lambda method: method["scores"][main]["value"])
         level = best["scores"][main]["value"]
         if not best["baseline"] and level > score["value"] + CLOSE:
-            doubts.append(
-                f"{best['title']} has a higher {title} ({level:.2f}); the method presented was fixed "
-                "beforehand, since the best of several is optimistically biased"
-            )
+            why = "the method presented was fixed beforehand, since the best of several is optimistically biased"
+            doubt("other", f"{best['title']} has a higher {title} ({level:.2f}); {why}")
     return doubts
+
+
+def _doubt_list(result: dict[str, Any], doubt: Callable[[str, str], None]) -> None:
+    """How far the list would be another with other samples."""
+    stability, sizes = result["stability"], result["n_features_over_folds"]
+    by_rule, count = result["methods"][0]["size_rule"] != "given", result["n_features"]
+    if stability is not None and stability["value"] < UNSTABLE and not _only_length(result):
+        doubt("unstable", "the list changes much from fold to fold: read it as one of many that predict equally well")
+    if by_rule and count > sizes["largest"]:
+        chosen = f"more than any outer fold chose ({sizes['largest']:,} at most)"
+        doubt("long", f"the list has {count:,} features, {chosen}: its length is largely by chance")
+    if by_rule and count < sizes["usual"][0]:
+        chosen = f"fewer than most outer folds chose ({sizes['usual'][0]:,} to {sizes['usual'][1]:,})"
+        doubt("short", f"the list has {many(count, 'feature')}, {chosen}: its length is largely by chance")
+    longer = result["lists"]["difference"]
+    if longer is not None and verdict(longer[headline_score(result)]) == "better":
+        doubt(
+            "longer", "the long list is clearly better than the short one: what predicts is spread over more features"
+        )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import stats
 from scipy.special import gammaln
 
 from ..contracts import IntArray
 from ..data.cells import is_text
 from ..errors import listing
 from ..outcomes.target import units_per_stratum
+from .checks import Finding
+from .target_column import named_after_outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,17 +22,8 @@ if TYPE_CHECKING:
 FEW = 10  # samples of a class below which a bootstrap says little
 LEVELS = 50  # different values up to which a column of whole numbers is also looked at as categories
 LIKELY = 0.05  # as many columns or more that separate the classes by chance: it is no alarm
+DECIDES, AHEAD, MOST_DECIDING = 0.95, 0.1, 3  # AUC of a column, how far it is ahead of all others, how many there are
 MIXED = 0.5  # share of a text column's cells that are numbers from which on the others are worth a look
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something about the data: what kind, an "alarm" or a "note", a sentence, the columns it is about."""
-
-    kind: str
-    level: str
-    text: str
-    columns: tuple[str, ...] = ()
 
 
 def table_findings(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]:
@@ -67,6 +61,36 @@ def find_leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
     if tells:
         text = f"{listing(tells)} alone tells the classes apart without an error: check that it was known beforehand"
         findings.append(Finding("leak", "alarm", text, tuple(tells)))
+    return findings
+
+
+def find_known_after(X: pd.DataFrame, y: Any, names: Sequence[str]) -> list[Finding]:
+    """Columns that may be known only after the outcome: by their names, or since one nearly decides it alone."""
+    import pandas as pd
+
+    findings = []
+    if by_name := named_after_outcome(names):
+        text = (
+            f"{listing(by_name)}: known before the outcome? by the name it may come after it; if it does, leave it out"
+        )
+        findings.append(Finding("before", "alarm", f"{text} (--drop)", tuple(by_name)))
+    stratum = np.asarray(pd.factorize(y)[0], dtype=np.intp)
+    numbers = X[list(names)].select_dtypes("number")
+    if stratum.max() != 1 or numbers.shape[1] < 2 or min(np.bincount(stratum)) < FEW:
+        return findings
+    values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    place = stats.rankdata(np.where(np.isnan(values), np.nanmean(values, axis=0), values), axis=0)
+    count = np.bincount(stratum)
+    area = (place[stratum == 1].sum(axis=0) - count[1] * (count[1] + 1) / 2) / (count[0] * count[1])
+    area = np.maximum(area, 1.0 - area)
+    nearly = np.flatnonzero(area >= DECIDES)
+    rest = np.delete(area, nearly).max(initial=0.5)
+    if 0 < len(nearly) <= MOST_DECIDING and rest < area[nearly].min() - AHEAD:
+        columns = tuple(str(name) for name in numbers.columns[nearly] if str(name) not in by_name)
+        if columns:
+            text = f"{listing(columns)} alone nearly decides the target (AUC {area[nearly].max():.2f}; the next column "
+            text += f"{rest:.2f}): known before the outcome?"
+            findings.append(Finding("before", "alarm", text, columns))
     return findings
 
 
@@ -119,7 +143,10 @@ def _few(stratum: IntArray, groups: Any) -> list[Finding]:
     if fewest >= FEW:
         return []
     what = "samples" if groups is None else "groups"
-    text = f"the rarest class has {fewest} {what}: the intervals are rough, and 1.000 to 1.000 proves little"
+    text = (
+        f"the rarest class has {fewest} {what}, fewer than {FEW}: no interval is given, since so few say next to "
+        "nothing of how far the score is from the truth"
+    )
     return [Finding("few", "alarm", text)]
 
 

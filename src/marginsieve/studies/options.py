@@ -29,6 +29,7 @@ from ..errors import (
     shown_value,
     whole_number,
 )
+from .checks import check_codes
 
 FEWEST_SHUFFLES = 24  # of the labels: with fewer, p cannot be as low as the level of the test
 MOST_COUNT = 100_000  # subsamples, shuffles, lists and folds
@@ -172,6 +173,9 @@ class StudyOptions:
         "Features that every method always selects (on the command line a name with a comma in double quotes).",
         check=check_names,
     )
+    include: Sequence[str] = option(
+        (), "Columns that are features whatever they look like (ids, dates, times).", check=check_names
+    )
     drop: Sequence[str] = option((), "Columns that are not features.", check=check_names)
     prefilter: tuple[str, int] | None = option(
         None,
@@ -209,6 +213,11 @@ class StudyOptions:
         "is not said no label is called wrong.",
         kind='"fallible", "certain" or None',
         check=must_be(lambda value: value in LABELS, f"one of {listing(LABELS)}"),
+    )
+    mute: Sequence[str] = option(
+        (),
+        "Codes of checks that are not to be shown, such as MS108 (docs/checks.md has them all).",
+        check=check_codes,
     )
     with_: Sequence[str] = option(
         (),
@@ -299,7 +308,10 @@ class StudyOptions:
     def __post_init__(self) -> None:
         """One name alone is a sequence of one, and what files have as a list is a tuple."""
         for entry in fields(self):
-            value, several = getattr(self, entry.name), entry.name in ("ids", "keep", "drop", "with_", "without")
+            value, several = (
+                getattr(self, entry.name),
+                entry.name in ("ids", "keep", "drop", "include", "mute", "with_", "without"),
+            )
             if isinstance(value, list) or (several and isinstance(value, str)):
                 object.__setattr__(self, entry.name, (value,) if isinstance(value, str) else tuple(value))
 

@@ -26,13 +26,14 @@ from .analyses.costs import CheapList
 from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
 from .analysis import AnalysisResult, Choice, Shape, StudyRun, load_analyses
+from .checks import Finding
 from .files import LONG_NAME, check_folder, write_study, write_text
-from .findings import Finding
 from .options import StudyOptions, from_options
 from .planning import FOLDS, Planner, choose, follow_plan, format_duration, methods_of, wall_seconds
 from .selection import FoldRows, Selection, outer_units, prepare_method, run_method
 from .study_data import StudyData, column_costs, from_arrays
 from .summary import summarize
+from .target_column import find_positive
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -313,7 +314,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     >>> study.features["name"].head(2).sort_values().tolist()
     ['g03', 'g07']
     """
-    columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "drop")}
+    columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "include", "drop")}
     return run_study(from_arrays(X, y, **columns, by_label=options.outcome == "classes"), options)
 
 
@@ -334,6 +335,9 @@ def run_study(
     since = time.perf_counter() if since is None else since
     options.check()
     known, data = load_analyses(), data.in_canonical_order(options.random_state)
+    if options.positive is None and options.outcome == "classes":
+        label, notes = find_positive(data.y, data.target)
+        data, options = replace(data, findings=(*data.findings, *notes)), replace(options, positive=label)
     table = data.table(find_outcome(options.outcome, {"positive": options.positive}))
     target = table.target
     if options.feature_costs is not None:

@@ -22,14 +22,17 @@ from ..errors import InputError, listing, shown_value
 from ..estimators import find_suspects
 from ..fitting.rows import Rows
 from ..fitting.settings import refuse_dense
-from .findings import MIXED, Finding, are_numbers, find_leaks, table_findings
+from .checks import Finding
+from .findings import MIXED, are_numbers, find_known_after, find_leaks, table_findings
+from .target_column import merge_labels, refuse_amounts, refuse_times
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 10  # rows from which on a column of text can be an id
 NAMED = re.compile(
-    r"(?<!per)(?<!in)(?<!of)(^|[^a-z])(id|ids|uuid|guid|barcode|accession|mrn|ssn|patient|subject|sample|participant)$"
+    r"(?<!per)(?<!in)(?<!of)(^|[^a-z])(id|ids|uuid|guid|barcode|accession|mrn|ssn|patient|subject|sample|participant|"
+    r"account|zip|zipcode|zip_?code|postcode|postal_?code|phone|telephone)$"
 )
 MOST_DISTINCT = 0.9  # a column that is called an id and has more different values than this share of rows is one
 GROUP = 2.0  # and one whose values come this many times on average tells groups
@@ -116,11 +119,14 @@ def from_frame(
     drop: Sequence[str] = (),
     ids: Sequence[str] | None = None,
     keep: Sequence[str] = (),
+    include: Sequence[str] = (),
     by_label: bool = True,
+    from_file: bool = False,
 ) -> StudyData:
-    """A table with its target; `ids` names the columns that tell rows apart, None finds them, except among `keep`.
+    """A table with its target; `ids` names the columns that tell rows apart, None finds them.
 
-    `classes`: whether the target holds classes, of which there is more to say.
+    Columns of `keep` and `include` are features whatever they look like. `by_label`: whether the target holds classes,
+    of which there is more to say. `from_file`: whether labels may be spelt in several ways.
     """
     import pandas as pd
 
@@ -128,10 +134,12 @@ def from_frame(
     labels = None if numbered else frame.index.to_flat_index().to_series(index=range(len(frame)))
     is_id = not numbered and not pd.api.types.is_numeric_dtype(frame.index)  # numbers may count rows of a larger table
     frame = tidy_frame(frame.reset_index(drop=True))
-    _check_names(frame, target, groups, drop, ids or (), keep)
+    _check_names(frame, target, groups, drop, ids or (), (*keep, *include))
+    keep = (*keep, *include)
     y = frame[target]
     if str(y.dtype) in ("category", "str", "string", "object"):
         y = y.astype(str).astype(object)
+    y, spelt = merge_labels(y) if from_file and by_label else (y, [])
     left_out = [name for name in (groups, *drop) if name is not None]
     X = frame.drop(columns=[target, *left_out])
     names = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
@@ -140,19 +148,27 @@ def from_frame(
     has_ids = (is_id or bool(names)) and labels is not None and labels.notna().all() and labels.is_unique
     repeats = _find_repeated_ids(X, names) + _find_groups(X.drop(columns=names)) if groups is None else []
     X, converted = _read_numbers(X.drop(columns=names), keep)
+    if by_label:
+        refuse_amounts(y, target)
+        refuse_times(X, y, target, keep)
     unusable = [finding for finding in _find_unusable(X) if finding.columns[0] not in keep]
     useless = [finding.columns[0] for finding in unusable]
     alarms, X = find_leaks(X, y) if by_label else [], X.drop(columns=useless)
+    known = {name for alarm in alarms for name in alarm.columns}
+    after = find_known_after(X, y, [name for name in X.columns if name not in known]) if by_label else []
     if X.shape[1] == 0:
         why = "; ".join(finding.text for finding in [*_note_ids(names, ids is None), *unusable])
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
     findings = [
+        *spelt,
         *alarms,
+        *after,
         *table_findings(X, y if by_label else None, group),
         *repeats,
         *unusable,
         *converted,
+        *_note_counts(X),
         *_note_ids(names, ids is None),
     ]
     if ENCODING_NOTE in frame.attrs:
@@ -196,7 +212,7 @@ def _find_unusable(X: pd.DataFrame) -> list[Finding]:
                 f"{name!r} holds numbers with thousands separators or another decimal mark, such as {cell!r}, and is "
                 "not used: write them plainly, or name the file's mark (--decimal)"
             )
-            findings.append(Finding("text", "alarm", text, (str(name),)))
+            findings.append(Finding("separated", "alarm", text, (str(name),)))
             continue
         counts = cells.astype(str).value_counts()
         if len(counts) > MANY and counts[counts < FEW].sum() > 0.5 * len(cells):
@@ -226,7 +242,7 @@ def _check_names(
 ) -> None:
     """Every column that is named is there and has one role; target and groups are whole."""
     roles = [("target", target), ("groups", groups), *(("ids", name) for name in ids)]
-    for role, name in [*roles, *(("drop", name) for name in drop), *(("keep", name) for name in keep)]:
+    for role, name in [*roles, *(("drop", name) for name in drop), *(("keep or include", name) for name in keep)]:
         if name is not None and name not in frame.columns:
             close = difflib.get_close_matches(str(name), [str(c) for c in frame.columns], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"its columns are {listing(list(frame.columns))}"
@@ -236,7 +252,7 @@ def _check_names(
     if target in (groups, *drop, *ids):
         raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, nor tell groups")
     if both := [name for name in keep if name in (target, groups, *drop, *ids)]:
-        raise InputError(f"keep names {both[0]!r}, which is the target, the group column, an id or dropped")
+        raise InputError(f"keep or include names {both[0]!r}, which is the target, the group column, an id or dropped")
     for role, name in (("target", target), ("group column", groups)):
         if name is not None and (missing := int(frame[name].isna().sum())):
             raise InputError(
@@ -261,6 +277,7 @@ def from_arrays(
     ids: Any = None,
     keep: Sequence[Any] = (),
     drop: Sequence[Any] = (),
+    include: Sequence[Any] = (),
     by_label: bool = True,
 ) -> StudyData:
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
@@ -290,7 +307,9 @@ def from_arrays(
     group_name = None if groups is None else _free_name("groups", frame)
     if group_name is not None:
         frame[group_name] = _as_column("groups", groups, len(frame))
-    data = from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, by_label=by_label)
+    data = from_frame(
+        frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, include=include, by_label=by_label
+    )
     return replace(data, named=table is not None)
 
 
@@ -362,6 +381,19 @@ def _note_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
     return [Finding("id", "note", text, tuple(names))]
 
 
+def _note_counts(X: pd.DataFrame) -> list[Finding]:
+    """Whole numbers that nearly never repeat, where most columns are not like that: amounts, or codes of rows."""
+    names = [
+        str(name)
+        for name, dtype in X.dtypes.items()
+        if dtype.kind in "iu" and len(X) >= FEWEST and X[name].nunique() > MOST_DISTINCT * len(X)
+    ]
+    if not names or 2 * len(names) > X.shape[1]:
+        return []
+    text = f"{listing(names)}: whole numbers that nearly never repeat; where they are codes of rows, leave them out"
+    return [Finding("counts", "note", f"{text} (--drop)", tuple(names))]
+
+
 def _find_groups(X: pd.DataFrame) -> list[Finding]:
     """Columns that are called an id and repeat: rows of one patient on both sides of a split would leak."""
     text = "{} looks like an id whose rows belong together: name it as groups, or the scores are optimistically biased"
@@ -400,7 +432,7 @@ def judge_table(
     frame: Any, target: str, *, groups: str | None = None, drop: Sequence[str] = (), **settings: Any
 ) -> tuple[pd.DataFrame, tuple[Finding, ...]]:
     """`find_suspects` on a table with its target, as `suspect_table` shows it."""
-    data = from_frame(frame, target, groups=groups, drop=drop)
+    data = from_frame(frame, target, groups=groups, drop=drop, from_file=True)
     if isinstance(seed := settings.get("random_state"), int):
         data = data.in_canonical_order(seed)
     return suspect_table(find_suspects(data.X, data.y, groups=data.groups, **settings), data), data.findings

@@ -17,6 +17,7 @@ from ..report.render import SCHEMA
 from ..report.wording import paragraph
 from .analysis import StudyRun, load_analyses
 from .answer import answer
+from .checks import ALARM, NOTE, Finding
 from .planning import record_plan
 from .selection import Selection, plain_scores, score_label
 
@@ -34,6 +35,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
     metrics, pictures = nested.target.metrics, [_pictures(some.nested) for some in (main, study.baseline)]
     findings = [*data.findings, *study.failures]
     findings += [finding for result in study.results.values() for finding in result.findings]
+    findings += [Finding("remark", NOTE, text) for text in main.notes]
     result: dict[str, Any] = {
         "schema": SCHEMA,
         "version": version("marginsieve"),
@@ -65,7 +67,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "methods": methods,
         "curves": {"main": pictures[0]["curves"], "all": pictures[1]["curves"]},
         "confusion": pictures[0]["confusion"],
-        "findings": [asdict(finding) for finding in findings],
+        "findings": [{"code": finding.code, **asdict(finding)} for finding in findings],
         "notes": main.notes,
         "seconds": round(study.seconds, 3),
         "how": {
@@ -76,6 +78,12 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         },
     }
     result["answer"] = answer(result)
+    findings += result["answer"]["doubts"]
+    muted = {finding.code for finding in findings} & set(study.options.mute)
+    shown = [finding for finding in findings if finding.code not in muted]
+    result["findings"] = [{"code": finding.code, **asdict(finding)} for finding in shown]
+    result["answer"]["doubts"] = [found.text for found in shown if found.level == ALARM or found.kind == "remark"]
+    result["protocol"]["muted"] = sorted(muted)
     result["references"] = recipes.references()
     result["methods_text"], result["bibtex"] = paragraph(result)
     del result["references"]  # what is cited stands in bibtex

@@ -16,7 +16,7 @@ from ...engine.nested import Nested
 from ...errors import InputError, SolverError, listing, many
 from ...estimators.suspects import CLEAN_RATE, PREDICTS, WRONG_SHARE, judge_labels
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_to_classes, register_analysis, say_nothing
-from ..findings import Finding
+from ..checks import Finding
 from ..planning import fit_seconds
 from ..study_data import suspect_table
 

@@ -1,0 +1,111 @@
+"""What a target column says by its cells and its name: spellings of a class, the class of interest, amounts, times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError, listing
+from .checks import NOTE, Finding
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POSITIVE_WORDS = frozenset(
+    [
+        *("yes", "y", "true", "died", "dead", "deceased", "death", "case", "cases", "event", "relapse", "relapsed"),
+        *("recurrence", "recurred", "progression", "positive", "pos", "malignant", "cancer", "tumor", "tumour"),
+        *("disease", "diseased", "sick", "ill", "poor", "bad", "fraud", "default"),
+    ]
+)
+MOST_CODES, FEWEST_ROWS = 10, 10  # different whole numbers that are classes at most, unless each has so many rows
+STATUS = re.compile(r"(^|_)status$")  # of anything, such as a loan
+UNITS = ("days", "weeks", "months", "years")
+EVENT = re.compile(r"(^|[_\W])(event|status|death|died|dead|deceased|vital|os|pfs|dfs|rfs|censored|censoring)([_\W]|$)")
+TIME = re.compile(
+    r"time|days|weeks|months|years|futime|(time|days|weeks|months|years)_(to|until)_\w+|(os|pfs|dfs|rfs)_?time|"
+    r"(os|pfs|dfs|rfs|survival|event|death|follow_?up)_(time|days?|weeks?|months?|years?)|survival|follow_?up"
+)
+AFTER = re.compile(
+    r"(^|[_\W])(duration|outcome|result|follow[_\W]?up|survival|discharged?|died|death|dead|relapsed?|recurrence|"
+    r"length[_\W]of[_\W]stay|los|after|time[_\W]to)([_\W]|$)"
+)
+CAMEL = re.compile(r"([a-z0-9])([A-Z])")
+
+
+def merge_labels(y: pd.Series) -> tuple[pd.Series, list[Finding]]:
+    """Labels of a file that differ in case and in spaces around them alone, as the most frequent of their spellings."""
+    counts = y.value_counts()
+    spellings: dict[str, list[Any]] = {}
+    for label in sorted(counts.index, key=lambda label: (-counts[label], str(label))):
+        spellings.setdefault(" ".join(str(label).split()).casefold(), []).append(label)
+    several = {labels[0]: labels[1:] for labels in spellings.values() if len(labels) > 1}
+    if not several or y.dtype != object:
+        return y, []
+    back = {other: label for label, others in several.items() for other in others}
+    texts = [f"{listing(others, len(others))} as {label!r}" for label, others in several.items()]
+    text = f"labels that differ in case or spaces alone were read as one class: {'; '.join(texts)}"
+    return y.map(lambda label: back.get(label, label)), [Finding("labels", "alarm", text)]
+
+
+def find_positive(y: pd.Series, target: str) -> tuple[Any, list[Finding]]:
+    """The class of interest by its name (yes, died, case, event, 1), and what to say where it is not the rarer one."""
+    counts = y.value_counts()
+    if len(counts) != 2:
+        return None, []
+    words = {label: str(label).strip().casefold() for label in counts.index}
+    named = [label for label, word in words.items() if word in POSITIVE_WORDS]
+    if not named:
+        other = {"0", "0.0", "-1", "-1.0", "2", "2.0", "false"}
+        ones = [label for label, word in words.items() if word in ("1", "1.0", "true")]
+        named = ones if ones and {*words.values()} - {words[ones[0]]} <= other - {"2", "2.0"} else []
+    if len(named) != 1:
+        return None, []
+    label = named[0]
+    if counts[label] < len(y) / 2:
+        return label, []
+    text = f"the class of interest is {target} = {label}, by its name, though it is not the rarer one"
+    return label, [Finding("positive", NOTE, f"{text} (--positive names another)")]
+
+
+def refuse_amounts(y: pd.Series, target: str) -> None:
+    """Refuse whole numbers that are amounts: many different ones, of which most are rare."""
+    if y.dtype.kind not in "iuf" or y.isna().any() or (y != np.rint(y)).any():
+        return
+    counts = y.value_counts()
+    if len(counts) > MOST_CODES and counts.median() < FEWEST_ROWS:
+        what = f"{len(counts)} different whole numbers from {y.min():g} to {y.max():g}"
+        raise InputError(
+            f"the target {target!r} holds {what}: these are amounts rather than classes; make classes of them first, for "
+            f"example above and below {y.median():g}"
+        )
+
+
+def refuse_times(X: pd.DataFrame, y: pd.Series, target: str, included: Sequence[str]) -> None:
+    """Refuse a pair of a time and an event, of which the time would be a feature."""
+    event = plain_name(target)
+    if y.nunique() != 2 or not EVENT.search(event):
+        return
+    numbers = [str(name) for name, dtype in X.dtypes.items() if dtype.kind in "iuf" and name not in included]
+    times = [name for name in numbers if TIME.fullmatch(plain_name(name))]
+    if STATUS.search(event) and "vital" not in event:
+        times = [name for name in times if plain_name(name) not in UNITS]
+    if times:
+        raise InputError(
+            f"{listing(times)} and {target!r} look like the time to an event and whether it came, and the time would be "
+            f"a feature: leave it out (--drop {','.join(times)}), make classes such as an event within a year, or name "
+            "it with --include where it was known beforehand"
+        )
+
+
+def named_after_outcome(names: Sequence[str]) -> list[str]:
+    """Columns whose names say that they are known after the outcome."""
+    return [name for name in names if AFTER.search(plain_name(name))]
+
+
+def plain_name(name: Any) -> str:
+    """A name in small letters, its parts apart: OsMonths is os_months."""
+    return re.sub(r"\W+", "_", CAMEL.sub(r"\1_\2", str(name)).casefold())
