@@ -354,7 +354,7 @@ def test_ids_are_recognised_and_never_features(frame):
     data = from_frame(frame, "y")
     assert list(data.X.columns) == ["a", "b", "c", "counts", "patient", "ward"]
     assert list(data.labels) == list(range(60))
-    assert [finding.kind for finding in data.findings] == ["groups", "id"]
+    assert [finding.kind for finding in data.findings] == ["groups", "counts", "id"]
     assert from_frame(frame, "y", groups="patient").groups.nunique() == 20
     assert "nr" in from_frame(frame, "y", ids=()).X
     assert "nr" in from_frame(frame, "y", keep=["nr"]).X

@@ -363,7 +363,7 @@ def test_study_command_and_function_agree(noisy, tmp_path):
     X, y = noisy.drop(columns=["outcome", "sample"]), noisy["outcome"]
     judged = marginsieve.find_suspects(X, y, random_state=0)
     assert judged["suspect"].sum() >= 3
-    study = marginsieve.study(noisy.drop(columns="outcome"), y, methods="su", cv=3, n_repeats=1)
+    study = marginsieve.study(noisy.drop(columns="outcome"), y, methods="su", cv=3, n_repeats=1, labels="fallible")
     noisy.to_csv(tmp_path / "t.csv", index=False)
     words = ["suspects", str(tmp_path / "t.csv"), "--target", "outcome", "--out", str(tmp_path / "s.csv")]
     answer = CliRunner().invoke(app, words)
@@ -373,10 +373,10 @@ def test_study_command_and_function_agree(noisy, tmp_path):
     kept = pd.read_csv(tmp_path / "out" / "suspects.csv")
     columns = ["row", "id", "label", "suspicion", "margin", "suspect"]
     assert list(written.columns) == columns
-    assert list(study.suspects.columns) == list(kept.columns) == [*columns, "missed"]
+    assert list(study.suspects.columns) == list(kept.columns) == [*columns, "missed", "verdict"]
     for frame in (written, study.suspects, kept):
         by_row = frame.sort_values("row", ignore_index=True)
-        np.testing.assert_array_equal(by_row["row"], np.arange(90))
+        np.testing.assert_array_equal(by_row["row"], np.arange(1, 91))
         np.testing.assert_allclose(by_row["suspicion"], judged["suspicion"], atol=1e-6)
         np.testing.assert_allclose(by_row["margin"], judged["margin"], atol=1e-6)
         assert list(by_row["suspect"]) == list(judged["suspect"])
@@ -385,19 +385,21 @@ def test_study_command_and_function_agree(noisy, tmp_path):
     suspects = study.result["analyses"]["suspects"]
     assert suspects["count"] == len(suspects["rows"]) == judged["suspect"].sum()
     assert suspects["wrong_share"] == pytest.approx(judged.attrs["wrong_share"], abs=1e-6)
-    assert {row["row"] for row in suspects["rows"]} == set(np.flatnonzero(judged["suspect"]))
-    assert f"{suspects['count']} labels are more likely wrong than right" in " ".join(
-        study.result["answer"]["sentences"]
-    )
+    assert {row["row"] - 1 for row in suspects["rows"]} == set(np.flatnonzero(judged["suspect"]))
+    wrong = [row for row in suspects["rows"] if row["verdict"] == "probably wrong"]
+    assert all(row["suspicion"] >= 0.9 and row["missed"] > 0.5 for row in wrong)
+    text = " ".join(study.result["answer"]["sentences"])
+    assert ("probably wrong" in text) == bool(wrong)
+    assert "check them by hand. Estimated share of wrong labels" in text
     assert f"{suspects['count']} labels more likely wrong than right" in answer.output
 
 
 def test_no_list_under_a_card_of_none(noisy):
     clean = make_cohort(90, 30, n_relevant=8, effect=3.0, prevalence=0.4, random_state=3)
-    study = marginsieve.study(clean.X, clean.y, methods="fisher", cv=3, n_repeats=1)
+    study = marginsieve.study(clean.X, clean.y, methods="fisher", cv=3, n_repeats=1, labels="fallible")
     assert study.result["analyses"]["suspects"]["count"] == 0
     assert study.result["analyses"]["suspects"]["rows"] == []
-    assert "is more likely wrong than right.</p>" in study.html()
+    assert "each looks like its own class to models that did not see it.</p>" in study.html()
     assert json.dumps(study.result["analyses"]["suspects"]["wrong_share"])
 
 

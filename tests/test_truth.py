@@ -24,7 +24,7 @@ PLANTED = Truth(("a", "b"), (("c", "d"),), {"e": "a"}, ("f",), (1, 5))
 def test_it_counts_what_was_found(selected, suspected, sentence, capsys):
     suspects = None
     if suspected is not None:
-        suspects = pd.DataFrame({"row": range(9), "suspect": [row in suspected for row in range(9)]})
+        suspects = pd.DataFrame({"row": range(1, 10), "suspect": [row in suspected for row in range(9)]})
     show_recovered(PLANTED, selected, suspects)
     assert " ".join(capsys.readouterr().out.split()) == f"found of what was planted: {sentence}"
 

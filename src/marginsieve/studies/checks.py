@@ -68,8 +68,8 @@ class Finding:
         return CHECKS[self.kind].code
 
 
-def check_codes(name: str, codes: Sequence[str]) -> None:
-    """Refuse codes that no check has."""
+def refuse_unknown(name: str, muted: Sequence[str]) -> None:
+    """Refuse what is no code of a check."""
     known = {check.code for check in CHECKS.values()}
-    if unknown := [code for code in codes if code not in known]:
+    if unknown := [code for code in muted if code not in known]:
         raise InputError(f"study: {name} is {listing(unknown)}; it must hold codes of checks, such as MS107")

@@ -75,7 +75,7 @@ def find_known_after(X: pd.DataFrame, y: Any, names: Sequence[str]) -> list[Find
         )
         findings.append(Finding("before", "alarm", f"{text} (--drop)", tuple(by_name)))
     stratum = np.asarray(pd.factorize(y)[0], dtype=np.intp)
-    numbers = X[list(names)].select_dtypes("number")
+    numbers = X[list(names)].select_dtypes("number").dropna(axis=1, how="all")
     if stratum.max() != 1 or numbers.shape[1] < 2 or min(np.bincount(stratum)) < FEW:
         return findings
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)

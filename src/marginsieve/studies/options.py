@@ -29,7 +29,7 @@ from ..errors import (
     shown_value,
     whole_number,
 )
-from .checks import check_codes
+from .checks import refuse_unknown
 
 FEWEST_SHUFFLES = 24  # of the labels: with fewer, p cannot be as low as the level of the test
 MOST_COUNT = 100_000  # subsamples, shuffles, lists and folds
@@ -209,15 +209,15 @@ class StudyOptions:
     )
     labels: str | None = option(
         None,
-        "Whether a label can be wrong: fallible (such as a diagnosis) or certain (what happened, happened). Where this "
-        "is not said no label is called wrong.",
+        "Whether a label can be wrong: fallible (such as a diagnosis) or certain (what happened, happened). Unless it "
+        "is fallible no label is called wrong.",
         kind='"fallible", "certain" or None',
         check=must_be(lambda value: value in LABELS, f"one of {listing(LABELS)}"),
     )
     mute: Sequence[str] = option(
         (),
         "Codes of checks that are not to be shown, such as MS108 (docs/checks.md has them all).",
-        check=check_codes,
+        check=refuse_unknown,
     )
     with_: Sequence[str] = option(
         (),

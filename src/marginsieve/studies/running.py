@@ -117,7 +117,7 @@ class Study:
     --------
     {study}
     >>> study.main.method.title, study.features.shape
-    ('fisher', (10, 18))
+    ('fisher', (10, 21))
     """
 
     run: StudyRun
@@ -249,7 +249,7 @@ class Study:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     sorted(file.name for file in study.save(folder))[:3]
-        ['features.csv', 'methods.txt', 'model.marginsieve']
+        ['features.csv', 'methods.txt', 'model-long.marginsieve']
         """
         check_folder(Path(folder))
         tables = {"features.csv": self.features, "predictions.csv": self.predictions}

@@ -134,7 +134,7 @@ def from_frame(
     labels = None if numbered else frame.index.to_flat_index().to_series(index=range(len(frame)))
     is_id = not numbered and not pd.api.types.is_numeric_dtype(frame.index)  # numbers may count rows of a larger table
     frame = tidy_frame(frame.reset_index(drop=True))
-    _check_names(frame, target, groups, drop, ids or (), (*keep, *include))
+    _check_names(frame, target, groups, drop, ids or (), {"keep": keep, "include": include})
     keep = (*keep, *include)
     y = frame[target]
     if str(y.dtype) in ("category", "str", "string", "object"):
@@ -238,11 +238,20 @@ def _find_repeated_ids(frame: pd.DataFrame, names: Sequence[str]) -> list[Findin
 
 
 def _check_names(
-    frame: Any, target: str, groups: str | None, drop: Sequence[str], ids: Sequence[str], keep: Sequence[str]
+    frame: pd.DataFrame,
+    target: str,
+    groups: str | None,
+    drop: Sequence[str],
+    ids: Sequence[str],
+    features: Mapping[str, Sequence[str]],
 ) -> None:
     """Every column that is named is there and has one role; target and groups are whole."""
     roles = [("target", target), ("groups", groups), *(("ids", name) for name in ids)]
-    for role, name in [*roles, *(("drop", name) for name in drop), *(("keep or include", name) for name in keep)]:
+    for role, name in [
+        *roles,
+        *(("drop", name) for name in drop),
+        *((role, name) for role, names in features.items() for name in names),
+    ]:
         if name is not None and name not in frame.columns:
             close = difflib.get_close_matches(str(name), [str(c) for c in frame.columns], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"its columns are {listing(list(frame.columns))}"
@@ -251,8 +260,9 @@ def _check_names(
             raise InputError(f"{role} names {name!r}, which the table does not have; {hint}")
     if target in (groups, *drop, *ids):
         raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, nor tell groups")
-    if both := [name for name in keep if name in (target, groups, *drop, *ids)]:
-        raise InputError(f"keep or include names {both[0]!r}, which is the target, the group column, an id or dropped")
+    for role, names in features.items():
+        if both := [name for name in names if name in (target, groups, *drop, *ids)]:
+            raise InputError(f"{role} names {both[0]!r}, which is the target, the group column, an id or dropped")
     for role, name in (("target", target), ("group column", groups)):
         if name is not None and (missing := int(frame[name].isna().sum())):
             raise InputError(

@@ -82,7 +82,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
     muted = {finding.code for finding in findings} & set(study.options.mute)
     shown = [finding for finding in findings if finding.code not in muted]
     result["findings"] = [{"code": finding.code, **asdict(finding)} for finding in shown]
-    result["answer"]["doubts"] = [found.text for found in shown if found.level == ALARM or found.kind == "remark"]
+    result["answer"]["doubts"] = [each.text for each in shown if each.level == ALARM or each.kind == "remark"]
     result["protocol"]["muted"] = sorted(muted)
     result["references"] = recipes.references()
     result["methods_text"], result["bibtex"] = paragraph(result)

@@ -79,8 +79,8 @@ def refuse_amounts(y: pd.Series, target: str) -> None:
     if len(counts) > MOST_CODES and counts.median() < FEWEST_ROWS:
         what = f"{len(counts)} different whole numbers from {y.min():g} to {y.max():g}"
         raise InputError(
-            f"the target {target!r} holds {what}: these are amounts rather than classes; make classes of them first, for "
-            f"example above and below {y.median():g}"
+            f"the target {target!r} holds {what}: these are amounts rather than classes; make classes of them "
+            f"first, for example above and below {y.median():g}"
         )
 
 
@@ -94,10 +94,10 @@ def refuse_times(X: pd.DataFrame, y: pd.Series, target: str, included: Sequence[
     if STATUS.search(event) and "vital" not in event:
         times = [name for name in times if plain_name(name) not in UNITS]
     if times:
+        what = f"{listing(times)} and {target!r} look like the time to an event and whether it came"
         raise InputError(
-            f"{listing(times)} and {target!r} look like the time to an event and whether it came, and the time would be "
-            f"a feature: leave it out (--drop {','.join(times)}), make classes such as an event within a year, or name "
-            "it with --include where it was known beforehand"
+            f"{what}, and the time would be a feature: leave it out (--drop {','.join(times)}), make classes such as an "
+            "event within a year, or name it with --include where it was known beforehand"
         )
 
 

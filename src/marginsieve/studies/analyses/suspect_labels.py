@@ -75,8 +75,9 @@ class Suspects:
         if known["labels"] != "fallible":
             if not rows:
                 return "The model explains every row: none looks like another class to models that did not see it."
-            text = f"The model cannot explain {many(len(rows), 'row')} ({_list_rows(rows, by)}): they look like another class"
-            return f"{text} to models that did not see them, which does not say that their labels are wrong."
+            which = f"{many(len(rows), 'row')} ({_list_rows(rows, by)})"
+            text = f"The model cannot explain {which}: they look like another class to models that did not see them"
+            return f"{text}, which does not say that their labels are wrong."
         shares = ", ".join(f"{share:.0%} of {label}" for label, share in known["wrong_share"].items())
         estimate = f"Estimated share of wrong labels: {shares}."
         if not rows:
