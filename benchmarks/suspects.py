@@ -54,7 +54,9 @@ SEEN = ("COLON", "LEUKEMIA", "WDBC", "SONAR", "IONOSPHERE", "HEART", "DIABETES")
 MOST_ROWS, MOST_COLUMNS = 600, 3000  # of a table of REAL; else so many at random
 SHARES = (0.0, 0.05, 0.1)  # of each class that is flipped
 REAL_BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
-HIGH, CLOSE = 0.9, 0.15  # "probably wrong" from here on, and what stated and true share may differ by
+HIGH, EDGE = 0.9, 0.95  # "probably wrong" from here on; barely so up to here
+CLOSE = 0.15  # what stated and true share may differ by
+BY_TABLE = ("suspicion, agreed", "smaller of suspicion and 1 - own")  # ways that are shown table by table
 RESAMPLES = 2000  # of the tables, for an interval
 
 
@@ -270,8 +272,9 @@ def read_real(file: str) -> tuple[pd.DataFrame, list[str]]:
     agree = frame["own"] < 0.5
     ways = {
         "suspicion": frame["suspicion"],
-        "suspicion, agreed": frame["suspicion"].where(agree),
-        "smaller of suspicion and 1 - own": np.minimum(frame["suspicion"], 1 - frame["own"]),
+        BY_TABLE[0]: frame["suspicion"].where(agree),
+        "suspicion, agreed, a suspect": frame["suspicion"].where(agree & frame["suspect"]),
+        BY_TABLE[1]: np.minimum(frame["suspicion"], 1 - frame["own"]),
         "mean of suspicion and 1 - own": (frame["suspicion"] + 1 - frame["own"]) / 2,
         "smaller of both posteriors": np.minimum(frame["suspicion"], frame["second"]),
         "at most W / (W + 1), agreed": np.minimum(frame["suspicion"], number / (number + 1)).where(agree),
@@ -294,7 +297,7 @@ def interval(frame: pd.DataFrame) -> str:
     """The true share among these rows with a 95 % interval, tables drawn with replacement; each row counts."""
     counts = frame.groupby("name")["wrong"].agg(["sum", "size"]).to_numpy()
     if len(counts) < 2:
-        return "-"
+        return f"{frame['wrong'].mean():.2f}"
     some = counts[np.random.default_rng(0).integers(0, len(counts), (RESAMPLES, len(counts)))].sum(axis=1)
     low, high = np.quantile(some[:, 0] / some[:, 1], (0.025, 0.975))
     return f"{frame['wrong'].mean():.2f} ({low:.2f} to {high:.2f})"
@@ -305,16 +308,30 @@ def probably(frame: pd.DataFrame, way: str) -> dict[str, str]:
     high = frame[frame[way] >= HIGH]
     if not len(high):
         return {"rows": "0", "recall": "0.00"}
-    new = high[~high["before_suspect"]]
+    new, edge = high[~high["before_suspect"]], high[high[way] < EDGE]
     return {
         "rows": f"{len(high)}",
         "tables": f"{high['name'].nunique()}",
         "stated": f"{high[way].mean():.2f}",
         "true (interval)": interval(high),
+        "mean of the tables": f"{high.groupby('name')['wrong'].mean().mean():.2f}",
+        f"{HIGH} to {EDGE}": f"{edge['wrong'].mean():.2f} ({len(edge)})" if len(edge) else "-",
         "looked wrong already": f"{high['before_suspect'].sum()} ({high['wrong'][high['before_suspect']].sum()} flips)",
         "true of the others": f"{new['wrong'].mean():.2f} ({len(new)})" if len(new) else "-",
         "missed before, not flipped": f"{((high['before_own'] < 0.5) & ~high['wrong']).sum()}",
         "recall": f"{high['wrong'].sum() / frame['wrong'].sum():.2f}" if frame["wrong"].any() else "-",
+    }
+
+
+def flags(frame: pd.DataFrame) -> dict[str, str]:
+    """The suspects among these rows: how many are flips, and of those that are not probably wrong; false flags."""
+    some = frame[frame["suspect"]]
+    rest = some[~(some[BY_TABLE[0]] >= HIGH)]
+    return {
+        "suspects": f"{len(some)}",
+        "true": f"{some['wrong'].mean():.2f}" if len(some) else "-",
+        "true of the rest": f"{rest['wrong'].mean():.2f} ({len(rest)})" if len(rest) else "-",
+        "false flags": f"{frame['suspect'][~frame['wrong']].mean():.3f}",
     }
 
 
@@ -333,12 +350,15 @@ def tabulate_real(file: str) -> None:
         for title, part in (("had no part in a choice", ~some["name"].isin(SEEN)), ("had", some["name"].isin(SEEN))):
             print(f"tables that {title}\n")
             show({way: probably(some[part], way) for way in ways})
-        print("suspicion, agreed, by table\n")
-        show({name: probably(one, "suspicion, agreed") for name, one in some.groupby("name")})
+        print("suspects\n")
+        show({name: flags(one) for name, one in {"all tables": some, **dict(list(some.groupby("name")))}.items()})
+        for way in BY_TABLE:
+            print(f"{way}, by table\n")
+            show({name: probably(one, way) for name, one in some.groupby("name")})
     clean = frame[frame["share"] == 0]
     print(f"\nno flips, {len(clean):,} rows, {clean['suspect'].sum()} suspects: {HIGH} or more is stated\n")
     rows = {"all tables": clean, **dict(list(clean.groupby("name")))}
-    show({name: {way: f"{(one[way] >= HIGH).sum()}" for way in ways} for name, one in rows.items()})
+    show({name: {way: f"{(one[way] >= HIGH).sum()}" for way in ways} | flags(one) for name, one in rows.items()})
 
 
 def recall_at(score: Any, wrong: Any, precision: float) -> float:
@@ -401,7 +421,7 @@ def against(results: list[dict[str, Any]], key: str, same_number: bool) -> str:
 
 def show(rows: dict[str, dict[str, str]]) -> None:
     """A table in Markdown."""
-    frame = pd.DataFrame(rows).T
+    frame = pd.DataFrame(rows).T.fillna("-")
     print("|".join(["", "", *frame.columns, ""]), "|".join(["", *["---"] * (len(frame.columns) + 1), ""]), sep="\n")
     for name, row in frame.iterrows():
         print("|".join(["", str(name), *row, ""]))
