@@ -300,6 +300,7 @@ def drawn_result(result, rng):
     result["stability"]["value"] = float(rng.uniform(-0.2, 1.0))
     for feature in result["features"]:
         feature["frequency"] = float(rng.choice([0.2, 0.9, 1.0]))
+    result["n_always"] = sum(feature["frequency"] == 1 for feature in result["features"])
     return result
 
 

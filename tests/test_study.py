@@ -563,12 +563,11 @@ def test_what_is_left_out_is_looked_at_for_leaks_first():
 def test_lengths_and_members_of_a_list_are_told_apart(found):
     result = json.loads(json.dumps(found.result))
     result["stability"]["value"] = 0.1
-    for feature in result["features"]:
-        feature["frequency"] = 1.0
+    result["n_always"] = result["n_features"]
     told = answer(result)
     assert "came up in every outer fold; what varies is how many others did" in " ".join(told["sentences"])
     assert not any("changes much" in doubt for doubt in map(str, told["doubts"]))
-    result["features"][0]["frequency"] = 0.3
+    result["n_always"] -= 1
     assert any("changes much" in doubt for doubt in map(str, answer(result)["doubts"]))
 
 

@@ -28,12 +28,51 @@ def most_alike(table: Table, features: IntArray, usable: BoolArray, count: int) 
         if not len(columns):
             continue
         like = _likeness(bases, _codes(table, columns), [table.kind[j] for j in columns])
+        if not table.is_sparse:  # two numbers by the rows that have both
+            block, number = (
+                np.asarray(table.Z[:, columns]),
+                np.flatnonzero([table.kind[j] != "nominal" for j in columns]),
+            )
+            real = np.flatnonzero([table.kind[j] != "nominal" for j in features])
+            if np.isnan(block).any() or np.isnan(table.Z[:, features]).any():
+                among = observed_correlation(np.asarray(table.Z[:, features[real]]), block[:, number], np.ones(m))
+                like[np.ix_(real, number)] = among
         for k, (known, value) in enumerate(best):
             others = columns != features[k]
             every, all_values = np.concatenate([known, columns[others]]), np.concatenate([value, like[k, others]])
             first = np.argsort(-np.abs(all_values), kind="stable")[:count]
             best[k] = every[first], all_values[first]
     return best
+
+
+def observed_correlation(A: Array, B: Array, weight: Array) -> Array:
+    """(p, q) the weighted correlation of each column of A (m, p) with each of B (m, q), over the rows that have both.
+
+    0 where fewer than half of the rows have both, or one of the columns does not vary over them.
+    """
+    gaps = [np.isnan(part) for part in (A, B)]
+    if not (gaps[0].any() or gaps[1].any()):
+        first, second = ((part - weight @ part / weight.sum()) * np.sqrt(weight)[:, None] for part in (A, B))
+        length = np.outer(np.linalg.norm(first, axis=0), np.linalg.norm(second, axis=0))
+        return np.asarray(np.clip((first.T @ second) / np.where(length > 0, length, np.inf), -1.0, 1.0))
+    known = [np.where(gap, 0.0, 1.0) for gap in gaps]
+    # Means of the observed cells are taken off first, so that nothing cancels in the sums over pairs.
+    cells = []
+    for part, has in zip((A, B), known, strict=True):
+        filled = np.where(has > 0, part, 0.0)
+        centred = (filled - weight @ filled / np.maximum(weight @ has, 1e-300)) * has
+        size = np.sqrt(weight @ centred**2 / weight.sum())
+        cells.append(centred / np.where(size > 0, size, 1.0))
+    (a, b), (has_a, has_b) = cells, ((weight[:, None] * known[0]).T, known[1])
+    total = has_a @ has_b
+    count = np.maximum(total, 1e-300)
+    sum_a, sum_b = (weight[:, None] * a).T @ has_b, has_a @ b
+    spread_a = (weight[:, None] * a**2).T @ has_b - sum_a**2 / count
+    spread_b = has_a @ b**2 - sum_b**2 / count
+    shared = (weight[:, None] * a).T @ b - sum_a * sum_b / count
+    usable = (total >= 0.5 * weight.sum()) & (spread_a > 1e-12) & (spread_b > 1e-12)
+    out = np.where(usable, shared / np.sqrt(np.where(usable, spread_a * spread_b, 1.0)), 0.0)
+    return np.asarray(np.clip(out, -1.0, 1.0))
 
 
 def _codes(table: Table, columns: IntArray) -> Array:

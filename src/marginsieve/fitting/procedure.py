@@ -26,7 +26,8 @@ from ..contracts import (
     TableView,
     is_sparse,
 )
-from ..data.table import Schema, equal_columns, filled_with_means
+from ..data.association import observed_correlation
+from ..data.table import Schema, equal_columns
 from ..errors import InputError, listing
 from ..machines import RampSVC
 from ..outcomes import Target
@@ -485,16 +486,13 @@ def near_duplicates(
     chosen = chosen[usable[chosen]]
     if not len(chosen):
         return []
-    U = _center_columns(Z[:, chosen], weight)
-    U = U / np.sqrt(np.maximum(weight @ (U * U), 1e-300))
-    first = _representatives(np.abs((U * weight[:, None]).T @ U) >= least - ROUNDING)
-    chosen, U = chosen[first], U[:, first] * weight[:, None]
+    ours = _dense(Z[:, chosen])
+    first = _representatives(np.abs(observed_correlation(ours, ours, weight)) >= least - ROUNDING)
+    chosen, ours = chosen[first], ours[:, first]
     members: list[list[IntArray]] = [[] for _ in chosen]
     correlation: list[list[Array]] = [[] for _ in chosen]
     for part in column_parts(Z.shape):
-        block = _center_columns(Z[:, part], weight)
-        length = np.sqrt(weight @ (block * block))
-        r = np.clip((U.T @ block) / np.where(length > 0, length, np.inf), -1.0, 1.0)
+        r = observed_correlation(ours, _dense(Z[:, part]), weight)
         near = np.abs(r) >= least - ROUNDING
         owner = np.where(near.any(axis=0) & usable[part], near.argmax(axis=0), -1)
         for k in np.unique(owner[owner >= 0]):
@@ -520,11 +518,8 @@ def _representatives(near: BoolArray) -> IntArray:
     return np.array(out, dtype=np.intp)
 
 
-def _center_columns(block: Matrix, weight: Array) -> Array:
-    """Columns minus their weighted means, missing cells at the mean of their column."""
-    dense = block.toarray() if is_sparse(block) else block
-    dense = filled_with_means(dense, dense) if np.isnan(dense).any() else dense
-    return np.asarray(dense - weight @ dense / weight.sum())
+def _dense(block: Matrix) -> Array:
+    return np.asarray(block.toarray() if is_sparse(block) else block)
 
 
 # -- samples that a machine with the ramp loss leaves out -------------------------------------------------------------

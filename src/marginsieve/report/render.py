@@ -20,7 +20,7 @@ SCHEMA = 6
 NEEDED = (
     *("answer", "analyses", "table", "methods", "features", "scores", "protocol", "how", "findings", "curves"),
     *("confusion", "n_features", "n_features_over_folds", "stability", "groups", "methods_text", "bibtex", "seconds"),
-    *("metrics", "lists"),
+    *("metrics", "lists", "n_always"),
 )
 
 

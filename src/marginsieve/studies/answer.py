@@ -205,29 +205,25 @@ def _stability(result: dict[str, Any]) -> str:
     stability = result["stability"]
     if stability is None:
         return ""
-    value, listed = stability["value"], result["features"]
-    always = sum(feature["frequency"] == 1 for feature in listed)
-    scale = f"{value:.2f}, where 0 is a random choice and 1 always the same"
+    value, count, always = stability["value"], result["n_features"], result["n_always"]
+    span = "" if stability["low"] is None else f", {stability['low']:.2f} to {stability['high']:.2f}"
+    scale = f"{value:.2f}{span}, where 0 is a random choice and 1 always the same"
     if _only_length(result):
-        every = "The one feature" if len(listed) == 1 else f"All {len(listed):,} features"
+        every = "The one feature" if count == 1 else f"All {count:,} features"
         return f"{every} of the list came up in every outer fold; what varies is how many others did ({scale})."
     word = "The list is stable" if value >= STABLE else "The list is moderately stable"
     if value < UNSTABLE:
         word = "The list is unstable: other samples would have given another"
-    if len(listed) == 1:
-        return f"{word} ({scale}); its one feature was selected in {listed[0]['frequency']:.0%} of the outer folds."
-    return (
-        f"{word} ({scale}); of {len(listed):,} features in the list "
-        f"{always:,} {'was' if always == 1 else 'were'} selected in every outer fold."
-    )
+    if count == 1:
+        share = result["features"][0]["frequency"]
+        return f"{word} ({scale}); its one feature was selected in {share:.0%} of the outer folds."
+    verb = "was" if always == 1 else "were"
+    return f"{word} ({scale}); of {count:,} features in the list {always:,} {verb} selected in every outer fold."
 
 
 def _only_length(result: dict[str, Any]) -> bool:
     """Whether the folds agree on what is listed and differ in how much more they took."""
-    listed = result["features"]
-    return (
-        bool(listed) and result["stability"]["value"] < STABLE and all(feature["frequency"] == 1 for feature in listed)
-    )
+    return bool(0 < result["n_features"] == result["n_always"] and result["stability"]["value"] < STABLE)
 
 
 def _describe_interactions(result: dict[str, Any]) -> str:

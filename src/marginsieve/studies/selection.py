@@ -86,9 +86,9 @@ class Selection:
 
     @property
     def stability(self) -> Stability | None:
-        """How alike the sets of the outer folds are; None where all features are taken."""
+        """How alike the sets of the outer folds are; None where all features are taken, or most: then it misleads."""
         sets = [fold.support for fold in self.nested.folds if fold.support is not None]
-        if self.method.baseline or len(sets) < 2:
+        if self.method.baseline or len(sets) < 2 or 2 * np.median(self.nested.sizes) > self.nested.n_features:
             return None
         stability = nogueira(sets, self.nested.n_features)
         return None if np.isnan(stability.value) else stability

@@ -56,6 +56,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "lists": _lists(study),
         "interactions": _interactions(study),
         "n_features": selector.n_features_,
+        "n_always": int(np.count_nonzero(selector.support_ & (nested.frequency == 1))),
         "n_features_over_folds": methods[0]["n_features_over_folds"],
         "threshold": getattr(selector, "threshold_", None),
         "formula": _formula(main),

@@ -95,9 +95,10 @@ def refuse_times(X: pd.DataFrame, y: pd.Series, target: str, included: Sequence[
         times = [name for name in times if plain_name(name) not in UNITS]
     if times:
         what = f"{listing(times)} and {target!r} look like the time to an event and whether it came"
+        drop = f"--drop {','.join(times)}"
         raise InputError(
-            f"{what}, and the time would be a feature: leave it out (--drop {','.join(times)}), make classes such as an "
-            "event within a year, or name it with --include where it was known beforehand"
+            f"{what}, and the time would be a feature: leave it out ({drop}), make classes such as an event within a "
+            "year, or name it with --include where it was known beforehand"
         )
 
 

@@ -3,7 +3,8 @@
 Candidates are the columns that are most alike, which no label decides. In every outer fold the list that was chosen
 there is fitted with the feature and with the candidate in its place, on the training rows, and both predict the test
 rows. A candidate is a substitute where two one-sided tests at 5 % say that the AUC changes by less than the margin:
-equivalence is shown, not the absence of a difference.
+equivalence is shown, not the absence of a difference. Only features that are missed are looked at: those without which
+the list is not shown to be as good.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ COLUMNS = ("feature", "substitute", "alike", "change", "low", "high", "equivalen
 
 @dataclass(frozen=True)
 class _Swap:
-    """A feature, a candidate for its place, and how alike they are."""
+    """A feature, a candidate for its place (None: nothing takes it), and how alike they are."""
 
     feature: int
-    candidate: int
+    candidate: int | None
     alike: float
 
 
@@ -115,14 +116,33 @@ def find_substitutes(
     if table.target.has_auc and len(table.target) <= MOST_ROWS:
         swaps = _candidates(table.rows, ranked, [names.index(name) for name in fixed if name in names])
         swaps = swaps[: max(CANDIDATES, int(4 * WORK / len(nested.folds) / len(table.target) ** 2))]
-        jobs = (delayed(_values_of_fold)(table.rows, fold, swaps) for fold in nested.folds)
-        values = parallel(n_jobs)(jobs) if swaps else []
-        for k, swap in enumerate(swaps):
-            gap = auc_change(nested, [each[1][k] for each in values], [each[0][k] for each in values], SWAPS)
-            change, low, high = (ends["auc"] for ends in (gap.value, gap.low, gap.high))
+        # A swap says something only of a feature that is missed: where nothing in its place is as good, so is anything.
+        needed = set()
+        for swap, (change, low, high) in _changes(table, nested, _removals(swaps), n_jobs):
+            if change < 0 and not (low > -MARGIN and high < MARGIN):
+                needed.add(swap.feature)
+        for swap, (change, low, high) in _changes(table, nested, [s for s in swaps if s.feature in needed], n_jobs):
+            assert swap.candidate is not None
             same = bool(low > -MARGIN and high < MARGIN)
             rows.append((names[swap.feature], names[swap.candidate], swap.alike, change, low, high, same))
     return substitutes_frame(rows)
+
+
+def _removals(swaps: Sequence[_Swap]) -> list[_Swap]:
+    """Each feature once, with nothing in its place."""
+    return [_Swap(feature, None, 0.0) for feature in dict.fromkeys(swap.feature for swap in swaps)]
+
+
+def _changes(
+    table: UnitTable, nested: Nested, swaps: Sequence[_Swap], n_jobs: int | None
+) -> list[tuple[_Swap, tuple[float, float, float]]]:
+    """The change of AUC by each swap, with its interval."""
+    jobs = (delayed(_values_of_fold)(table.rows, fold, swaps) for fold in nested.folds)
+    values, out = parallel(n_jobs)(jobs) if swaps else [], []
+    for k, swap in enumerate(swaps):
+        gap = auc_change(nested, [each[1][k] for each in values], [each[0][k] for each in values], SWAPS)
+        out.append((swap, (gap.value["auc"], gap.low["auc"], gap.high["auc"])))
+    return out
 
 
 def substitutes_frame(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
@@ -163,9 +183,10 @@ def _values_of_fold(
     with_it, without = [], []
     with one_thread():
         for swap in swaps:
-            rest = np.setdiff1d(chosen, [swap.feature, swap.candidate])
+            rest = np.setdiff1d(chosen, [swap.feature, -1 if swap.candidate is None else swap.candidate])
             with_it.append(predict(np.union1d(rest, [swap.feature])))
-            without.append(predict(np.union1d(rest, [swap.candidate])))
+            others = rest if swap.candidate is None else np.union1d(rest, [swap.candidate])
+            without.append(predict(others) if len(others) else {**with_it[-1], "decision": [0.0] * len(fold.test)})
     return with_it, without
 
 
