@@ -310,9 +310,8 @@ class Planner:
         Where a folder has the decision of an earlier run of the same study, that holds.
         """
         choice, options = self.run.choice, self.run.options
-        seconds = None if options.minutes is None or options.plan is not None else 60.0 * options.minutes
-        mark = key_of(self.run.table.fingerprint, options.key())
-        if seconds is not None and (record := recorded_plan(self.kept.folder, mark)) is not None:
+        seconds = self.limit
+        if seconds is not None and (record := recorded_plan(self.kept.folder, self.mark)) is not None:
             choice, seconds = follow_plan(choice, record), None
         if (
             seconds is None and options.device != "cpu" and has_cuda()
@@ -330,10 +329,25 @@ class Planner:
             work = sum(plan.cost[method.label] for method in plan.methods) * plan.n_repeats
             plans.append((possible, work, -wall_seconds(plan, count), plan, count))
         *_, choice, count = max(plans, key=lambda entry: entry[:3])
+        self.record(choice)
+        return choice, count
+
+    @property
+    def limit(self) -> float | None:
+        """Seconds that the study may take; None where there is no limit, or a plan decides."""
+        options = self.run.options
+        return None if options.minutes is None or options.plan is not None else 60.0 * options.minutes
+
+    @property
+    def mark(self) -> str:
+        """What tells that a plan is of this study."""
+        return key_of(self.run.table.fingerprint, self.run.options.key())
+
+    def record(self, choice: Choice) -> None:
+        """Keep the decision in the folder, where there is one: who resumes the study follows it."""
         if self.kept.folder is not None:
             with open_store(self.kept.folder, "study") as store:
-                store.set_meta("plan", {"mark": mark, "plan": record_plan(choice)})
-        return choice, count
+                store.set_meta("plan", {"mark": self.mark, "plan": record_plan(choice)})
 
     def measure(self, choice: Choice, seconds: float | None) -> Measured:
         """Run the first fold of the main method, then of all features and of the others, and say what they took.

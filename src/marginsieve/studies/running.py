@@ -25,7 +25,7 @@ from ..report.render import render, render_in_notebook
 from .analyses.costs import CheapList
 from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
-from .analysis import AnalysisResult, Choice, Shape, StudyRun, load_analyses
+from .analysis import ANALYSES, AnalysisResult, Choice, Shape, StudyRun, levels_of, load_analyses
 from .checks import Finding
 from .files import LONG_NAME, check_folder, write_study, write_text
 from .options import StudyOptions, from_options
@@ -352,7 +352,8 @@ def run_study(
     methods = [prepare_method(method, table, choice.options) for method in choice.methods]
     kept = FoldRows(None if options.folder is None else Path(options.folder))
     run = StudyRun(data, table, choice, options, methods, command=command)
-    choice, count = Planner(methods, run, kept, None if auto_jobs else options.n_jobs or 1, since).decide()
+    planner = Planner(methods, run, kept, None if auto_jobs else options.n_jobs or 1, since)
+    choice, count = planner.decide()
     if announce is not None:
         seconds = time.perf_counter() - since + wall_seconds(choice, count)
         cores = f" with {count} processes" if count > 1 else ""
@@ -360,15 +361,18 @@ def run_study(
     options = replace(options, n_jobs=count if auto_jobs else options.n_jobs)
     run = replace(run, choice=choice, options=options, methods=methods_of(methods, choice))
     work = _StudyWork(choice, count, options.progress)
-    run = run_methods(run, kept, work, on_gpu)
+    pace = _Pace(work, planner, planner.limit)
+    run = run_methods(run, kept, work, on_gpu, pace)
     for name in [name for name in known if name in choice.efforts]:
-        with work.step(name, choice.seconds(name)):
-            result = known[name].run(run)
-            run.results[name] = result if isinstance(result, AnalysisResult) else AnalysisResult(result)
+        run = pace.choose_effort(run, name)
+        if name in run.choice.efforts:
+            with work.step(name, run.choice.seconds(name)):
+                result = known[name].run(run)
+                run.results[name] = result if isinstance(result, AnalysisResult) else AnalysisResult(result)
     return Study(replace(run, seconds=time.perf_counter() - since))
 
 
-def run_methods(run: StudyRun, kept: FoldRows, work: _StudyWork, on_gpu: bool) -> StudyRun:
+def run_methods(run: StudyRun, kept: FoldRows, work: _StudyWork, on_gpu: bool, pace: _Pace) -> StudyRun:
     """The study with every method's nested scores and its selector on all rows."""
     table, settled = run.table, replace(run.choice.options, n_jobs=run.options.n_jobs)
     selections, failures = [], []
@@ -377,6 +381,9 @@ def run_methods(run: StudyRun, kept: FoldRows, work: _StudyWork, on_gpu: bool) -
         if on_gpu:
             runners = _beside_the_device(run, settled, kept, on_cpu, batched)
         for (method, prepared), runner in zip(run.methods, runners, strict=True):
+            if not pace.allows(run, method):
+                run = pace.without_method(run, method)
+                continue
             with work.part(method) as tick:
                 try:
                     selections.append(run_method(method, prepared, table, settled, runner, kept, tick))
@@ -428,3 +435,66 @@ class _StudyWork:
         yield lambda count: self.show(name, before + cost * count / pieces, self.total)
         self.done = before + cost
         self.show(name, self.done, self.total)
+
+
+class _Pace:
+    """What still fits into the minutes, by the wall clock that has passed: a busy machine is slower than was measured.
+
+    What is left out, or done with less effort, is recorded in the plan, so that the plan gives the same result again.
+    """
+
+    def __init__(self, work: _StudyWork, planner: Planner, limit: float | None) -> None:
+        self.work, self.planner, self.limit = work, planner, limit
+        self.began = time.perf_counter()
+
+    def fits(self, seconds: float, clock: float | None = None) -> bool:
+        """Whether so many expected seconds of work fit into what is left, at the pace so far."""
+        if self.limit is None:
+            return True
+        now = time.perf_counter() if clock is None else clock
+        expected = max(self.work.done, 1e-9)
+        factor = max(1.0, (now - self.began) / expected) if self.work.done > 0 else 1.0
+        return self.work.unit * seconds * factor <= self.limit - (now - self.planner.since)
+
+    def allows(self, run: StudyRun, method: Method) -> bool:
+        """Whether a method is run: the main one and all features always, another if what is needed fits beside it."""
+        choice = run.choice
+        if method is run.methods[0][0] or method.baseline or choice.facts.options.methods != "auto":
+            return True
+        fits = choice.cv * choice.n_repeats + 1
+        needed = choice.cost[run.methods[-1][0].label] + choice.cost[method.label]
+        return self.fits(fits * needed + sum(choice.seconds(name) for name in self._least(run)))
+
+    def _least(self, run: StudyRun) -> list[str]:
+        """The analyses that a study is not without."""
+        choice = run.choice
+        return [name for name in choice.efforts if levels_of(ANALYSES[name], choice.facts)[0].worth == 0]
+
+    def without_method(self, run: StudyRun, method: Method) -> StudyRun:
+        """The study without a method for which there is no time."""
+        left = tuple(each for each in run.choice.methods if each.label != method.label)
+        why = (*run.choice.why, f"{method.title} was left out: the machine was slower than expected")
+        return self._record(replace(run, methods=[pair for pair in run.methods if pair[0] is not method]), left, why)
+
+    def choose_effort(self, run: StudyRun, name: str) -> StudyRun:
+        """The study with the largest effort of an analysis that fits, or without it where it can do without."""
+        choice = run.choice
+        levels = [level for level in levels_of(ANALYSES[name], choice.facts) if level.effort <= choice.efforts[name]]
+        if self.limit is None or name in choice.facts.options.with_ or not levels:
+            return run
+        rest = sum(choice.seconds(other) for other in self._least(run) if other != name and other not in run.results)
+        for level in levels[::-1]:
+            tried = replace(choice, efforts={**choice.efforts, name: level.effort})
+            if level.worth == 0 or self.fits(tried.seconds(name) + rest):
+                return run if level.effort == choice.efforts[name] else self._record(replace(run, choice=tried))
+        efforts = {other: effort for other, effort in choice.efforts.items() if other != name}
+        left_out = {**choice.left_out, name: "the machine was slower than expected"}
+        return self._record(replace(run, choice=replace(choice, efforts=efforts, left_out=left_out)))
+
+    def _record(
+        self, run: StudyRun, methods: tuple[Method, ...] | None = None, why: tuple[str, ...] | None = None
+    ) -> StudyRun:
+        if methods is not None and why is not None:
+            run = replace(run, choice=replace(run.choice, methods=methods, why=why))
+        self.planner.record(run.choice)
+        return run
