@@ -159,7 +159,7 @@ def _list(result: dict[str, Any]) -> str:
 def _longer(result: dict[str, Any]) -> str:
     """What the rule of the longer list gives, and whether it is better."""
     longer = result["lists"]["long"]
-    if longer is None:
+    if longer is None or not result["answer"]["evidence"]:
         return ""
     metric, count = headline_score(result), longer["n_features"]
     change = result["lists"]["difference"]

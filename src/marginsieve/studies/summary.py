@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import recipes
 from ..engine.nested import Nested
+from ..engine.scoring import Stability
 from ..fitting.training import Model
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
@@ -143,7 +144,7 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
         "difference": plain_scores(study.difference(selection)),
         "n_features": selector.n_features_,
         "n_features_over_folds": _size_range(nested),
-        "stability": None if stable is None else asdict(stable),
+        "stability": _plain_stability(stable),
         "size_rule": _size_rule(selector),
         "curve": [] if baseline else [{"size": s.size, "score": s.score, "error": s.score_error} for s in steps],
         "scored_by": path.scored_by,
@@ -175,12 +176,17 @@ def _lists(study: StudyRun) -> dict[str, Any]:
             "n_features": longer.selector.n_features_,
             "n_features_over_folds": _size_range(longer.nested),
             "scores": plain_scores(longer.scores),
-            "stability": None if stable is None else asdict(stable),
+            "stability": _plain_stability(stable),
             "false_share": None if false is None else (false.values or {})["share_long"],
             "features": [str(name) for name in names[:LISTED]],
         },
         "difference": None if same else plain_scores(study.difference(longer, main)),
     }
+
+
+def _plain_stability(stability: Stability | None) -> dict[str, Any] | None:
+    """The measure with its interval, whose ends are None where there are too few folds for one."""
+    return None if stability is None else dict(_plain(asdict(stability)))
 
 
 def _size_range(nested: Nested) -> dict[str, Any]:

@@ -16,7 +16,21 @@ if TYPE_CHECKING:
 
 POSITIVE_WORDS = frozenset(
     [
-        *("yes", "y", "true", "died", "dead", "deceased", "death", "case", "cases", "event", "relapse", "relapsed"),
+        *(
+            "yes",
+            "y",
+            "true",
+            "die",
+            "died",
+            "dead",
+            "deceased",
+            "death",
+            "case",
+            "cases",
+            "event",
+            "relapse",
+            "relapsed",
+        ),
         *("recurrence", "recurred", "progression", "positive", "pos", "malignant", "cancer", "tumor", "tumour"),
         *("disease", "diseased", "sick", "ill", "poor", "bad", "fraud", "default"),
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ...contracts import Array
+from ...contracts import Array, BoolArray
 from ...criteria import MixedTest
 from ...engine.units import UnitTable
 from ...errors import many
@@ -41,31 +41,32 @@ class FalseFeatures:
     def run(self, run: StudyRun) -> AnalysisResult:
         """The estimated share of false features in each list, and how it was got."""
         pairs, _ = run.choice.efforts[self.name]
-        n = len(run.main.selector.columns_.names)
-        columns = {"halves": np.full(n, np.nan), "q_value": np.full(n, np.nan), "marginal_q": marginal_q(run.table)}
-        names = run.main.selector.columns_.names
-        listed = run.main.selector.support_
-        alone = np.flatnonzero(columns["marginal_q"] <= TENTH)
+        names, listed, longer = run.main.selector.columns_.names, run.main.selector.support_, run.main.longer
+        p = marginal_p(run.table)
+        q = adjust(p)
+        columns = {"halves": np.full(len(p), np.nan), "q_value": np.full(len(p), np.nan), "marginal_q": q}
         values: dict[str, Any] = {
             "share": None,
             "share_long": None,
             "asked": run.options.false_share,
-            "marginal": int(np.count_nonzero(columns["marginal_q"][listed] <= TENTH)),
-            "marginal_all": len(alone),
+            "marginal": int(np.count_nonzero(q[listed] <= TENTH)),
         }
         if pairs:
             seed = np.random.SeedSequence([run.options.random_state, 2])
             known = ridge_false_share(run.table.rows.active, seed, run.options.n_jobs)
             columns |= {"halves": known.score, "q_value": known.q}
-            below, longer = known.q <= TENTH, run.main.longer
-            either = np.flatnonzero(listed & (below | (columns["marginal_q"] <= TENTH)))
+            below = known.q <= TENTH
+
+            def share_of(chosen: BoolArray) -> float:
+                return min(known.of_list(chosen), marginal_share(p, chosen))
+
             values |= {
-                "share": known.of_list(listed),
-                "share_long": None if longer is None else known.of_list(longer.selector.support_),
+                "share": share_of(listed),
+                "share_long": None if longer is None else share_of(longer.selector.support_),
                 "below_a_tenth": int(np.count_nonzero(below)),
                 "listed_below_a_tenth": int(np.count_nonzero(below & listed)),
                 "best_supported": [names[j] for j in np.flatnonzero(listed & below & run.main.in_core)],
-                "either": [names[j] for j in either],
+                "either": [names[j] for j in np.flatnonzero(listed & (below | (q <= TENTH)))],
                 "pairs": known.pairs,
                 "shuffles": known.shuffles,
                 "sizes": list(known.sizes),
@@ -98,20 +99,41 @@ class FalseFeatures:
 
 
 def marginal_q(table: UnitTable) -> Array:
-    """(n,) p-values of each column by itself, adjusted over all columns after Benjamini and Hochberg.
+    """(n,) the p-values of each column by itself, adjusted over all columns after Benjamini and Hochberg."""
+    return adjust(marginal_p(table))
 
-    Welch's t-test and Fisher's exact test for two classes, else the F-test and chi^2; nan where a column does not vary.
-    """
-    part = table.rows.active
-    out = np.full(part.table.shape[1], np.nan)
-    if part.target.has_auc:
-        with np.errstate(all="ignore"):
-            p = 10.0 ** -np.asarray(MixedTest()(part.table, part.target.machine_target.y, np.ones(len(part))))
-    else:
-        p = _several_p(part)
-    known = np.isfinite(p)
+
+def adjust(p: Array) -> Array:
+    """(n,) p-values adjusted over all columns that have one."""
+    out, known = np.full(len(p), np.nan), np.isfinite(p)
     out[known] = stats.false_discovery_control(np.clip(p[known], 0.0, 1.0))
     return out
+
+
+def marginal_p(table: UnitTable) -> Array:
+    """(n,) the p-value of each column by itself; nan where it does not vary.
+
+    Welch's t-test and Fisher's exact test for two classes, else the F-test and chi^2.
+    """
+    part = table.rows.active
+    if not part.target.has_auc:
+        return _several_p(part)
+    with np.errstate(all="ignore"):
+        return 10.0 ** -np.asarray(MixedTest()(part.table, part.target.machine_target.y, np.ones(len(part))))
+
+
+def marginal_share(p: Array, chosen: BoolArray) -> float:
+    """The estimated share of false features in any list, at most 1, by tests of each column alone.
+
+    The least over t of [columns x t + features of the list with a larger p] / its length: of columns without a relation
+    so many have a p of at most t, in the list or not.
+    """
+    listed = np.sort(p[chosen])
+    if not len(listed) or not np.isfinite(listed).all():
+        return 1.0
+    by_chance = np.count_nonzero(np.isfinite(p)) * listed
+    above = len(listed) - np.searchsorted(listed, listed, side="right")
+    return float(min((by_chance + above).min() / len(listed), 1.0))
 
 
 def _several_p(part: Rows) -> Array:

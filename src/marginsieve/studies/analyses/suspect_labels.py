@@ -21,7 +21,7 @@ from ..planning import fit_seconds
 from ..study_data import suspect_table
 
 COST = (0.6, 3.0, 0.05)  # seconds: at least, for a million cells, for a million pairs of rows
-PROBABLY = 0.9  # suspicion from which on a label is probably wrong, where the nested predictions agree
+PROBABLY = 0.9  # from which on a label is probably wrong, by its suspicion and by the nested predictions
 WRONG, UNLIKE, UNEXPLAINED = "probably wrong", "unlike its class", "not explained"
 
 
@@ -52,7 +52,7 @@ class Suspects:
             return AnalysisResult(values, findings=[Finding("suspects", "note", f"labels were not judged: {error}")])
         nested = run.main.nested
         judged["missed"] = (nested.predicted != nested.target.strata).mean(axis=0)
-        judged["verdict"] = _verdicts(judged, _against(nested), fallible)
+        judged["verdict"] = _verdicts(judged, _probability_of_other(nested), fallible)
         frame = suspect_table(judged, run.data)
         if not fallible:
             frame = frame.drop(columns=["suspicion", "suspect"])
@@ -109,19 +109,22 @@ def _list_rows(rows: list[dict[str, Any]], by: str) -> str:
     return f"{by}{'' if len(rows) == 1 else 's'} {listing([row[by] for row in rows], 10)}"
 
 
-def _against(nested: Nested) -> Array:
-    """(m,) whether the nested predictions speak against the label: by the mean probability, else by most repeats."""
+def _probability_of_other(nested: Nested) -> Array:
+    """(m,) the mean nested probability that a row is of the other class; 0 where there are none."""
     if nested.probability is None or not nested.target.has_auc:
-        return np.asarray((nested.predicted != nested.target.strata).mean(axis=0) > 0.5)
-    labels = nested.target.machine_target.y[0]
-    probability = nested.probability.mean(axis=0)
-    return np.asarray(np.where(labels > 0, probability, 1.0 - probability) < 0.5)
+        return np.zeros(len(nested.target))
+    labels, probability = nested.target.machine_target.y[0], nested.probability.mean(axis=0)
+    return np.asarray(np.where(labels > 0, 1.0 - probability, probability))
 
 
-def _verdicts(judged: pd.DataFrame, against: Array, fallible: bool) -> Any:
-    """(m,) what is said of each row; nothing of most."""
+def _verdicts(judged: pd.DataFrame, other: Array, fallible: bool) -> Any:
+    """(m,) what is said of each row; nothing of most.
+
+    On public tables with planted flips a suspicion of 0.9 alone is true of about half of the labels where correct rows
+    look wrong already; with the nested predictions as sure of the other class it holds (docs/suspects.md).
+    """
     marked = judged["suspect"].to_numpy()
     if not fallible:
         return np.where(marked & (judged["missed"].to_numpy() > 0.5), UNEXPLAINED, "")
-    wrong = marked & against & (judged["suspicion"].to_numpy() >= PROBABLY)
+    wrong = marked & (np.minimum(judged["suspicion"].to_numpy(), other) >= PROBABLY)
     return np.where(wrong, WRONG, np.where(marked, UNLIKE, ""))
