@@ -503,7 +503,7 @@ class ClassTarget(Target):
     def fold_advice(self, folds: int) -> str | None:
         """Every class must be there in every training part, twice, so that inner folds can be made of it."""
         counts = units_per_stratum(self.codes, self.groups)
-        for label, count in zip(self.classes, counts, strict=True):
+        for label, count in sorted(zip(self.classes, counts, strict=True), key=lambda pair: pair[1]):
             enough = [some for some in range(2, count + 1) if count - -(-count // some) >= 2]
             if folds in enough or len(counts) < 2:
                 continue

@@ -152,10 +152,12 @@ class Selection:
         return frame.sort_values(["repeat", "row"], ignore_index=True)
 
 
-def plain_scores(scores: Scores) -> dict[str, dict[str, float]]:
-    """Scores as result.json has them."""
+def plain_scores(scores: Scores) -> dict[str, dict[str, float | None]]:
+    """Scores as result.json has them: None where there is no interval."""
+    ends = {"value": scores.value, "low": scores.low, "high": scores.high}
     return {
-        name: {"value": scores.value[name], "low": scores.low[name], "high": scores.high[name]} for name in scores.value
+        name: {key: None if np.isnan(values[name]) else values[name] for key, values in ends.items()}
+        for name in scores.value
     }
 
 
