@@ -42,12 +42,14 @@ OPTIONS: dict[str, Any] = {"class_weight": "balanced", "random_state": 0, "simil
 OURS: dict[str, tuple[str, dict[str, Any]]] = {
     ALL: ("fisher", {"n_features_to_select": 1.0}),
     "two-views": ("two_views", {}),
+    "two-views, short": ("two_views", {"n_features_to_select": "short"}),
     "two-views, 20": ("two_views", {"n_features_to_select": 20}),
     "two-views, 50": ("two_views", {"n_features_to_select": 50}),
     "stable-fisher": ("stable_fisher", {}),
     "fisher": ("fisher", {}),
     "fisher, 50": ("fisher", {"n_features_to_select": 50}),
     "clinical-rfe": ("clinical_rfe", {}),
+    "clinical-rfe, short": ("clinical_rfe", {"n_features_to_select": "short"}),
     "clinical-rfe, 50": ("clinical_rfe", {"n_features_to_select": 50}),
     "svm-rfe, 50": ("svm_rfe", {"n_features_to_select": 50}),
 }
