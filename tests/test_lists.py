@@ -72,7 +72,7 @@ def test_short_is_a_rule_of_estimators_and_words_that_are_none_are_refused(cohor
     usual = recipes.fisher(n_features_to_select="auto", random_state=0).fit(cohort.X, cohort.y)
     assert short.n_features_ <= usual.n_features_
     assert recipes.fisher().n_features_to_select is None
-    with pytest.raises(InputError, match="'short', 'auto' or 'best'|short"):
+    with pytest.raises(InputError, match="short"):
         recipes.fisher(n_features_to_select="shortest").fit(cohort.X, cohort.y)
 
 
