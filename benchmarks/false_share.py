@@ -1,20 +1,25 @@
-"""Whether the stated share of false features holds: tables with known relevant columns, next to ipss in the same run.
+"""Whether the stated share of false features holds, on tables with known relevant columns.
 
-    python -m benchmarks.false_share run tables.npz --tables 200 --jobs 16               # fisher, marginal tests, ipss
-    python -m benchmarks.false_share run views.npz --tables 100 --recipes two_views --jobs 16
-    python -m benchmarks.false_share table tables.npz views.npz
+    python -m benchmarks.false_share run tables.npz --jobs 16                     # the closed form, marginal tests
+    python -m benchmarks.false_share run searches.npz --recipes fisher,ipss --jobs 16
+    python -m benchmarks.false_share run lists.npz --recipes first-20 --jobs 16
+    python -m benchmarks.false_share table tables.npz searches.npz lists.npz
 
-Lists are cut at q <= 0.1. A column is a hit "strictly" if it is planted, "by block" if its correlation with a planted
-one is at least 0.8 in size; a planted column is found once. An empty list has no false share and no power. ipss
-(pip install ipss) has the base "l1" in all families.
+Lists are cut at q <= 0.1: by ridge regression in closed form ("closed"), by a test of each column alone ("marginal"),
+by a recipe's own search ("fisher"), by ipss (pip install ipss), which has the base "l1" in all families. "first-20" is
+the list of the 20 first features of svm-rfe (of mixed tables two-views), with the share that the closed form states of
+it. A column is a hit "strictly" if it is planted, "by block" if its correlation with a planted one is at least 0.8 in
+size; a planted column is found once. An empty list has no false share and no power.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -24,7 +29,8 @@ from marginsieve import recipes
 from marginsieve.criteria import MixedTest
 from marginsieve.data import make_cohort
 from marginsieve.estimators.inputs import encode
-from marginsieve.fitting.false_share import PAIRS, SHUFFLES, false_share
+from marginsieve.fitting.false_share import FEWEST_PAIRS, FEWEST_SHUFFLES, false_share, ridge_false_share
+from marginsieve.fitting.rows import Rows
 from marginsieve.solvers.execution import one_thread
 
 TARGET = 0.1
@@ -32,37 +38,104 @@ PLANTED, BLOCK, ALIKE = 10, 10, 0.8
 FAMILIES = (
     *("independent 100 x 500", "independent 60 x 1,000", "blocks 100 x 500", "blocks 60 x 1,000"),
     *("mixed 120 x 300", "real columns 62 x 2,000", "no signal 60 x 500", "40 rows x 500"),
+    *("heavy tails 80 x 600", "AR(1) 120 x 400", "half of the positives without signal 100 x 300"),
+    *("12 % positives 250 x 100", "mixed, 12 % positives 200 x 300", "100 planted 100 x 500", "few columns 100 x 50"),
+    *("factors, 100 planted 100 x 500", "no signal, 5 positives 60 x 500", "no signal in real columns 62 x 2,000"),
+    *("three classes 120 x 300", "groups of 4 rows 120 x 300"),
 )
 
 
-def made(family: str, seed: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """(X, y, whether each column is planted)."""
+@dataclass(frozen=True)
+class Made:
+    """A table, its outcome, whether each column is planted, and the rows' groups."""
+
+    X: pd.DataFrame
+    y: np.ndarray
+    relevant: np.ndarray
+    groups: np.ndarray | None = None
+
+    @property
+    def numbers(self) -> bool:
+        """Whether all columns are numbers."""
+        return all(kind.kind == "f" for kind in self.X.dtypes)
+
+    def part(self) -> Rows:
+        """The rows as a study has them."""
+        return encode(recipes.clinical_rfe(), self.X, self.y, None, None, self.groups).active
+
+
+def made(family: str, seed: int) -> Made:
+    """A table of a family."""
     rng = np.random.default_rng([seed, FAMILIES.index(family)])
     if family.startswith("mixed"):
-        cohort = make_cohort(
-            120, 270, n_relevant=PLANTED, n_categorical=30, effect=1.2, missing=0.02, prevalence=0.4, random_state=seed
-        )
-        relevant = np.isin(list(cohort.X.columns), list(cohort.truth.relevant))
-        return cohort.X, (cohort.y == "case").to_numpy().astype(int), relevant
-    if family.startswith("real"):
-        X = real_columns()
-        chosen = rng.choice(X.shape[1], PLANTED, replace=False)
-        Z = (X - X.mean(axis=0)) / X.std(axis=0)
-        value = Z[:, chosen] @ rng.choice([-1.0, 1.0], PLANTED) + 0.5 * rng.normal(size=len(X))
-        y = (value > np.median(value)).astype(int)
-        return pd.DataFrame(X), y, np.isin(np.arange(X.shape[1]), chosen)
-    rows, columns = {"4": (40, 500)}.get(family[0], (100, 500) if "100" in family else (60, 1000))
-    columns = 500 if family.startswith("no") else columns
-    y = np.arange(rows) % 2
-    X = rng.normal(size=(rows, columns))
-    relevant = np.arange(columns) < PLANTED
-    if family.startswith("blocks"):
-        X = np.sqrt(1 - ALIKE) * X + np.sqrt(ALIKE) * np.repeat(rng.normal(size=(rows, columns // BLOCK)), BLOCK, 1)
-        relevant = (np.arange(columns) % BLOCK == 0) & (np.arange(columns) < PLANTED * BLOCK)
+        return _mixed("12 %" in family, seed)
+    if "real columns" in family:
+        return _real(rng, signal=not family.startswith("no"))
+    rows, columns = (int(part.replace(",", "")) for part in re.findall(r"([\d,]+)(?: rows)? x ([\d,]+)", family)[0])
+    y, shift = _outcome(family, rows), {60: 1.2, 40: 1.2, 80: 1.2, 250: 0.8}.get(rows, 1.0)
+    relevant = np.arange(columns) < (100 if "100 planted" in family else PLANTED)
     if family.startswith("no"):
         relevant[:] = False
-    X[:, relevant] += (1.0 if rows == 100 else 1.2) * y[:, None]
-    return pd.DataFrame(X), y, relevant
+    if family.startswith("blocks"):
+        relevant = (np.arange(columns) % BLOCK == 0) & (np.arange(columns) < PLANTED * BLOCK)
+    if family.startswith("AR(1)"):
+        relevant = np.arange(columns) % (columns // PLANTED) == 0
+    X, shifted = _columns(family, rows, columns, rng), shift * y[:, None]
+    if family.startswith("half"):
+        shifted = 1.6 * (y * (np.arange(rows) % 4 == 1))[:, None]
+    if family.startswith("three"):
+        shifted = y[:, None] == np.arange(PLANTED) % 3
+    X[:, relevant] += shifted[:, : relevant.sum()]
+    return Made(pd.DataFrame(X), y, relevant, np.arange(rows) // 4 if family.startswith("groups") else None)
+
+
+def _outcome(family: str, rows: int) -> np.ndarray:
+    """The class of each row."""
+    if "positives" in family and not family.startswith("half"):
+        return (np.arange(rows) < (5 if "5 positives" in family else 0.12 * rows)).astype(int)
+    if family.startswith("groups"):
+        return np.arange(rows) // 4 % 2
+    return np.arange(rows) % (3 if family.startswith("three") else 2)
+
+
+def _columns(family: str, rows: int, columns: int, rng: np.random.Generator) -> np.ndarray:
+    """Columns without a signal; but for those of groups and heavy tails their variance is 1."""
+    if family.startswith("heavy"):
+        return rng.standard_t(3, size=(rows, columns)) / np.sqrt(3)
+    X = rng.normal(size=(rows, columns))
+    if family.startswith("blocks"):
+        return np.sqrt(1 - ALIKE) * X + np.sqrt(ALIKE) * np.repeat(rng.normal(size=(rows, columns // BLOCK)), BLOCK, 1)
+    if family.startswith("AR(1)"):  # r = 0.8^distance
+        for j in range(1, columns):
+            X[:, j] = 0.8 * X[:, j - 1] + 0.6 * X[:, j]
+    if family.startswith("factors"):  # five of them are half of each column
+        return np.sqrt(0.5) * (X + rng.normal(size=(rows, 5)) @ rng.normal(size=(5, columns)) / np.sqrt(5))
+    if family.startswith("groups"):  # rows of a group have half of their variance in common
+        return np.sqrt(0.5) * (X + np.repeat(rng.normal(size=(rows // 4, columns)), 4, axis=0))
+    return X
+
+
+def _real(rng: np.random.Generator, signal: bool) -> Made:
+    """COLON's columns, and an outcome that ten of them make, or none."""
+    X = real_columns()
+    if not signal:
+        y = rng.permutation(np.arange(len(X)) < 22).astype(int)
+        return Made(pd.DataFrame(X), y, np.zeros(X.shape[1], dtype=bool))
+    chosen = rng.choice(X.shape[1], PLANTED, replace=False)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    value = Z[:, chosen] @ rng.choice([-1.0, 1.0], PLANTED) + 0.5 * rng.normal(size=len(X))
+    return Made(pd.DataFrame(X), (value > np.median(value)).astype(int), np.isin(np.arange(X.shape[1]), chosen))
+
+
+def _mixed(rare: bool, seed: int) -> Made:
+    """270 numbers and 30 categories; where a class is rare, three of the planted columns are categories."""
+    given = {"n_features": 270, "n_categorical": 30, "effect": 1.2, "missing": 0.02, "random_state": seed}
+    if rare:
+        cohort = make_cohort(200, n_relevant=PLANTED - 3, n_categorical_relevant=3, prevalence=0.12, **given)
+    else:
+        cohort = make_cohort(120, n_relevant=PLANTED, prevalence=0.4, **given)
+    relevant = np.isin(list(cohort.X.columns), [*cohort.truth.relevant, *cohort.truth.categorical])
+    return Made(cohort.X, (cohort.y == "case").to_numpy().astype(int), relevant)
 
 
 def real_columns() -> np.ndarray:
@@ -72,24 +145,22 @@ def real_columns() -> np.ndarray:
     return np.asarray(load("COLON").X.to_numpy(dtype=float))
 
 
-def hits(X: pd.DataFrame, chosen: np.ndarray, relevant: np.ndarray) -> tuple[float, float, float, float, int]:
-    """(false share, power) strictly, then by block, and the length of the list."""
-    count = int(chosen.sum())
+def hits(table: Made, chosen: np.ndarray) -> tuple[float, float, float, float, int]:
+    """(false share, power) strictly, then by block, and the length of the list; no power where nothing is planted."""
+    count, relevant = int(chosen.sum()), table.relevant
     planted = np.flatnonzero(relevant)
-    if not count:
-        return 0.0, 0.0, 0.0, 0.0, 0
-    power = float(chosen[relevant].mean()) if len(planted) else np.nan
+    if not count or not len(planted):
+        power = 0.0 if len(planted) else np.nan
+        return float(count > 0), power, float(count > 0), power, count
     strict = float((chosen & ~relevant).sum() / count)
-    alike = np.zeros((len(planted), X.shape[1]), dtype=bool)
-    Z = X.to_numpy(dtype=float) if all(kind.kind == "f" for kind in X.dtypes) else None
-    for k, j in enumerate(planted):
-        alike[k] = np.arange(X.shape[1]) == j
-        if Z is not None:
-            alike[k] |= _near(Z, j)
+    alike = np.zeros((len(planted), len(relevant)), dtype=bool)
+    alike[np.arange(len(planted)), planted] = True
+    if table.numbers:
+        alike |= np.array([_near(table.X.to_numpy(dtype=float), j) for j in planted])
     hit = alike.any(axis=0)
     found = alike[:, chosen].any(axis=1)
     block = float((chosen & ~hit).sum() / max((chosen & ~hit).sum() + found.sum(), 1))
-    return strict, power, block, float(found.mean()) if len(planted) else np.nan, count
+    return strict, float(chosen[relevant].mean()), block, float(found.mean()), count
 
 
 def _near(Z: np.ndarray, j: int) -> np.ndarray:
@@ -100,26 +171,39 @@ def _near(Z: np.ndarray, j: int) -> np.ndarray:
 
 
 def one_table(task: tuple[str, int, tuple[str, ...]]) -> np.ndarray:
-    """(methods, 5): what `hits` gives of each method's list."""
+    """(methods, 6): what `hits` gives of each method's list, and the share that is stated of it."""
     warnings.simplefilter("ignore")
     family, seed, methods = task
-    X, y, relevant = made(family, seed)
-    return np.array([hits(X, _list_of(method, X, y, seed), relevant) for method in methods])
+    table = made(family, seed)
+    lists = [_list_of(method, table, seed) for method in methods]
+    return np.array([[*hits(table, chosen), stated] for chosen, stated in lists])
 
 
-def _list_of(method: str, X: pd.DataFrame, y: np.ndarray, seed: int) -> np.ndarray:
+def _list_of(method: str, table: Made, seed: int) -> tuple[np.ndarray, float]:
+    """The list, and the share of false features that is stated of it."""
     if method == "ipss":
-        return _ipss(X, y, seed)
+        return _ipss(table.X, table.y, seed), TARGET
     if method == "marginal":
-        encoded = encode(recipes.clinical_rfe(), X, y, None)
-        p = 10.0 ** -MixedTest()(encoded.table, np.where(y == 1, 1.0, -1.0)[None], np.ones(len(y)))
-        return np.asarray(stats.false_discovery_control(np.clip(p, 0.0, 1.0)) <= TARGET)
-    numbers = method == "two_views" or all(kind.kind == "f" for kind in X.dtypes)
-    selector = recipes.get(method if numbers else "two_views")(random_state=0, class_weight="balanced")
-    encoded = encode(selector, X, y, None)
-    part, _ = encoded.part()
-    found = false_share(selector.plan(encoded), part, PAIRS, SHUFFLES, np.random.SeedSequence(seed), 1)
-    return found.q <= TARGET
+        return stats.false_discovery_control(_marginal(table)) <= TARGET, TARGET
+    if method in ("closed", "first-20"):
+        known = ridge_false_share(table.part(), np.random.SeedSequence(seed), 1)
+        if method == "closed":
+            return known.q <= TARGET, TARGET
+        first = recipes.get("svm_rfe" if table.numbers else "two_views")(n_features_to_select=20, random_state=0)
+        first.set_params(class_weight="balanced").fit(table.X, table.y, groups=table.groups)
+        return first.support_, known.of_list(first.support_)
+    selector = recipes.get(method if table.numbers else "two_views")(random_state=0, class_weight="balanced")
+    part = encode(selector, table.X, table.y, None, None, table.groups).active
+    found = false_share(selector.plan(part), part, FEWEST_PAIRS, FEWEST_SHUFFLES, np.random.SeedSequence(seed), 1)
+    return found.q <= TARGET, TARGET
+
+
+def _marginal(table: Made) -> np.ndarray:
+    """p of each column alone, as in a study."""
+    if table.y.max() > 1:
+        return np.asarray(stats.f_oneway(*(table.X[table.y == k] for k in range(table.y.max() + 1))).pvalue)
+    y = np.where(table.y == 1, 1.0, -1.0)[None]
+    return np.clip(10.0 ** -MixedTest()(table.part().table, y, np.ones(len(table.y))), 0.0, 1.0)
 
 
 def _ipss(X: pd.DataFrame, y: np.ndarray, seed: int) -> np.ndarray:
@@ -157,18 +241,16 @@ def run(file: str, tables: int, jobs: int, methods: tuple[str, ...], families: l
 
 def table(files: list[str]) -> None:
     """Shares of false features and power, strictly / by block, with standard errors of the shares."""
-    print("| table | method | tables | false, strictly | power | false, by block | power | has a list | features |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
+    names = ["table", "method", "tables", "stated", "false, strictly", "power", "false, by block", "power"]
+    print(f"| {' | '.join([*names, 'has a list', 'features'])} |\n|---|---|{'---:|' * 8}")
     for file in files:
         for key, values in np.load(file).items():
             family, method = key.split("|")
-            mean, error = np.nanmean(values, axis=0), np.nanstd(values, axis=0) / np.sqrt(len(values))
-            cells = [
-                f"{mean[0]:.3f} ± {error[0]:.3f}",
-                f"{mean[1]:.2f}",
-                f"{mean[2]:.3f} ± {error[2]:.3f}",
-                f"{mean[3]:.2f}",
-            ]
+            empty = np.isnan(values[:, 1]).all()  # nothing is planted
+            mean, error = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(values))
+            cells = [f"{mean[5]:.2f}"]
+            for share in (0, 2):
+                cells += [f"{mean[share]:.3f} ± {error[share]:.3f}", "" if empty else f"{mean[share + 1]:.2f}"]
             cells += [f"{np.mean(values[:, 4] > 0):.2f}", f"{mean[4]:.1f}"]
             print(f"| {family} | {method} | {len(values)} | {' | '.join(cells)} |")
 
@@ -179,7 +261,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+")
     parser.add_argument("--tables", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--recipes", default="fisher,marginal,ipss")
+    parser.add_argument("--recipes", default="closed,marginal")
     parser.add_argument("--families", default="")
     given = parser.parse_args()
     if given.what == "table":

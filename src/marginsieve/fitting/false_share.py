@@ -1,15 +1,14 @@
-"""How many features of a list are false: rankings of halves of the rows, against the same with shuffled labels.
+"""How many features of a list are false: strengths in halves of the rows, against the same with shuffled labels.
 
-The rows are split into complementary halves many times, and the whole search is run in each half. A feature's score is
-the share of halves in which it is among the first k, averaged over several k. The same with shuffled labels says how
-many features reach a score by chance::
+The rows are split into complementary halves many times. A feature's score is the share of halves in which it is among
+the first k, averaged over several k. The same with shuffled labels says how many features reach a score by chance::
 
     q_j = min over t <= score_j of  [(1 + number of null scores >= t) / shuffles] / number of scores >= t
 
 q_j is the estimated share of false features in the list of all features that score as well as j.
 
-The search may be a method's own (`false_share`) or, in closed form, a ranking by the weights of ridge regression
-(`ridge_false_share`), for which one factoring of a half serves all labellings.
+Who is first may be said by a method's own search, run in each half (`false_share`), or in closed form by the weights of
+ridge regression (`ridge_false_share`), for which one factoring of a half serves all labellings.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ import numpy as np
 from joblib import delayed
 
 from ..contracts import Array, BoolArray, IntArray, Path
+from ..outcomes.target import draw_share
 from ..solvers.execution import jit, one_thread, parallel
 from .batched_searches import TrainingPart, rank_batched
 from .evidence import MOST_ROWS, numeric_columns
@@ -35,8 +35,10 @@ from .view_averaging import BlendPlan, JointPlaces
 FEWEST_PAIRS, FEWEST_SHUFFLES = 10, 20  # where a method's own search is run on the halves
 RIDGE_PAIRS, RIDGE_SHUFFLES = 50, 200
 PENALTY = 1.0  # of ridge regression on a half, in mean squared lengths of its rows
-FEWEST_COLUMNS = 50  # among fewer some lead in most halves by chance, and q-values say little
-SMALLEST_VARIANCE = 1e-12  # in a half, of a column with variance 1
+FEWEST_COLUMNS = 50  # of a study's table whose lists are described by halves
+SMALLEST_VARIANCE = 1e-12  # in a half, of a column with variance 1; and of an outcome of length 1
+MOST_CELLS, LONGEST = 10_000_000, 20_000  # rows times columns, and rows, that the closed form is made of
+PRODUCT = 20_000_000  # weights that are made at a time
 SIZES = 8
 SMALLEST = 5  # the first of the sizes
 LARGEST = 0.1  # the last of them, as a share of the columns
@@ -49,7 +51,8 @@ class FalseShare:
     Attributes
     ----------
     score : array of shape (n,)
-        Share of the halves in which a feature is among the first k, averaged over `sizes`.
+        Share of the halves in which a feature is among the first k, averaged over `sizes`; in closed form among the
+        first k of a labelling by chance.
     q : array of shape (n,)
         Estimated share of false features among those that score as well or better, at most 1.
     null : array of shape (shuffles * n,)
@@ -150,73 +153,99 @@ def fit_list(
 
 
 def ridge_false_share(part: Rows, seed: np.random.SeedSequence, n_jobs: int | None) -> FalseShare:
-    """The q-values of all features of a part, ranked by the weights of ridge regression in halves of its rows.
+    """The q-values of all features of a part, by the weights of ridge regression in halves of its rows.
 
     ::
 
-        W = X' (X X' + penalty I)^(-1) Y,    X (h, d) standardised in the half, Y the outcome and its permutations
+        W = Y (X X' + penalty I)^(-1) X,    X (h, d) standardised in the half, Y the outcome and its permutations
 
-    A feature's rank is that of the norm of its rows of W: over the levels of a category, and over the classes.
+    A feature's strength is its weight for residuals of length 1, of a category the norm over its levels. It is among
+    the first k in a half where it is as strong as k features of a permutation are on average: not the first k of its
+    own labelling, of which no more than k could be found however many there are.
+
+    Halves are drawn without regard to the outcome. If each had its share of a rare class, and a part of a permutation
+    had not, the outcome's own scores would be steadier than those of permutations.
     """
     rng = np.random.default_rng(seed)
-    part = part.with_sample(MOST_ROWS, rng).sample_part
-    target, n = part.target, part.table.shape[1]
-    sizes = list_sizes(n)
+    n = part.table.shape[1]
+    part = part.with_sample(int(np.clip(MOST_CELLS / n, MOST_ROWS, LONGEST)), rng, most=None).sample_part
+    target, sizes = part.target, list_sizes(n)
     X, owner, features = numeric_columns(part)
     order = np.vstack([np.arange(len(part))[None], target.permutations(RIDGE_SHUFFLES, rng)])
-    outcomes = target.association()[:, order]  # (d, 1 + shuffles, m)
+    outcomes = np.moveaxis(target.association()[:, order], 1, 0)  # (1 + shuffles, k, m)
     sides = []
     for _ in range(RIDGE_PAIRS):
-        half = target.draw(0.5, rng, at_least=1, leave=1)
+        half = draw_share(np.zeros(len(part), dtype=np.intp), target.groups, 0.5, rng, at_least=1, leave=1)
         sides += [np.flatnonzero(half), np.flatnonzero(~half)]
     few = np.array_split(np.arange(len(sides)), 10)
-    tasks = (delayed(_ridge_places)(X, owner, outcomes, [sides[k] for k in some], sizes) for some in few)
-    counts = np.zeros((1 + RIDGE_SHUFFLES, n))
-    counts[:, features] = sum(parallel(n_jobs)(tasks)) / (len(sides) * len(sizes))
-    flat = np.sort(counts[1:].ravel())
-    q = q_values(counts[0], flat, RIDGE_SHUFFLES)
-    return FalseShare(counts[0], q, flat, RIDGE_PAIRS, RIDGE_SHUFFLES, sizes)
+    tasks = (delayed(_ridge_counts)(X, owner, outcomes, [sides[k] for k in some], sizes) for some in few)
+    scores = np.zeros((1 + RIDGE_SHUFFLES, n))
+    scores[:, features] = sum(parallel(n_jobs)(tasks)) / (len(sides) * len(sizes))
+    flat = np.sort(scores[1:].ravel())
+    q = q_values(scores[0], flat, RIDGE_SHUFFLES)
+    return FalseShare(scores[0], q, flat, RIDGE_PAIRS, RIDGE_SHUFFLES, sizes)
 
 
-def _ridge_places(X: Array, owner: IntArray, outcomes: Array, sides: Sequence[IntArray], sizes: Sequence[int]) -> Array:
-    """(labellings, features): in how many sides and sizes a feature is among the first."""
+def _ridge_counts(X: Array, owner: IntArray, outcomes: Array, sides: Sequence[IntArray], sizes: Sequence[int]) -> Array:
+    """(labellings, features): in how many sides and sizes a feature is among the first; 0 is never."""
     first = np.searchsorted(owner, np.arange(owner[-1] + 1))
-    counts = np.zeros((outcomes.shape[1], len(first)))
-    most = np.minimum(np.array(sizes, dtype=np.intp), len(first))
+    counts = np.zeros((len(outcomes), len(first)))
+    last = (len(outcomes) - 1) * np.minimum(np.array(sizes, dtype=np.intp), len(first))  # of the null strengths
     with one_thread():
         for rows in sides:
             half = X[rows] - X[rows].mean(axis=0)
             variance = np.add.reduceat((half**2).mean(axis=0), first)
             half = half / np.sqrt(np.where(variance > SMALLEST_VARIANCE, variance, np.inf))[owner]
-            size = np.zeros((outcomes.shape[1], len(owner)))
-            for Y in outcomes[:, :, rows]:
-                weights = ridge_weights(half, Y - Y.mean(axis=1, keepdims=True))
-                size += np.square(weights, out=weights)
-            size = size if len(owner) == len(first) else np.add.reduceat(size, first, axis=1)
-            _count_leading(size, most, counts)
+            strength = ridge_strengths(half, outcomes[:, :, rows])
+            if len(owner) > len(first):
+                strength = np.add.reduceat(strength, first, axis=1)
+            null = strength[1:].ravel()
+            _count_first(strength, np.sort(np.partition(null, len(null) - last)[len(null) - last]), counts)
     return counts
 
 
-def ridge_weights(X: Array, Y: Array) -> Array:
-    """(k, d): Y (X X' + penalty I)^(-1) X for X (h, d) and Y (k, h); the smaller of X X' and X'X is factored."""
+def ridge_strengths(X: Array, Y: Array) -> Array:
+    """(B, d) the squared weights of columns, for residuals of length 1; X (h, d), Y (B, k, h).
+
+    Of several problems, w_j' (R R')^(-1) w_j with the weights w_j (k,) of a column and the residuals R (k, h): the same
+    for every basis of what the problems span.
+    """
+    (B, k, h), d = Y.shape, X.shape[1]
+    Y = Y - Y.mean(axis=2, keepdims=True)
+    Y = np.where((Y**2).sum(axis=2, keepdims=True) > SMALLEST_VARIANCE, Y, 0.0)
+    out = np.empty((B, d))
+    for some in np.array_split(np.arange(B), min(B, -(-B * k * d // PRODUCT))):
+        W, R = ridge_weights(X, Y[some].reshape(-1, h))
+        W, R = W.reshape(len(some), k, d), R.reshape(len(some), k, h)
+        inverse = np.linalg.pinv(R @ np.swapaxes(R, 1, 2), rcond=1e-9, hermitian=True)
+        out[some] = (W * (inverse @ W)).sum(axis=1)
+    return out
+
+
+def ridge_weights(X: Array, Y: Array) -> tuple[Array, Array]:
+    """(k, d), (k, h): the weights Y (X X' + penalty I)^(-1) X for X (h, d) and Y (k, h), both centred, and residuals.
+
+    The smaller of X X' and X'X is factored.
+    """
     h, d = X.shape
     penalty = max(PENALTY * float((X**2).sum()) / h, 1e-300)
     if d < h:
-        return np.asarray(np.linalg.solve(X.T @ X + penalty * np.eye(d), (Y @ X).T).T)
-    return np.asarray(np.linalg.solve(X @ X.T + penalty * np.eye(h), Y.T).T @ X)
+        weights = np.asarray(np.linalg.solve(X.T @ X + penalty * np.eye(d), (Y @ X).T).T)
+        return weights, Y - weights @ X.T
+    dual = np.asarray(np.linalg.solve(X @ X.T + penalty * np.eye(h), Y.T).T)
+    return dual @ X, penalty * dual
 
 
 @jit
-def _count_leading(value: Array, sizes: IntArray, counts: Array) -> None:
-    """Add to counts (B, n), for each row of values, in how many sizes each is among the largest; 0 is never."""
-    largest = sizes[-1]
-    for row in range(value.shape[0]):
-        top = np.sort(np.partition(value[row], value.shape[1] - largest)[value.shape[1] - largest :])
-        for j in range(value.shape[1]):
-            if value[row, j] >= top[0] and value[row, j] > 0.0:
-                for k in range(len(sizes)):
-                    if value[row, j] >= top[largest - sizes[k]]:
-                        counts[row, j] += 1.0
+def _count_first(strength: Array, least: Array, counts: Array) -> None:
+    """Add to counts (B, n) how many of the ascending least strengths each strength reaches; one of 0 reaches none."""
+    for row in range(strength.shape[0]):
+        for j in range(strength.shape[1]):
+            if strength[row, j] > 0.0:
+                for k in range(len(least)):
+                    if strength[row, j] < least[k]:
+                        break
+                    counts[row, j] += 1.0
 
 
 def _kept_features(plan: AnyPlan, part: Rows) -> IntArray:

@@ -72,7 +72,8 @@ def _headline(result: dict[str, Any], evident: bool) -> str:
     if count == _usable(result):
         what = f"All {count:,} features" if count > 1 else "The only feature"
         what += " that varies" * (count == 1 < table["features"]) + " that vary" * (1 < count < table["features"])
-    leak = any(finding["kind"] in ("copy", "leak") for finding in result["findings"])
+    told = [finding for finding in result["findings"] if finding["code"] not in result["options"]["mute"]]
+    leak = any(finding["kind"] in ("copy", "leak") for finding in told)
     tail = " Perhaps too good to be true: see what to doubt." if leak else ""
     if not _above_chance(result):
         rest = f"for the list of {many(count, 'feature')} alone the interval includes chance: {span}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import InputError, listing
+from ..errors import InputError, listing, shown_value
 
 ALARM, NOTE = "alarm", "note"
 
@@ -49,7 +49,6 @@ CHECKS = {
     "suspects": Check("MS209", "labels were not judged"),
     "remark": Check("MS210", "a remark of the method"),
     "analysis": Check("MS211", "a doubt of an analysis"),
-    "minutes": Check("MS212", "longer than the minutes"),
 }
 
 
@@ -70,6 +69,8 @@ class Finding:
 
 def refuse_unknown(name: str, muted: Sequence[str]) -> None:
     """Refuse what is no code of a check."""
+    if not isinstance(muted, Sequence):
+        raise InputError(f"study: {name} is {shown_value(muted)}; it must hold codes of checks, such as MS107")
     known = {check.code for check in CHECKS.values()}
     if unknown := [code for code in muted if code not in known]:
         raise InputError(f"study: {name} is {listing(unknown)}; it must hold codes of checks, such as MS107")

@@ -64,12 +64,15 @@ def find_leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
     return findings
 
 
-def find_known_after(X: pd.DataFrame, y: Any, names: Sequence[str]) -> list[Finding]:
-    """Columns that may be known only after the outcome: by their names, or since one nearly decides it alone."""
+def find_known_after(X: pd.DataFrame, y: Any, names: Sequence[str], included: Sequence[str] = ()) -> list[Finding]:
+    """Columns that may be known only after the outcome: by their names, or since one nearly decides it alone.
+
+    The names of those that are `included` say nothing: the user was asked, and answered.
+    """
     import pandas as pd
 
     findings = []
-    if by_name := named_after_outcome(names):
+    if by_name := named_after_outcome([name for name in names if name not in included]):
         text = (
             f"{listing(by_name)}: known before the outcome? by the name it may come after it; if it does, leave it out"
         )
@@ -165,7 +168,8 @@ def _equal_rows(X: pd.DataFrame, stratum: IntArray) -> list[Finding]:
     text = f"{some} another row: where these are the same sample twice, the scores are optimistically biased"
     findings = [Finding("equal rows", "note" if torn == 0 else "alarm", text)]
     if torn:
-        text = f"{torn} sets of equal rows have different classes: no method can get all of them right"
+        some = "1 set of equal rows has" if torn == 1 else f"{torn} sets of equal rows have"
+        text = f"{some} different classes: no method can get all of them right"
         findings.append(Finding("torn rows", "alarm", text))
     return findings
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FEWEST = 10  # rows from which on a column of text can be an id
 NAMED = re.compile(
     r"(?<!per)(?<!in)(?<!of)(^|[^a-z])(id|ids|uuid|guid|barcode|accession|mrn|ssn|patient|subject|sample|participant|"
-    r"account|zip|zipcode|zip_?code|postcode|postal_?code|phone|telephone)$"
+    r"account|zip|zipcode|zip_?code|postcode|postal_?code|phone|telephone)(_?(number|nr|no))?$"
 )
 MOST_DISTINCT = 0.9  # a column that is called an id and has more different values than this share of rows is one
 GROUP = 2.0  # and one whose values come this many times on average tells groups
@@ -155,7 +155,8 @@ def from_frame(
     useless = [finding.columns[0] for finding in unusable]
     alarms, X = find_leaks(X, y) if by_label else [], X.drop(columns=useless)
     known = {name for alarm in alarms for name in alarm.columns}
-    after = find_known_after(X, y, [name for name in X.columns if name not in known]) if by_label else []
+    others = [name for name in X.columns if name not in known]
+    after = find_known_after(X, y, others, include) if by_label else []
     if X.shape[1] == 0:
         why = "; ".join(finding.text for finding in [*_note_ids(names, ids is None), *unusable])
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
@@ -168,7 +169,7 @@ def from_frame(
         *repeats,
         *unusable,
         *converted,
-        *_note_counts(X),
+        *_note_counts(X, keep),
         *_note_ids(names, ids is None),
     ]
     if ENCODING_NOTE in frame.attrs:
@@ -201,7 +202,7 @@ def _find_unusable(X: pd.DataFrame) -> list[Finding]:
     findings = []
     for name, dtype in [(name, dtype) for name, dtype in X.dtypes.items() if dtype.kind not in "biufcm"]:
         declared, cells = isinstance(dtype, pd.CategoricalDtype), X[name].dropna()
-        if dtype.kind == "M" or (len(cells) and not declared and cells.astype(str).str.fullmatch(DATE).all()):
+        if dtype.kind == "M" or (not declared and _are_dates(cells)):
             text = f"{name!r} holds dates and is not used: where time matters, give it as a number, such as days"
             findings.append(Finding("dates", "note", text, (str(name),)))
             continue
@@ -222,6 +223,11 @@ def _find_unusable(X: pd.DataFrame) -> list[Finding]:
             )
             findings.append(Finding("levels", "alarm", text, (str(name),)))
     return findings
+
+
+def _are_dates(cells: pd.Series) -> bool:
+    """Whether all cells are dates written as text."""
+    return len(cells) > 0 and bool(cells.astype(str).str.fullmatch(DATE).all())
 
 
 def _find_repeated_ids(frame: pd.DataFrame, names: Sequence[str]) -> list[Finding]:
@@ -370,7 +376,7 @@ def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bo
     distinct = column.nunique() if dtype.kind in "iu" else column.astype(str).nunique()
     if len(column) < FEWEST or not (distinct == len(column) or (called and distinct > MOST_DISTINCT * len(X))):
         return False
-    return dtype.kind in "iu" or called or not _numeric(column)
+    return dtype.kind in "iu" or called or not (_numeric(column) or _are_dates(column))
 
 
 def _numeric(column: pd.Series) -> bool:
@@ -391,14 +397,14 @@ def _note_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
     return [Finding("id", "note", text, tuple(names))]
 
 
-def _note_counts(X: pd.DataFrame) -> list[Finding]:
+def _note_counts(X: pd.DataFrame, keep: Sequence[str]) -> list[Finding]:
     """Whole numbers that nearly never repeat, where most columns are not like that: amounts, or codes of rows."""
     names = [
         str(name)
         for name, dtype in X.dtypes.items()
         if dtype.kind in "iu" and len(X) >= FEWEST and X[name].nunique() > MOST_DISTINCT * len(X)
     ]
-    if not names or 2 * len(names) > X.shape[1]:
+    if 2 * len(names) > X.shape[1] or not (names := [name for name in names if name not in keep]):
         return []
     text = f"{listing(names)}: whole numbers that nearly never repeat; where they are codes of rows, leave them out"
     return [Finding("counts", "note", f"{text} (--drop)", tuple(names))]

@@ -16,36 +16,29 @@ if TYPE_CHECKING:
 
 POSITIVE_WORDS = frozenset(
     [
-        *(
-            "yes",
-            "y",
-            "true",
-            "die",
-            "died",
-            "dead",
-            "deceased",
-            "death",
-            "case",
-            "cases",
-            "event",
-            "relapse",
-            "relapsed",
-        ),
-        *("recurrence", "recurred", "progression", "positive", "pos", "malignant", "cancer", "tumor", "tumour"),
+        *("yes", "y", "true", "die", "died", "dead", "deceased", "death"),
+        *("case", "cases", "event", "relapse", "relapsed", "recurrence", "recurred"),
+        *("progression", "positive", "pos", "malignant", "cancer", "tumor", "tumour"),
         *("disease", "diseased", "sick", "ill", "poor", "bad", "fraud", "default"),
     ]
 )
 MOST_CODES, FEWEST_ROWS = 10, 10  # different whole numbers that are classes at most, unless each has so many rows
 STATUS = re.compile(r"(^|_)status$")  # of anything, such as a loan
 UNITS = ("days", "weeks", "months", "years")
-EVENT = re.compile(r"(^|[_\W])(event|status|death|died|dead|deceased|vital|os|pfs|dfs|rfs|censored|censoring)([_\W]|$)")
+# what is found in a plain name: the end of something in a trial, a time, and what comes after the outcome
+TRIAL, UNIT = r"(os|pfs|dfs|rfs|dss|efs)", r"(time|days?|weeks?|months?|years?)"
+SURVIVAL = r"((overall|\w+_(free|specific))_)?survival"
+EVENT = re.compile(
+    rf"(^|_)(event|status|death|die|died|dead|deceased|alive|mortality|survived|survival|vital|{TRIAL}|relapsed?|"
+    r"recurrence|recurred|progression|progressed|censor(ed|ing)?|fustat)(_|$)"
+)
 TIME = re.compile(
-    r"time|days|weeks|months|years|futime|(time|days|weeks|months|years)_(to|until)_\w+|(os|pfs|dfs|rfs)_?time|"
-    r"(os|pfs|dfs|rfs|survival|event|death|follow_?up)_(time|days?|weeks?|months?|years?)|survival|follow_?up"
+    rf"time|days|weeks|months|years|futime|{UNIT}_(to|until)_\w+|({TRIAL}|{SURVIVAL}|event|death|follow_?up)_?{UNIT}|"
+    rf"{SURVIVAL}|follow_?up"
 )
 AFTER = re.compile(
-    r"(^|[_\W])(duration|outcome|result|follow[_\W]?up|survival|discharged?|died|death|dead|relapsed?|recurrence|"
-    r"length[_\W]of[_\W]stay|los|after|time[_\W]to)([_\W]|$)"
+    r"(^|_)(duration|outcome|result|follow_?up|survival|survived|discharged?|died|death|dead|relapsed?|recurrence|"
+    rf"length_of_stay|los|after|{UNIT}_(to|until)|{TRIAL}_?{UNIT}|futime)(_|$)"
 )
 CAMEL = re.compile(r"([a-z0-9])([A-Z])")
 
@@ -73,9 +66,9 @@ def find_positive(y: pd.Series, target: str) -> tuple[Any, list[Finding]]:
     words = {label: str(label).strip().casefold() for label in counts.index}
     named = [label for label, word in words.items() if word in POSITIVE_WORDS]
     if not named:
-        other = {"0", "0.0", "-1", "-1.0", "2", "2.0", "false"}
-        ones = [label for label, word in words.items() if word in ("1", "1.0", "true")]
-        named = ones if ones and {*words.values()} - {words[ones[0]]} <= other - {"2", "2.0"} else []
+        other = {"0", "0.0", "-1", "-1.0"}
+        ones = [label for label, word in words.items() if word in ("1", "1.0")]
+        named = ones if ones and {*words.values()} - {words[ones[0]]} <= other else []
     if len(named) != 1:
         return None, []
     label = named[0]
@@ -123,4 +116,4 @@ def named_after_outcome(names: Sequence[str]) -> list[str]:
 
 def plain_name(name: Any) -> str:
     """A name in small letters, its parts apart: OsMonths is os_months."""
-    return re.sub(r"\W+", "_", CAMEL.sub(r"\1_\2", str(name)).casefold())
+    return re.sub(r"\W+", "_", CAMEL.sub(r"\1_\2", str(name)).casefold()).strip("_")
