@@ -23,15 +23,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from marginsieve import recipes
-from marginsieve.criteria import MixedTest
 from marginsieve.data import make_cohort
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.false_share import FEWEST_PAIRS, FEWEST_SHUFFLES, false_share, ridge_false_share
 from marginsieve.fitting.rows import Rows
 from marginsieve.solvers.execution import one_thread
+from marginsieve.studies.analyses.false_features import adjust, list_share, marginal_p
 
 TARGET = 0.1
 PLANTED, BLOCK, ALIKE = 10, 10, 0.8
@@ -41,7 +40,7 @@ FAMILIES = (
     *("heavy tails 80 x 600", "AR(1) 120 x 400", "half of the positives without signal 100 x 300"),
     *("12 % positives 250 x 100", "mixed, 12 % positives 200 x 300", "100 planted 100 x 500", "few columns 100 x 50"),
     *("factors, 100 planted 100 x 500", "no signal, 5 positives 60 x 500", "no signal in real columns 62 x 2,000"),
-    *("three classes 120 x 300", "groups of 4 rows 120 x 300"),
+    *("three classes 120 x 300", "groups of 4 rows 120 x 300", "real columns, the others dealt out anew 62 x 2,000"),
 )
 
 
@@ -70,7 +69,7 @@ def made(family: str, seed: int) -> Made:
     if family.startswith("mixed"):
         return _mixed("12 %" in family, seed)
     if "real columns" in family:
-        return _real(rng, signal=not family.startswith("no"))
+        return _real(rng, signal=not family.startswith("no"), anew="anew" in family)
     rows, columns = (int(part.replace(",", "")) for part in re.findall(r"([\d,]+)(?: rows)? x ([\d,]+)", family)[0])
     y, shift = _outcome(family, rows), {60: 1.2, 40: 1.2, 80: 1.2, 250: 0.8}.get(rows, 1.0)
     relevant = np.arange(columns) < (100 if "100 planted" in family else PLANTED)
@@ -115,8 +114,11 @@ def _columns(family: str, rows: int, columns: int, rng: np.random.Generator) -> 
     return X
 
 
-def _real(rng: np.random.Generator, signal: bool) -> Made:
-    """COLON's columns, and an outcome that ten of them make, or none."""
+def _real(rng: np.random.Generator, signal: bool, anew: bool) -> Made:
+    """COLON's columns, and an outcome that ten of them make, or none.
+
+    All others go with the ten, and so with the outcome; dealt out `anew`, rows as a whole, they say nothing of it.
+    """
     X = real_columns()
     if not signal:
         y = rng.permutation(np.arange(len(X)) < 22).astype(int)
@@ -124,7 +126,10 @@ def _real(rng: np.random.Generator, signal: bool) -> Made:
     chosen = rng.choice(X.shape[1], PLANTED, replace=False)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     value = Z[:, chosen] @ rng.choice([-1.0, 1.0], PLANTED) + 0.5 * rng.normal(size=len(X))
-    return Made(pd.DataFrame(X), (value > np.median(value)).astype(int), np.isin(np.arange(X.shape[1]), chosen))
+    relevant = np.isin(np.arange(X.shape[1]), chosen)
+    if anew:
+        X = np.where(relevant, X, X[rng.permutation(len(X))])
+    return Made(pd.DataFrame(X), (value > np.median(value)).astype(int), relevant)
 
 
 def _mixed(rare: bool, seed: int) -> Made:
@@ -184,26 +189,24 @@ def _list_of(method: str, table: Made, seed: int) -> tuple[np.ndarray, float]:
     if method == "ipss":
         return _ipss(table.X, table.y, seed), TARGET
     if method == "marginal":
-        return stats.false_discovery_control(_marginal(table)) <= TARGET, TARGET
+        return adjust(_marginal(table, seed)) <= TARGET, TARGET
     if method in ("closed", "first-20"):
         known = ridge_false_share(table.part(), np.random.SeedSequence(seed), 1)
         if method == "closed":
             return known.q <= TARGET, TARGET
-        first = recipes.get("svm_rfe" if table.numbers else "two_views")(n_features_to_select=20, random_state=0)
-        first.set_params(class_weight="balanced").fit(table.X, table.y, groups=table.groups)
-        return first.support_, known.of_list(first.support_)
+        recipe = recipes.get("svm_rfe" if table.numbers else "two_views")
+        first = recipe(n_features_to_select=20, random_state=0, class_weight="balanced")
+        first.fit(table.X, table.y, groups=table.groups)
+        return first.support_, list_share(known, _marginal(table, seed), first.support_)
     selector = recipes.get(method if table.numbers else "two_views")(random_state=0, class_weight="balanced")
     part = encode(selector, table.X, table.y, None, None, table.groups).active
     found = false_share(selector.plan(part), part, FEWEST_PAIRS, FEWEST_SHUFFLES, np.random.SeedSequence(seed), 1)
     return found.q <= TARGET, TARGET
 
 
-def _marginal(table: Made) -> np.ndarray:
+def _marginal(table: Made, seed: int) -> np.ndarray:
     """p of each column alone, as in a study."""
-    if table.y.max() > 1:
-        return np.asarray(stats.f_oneway(*(table.X[table.y == k] for k in range(table.y.max() + 1))).pvalue)
-    y = np.where(table.y == 1, 1.0, -1.0)[None]
-    return np.clip(10.0 ** -MixedTest()(table.part().table, y, np.ones(len(table.y))), 0.0, 1.0)
+    return marginal_p(table.part(), np.random.default_rng(seed))
 
 
 def _ipss(X: pd.DataFrame, y: np.ndarray, seed: int) -> np.ndarray:

@@ -20,6 +20,7 @@ from marginsieve.fitting.evidence import (
     PERMUTATIONS,
     SMOOTH_PENALTY,
     WORTH_MORE,
+    ColumnTests,
     as_one_degree,
     find_evidence,
     sample_rows,
@@ -187,7 +188,7 @@ def test_columns_of_two_classes_have_the_squared_t(groups):
     X[:, 5] = np.round(X[:, 5] > 0)
     part = rows_of(X, y, groups)
     order = np.vstack([np.arange(24), part.target.permutations(5, rng)])
-    found = evidence._Tests.from_rows(part).column_statistics(order)
+    found = ColumnTests.from_rows(part).statistics(order)
     for row, values in zip(order, found, strict=True):
         t = stats.ttest_ind(X[y[row] == 1], X[y[row] == 0]).statistic
         np.testing.assert_allclose(values, t**2, rtol=1e-8, atol=1e-12)
@@ -210,7 +211,7 @@ def test_columns_of_three_classes_have_f(as_they_are):
     y = rng.permutation(np.r_[np.zeros(5), np.ones(9), np.full(12, 2)]).astype(int)
     X = rng.normal(size=(26, 4)) + y[:, None]
     order = np.array([np.arange(26), rng.permutation(26)])
-    for row, values in zip(order, from_table(X, y).column_statistics(order), strict=True):
+    for row, values in zip(order, from_table(X, y).columns.statistics(order), strict=True):
         F = stats.f_oneway(*(X[y[row] == k] for k in range(3))).statistic
         np.testing.assert_allclose(values, 2 * F, rtol=1e-8)
 
@@ -219,7 +220,7 @@ def test_columns_of_three_classes_have_f(as_they_are):
 def test_categories_have_pearsons_chi_squared(as_they_are, classes):
     rng = np.random.default_rng(9)
     frame, y = mixed_table(rng)[["a", "site", "grade", "flag"]], rng.permutation(np.arange(60) % classes)
-    found = from_table(frame, y).column_statistics(np.arange(60)[None])[0]
+    found = from_table(frame, y).columns.statistics(np.arange(60)[None])[0]
     for value, name in zip(found[1:], frame.columns[1:], strict=True):
         dummies = pd.get_dummies(frame[name]).to_numpy(dtype=float)
         width, d = dummies.shape[1] - 1, classes - 1
@@ -231,7 +232,7 @@ def test_categories_have_pearsons_chi_squared(as_they_are, classes):
 def test_a_category_of_two_levels_is_a_number():
     rng = np.random.default_rng(10)
     y, k = np.arange(30) % 2, rng.random(30) < 0.4
-    found = from_table(pd.DataFrame({"k": np.where(k, "yes", "no"), "n": k * 1.0}), y).column_statistics(
+    found = from_table(pd.DataFrame({"k": np.where(k, "yes", "no"), "n": k * 1.0}), y).columns.statistics(
         np.arange(30)[None]
     )
     np.testing.assert_allclose(found[0], stats.ttest_ind(k[y == 1], k[y == 0]).statistic ** 2)
@@ -371,7 +372,7 @@ def test_p_is_that_of_its_permutations_and_columns_of_the_largest_among_all():
     order = np.vstack([np.arange(30), part.target.permutations(500, again := np.random.default_rng(5))])
     order = np.vstack([order, part.target.permutations(PERMUTATIONS - 500, again)])
     tests = evidence._Tests.from_rows(part)
-    statistics, columns = tests.statistics(order), tests.column_statistics(order)
+    statistics, columns = tests.statistics(order), tests.columns.statistics(order)
     np.testing.assert_allclose(found.values, statistics[0])
     np.testing.assert_allclose([found.p, *found.each], [smallest_p(statistics)[1], *smallest_p(statistics)[0]])
     largest = columns.max(axis=1)

@@ -10,7 +10,7 @@ from marginsieve.errors import InputError
 from marginsieve.estimators.inputs import encode
 from marginsieve.fitting.false_share import FalseShare, false_share, list_sizes, q_values
 from marginsieve.outcomes import Classes
-from marginsieve.studies.analyses.false_features import marginal_q
+from marginsieve.studies.analyses.false_features import adjust, marginal_p
 from marginsieve.studies.study_data import from_arrays
 
 
@@ -135,7 +135,8 @@ def test_marginal_values_are_adjusted_tests_of_single_columns():
 
     X, y = planted(columns=30)
     p = stats.ttest_ind(X[y == 1], X[y == 0], equal_var=False).pvalue
-    found = marginal_q(from_arrays(X, y, ids=()).table(Classes(positive=1)))
+    part = from_arrays(X, y, ids=()).table(Classes(positive=1)).rows.active
+    found = adjust(marginal_p(part, np.random.default_rng(0)))
     np.testing.assert_allclose(found, stats.false_discovery_control(p), rtol=1e-6)
 
 

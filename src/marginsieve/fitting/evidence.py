@@ -23,6 +23,7 @@ from .training import varying
 PERMUTATIONS, MORE_PERMUTATIONS = 999, 9999
 WORTH_MORE = 0.2  # p below which more permutations are drawn
 CHUNK = 500  # permutations at a time
+PIECE = 1_000_000  # labels of permutations of columns at a time
 WEAK, CLEAR = 0.05, 0.01  # p above which there is no evidence, and up to which it is clear
 MOST_ROWS = 2000  # that are looked at: of longer tables a sample, a rare class whole
 PENALTIES = (0.1, 1.0)  # of the linear kernel, in mean squared lengths of its rows
@@ -86,7 +87,7 @@ def find_evidence(part: Rows, rng: np.random.Generator, most: int = MORE_PERMUTA
     target = sample.target
     with one_thread():
         tests = _Tests.from_rows(sample)
-        observed = tests.column_statistics(np.arange(len(target))[None])[0]
+        observed = tests.columns.statistics(np.arange(len(target))[None])[0]
         parts: list[Array] = []
         drawn, p = 0, 0.0
         for count in (PERMUTATIONS, most):
@@ -101,7 +102,7 @@ def find_evidence(part: Rows, rng: np.random.Generator, most: int = MORE_PERMUTA
     least = max(1.0 / (drawn + 1), float(np.exp(-target.log_permutations)))
     p, each = max(p, least), np.maximum(each, least)
     column_p = np.ones(part.table.shape[1])
-    column_p[tests.features] = np.maximum(ahead / len(largest), least)
+    column_p[tests.columns.features] = np.maximum(ahead / len(largest), least)
     spread = np.maximum(statistics.std(axis=0), 1e-300)
     gain = (statistics[0] - statistics.mean(axis=0)) / spread  # decides between statistics of the same p
     carried = STATISTICS[int(np.lexsort((-gain, each))[0])]
@@ -174,51 +175,24 @@ def even_columns(X: Array, owner: IntArray) -> Array:
 
 
 @dataclass(frozen=True)
-class _Tests:
-    """What the statistics of any labelling are computed from."""
+class ColumnTests:
+    """A statistic of each column, for any labelling."""
 
     target: Target
-    labels: Array  # (k, m) what machines solve for
     basis: Array  # (d, m) what columns are correlated with
-    ridges: tuple[tuple[HeldOutRidge, float], ...]  # with their penalties
     X: Array
     owner: IntArray
-    features: IntArray
+    features: IntArray  # the columns that vary
     width: Array  # (columns,) the dimensions of a column: 1 of numbers, the levels less one of a category
 
     @classmethod
-    def from_rows(cls, part: Rows) -> _Tests:
+    def from_rows(cls, part: Rows) -> ColumnTests:
+        """Those of the columns that vary."""
         X, owner, features = numeric_columns(part)
-        target, basis, table = part.target, part.target.association(), part.table
-        even = even_columns(X, owner)
-        linear = HeldOutRidge.from_rows(even, np.ones(len(X)), np.random.default_rng(0), target.groups)
-        if "nominal" in table.kind or (not table.is_sparse and np.isnan(table.Z).any()):
-            kernel = Clinical()
-            K = kernel.bind(table.columns(features), kernel.start(table.columns(features)), np.arange(len(features)))
-            smooth = HeldOutRidge.from_kernel(K.matrix(), target.groups)
-        else:
-            smooth = HeldOutRidge.from_kernel(median_gaussian(even), target.groups)
-        ridges = [(linear, penalty * linear.unit) for penalty in PENALTIES]
-        ridges.append((smooth, SMOOTH_PENALTY * smooth.unit))
         width = np.maximum(np.bincount(owner, minlength=len(features)) - 1.0, 1.0)
-        labels = np.asarray(target.machine_target.y, dtype=np.float64)
-        return cls(target, labels, basis, tuple(ridges), X, owner, features, width)
+        return cls(part.target, part.target.association(), X, owner, features, width)
 
     def statistics(self, order: IntArray) -> Array:
-        """(B, 5) the statistics of B labellings."""
-        m = order.shape[1]
-        labels = np.moveaxis(self.labels[:, order], 1, 0)  # (B, k, m)
-        flat = np.ascontiguousarray(labels.reshape(-1, m).T)
-        out = []
-        for ridge, penalty in self.ridges:
-            values = ridge.held_out(flat, penalty).round(DIGITS).T.reshape(labels.shape)
-            out.append(self.target.agreement(values, labels))
-        columns = self.column_statistics(order)
-        leading = min(columns.shape[1], max(FEWEST_LEADING, round(LEADING * columns.shape[1])))
-        top = np.partition(columns, columns.shape[1] - leading, axis=1)[:, columns.shape[1] - leading :]
-        return np.column_stack([*out, top.max(axis=1), top.mean(axis=1)])
-
-    def column_statistics(self, order: IntArray) -> Array:
         """(B, columns): t^2 of a column of numbers and two classes; others as the t^2 that is as unlikely by chance.
 
         With x a column of `width` dimensions, Q the orthonormal basis (d, m) and V = |Q x|^2 / |x|^2, summed over the
@@ -237,6 +211,62 @@ class _Tests:
         if len(wide):
             value[:, wide] = as_one_degree(value[:, wide], (self.width * d)[wide], (most * rest)[wide], m - 2.0)
         return np.asarray(value)
+
+
+def permutation_p(part: Rows, permutations: int, rng: np.random.Generator) -> Array:
+    """(n,) the p of each column by itself, among the statistics of all columns in permutations; nan: it does not vary.
+
+    Permutations know groups and how rare a class is, which tests by a distribution do not.
+    """
+    tests, n = ColumnTests.from_rows(part), len(part)
+    with one_thread():
+        observed = tests.statistics(np.arange(n)[None])[0]
+        drawn = part.target.permutations(permutations, rng)
+        pieces = np.array_split(drawn, -(-permutations * n // PIECE))
+        null = np.sort(np.concatenate([tests.statistics(some).ravel() for some in pieces]))
+    as_large = len(null) - np.searchsorted(null, observed - NEAR_ONE * np.abs(observed))
+    p = np.full(part.table.shape[1], np.nan)
+    p[tests.features] = (1.0 + as_large) / (1.0 + len(null))
+    return p
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """What the statistics of any labelling are computed from."""
+
+    labels: Array  # (k, m) what machines solve for
+    ridges: tuple[tuple[HeldOutRidge, float], ...]  # with their penalties
+    columns: ColumnTests
+
+    @classmethod
+    def from_rows(cls, part: Rows) -> _Tests:
+        columns, target, table = ColumnTests.from_rows(part), part.target, part.table
+        X, features = columns.X, columns.features
+        even = even_columns(X, columns.owner)
+        linear = HeldOutRidge.from_rows(even, np.ones(len(X)), np.random.default_rng(0), target.groups)
+        if "nominal" in table.kind or (not table.is_sparse and np.isnan(table.Z).any()):
+            kernel = Clinical()
+            K = kernel.bind(table.columns(features), kernel.start(table.columns(features)), np.arange(len(features)))
+            smooth = HeldOutRidge.from_kernel(K.matrix(), target.groups)
+        else:
+            smooth = HeldOutRidge.from_kernel(median_gaussian(even), target.groups)
+        ridges = [(linear, penalty * linear.unit) for penalty in PENALTIES]
+        ridges.append((smooth, SMOOTH_PENALTY * smooth.unit))
+        return cls(np.asarray(target.machine_target.y, dtype=np.float64), tuple(ridges), columns)
+
+    def statistics(self, order: IntArray) -> Array:
+        """(B, 5) the statistics of B labellings."""
+        m = order.shape[1]
+        labels = np.moveaxis(self.labels[:, order], 1, 0)  # (B, k, m)
+        flat = np.ascontiguousarray(labels.reshape(-1, m).T)
+        out = []
+        for ridge, penalty in self.ridges:
+            values = ridge.held_out(flat, penalty).round(DIGITS).T.reshape(labels.shape)
+            out.append(self.columns.target.agreement(values, labels))
+        columns = self.columns.statistics(order)
+        leading = min(columns.shape[1], max(FEWEST_LEADING, round(LEADING * columns.shape[1])))
+        top = np.partition(columns, columns.shape[1] - leading, axis=1)[:, columns.shape[1] - leading :]
+        return np.column_stack([*out, top.max(axis=1), top.mean(axis=1)])
 
 
 def as_one_degree(value: Array, freedom: Array, rest: Array, rest_of_one: float) -> Array:

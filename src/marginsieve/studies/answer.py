@@ -72,8 +72,8 @@ def _headline(result: dict[str, Any], evident: bool) -> str:
     if count == _usable(result):
         what = f"All {count:,} features" if count > 1 else "The only feature"
         what += " that varies" * (count == 1 < table["features"]) + " that vary" * (1 < count < table["features"])
-    told = [finding for finding in result["findings"] if finding["code"] not in result["options"]["mute"]]
-    leak = any(finding["kind"] in ("copy", "leak") for finding in told)
+    shown = [finding for finding in result["findings"] if finding["code"] not in result["options"]["mute"]]
+    leak = any(finding["kind"] in ("copy", "leak") for finding in shown)
     tail = " Perhaps too good to be true: see what to doubt." if leak else ""
     if not _above_chance(result):
         rest = f"for the list of {many(count, 'feature')} alone the interval includes chance: {span}"
@@ -252,19 +252,21 @@ def _doubts(result: dict[str, Any], evident: bool) -> list[Finding]:
 
     score, title = result["scores"][main := result["main_score"]], name_of(result, main)
     if score["low"] is not None and (width := score["high"] - score["low"]) > WIDE:
-        doubt("wide", f"{result['table']['rows']} samples leave the {title} open by {width:.2f}")
+        rows = result["table"]["rows"]
+        doubt("wide", f"the 95 % interval of {title} is {width:.2f} wide: {rows:,} rows do not say more")
     if not evident:
         return doubts
     _doubt_list(result, doubt)
     share = (result["analyses"].get("false-share") or {}).get("share")
     if share is not None and share > HALF:
-        doubt("false", f"up to {share:.0%} of the list may be there by chance: no single member of it is a finding")
+        doubt("false", f"up to {share:.0%} of the list may be there by chance: that a feature is in it says little")
     if len(result["methods"]) > 2:
         probe = (result.get("interactions") or {}).get("title")
-        others = [method for method in result["methods"] if method["title"] != probe]  # which has a sentence of its own
+        # which has a sentence of its own, as all features have
+        others = [each for each in result["methods"] if each["title"] != probe and not each["baseline"]]
         best = max(others, key=lambda method: method["scores"][main]["value"])
         level = best["scores"][main]["value"]
-        if not best["baseline"] and level > score["value"] + CLOSE:
+        if level > score["value"] + CLOSE:
             why = "the method presented was fixed beforehand, since the best of several is optimistically biased"
             doubt("other", f"{best['title']} has a higher {title} ({level:.2f}); {why}")
     return doubts
@@ -275,13 +277,14 @@ def _doubt_list(result: dict[str, Any], doubt: Callable[[str, str], None]) -> No
     stability, sizes = result["stability"], result["n_features_over_folds"]
     by_rule, count = result["methods"][0]["size_rule"] != "given", result["n_features"]
     if stability is not None and stability["value"] < UNSTABLE and not _only_length(result):
-        doubt("unstable", "the list changes much from fold to fold: read it as one of many that predict equally well")
+        how = f"changes much from fold to fold (stability {stability['value']:.2f})"
+        doubt("unstable", f"the list {how}: it may be one of many that predict equally well")
     if by_rule and count > sizes["largest"]:
         chosen = f"more than any outer fold chose ({sizes['largest']:,} at most)"
-        doubt("long", f"the list has {count:,} features, {chosen}: its length is largely by chance")
+        doubt("long", f"the list has {count:,} features, {chosen}: its length is uncertain")
     if by_rule and count < sizes["usual"][0]:
         chosen = f"fewer than most outer folds chose ({sizes['usual'][0]:,} to {sizes['usual'][1]:,})"
-        doubt("short", f"the list has {many(count, 'feature')}, {chosen}: its length is largely by chance")
+        doubt("short", f"the list has {many(count, 'feature')}, {chosen}: its length is uncertain")
     longer = result["lists"]["difference"]
     if longer is not None and verdict(longer[headline_score(result)]) == "better":
         doubt(

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from ..contracts import IntArray
 from ..data.cells import is_text
-from ..errors import listing
+from ..errors import listing, many
 from ..outcomes.target import units_per_stratum
 from .checks import Finding
 from .target_column import named_after_outcome
@@ -56,10 +56,10 @@ def find_leaks(X: pd.DataFrame, y: Any) -> list[Finding]:
     tells += [name for name in _find_separating(X, stratum) if name not in alarmed]
     findings = []
     if copies:
-        text = f"{listing(copies)} says the same as the target in every row: if it was made from it, drop it"
+        text = f"{_each(copies)} says the same as the target, without an exception: drop what was made from the target"
         findings.append(Finding("copy", "alarm", text, tuple(copies)))
     if tells:
-        text = f"{listing(tells)} alone tells the classes apart without an error: check that it was known beforehand"
+        text = f"{_each(tells)} alone tells the classes apart without an error: was it known before the outcome?"
         findings.append(Finding("leak", "alarm", text, tuple(tells)))
     return findings
 
@@ -73,9 +73,7 @@ def find_known_after(X: pd.DataFrame, y: Any, names: Sequence[str], included: Se
 
     findings = []
     if by_name := named_after_outcome([name for name in names if name not in included]):
-        text = (
-            f"{listing(by_name)}: known before the outcome? by the name it may come after it; if it does, leave it out"
-        )
+        text = f"{listing(by_name)}: known before the outcome? By the name perhaps not: leave out what came after it"
         findings.append(Finding("before", "alarm", f"{text} (--drop)", tuple(by_name)))
     stratum = np.asarray(pd.factorize(y)[0], dtype=np.intp)
     numbers = X[list(names)].select_dtypes("number").dropna(axis=1, how="all")
@@ -89,12 +87,18 @@ def find_known_after(X: pd.DataFrame, y: Any, names: Sequence[str], included: Se
     nearly = np.flatnonzero(area >= DECIDES)
     rest = np.delete(area, nearly).max(initial=0.5)
     if 0 < len(nearly) <= MOST_DECIDING and rest < area[nearly].min() - AHEAD:
-        columns = tuple(str(name) for name in numbers.columns[nearly] if str(name) not in by_name)
-        if columns:
-            text = f"{listing(columns)} alone nearly decides the target (AUC {area[nearly].max():.2f}; the next column "
-            text += f"{rest:.2f}): known before the outcome?"
+        areas = {str(numbers.columns[j]): float(area[j]) for j in nearly if str(numbers.columns[j]) not in by_name}
+        if areas:
+            columns, least = tuple(areas), "" if len(areas) == 1 else "at least "
+            text = f"{_each(columns)} alone nearly decides the target (AUC {least}{min(areas.values()):.2f}; the next "
+            text += f"column {rest:.2f}): known before the outcome?"
             findings.append(Finding("before", "alarm", text, columns))
     return findings
+
+
+def _each(names: Sequence[str]) -> str:
+    """Columns before what is true of each of them."""
+    return listing(names) + (": each" if len(names) > 1 else "")
 
 
 def _mixings(counts: Any) -> Any:
@@ -145,9 +149,9 @@ def _few(stratum: IntArray, groups: Any) -> list[Finding]:
     fewest = fewest_units(stratum, groups)
     if fewest >= FEW:
         return []
-    what = "samples" if groups is None else "groups"
+    count = many(fewest, "sample" if groups is None else "group")
     text = (
-        f"the rarest class has {fewest} {what}, fewer than {FEW}: no interval is given, since so few say next to "
+        f"the rarest class has {count}, fewer than {FEW}: no interval is given, since so few say next to "
         "nothing of how far the score is from the truth"
     )
     return [Finding("few", "alarm", text)]
@@ -175,13 +179,14 @@ def _equal_rows(X: pd.DataFrame, stratum: IntArray) -> list[Finding]:
 
 
 def _gaps(X: pd.DataFrame) -> list[Finding]:
-    share = X.isna().mean()
-    some = share[share > 0].sort_values(ascending=False, kind="stable")
+    count = X.isna().sum()
+    some = count[count > 0].sort_values(ascending=False, kind="stable")
     if not len(some):
         return []
-    worst = f"{some.index[0]!r} in {some.iloc[0]:.0%} of the rows"
-    every = "under 0.1%" if share.mean() < 0.001 else f"{share.mean():.1%}"
-    text = f"{len(some)} of {X.shape[1]} columns have empty cells, {every} of all cells, most of them {worst}"
+    share = some.sum() / X.size
+    cells = f"{'under 0.1%' if share < 0.001 else f'{share:.1%}'} of all cells"
+    text = f"{len(some)} of {X.shape[1]} columns {'has' if len(some) == 1 else 'have'} empty cells ({cells}): "
+    text += f"{some.index[0]!r} {'in' if len(some) == 1 else 'the most, in'} {some.iloc[0]} of {len(X)} rows"
     return [Finding("gaps", "note", text, tuple(map(str, some.index[:20])))]
 
 

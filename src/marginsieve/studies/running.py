@@ -361,7 +361,7 @@ def run_study(
     options = replace(options, n_jobs=count if auto_jobs else options.n_jobs)
     run = replace(run, choice=choice, options=options, methods=methods_of(methods, choice))
     work = _StudyWork(choice, count, options.progress)
-    pace = _Pace(work, planner, planner.limit)
+    pace = _TimeLimit(work, planner, planner.limit)
     run = run_methods(run, kept, work, on_gpu, pace)
     for name in [name for name in known if name in choice.efforts]:
         run = pace.choose_effort(run, name)
@@ -372,7 +372,7 @@ def run_study(
     return Study(replace(run, seconds=time.perf_counter() - since))
 
 
-def run_methods(run: StudyRun, kept: FoldRows, work: _StudyWork, on_gpu: bool, pace: _Pace) -> StudyRun:
+def run_methods(run: StudyRun, kept: FoldRows, work: _StudyWork, on_gpu: bool, pace: _TimeLimit) -> StudyRun:
     """The study with every method's nested scores and its selector on all rows."""
     table, settled = run.table, replace(run.choice.options, n_jobs=run.options.n_jobs)
     selections, failures = [], []
@@ -437,7 +437,7 @@ class _StudyWork:
         self.show(name, self.done, self.total)
 
 
-class _Pace:
+class _TimeLimit:
     """What still fits into the minutes, by the wall clock that has passed: a busy machine is slower than was measured.
 
     What is left out, or done with less effort, is recorded in the plan, so that the plan gives the same result again.

@@ -154,9 +154,7 @@ def from_frame(
     unusable = [finding for finding in _find_unusable(X) if finding.columns[0] not in keep]
     useless = [finding.columns[0] for finding in unusable]
     alarms, X = find_leaks(X, y) if by_label else [], X.drop(columns=useless)
-    known = {name for alarm in alarms for name in alarm.columns}
-    others = [name for name in X.columns if name not in known]
-    after = find_known_after(X, y, others, include) if by_label else []
+    after = find_known_after(X, y, _not_in(alarms, X), include) if by_label else []
     if X.shape[1] == 0:
         why = "; ".join(finding.text for finding in [*_note_ids(names, ids is None), *unusable])
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
@@ -177,6 +175,12 @@ def from_frame(
     findings.sort(key=lambda finding: finding.level != "alarm")
     left_out = [*left_out, *names, *useless]
     return StudyData(X, y, group, labels, target, groups, tuple(names), tuple(left_out), tuple(findings), has_ids)
+
+
+def _not_in(findings: Sequence[Finding], X: pd.DataFrame) -> list[str]:
+    """Columns that no finding names."""
+    known = {name for finding in findings for name in finding.columns}
+    return [name for name in X.columns if name not in known]
 
 
 def _read_numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:

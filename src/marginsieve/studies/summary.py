@@ -31,12 +31,9 @@ LIBRARIES = ("marginsieve", "numpy", "scipy", "scikit-learn", "numba", "highspy"
 def summarize(study: StudyRun) -> dict[str, Any]:
     """The whole study; the keys are described in docs/result.md."""
     main, nested, data = study.main, study.main.nested, study.data
-    selector = main.selector
+    selector, findings = main.selector, _findings(study)
     methods = [_method(study, selection) for selection in study.selections]
     metrics, pictures = nested.target.metrics, [_pictures(some.nested) for some in (main, study.baseline)]
-    findings = [*data.findings, *study.failures]
-    findings += [finding for result in study.results.values() for finding in result.findings]
-    findings += [Finding("remark", NOTE, text) for text in main.notes]
     result: dict[str, Any] = {
         "schema": SCHEMA,
         "version": version("marginsieve"),
@@ -90,6 +87,13 @@ def summarize(study: StudyRun) -> dict[str, Any]:
     result["methods_text"], result["bibtex"] = paragraph(result)
     del result["references"]  # what is cited stands in bibtex
     return dict(_plain(result))
+
+
+def _findings(study: StudyRun) -> list[Finding]:
+    """What is said of the table, the methods and the analyses; the answer has doubts of its own."""
+    findings = [*study.data.findings, *study.failures]
+    findings += [finding for result in study.results.values() for finding in result.findings]
+    return findings + [Finding("remark", NOTE, text) for text in study.main.notes]
 
 
 def _pictures(nested: Nested) -> dict[str, Any]:

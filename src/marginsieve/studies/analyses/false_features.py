@@ -9,15 +9,16 @@ from scipy import stats
 
 from ...contracts import Array, BoolArray
 from ...criteria import MixedTest
-from ...engine.units import UnitTable
 from ...errors import many
-from ...fitting.evidence import numeric_columns
-from ...fitting.false_share import FEWEST_COLUMNS, RIDGE_PAIRS, RIDGE_SHUFFLES, ridge_false_share
+from ...fitting.evidence import numeric_columns, permutation_p
+from ...fitting.false_share import FEWEST_COLUMNS, RIDGE_PAIRS, RIDGE_SHUFFLES, FalseShare, ridge_false_share
 from ...fitting.rows import Rows
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_always, register_analysis, say_nothing
 
 COLUMN = 2e-8  # seconds of a labelling of a half, for a column
 TENTH = 0.1
+FEWEST_ROWS = 10  # of a class, for a test by a distribution
+MOST_STATISTICS = 100_000  # of permutations of few columns
 
 
 @register_analysis
@@ -42,7 +43,8 @@ class FalseFeatures:
         """The estimated share of false features in each list, and how it was got."""
         pairs, _ = run.choice.efforts[self.name]
         names, listed, longer = run.main.selector.columns_.names, run.main.selector.support_, run.main.longer
-        p = marginal_p(run.table)
+        seed = np.random.SeedSequence([run.options.random_state, 2])
+        p = marginal_p(run.table.rows.active, np.random.default_rng(seed.spawn(1)[0]))
         q = adjust(p)
         columns = {"halves": np.full(len(p), np.nan), "q_value": np.full(len(p), np.nan), "marginal_q": q}
         values: dict[str, Any] = {
@@ -52,17 +54,12 @@ class FalseFeatures:
             "marginal": int(np.count_nonzero(q[listed] <= TENTH)),
         }
         if pairs:
-            seed = np.random.SeedSequence([run.options.random_state, 2])
             known = ridge_false_share(run.table.rows.active, seed, run.options.n_jobs)
             columns |= {"halves": known.score, "q_value": known.q}
             below = known.q <= TENTH
-
-            def share_of(chosen: BoolArray) -> float:
-                return min(known.of_list(chosen), marginal_share(p, chosen))
-
             values |= {
-                "share": share_of(listed),
-                "share_long": None if longer is None else share_of(longer.selector.support_),
+                "share": list_share(known, p, listed),
+                "share_long": None if longer is None else list_share(known, p, longer.selector.support_),
                 "below_a_tenth": int(np.count_nonzero(below)),
                 "listed_below_a_tenth": int(np.count_nonzero(below & listed)),
                 "best_supported": [names[j] for j in np.flatnonzero(listed & below & run.main.in_core)],
@@ -98,24 +95,26 @@ class FalseFeatures:
     doubt = staticmethod(say_nothing)
 
 
-def marginal_q(table: UnitTable) -> Array:
-    """(n,) the p-values of each column by itself, adjusted over all columns after Benjamini and Hochberg."""
-    return adjust(marginal_p(table))
+def list_share(known: FalseShare, p: Array, chosen: BoolArray) -> float:
+    """The estimated share of false features in any list: by halves or by tests of each column, whichever is less."""
+    return min(known.of_list(chosen), marginal_share(p, chosen))
 
 
 def adjust(p: Array) -> Array:
-    """(n,) p-values adjusted over all columns that have one."""
+    """(n,) p-values adjusted over all columns that have one, after Benjamini and Hochberg."""
     out, known = np.full(len(p), np.nan), np.isfinite(p)
     out[known] = stats.false_discovery_control(np.clip(p[known], 0.0, 1.0))
     return out
 
 
-def marginal_p(table: UnitTable) -> Array:
+def marginal_p(part: Rows, rng: np.random.Generator) -> Array:
     """(n,) the p-value of each column by itself; nan where it does not vary.
 
-    Welch's t-test and Fisher's exact test for two classes, else the F-test and chi^2.
+    Welch's t-test and Fisher's exact test for two classes, else the F-test and chi^2. In groups, and with a class of
+    fewer than ten rows, these do not hold: there p is the share of statistics in permutations that are as large.
     """
-    part = table.rows.active
+    if part.target.groups is not None or min(part.target.row_counts) < FEWEST_ROWS:
+        return permutation_p(part, max(RIDGE_SHUFFLES, MOST_STATISTICS // part.table.shape[1]), rng)
     if not part.target.has_auc:
         return _several_p(part)
     with np.errstate(all="ignore"):
