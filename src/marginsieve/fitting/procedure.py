@@ -158,13 +158,16 @@ class ListRequest:
     def sizes(
         self, sizes: Sequence[int], score: Array, columns: int, rule: str, order: IntArray, seen: IntArray | None = None
     ) -> tuple[int, int | None]:
-        """The size by the rule, and that of the short list; `seen`: the columns that are ranked, where not all are."""
-        chosen = []
-        for some, allowed in ((rule, self.allowed), ("short", self.allowed_short)):
-            size = choose_size(sizes, score, columns, some)
+        """The size by the rule, and that of the short list; `seen`: the columns that are ranked, where not all are.
+
+        Beside a short list the other is as long at least: the lower price may lead to fewer features than usual.
+        """
+        chosen = [choose_size(sizes, score, columns, some) for some in (rule, "short")]
+        if self.short:
+            chosen[0] = max(chosen)
+        for k, allowed in enumerate((self.allowed, self.allowed_short)):
             if allowed is not None:
-                size = allowed_size(sizes, size, order, allowed if seen is None else allowed[seen])
-            chosen.append(size)
+                chosen[k] = allowed_size(sizes, chosen[k], order, allowed if seen is None else allowed[seen])
         return chosen[0], chosen[1] if self.short else None
 
 

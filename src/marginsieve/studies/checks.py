@@ -71,6 +71,6 @@ def refuse_unknown(name: str, muted: Sequence[str]) -> None:
     """Refuse what is no code of a check."""
     if not isinstance(muted, Sequence):
         raise InputError(f"study: {name} is {shown_value(muted)}; it must hold codes of checks, such as MS107")
-    known = {check.code for check in CHECKS.values()}
+    known = [check.code for check in CHECKS.values()]
     if unknown := [code for code in muted if code not in known]:
         raise InputError(f"study: {name} is {listing(unknown)}; it must hold codes of checks, such as MS107")

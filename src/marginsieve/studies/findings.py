@@ -87,7 +87,8 @@ def find_known_after(X: pd.DataFrame, y: Any, names: Sequence[str], included: Se
     nearly = np.flatnonzero(area >= DECIDES)
     rest = np.delete(area, nearly).max(initial=0.5)
     if 0 < len(nearly) <= MOST_DECIDING and rest < area[nearly].min() - AHEAD:
-        areas = {str(numbers.columns[j]): float(area[j]) for j in nearly if str(numbers.columns[j]) not in by_name}
+        areas = dict(zip(map(str, numbers.columns[nearly]), area[nearly].tolist(), strict=True))
+        areas = {name: value for name, value in areas.items() if name not in by_name}
         if areas:
             columns, least = tuple(areas), "" if len(areas) == 1 else "at least "
             text = f"{_each(columns)} alone nearly decides the target (AUC {least}{min(areas.values()):.2f}; the next "

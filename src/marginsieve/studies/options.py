@@ -218,7 +218,7 @@ class StudyOptions:
         (),
         "Codes of checks that are not to be shown, such as MS108 (docs/checks.md has them all).",
         check=refuse_unknown,
-        decides=False,  # what is computed
+        decides=False,  # only what is shown
     )
     with_: Sequence[str] = option(
         (),

@@ -74,10 +74,11 @@ class Suspects:
         by, rows = known["named_by"], known["rows"]
         if known["labels"] != "fallible":
             if not rows:
-                return "The model explains every row: none looks like another class to models that did not see it."
+                return "No row looks so much like another class that it stands out from the model's ordinary errors."
             which = f"{many(len(rows), 'row')} ({_list_rows(rows, by)})"
-            text = f"The model cannot explain {which}: they look like another class to models that did not see them"
-            return f"{text}, which does not say that their labels are wrong."
+            they, labels = ("they look", "their labels are") if len(rows) > 1 else ("it looks", "its label is")
+            text = f"The model cannot explain {which}: {they} clearly like another class to models that did not see "
+            return f"{text}{'them' if len(rows) > 1 else 'it'}, which does not say that {labels} wrong."
         shares = ", ".join(f"{share:.0%} of {label}" for label, share in known["wrong_share"].items())
         estimate = f"Estimated share of wrong labels: {shares}."
         if not rows:
