@@ -248,7 +248,7 @@ def test_too_few_of_a_class_for_the_folds():
 def test_remarks_of_the_folds_are_collected_once():
     X, y = np.random.default_rng(0).normal(size=(24, 5)), np.repeat(["a", "b"], [6, 18])
     nested = nested_cv(recipes.fisher(class_weight="balanced"), X, y, cv=3, n_repeats=2)
-    assert nested.notes == ["class 'a' has 4 samples, fewer than cv=5: 4 inner folds were made"]
+    assert nested.notes == ["class 'a' has 4 samples to train on, fewer than cv=5: 4 inner folds were made"]
 
 
 def test_wrappers_are_looked_into():

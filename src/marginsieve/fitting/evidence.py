@@ -53,6 +53,8 @@ class Evidence:
         What the statistic with the smallest p looks for: "together", "non-linear", "single" or "several".
     column_p : array of shape (n,)
         For each column the share of labellings whose largest statistic over all columns is as large.
+    column_value : array of shape (n,)
+        The statistic of each column.
     permutations : int
         Number of permutations.
     smallest_p : float
@@ -66,6 +68,7 @@ class Evidence:
     values: Array
     carried_by: str
     column_p: Array
+    column_value: Array
     permutations: int
     smallest_p: float
     rows: int
@@ -101,12 +104,13 @@ def find_evidence(part: Rows, rng: np.random.Generator, most: int = MORE_PERMUTA
     # Where few labellings differ each is drawn many times, by chance less often than its share.
     least = max(1.0 / (drawn + 1), float(np.exp(-target.log_permutations)))
     p, each = max(p, least), np.maximum(each, least)
-    column_p = np.ones(part.table.shape[1])
+    column_p, column_value = np.ones(part.table.shape[1]), np.zeros(part.table.shape[1])
+    column_value[tests.columns.features] = observed
     column_p[tests.columns.features] = np.maximum(ahead / len(largest), least)
     spread = np.maximum(statistics.std(axis=0), 1e-300)
     gain = (statistics[0] - statistics.mean(axis=0)) / spread  # decides between statistics of the same p
     carried = STATISTICS[int(np.lexsort((-gain, each))[0])]
-    return Evidence(p, each, statistics[0], carried, column_p, drawn, least, len(sample))
+    return Evidence(p, each, statistics[0], carried, column_p, column_value, drawn, least, len(sample))
 
 
 def sample_rows(part: Rows, rng: np.random.Generator) -> Rows:

@@ -279,7 +279,7 @@ def inner_folds(
         raise InputError(f"cv is {cv!r}; it must be 2 or more, or a splitter of scikit-learn")
     limit = require_folds(part.target)
     k = min(int(cv), limit.count)
-    remark = f"{limit.reason}, fewer than cv={cv}: {k} inner folds were made" if k < cv else None
+    remark = f"{limit.reason} to train on, fewer than cv={cv}: {k} inner folds were made" if k < cv else None
     times = next((some for rows, some in REPEATS if len(part) <= rows), 1) if repeated else 1
     return [part.target.folds(k, int(rng.integers(2**31))) for _ in range(times)], remark
 

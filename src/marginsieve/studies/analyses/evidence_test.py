@@ -50,7 +50,8 @@ class EvidenceTest:
         """The p, what carried it, and the columns that pass by the same permutations."""
         evidence = find_evidence(run.table.rows.active, np.random.default_rng([run.options.random_state, 3]))
         names = run.table.rows.schema.names
-        passing = [j for j in np.argsort(evidence.column_p, kind="stable") if evidence.column_p[j] <= WEAK]
+        order = np.lexsort((-evidence.column_value, evidence.column_p))  # many columns may have the smallest p there is
+        passing = [j for j in order if evidence.column_p[j] <= WEAK]
         values = {
             "p": evidence.p,
             "strength": evidence.strength,

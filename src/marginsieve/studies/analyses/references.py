@@ -26,6 +26,7 @@ from ...data.table import filled_with_means, one_hot
 from ...engine.nested import Nested, nested_splits, score_on_splits
 from ...engine.scoring import Scores, score_difference
 from ...engine.units import PlainTable
+from ...errors import many
 from ...outcomes.scores import balanced_threshold
 from ...outcomes.target import Splits, stratified_folds, units_per_stratum
 from ...report.numbers import format_score
@@ -193,7 +194,7 @@ def compare_with_list(result: dict[str, Any], name: str) -> str | None:
 
     def change(row: dict[str, Any]) -> str:
         value, span = format_score(row["against_list"][metric], signed=True)
-        return f"{row['title']}, {row['n_features']:,} features, {short} {value} ({span})"
+        return f"{row['title']}, {many(row['n_features'], 'feature')}, {short} {value} ({span})"
 
     better = [row for row in rows if (row["against_list"][metric]["low"] or 0.0) > 0.0]
     if better:
