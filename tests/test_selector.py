@@ -621,7 +621,8 @@ def test_groups_stay_together_in_inner_folds(cohort, monkeypatch):
 
 def test_fewer_inner_folds_than_asked_is_told(cohort):
     few = np.r_[np.flatnonzero(cohort.y == "case")[:3], np.flatnonzero(cohort.y == "control")]
-    with pytest.warns(UserWarning, match="class 'case' has 3 samples to train on, fewer than cv=5: 3 inner folds were made"):
+    warning = "class 'case' has 3 samples to train on, fewer than cv=5: 3 inner folds were made"
+    with pytest.warns(UserWarning, match=warning):
         recipes.fisher(n_features_to_select=3).fit(cohort.X.iloc[few], cohort.y.iloc[few])
     with pytest.raises(InputError, match="class 'case' has 1 samples: inner folds need at least 2"):
         recipes.fisher(n_features_to_select=3).fit(cohort.X.iloc[few[2:]], cohort.y.iloc[few[2:]])

@@ -264,7 +264,7 @@ def test_an_interrupted_study_keeps_its_plan(tmp_path):
 def test_workers_are_started_where_they_are_worth_it(monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 6)
     small, large = (
-        correct_costs(chosen(200, 2000), Measured({"two_views": t}, dict.fromkeys(UNITS, t / 50))) for t in (0.01, 10.0)
+        correct_costs(chosen(60, 60), Measured({"two_views": t}, dict.fromkeys(UNITS, t / 50))) for t in (0.01, 10.0)
     )
     assert workers_for(small, None) == 1
     assert workers_for(large, None) == 6

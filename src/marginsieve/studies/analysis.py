@@ -104,7 +104,7 @@ class Choice:
 
     def seconds(self, name: str) -> float:
         """What an analysis is expected to take."""
-        return ANALYSES[name].cost(replace(self.facts, effort=self.efforts[name]))
+        return ANALYSES[name].cost(replace(self.facts, effort=self.efforts[name], options=self.options))
 
 
 @dataclass(frozen=True)

@@ -167,13 +167,14 @@ def _longer(result: dict[str, Any]) -> str:
     if change is None:
         return "The rule for a longer list chooses the same features, in every outer fold too."
     value, span = format_score(change[metric], signed=True)
-    false = longer["false_share"]
+    how = f"{LONGER[verdict(change[metric])]} ({name_of(result, metric)} {value}, {span})"
+    if count == result["n_features"]:
+        return f"The rule for a longer list chooses the same features on all rows; over the outer folds {how}."
     text = f"The long list, from the same inner folds at a lower price, has {many(count, 'feature')}: "
     text += _score(result, metric, longer["scores"])
-    if false is not None:
+    if (false := longer["false_share"]) is not None:
         text += f"; up to {min(math.ceil(false * count - 1e-9), count):,} of them may be there by chance"
-    how = LONGER[verdict(change[metric])]
-    return f"{text}; against the short list {how} ({name_of(result, metric)} {value}, {span})."
+    return f"{text}; against the short list {how}."
 
 
 def _price(result: dict[str, Any]) -> str:

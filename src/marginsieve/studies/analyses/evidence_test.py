@@ -11,6 +11,7 @@ from ...errors import listing
 from ...fitting.evidence import (
     CLEAR,
     MORE_PERMUTATIONS,
+    MOST_ROWS,
     NON_LINEAR,
     SEVERAL,
     SINGLE,
@@ -23,7 +24,7 @@ from ...report.numbers import format_p
 from ..analysis import AnalysisResult, Facts, StudyRun, applies_always, part_of_every_study, register_analysis
 from ..analysis import say_nothing as no_doubt
 
-CELL = 2e-10  # seconds of a permutation for a cell of the table, and for a pair of rows
+CELL = 1.3e-10  # seconds of a permutation for a cell of the table, and for a pair of rows
 NAMED = 10  # columns that pass, in result.json
 CARRIED = {
     TOGETHER: "many columns together",
@@ -43,8 +44,8 @@ class EvidenceTest:
 
     def cost(self, facts: Facts) -> float:
         """Products with as many permutations as there may be."""
-        m, n = facts.shape.rows, facts.shape.columns
-        return 0.1 + CELL * MORE_PERMUTATIONS * m * (n + 3 * min(m, 2000))
+        m, n = min(facts.shape.rows, MOST_ROWS), facts.shape.columns
+        return 0.2 + CELL * MORE_PERMUTATIONS * m * (n + m)
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """The p, what carried it, and the columns that pass by the same permutations."""

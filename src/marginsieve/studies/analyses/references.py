@@ -154,7 +154,7 @@ class References:
         """By the size of the table, on all folds."""
         m, n = facts.shape.rows, facts.shape.columns
         folds = facts.cv * (facts.options.n_repeats or 1)
-        return folds * (0.3 + 6e-6 * m * math.sqrt(n) * math.log2(m + 1) + 6e-7 * m * n)
+        return folds * (0.25 + 3e-6 * m * math.sqrt(n) * math.log2(m + 1) + 6e-7 * m * n)
 
     def run(self, run: StudyRun) -> dict[str, Any]:
         """Rows for the table of methods."""
