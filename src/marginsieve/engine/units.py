@@ -13,7 +13,6 @@ import json
 import platform
 import signal
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +40,7 @@ from ..fitting.procedure import Fitted, ListRequest, refit_at_sizes, seed_sequen
 from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan
 from ..outcomes import Target
-from ..solvers.execution import one_thread
+from ..solvers.execution import Stopwatch, one_thread
 from .scoring import Pass, point_scores
 from .tuning import tune_machine
 
@@ -398,7 +397,7 @@ class Task:
     def run(self, table: UnitTable | PlainTable) -> dict[str, Any]:
         """The unit's row for the store."""
         row = self.row()
-        since = time.perf_counter()
+        watch = Stopwatch()
         try:
             with _limit(self.seconds), one_thread(), warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
@@ -415,7 +414,7 @@ class Task:
             message = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
             row.update(status="failed", error=message)
         now = datetime.now(UTC).isoformat(timespec="seconds")  # such texts are in the order of time
-        return row | {"seconds": time.perf_counter() - since, "peak_mb": peak_memory(), "finished": now}
+        return row | {"seconds": watch.seconds(), "peak_mb": peak_memory(), "finished": now}
 
     def row(self) -> dict[str, Any]:
         """The row of a unit that has not been run."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from joblib import Parallel, effective_n_jobs
 from joblib.externals.loky.backend import resource_tracker
@@ -84,6 +84,19 @@ def one_thread() -> AbstractContextManager[object]:
 F = TypeVar("F", bound=Callable[..., object])
 
 
+class Stopwatch:
+    """Seconds since it was started, without those in which loops were compiled, which no later run pays."""
+
+    compiling: ClassVar[float] = 0.0  # seconds of this process
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter() - Stopwatch.compiling
+
+    def seconds(self) -> float:
+        """What has passed."""
+        return max(time.perf_counter() - Stopwatch.compiling - self.start, 0.0)
+
+
 class _Loop:
     """A function that is compiled when it is first called, with the loops that it calls."""
 
@@ -107,7 +120,12 @@ class _Loop:
         return self.machine_code
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.compile()(*arguments)
+        started = time.perf_counter()
+        code = self.compile()
+        if not code.signatures:
+            code.compile(tuple(map(code.typeof_pyval, arguments)))
+            Stopwatch.compiling += time.perf_counter() - started
+        return code(*arguments)
 
 
 def jit(function: F) -> F:

@@ -23,7 +23,7 @@ from ..engine.units import ALL_FEATURES, Method, PreparedMethod, UnitTable, key_
 from ..engine.workers import workers
 from ..errors import InputError, SolverError, listing, many, shown_value
 from ..fitting.rows import MOST_ROWS
-from ..solvers.execution import one_thread
+from ..solvers.execution import Stopwatch, one_thread
 from .analysis import (
     ANALYSES,
     Choice,
@@ -57,7 +57,6 @@ EACH, FIT_EACH = 0.85, 0.5  # what a further worker adds: in separate folds, and
 STARTING = 4.0  # seconds until workers have begun
 WORTH_WORKERS = 12.0  # seconds of work from which on they are started
 ENDING = 1.0  # seconds for the report and the files
-LOADING = 3.0  # seconds of a first fold that may be the loading of compiled code
 METHOD_WORTH, FEW_REPEATS_WORTH, REPEATS_WORTH = 40.0, 60.0, 90.0  # see `Level`
 
 Methods = Sequence[tuple[Method, PreparedMethod]]
@@ -353,8 +352,6 @@ class Planner:
     def measure(self, choice: Choice, seconds: float | None) -> Measured:
         """Run the first fold of the main method, then of all features and of the others, and say what they took.
 
-        The first fit loads compiled code: where it was short, the second fold says what the main method takes.
-
         Others are left out where the table of costs, corrected by what the main method took, expects all of their folds
         to take longer than a part of the `seconds` that there are.
         """
@@ -363,8 +360,6 @@ class Planner:
         main, rest = methods[0], [*methods[:0:-1][:1], *methods[1:-1]]  # all features, the last one, first
         show(main[0].title, 0.0, 1.0)
         fold = self.first_folds([main], choice, 1)
-        if fold[main[0].label] < LOADING:
-            fold = self.first_folds([main], choice, 1, place=1)
         ratio = fold[main[0].label] / choice.cost[main[0].label]
         expected = {method.label: ratio * choice.cost[method.label] for method, _ in rest}
         if seconds is not None:
@@ -379,30 +374,30 @@ class Planner:
             for name in choice.efforts:
                 analysis = ANALYSES[name]
                 if isinstance(analysis, MeasuresItself) and analysis.unit not in unit:
-                    started = time.perf_counter()
+                    watch = Stopwatch()
                     analysis.measure(run)
-                    unit[analysis.unit] = time.perf_counter() - started
+                    unit[analysis.unit] = watch.seconds()
         return Measured(fold, unit)
 
-    def first_folds(self, methods: Methods, choice: Choice, n_jobs: int | None, place: int = 0) -> dict[str, float]:
-        """Seconds of the fold at `place` of each method, by label; one that fails says so when all folds are run."""
+    def first_folds(self, methods: Methods, choice: Choice, n_jobs: int | None) -> dict[str, float]:
+        """Seconds of the first fold of each method, by label; one that fails says so when all folds are run."""
         table: UnitTable = self.run.table
-        tasks = {pair[0].label: outer_units(*pair, table, choice.options)[place] for pair in methods}
+        tasks = {pair[0].label: outer_units(*pair, table, choice.options)[0] for pair in methods}
         with workers([table], n_jobs) as run:
             if n_jobs not in (1, None):
                 try:
                     rows = {row["key"]: row for row in self.kept.rows([*tasks.values()], run)}
                     return {label: float(rows[task.unit.key]["seconds"]) for label, task in tasks.items()}
                 except SolverError:
-                    return self.first_folds(methods, choice, 1, place)
+                    return self.first_folds(methods, choice, 1)
             seconds = {}
             for label, task in tasks.items():
-                started = time.perf_counter()
+                watch = Stopwatch()
                 try:
                     (row,) = self.kept.rows([task], run)
                     seconds[label] = float(row["seconds"])
                 except SolverError:
-                    seconds[label] = time.perf_counter() - started
+                    seconds[label] = watch.seconds()
         return seconds
 
 
