@@ -373,6 +373,7 @@ def test_no_sentence_contradicts_a_number(found):
         ({"value": 0.5, "low": None, "high": None}, 2, ("0.50", "no interval")),
         ({"value": 0.501, "low": 0.5001, "high": 0.5012}, 2, ("0.501", "0.500 to 0.501")),
         ({"value": 0.2, "low": 0.1, "high": 0.3}, 3, ("0.200", "0.100 to 0.300")),
+        ({"value": -0.001, "low": -0.1, "high": 0.1}, 2, ("0.00", "-0.10 to 0.10")),
     ],
 )
 def test_numbers_have_enough_digits(score, digits, written):

@@ -115,7 +115,7 @@ def _environment() -> Any:
         "fine_value": lambda score: format_score(score, 3)[0],
         "fine": lambda score: format_score(score, 3)[1],
         "change": lambda score: format_score(score, 2, signed=True),
-        "signed": "{:+.2f}".format,
+        "signed": "{:+z.2f}".format,
         "percent": "{:.0%}".format,
         "thousands": "{:,}".format,
         "duration": _duration,
