@@ -217,21 +217,22 @@ def test_limits():
     measure = nogueira(random_sets(100, 10, 200, 1), 200)
     assert measure.low < 0.01 < measure.high + 0.02
     assert abs(measure.value) < 0.02
-    assert np.isnan(nogueira(random_sets(19, 3, 10, 2), 10).low)
+    assert np.isnan(nogueira(random_sets(9, 3, 10, 2), 10).low)
     assert np.isnan(nogueira([range(5)] * 3, 5).value)
 
 
-def test_nogueiras_interval_covers():
-    """M = 100 independent sets: 94 % of the 95 % intervals hold the true value (a feature model with known p)."""
+@pytest.mark.parametrize("M", [10, 100])
+def test_nogueiras_interval_covers(M):
+    """M independent sets: about 95 % of the 95 % intervals hold the true value (a feature model with known p)."""
     rng = np.random.default_rng(3)
     p = np.r_[np.full(5, 0.9), np.full(45, 0.1)]
     true = 1 - np.mean(p * (1 - p)) / (p.mean() * (1 - p.mean()))
     hits = 0
     for _ in range(200):
-        sets = [np.flatnonzero(rng.random(50) < p) for _ in range(100)]
+        sets = [np.flatnonzero(rng.random(50) < p) for _ in range(M)]
         measure = nogueira(sets, 50)
         hits += measure.low <= true <= measure.high
-    assert hits >= 180
+    assert 180 <= hits <= 199
 
 
 def test_refusals():

@@ -327,14 +327,14 @@ def _split(ends: Mapping[str, tuple[float, float]]) -> tuple[dict[str, float], d
 
 # -- stability of feature sets ----------------------------------------------------------------------------------------
 
-FEWEST_FOR_INTERVAL = 20  # below, the 95 % interval covers far less than 95 %
+FEWEST_FOR_INTERVAL = 10  # below, the 95 % interval covers less than 92 %
 
 
 @dataclass(frozen=True)
 class Stability:
     """Nogueira's measure: 1 = always the same set, 0 = as expected of random sets of these sizes.
 
-    `low` and `high` are nan for fewer than 20 sets. They take the sets as independent; cross-validation folds share
+    `low` and `high` are nan for fewer than 10 sets. They take the sets as independent; cross-validation folds share
     rows, so the interval is too narrow for them.
     """
 
@@ -358,10 +358,11 @@ def as_matrix(sets: Iterable[IntArray | Sequence[int]], n_features: int) -> Arra
 
 
 def nogueira(sets: Iterable[IntArray | Sequence[int]], n_features: int, level: float = 0.95) -> Stability:
-    """1 - mean_f [M/(M-1) p_f (1 - p_f)] / [(kbar/d)(1 - kbar/d)], with its large-sample interval.
+    """1 - mean_f [M/(M-1) p_f (1 - p_f)] / [(kbar/d)(1 - kbar/d)], with an interval for more sets of the same kind.
 
     p_f is the share of the M sets with feature f, kbar their mean size. 1 means always the same set, 0 what is expected
-    of random sets of these sizes.
+    of random sets of these sizes. The interval is Nogueira's with Student's t and M - 1 for M: with independent sets it
+    covered .92 to .98 of simulated truths for 10 sets or more, the normal one .87 to .95.
 
     Parameters
     ----------
@@ -375,7 +376,7 @@ def nogueira(sets: Iterable[IntArray | Sequence[int]], n_features: int, level: f
     Returns
     -------
     Stability
-        `value`, `low`, `high` and `sets`, the number of sets; `low` and `high` are nan for fewer than 20 sets.
+        `value`, `low`, `high` and `sets`, the number of sets; `low` and `high` are nan for fewer than 10 sets.
 
     References
     ----------
@@ -399,8 +400,8 @@ def nogueira(sets: Iterable[IntArray | Sequence[int]], n_features: int, level: f
         return Stability(phi, float("nan"), float("nan"), M)
     sizes = k / d
     part = (Z @ p / d - sizes * share + 0.5 * phi * (2 * sizes * share - sizes - share + 1)) / (share * (1 - share))
-    variance = 4 / M**2 * float(np.sum((part - part.mean()) ** 2))
-    reach = float(stats.norm.ppf(0.5 + level / 2)) * np.sqrt(variance)
+    variance = 4 / M / (M - 1) * float(np.sum((part - part.mean()) ** 2))
+    reach = float(stats.t.ppf(0.5 + level / 2, M - 1)) * np.sqrt(variance)
     return Stability(phi, phi - reach, min(phi + reach, 1.0), M)
 
 
