@@ -327,14 +327,15 @@ def _split(ends: Mapping[str, tuple[float, float]]) -> tuple[dict[str, float], d
 
 # -- stability of feature sets ----------------------------------------------------------------------------------------
 
-FEWEST_FOR_INTERVAL = 10  # below, the 95 % interval covers less than 92 %
+FEWEST_FOR_INTERVAL = 5  # sets; coverage was not measured with fewer
 
 
 @dataclass(frozen=True)
 class Stability:
     """Nogueira's measure: 1 = always the same set, 0 = as expected of random sets of these sizes.
 
-    `low` and `high` are nan for fewer than 10 sets. They take the sets as independent; cross-validation folds share
+    `low` and `high` are nan for fewer than 5 sets, and
+        where all are equal. They take the sets as independent; cross-validation folds share
     rows, so the interval is too narrow for them.
     """
 
@@ -361,8 +362,8 @@ def nogueira(sets: Iterable[IntArray | Sequence[int]], n_features: int, level: f
     """1 - mean_f [M/(M-1) p_f (1 - p_f)] / [(kbar/d)(1 - kbar/d)], with an interval for more sets of the same kind.
 
     p_f is the share of the M sets with feature f, kbar their mean size. 1 means always the same set, 0 what is expected
-    of random sets of these sizes. The interval is Nogueira's with Student's t and M - 1 for M: with independent sets it
-    covered .92 to .98 of simulated truths for 10 sets or more, the normal one .87 to .95.
+    of random sets of these sizes. The interval is by the jackknife over sets: for 5 to 30 independent sets of seven
+    simulated kinds it covered .94 to .98, the large-sample one of the reference .74 to .95.
 
     Parameters
     ----------
@@ -376,7 +377,8 @@ def nogueira(sets: Iterable[IntArray | Sequence[int]], n_features: int, level: f
     Returns
     -------
     Stability
-        `value`, `low`, `high` and `sets`, the number of sets; `low` and `high` are nan for fewer than 10 sets.
+        `value`, `low`, `high` and `sets`, the number of sets; `low` and `high` are nan for fewer than 5 sets, and
+        where all are equal.
 
     References
     ----------
@@ -396,12 +398,13 @@ def nogueira(sets: Iterable[IntArray | Sequence[int]], n_features: int, level: f
     if share in (0.0, 1.0):
         return Stability(float("nan"), float("nan"), float("nan"), M)
     phi = 1 - M / (M - 1) * float(np.mean(p * (1 - p))) / (share * (1 - share))
-    if M < FEWEST_FOR_INTERVAL:
+    rest = (Z.sum(axis=0) - Z) / (M - 1)  # (M, d) the shares without each set
+    share = rest.mean(axis=1)
+    with np.errstate(all="ignore"):  # all other sets may be empty
+        without = 1 - (M - 1) / max(M - 2, 1) * np.mean(rest * (1 - rest), axis=1) / (share * (1 - share))
+    reach = float(stats.t.ppf(0.5 + level / 2, M - 1) * np.sqrt((M - 1) * np.var(without)))
+    if M < FEWEST_FOR_INTERVAL or not reach > 0:  # equal sets do not say how far others may differ
         return Stability(phi, float("nan"), float("nan"), M)
-    sizes = k / d
-    part = (Z @ p / d - sizes * share + 0.5 * phi * (2 * sizes * share - sizes - share + 1)) / (share * (1 - share))
-    variance = 4 / M / (M - 1) * float(np.sum((part - part.mean()) ** 2))
-    reach = float(stats.t.ppf(0.5 + level / 2, M - 1)) * np.sqrt(variance)
     return Stability(phi, phi - reach, min(phi + reach, 1.0), M)
 
 
