@@ -118,6 +118,7 @@ def _environment() -> Any:
         "signed": "{:+z.2f}".format,
         "percent": "{:.0%}".format,
         "thousands": "{:,}".format,
+        "reach": lambda ends: " to ".join(dict.fromkeys(f"{end:,}" for end in ends)),
         "duration": _duration,
     }
     environment.filters |= filters

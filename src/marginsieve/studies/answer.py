@@ -143,8 +143,12 @@ def _list(result: dict[str, Any]) -> str:
     elif not fixed:
         low, high = sizes["usual"]
         shared = f"{(folds - 2) / (folds - 1):.0%}" if folds > 2 else "none"
+        shares = f"these folds share {shared} of their rows, so that new samples would vary more."
         text = f"The number of features is a range: most outer folds chose {low:,} to {high:,} (median "
-        text += f"{sizes['median']:g}); these folds share {shared} of their rows, so that new samples would vary more."
+        text += f"{sizes['median']:g}); {shares}"
+        if low == high:
+            reach = f"{sizes['smallest']:,} to {sizes['largest']:,}"
+            text = f"Most outer folds chose {many(low, 'feature')}, all of them {reach}; {shares}"
     groups = [feature["group"] for feature in result["features"] if feature["group"]]
     if again := len(groups) - len(set(groups)):
         text += f"{' ' if text else ''}Of the {count:,} selected {again:,} "
@@ -153,7 +157,7 @@ def _list(result: dict[str, Any]) -> str:
         metric = result["listed_scores"][-1]
         area = 100 * result["scores"][metric]["value"]
         share = "over 99" if round(area) >= 100 > area else f"{area:.0f}"
-        text += f"{' ' if text else ''}{ranking.format(share=share, score=_score(result, metric))}"
+        text += f"{' ' if text else ''}{ranking.format(share=share, score=name_of(result, metric))}"
     return text
 
 
