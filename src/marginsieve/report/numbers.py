@@ -14,7 +14,7 @@ def format_score(score: dict[str, Any], digits: int = 2, signed: bool = False) -
     """
     sign = "+" if signed else ""
     known = [score[key] for key in ("value", "low", "high") if score[key] is not None]
-    while digits < MOST_DIGITS and _hides_difference([f"{value:.{digits}f}" for value in known], known):
+    while digits < MOST_DIGITS and _hides_difference([f"{value:z.{digits}f}" for value in known], known):
         digits += 1
     texts = [f"{value:{sign}z.{digits}f}" for value in known]
     return texts[0], f"{texts[1]} to {texts[2]}" if len(texts) == 3 else "no interval"
