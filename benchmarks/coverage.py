@@ -237,7 +237,7 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
 
 def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
     """(p by shuffled labels, true AUC of the fisher model with 20 columns on all rows)."""
-    from marginsieve.studies.analyses.evidence import above_chance
+    from marginsieve.studies.analyses.shuffled_study import above_chance
     from marginsieve.studies.analysis import Shape, StudyRun
     from marginsieve.studies.options import StudyOptions
     from marginsieve.studies.planning import choose
@@ -260,7 +260,7 @@ def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
 
 def evidence(cohorts: int, jobs: int) -> None:
     """Shares of tables in which a signal is claimed."""
-    from marginsieve.studies.analyses.evidence import LEVEL
+    from marginsieve.studies.analyses.shuffled_study import LEVEL
 
     print("| setting | tables | true AUC | claimed |\n|---|---|---|---|")
     with ProcessPoolExecutor(jobs) as pool:

@@ -188,7 +188,7 @@ def doubt_features(result):
 
 
 def prefer_the_long_list(result):
-    long = {"n_features": 3, "scores": result["scores"], "false_share": None, "features": list("abc")}
+    long = {"n_features": 3, "scores": result["scores"], "chance_share": None, "features": list("abc")}
     result["lists"] = {
         "long": long,
         "difference": {name: {"value": 0.05, "low": 0.01, "high": 0.09} for name in result["scores"]},

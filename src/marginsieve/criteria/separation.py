@@ -91,7 +91,7 @@ class ShrunkenFisher(BaseEstimator):
         """(n,)."""
         total = np.zeros(table.shape[1])
         for label in y:
-            square, spread, pooled = over_columns(table, label, weight, _shrunken)
+            square, spread, pooled = over_columns(table, label, weight, _shrink)
             spread = spread + FLOOR * float(np.median(pooled))
             total += square / np.where(spread > 0, spread, 1.0)
         return total
@@ -155,7 +155,7 @@ def _fisher(z: Array, label: Array, weight: Array) -> Array:
     return np.asarray(np.abs(mean[0] - mean[1]) / np.where(spread > 0, spread, 1.0))
 
 
-def _shrunken(z: Array, label: Array, weight: Array) -> Array:
+def _shrink(z: Array, label: Array, weight: Array) -> Array:
     """(3, p): squared difference of means, sum of the shrunken variances, pooled variance."""
     mean, variance, total, _ = moments(z, label, weight)
     pooled = (total[0] * variance[0] + total[1] * variance[1]) / sum(total)

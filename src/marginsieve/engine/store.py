@@ -284,7 +284,7 @@ def _open_database(path: Path, write: bool) -> sqlite3.Connection:
 
 
 class Store:
-    """Reads and writes the results of one folder; one writer at a time (see `opened`)."""
+    """Reads and writes the results of one folder; one writer at a time (see `open_store`)."""
 
     def __init__(self, folder: Path, write: bool = True) -> None:
         self.path, self.write = folder / FILE, write

@@ -273,7 +273,7 @@ def load(path: str | File) -> FittedSelector:
     try:
         text, arrays = unpack(path)
         check_format(text)
-        return _rebuilt(_Reader(arrays).decode(text["selector"]))
+        return _rebuild(_Reader(arrays).decode(text["selector"]))
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise InputError(f"{path.name!r} is damaged or not a model of marginsieve: {reason}") from error
@@ -290,7 +290,7 @@ def check_format(text: Any) -> None:
         )
 
 
-def _rebuilt(whole: Any) -> FittedSelector:
+def _rebuild(whole: Any) -> FittedSelector:
     """The selector from its parameters, its attributes and its models, each of them checked."""
     fields_ = {"kind", "params", "fitted", "models", "middle", "unit"}
     require(isinstance(whole, Mapping) and set(whole) == fields_ and whole["kind"] in KINDS, "its content")

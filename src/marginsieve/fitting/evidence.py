@@ -18,7 +18,7 @@ from ..outcomes import Target
 from ..solvers.execution import one_thread
 from ..solvers.ridge import HeldOutRidge
 from .rows import Rows
-from .training import varying
+from .training import varying_columns
 
 PERMUTATIONS, MORE_PERMUTATIONS = 999, 9999
 WORTH_MORE = 0.2  # p below which more permutations are drawn
@@ -110,7 +110,17 @@ def find_evidence(part: Rows, rng: np.random.Generator, most: int = MORE_PERMUTA
     spread = np.maximum(statistics.std(axis=0), 1e-300)
     gain = (statistics[0] - statistics.mean(axis=0)) / spread  # decides between statistics of the same p
     carried = STATISTICS[int(np.lexsort((-gain, each))[0])]
-    return Evidence(p, each, statistics[0], carried, column_p, column_value, drawn, least, len(sample))
+    return Evidence(
+        p=p,
+        each=each,
+        values=statistics[0],
+        carried_by=carried,
+        column_p=column_p,
+        column_value=column_value,
+        permutations=drawn,
+        smallest_p=least,
+        rows=len(sample),
+    )
 
 
 def sample_rows(part: Rows, rng: np.random.Generator) -> Rows:
@@ -161,7 +171,7 @@ def numeric_columns(part: Rows) -> tuple[Array, IntArray, IntArray]:
     length sqrt(m) before its mean was taken off, so that sum_l (x_l'q)^2 is Pearson's chi^2 for a unit vector q.
     """
     table = part.table
-    features = np.flatnonzero(varying(table)).astype(np.intp)
+    features = np.flatnonzero(varying_columns(table)).astype(np.intp)
     Z = table.Z[:, features]
     Z = Z.toarray() if table.is_sparse else np.asarray(Z)
     kind = [table.kind[j] for j in features]

@@ -29,7 +29,7 @@ from .held_out import run_searches
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
 from .rows import Rows
 from .settings import AnyPlan, Plan
-from .training import search_once, varying
+from .training import search_once, varying_columns
 from .view_averaging import BlendPlan, JointPlaces
 
 FEWEST_PAIRS, FEWEST_SHUFFLES = 10, 20  # where a method's own search is run on the halves
@@ -255,7 +255,7 @@ def _kept_features(plan: AnyPlan, part: Rows) -> IntArray:
     else:
         assert isinstance(plan, BlendPlan)
         kept = np.concatenate([view.columns[list(view.plan.keep)] for view in plan.views]).astype(np.intp)
-    return np.intersect1d(kept, np.flatnonzero(varying(part.table)))
+    return np.intersect1d(kept, np.flatnonzero(varying_columns(part.table)))
 
 
 def list_sizes(n: int) -> tuple[int, ...]:

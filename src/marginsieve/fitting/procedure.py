@@ -48,7 +48,7 @@ from .held_out import (
 )
 from .rows import MOST_ROWS, Rows, with_rest
 from .settings import AnyPlan, Plan, Settings, check_seed, make_plan, refuse_too_large, size_choice
-from .training import AnyModel, Model, Searched, finite, fit_model, prepare, search_once, varying
+from .training import AnyModel, Model, Searched, finite, fit_model, prepare, search_once, varying_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +128,7 @@ def constant_and_equal(schema: Schema, part: Rows) -> tuple[tuple[str, ...], tup
     """The names of the columns that do not vary over the rows, and of those that are equal."""
     names = np.array(schema.names, dtype=object)
     equal = tuple(tuple(names[group]) for group in equal_columns(part.table.Z))
-    return tuple(names[~varying(part.table)].tolist()), equal
+    return tuple(names[~varying_columns(part.table)].tolist()), equal
 
 
 def plan_of(settings: Settings, encoded: Rows) -> Plan:
@@ -557,7 +557,7 @@ def _once(plan: Plan, part: Rows, price: float, seed: np.random.SeedSequence) ->
     labels = part.target.machine_target.y[:, rows]
     flagged, fits = np.zeros(labels.shape), np.zeros(len(labels))
     seen = part.take(np.flatnonzero(~out))
-    if not varying(seen.table).any():
+    if not varying_columns(seen.table).any():
         return rows, flagged, fits  # nothing to fit on
     with one_thread():
         ready = prepare(plan, seen, rng)

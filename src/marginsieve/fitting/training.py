@@ -179,7 +179,7 @@ class Prepared:
         return part if self.scaling is None else self.scaling.apply(part)
 
 
-def varying(table: Table) -> BoolArray:
+def varying_columns(table: Table) -> BoolArray:
     """(n,) whether a column takes values that differ by more than rounding."""
     low, high = table.bounds
     return np.asarray(high - low > np.maximum(1e-12 * np.maximum(np.abs(low), np.abs(high)), SMALLEST))
@@ -189,7 +189,7 @@ def prepare(plan: Plan, part: Rows, rng: np.random.Generator) -> Prepared:
     """Leave out columns that do not vary, standardise, oversample: all from these rows alone."""
     table, n = part.table, part.table.shape[1]
     target = part.target.with_settings(plan.outcome)
-    usable = np.flatnonzero(varying(table)).astype(np.intp)
+    usable = np.flatnonzero(varying_columns(table)).astype(np.intp)
     if not len(usable):
         raise InputError("every column is constant in the training rows: there is nothing to select")
     if len(usable) < n:

@@ -48,7 +48,7 @@ from .settings import (
     refuse_too_large,
     size_choice,
 )
-from .training import Blended, Searched, average_values, fit_model, varying
+from .training import Blended, Searched, average_values, fit_model, varying_columns
 
 COMBINE = ("mean", "best")
 
@@ -136,7 +136,7 @@ class _ViewSearch:
 
     @property
     def best(self) -> float:
-        """The smooth_scores score at its size."""
+        """The smoothed score at its size."""
         return float(smooth_scores(np.asarray(self.sizes, dtype=float), self.score)[self.sizes.index(self.size)])
 
 
@@ -188,7 +188,7 @@ def _run_views(
     for view in plan.views:
         of_view, seen = given_views[view.place], view.part(rows.sample_part)
         refuse_too_large(of_view, view.plan, view.part(rows))
-        lost = tuple(np.array(seen.table.names, dtype=object)[~varying(seen.table)].tolist())
+        lost = tuple(np.array(seen.table.names, dtype=object)[~varying_columns(seen.table)].tolist())
         remarks += table_notes(view.plan, seen.table.names, lost, seen)
         searched = next(ran)
         kept, most = len(searched.problem.keep), searched.ready.most

@@ -353,7 +353,7 @@ class ClassTarget(Target):
 
         Outcomes that differ in the names alone, as between two classes of 10 rows each, have the same statistics.
         """
-        stratum, values = self._dealt()
+        stratum, values = self._group_values()
         counts = np.zeros((int(values.max()) + 1, int(stratum.max()) + 1), dtype=np.intp)
         np.add.at(counts, (values, stratum), 1)
         alike = np.unique(counts, axis=0, return_counts=True)[1]
@@ -456,7 +456,7 @@ class ClassTarget(Target):
 
     @property
     def needs_held_out(self) -> bool:
-        """Whether a threshold or a probability is resampling from values of held-out rows."""
+        """Whether a threshold or a probability is made from values of held-out rows."""
         rule = self.outcome.cut_rule(len(self.classes))
         return self.outcome.probability or rule == "balanced" or isinstance(rule, tuple)
 

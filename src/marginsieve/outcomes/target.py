@@ -446,9 +446,9 @@ class Target(ABC):
     @property
     def log_permutations(self) -> float:
         """The logarithm of the number of different outcomes that `permutations` can give."""
-        return _log_arrangements(*self._dealt())
+        return _log_arrangements(*self._group_values())
 
-    def _dealt(self) -> tuple[IntArray, IntArray]:
+    def _group_values(self) -> tuple[IntArray, IntArray]:
         """(units,), (units,): the stratum within which each unit changes places, and its outcome as a code."""
         stratum, units = self._exchangeable()
         values = np.unique(self.identity[1], return_inverse=True)[1]

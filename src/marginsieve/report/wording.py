@@ -48,9 +48,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     sentences.append(f"Stability is that of Nogueira et al.{cite('nogueira2018')} over the outer folds.")
     if not result["answer"]["evidence"]:
         sentences.append("The scores gave no evidence that the features predict it.")
-    elif (result["analyses"].get("suspects") or {}).get("labels") == "fallible":
-        sentences.append(
-            "How likely each label is wrong was estimated from ridge regressions (linear or with a Gaussian kernel) "
-            "that had not seen the sample, with unknown rates of wrong labels in each class."
-        )
+    else:
+        known = filter(None, result["analyses"].values())
+        sentences += [values["methods_text"] for values in known if "methods_text" in values]
     return " ".join(sentences), "\n".join(result["references"][key] for key in cited) + "\n"

@@ -114,7 +114,8 @@ class AnalysisResult:
     Attributes
     ----------
     values : mapping
-        Plain values: its entry in result.json.
+        Plain values: its entry in result.json. `features_note` is shown above the selected features, `methods_text` is
+        a sentence of the paragraph for a paper where there is evidence.
     columns : mapping of str to array of shape (n_features,)
         Columns of the table of features, in the order of the features in the table.
     entries : mapping of feature to mapping
@@ -231,8 +232,8 @@ class Analysis(Protocol):
         """What the answer says of it; `result` is the whole study, and has it in `analyses` under its name."""
         ...
 
-    def doubt(self, result: dict[str, Any]) -> str | None:
-        """A reason to doubt the answer."""
+    def doubt(self, result: dict[str, Any]) -> Finding | str | None:
+        """A reason to doubt the answer; a finding where it has a check of its own."""
         ...
 
 
@@ -262,6 +263,30 @@ class Gate(Protocol):
 
     def evident(self, values: Mapping[str, Any] | None) -> bool:
         """Whether there is evidence."""
+        ...
+
+    def describe_test(self, values: Mapping[str, Any]) -> str:
+        """The test in a few words, such as "p = 0.4"."""
+        ...
+
+
+class Support(NamedTuple):
+    """What the headline says of how far the members of a list can be believed."""
+
+    warning: str = ""  # a sentence before all else
+    text: str = ""  # after the score
+
+
+@runtime_checkable
+class JudgesLists(Protocol):
+    """Says how many features of the lists may be there by chance."""
+
+    def chance_shares(self, values: Mapping[str, Any]) -> tuple[float | None, float | None]:
+        """The share of the short list and of the long one that may be there by chance; None where it is not known."""
+        ...
+
+    def support(self, result: dict[str, Any]) -> Support:
+        """What the headline says of the short list."""
         ...
 
 

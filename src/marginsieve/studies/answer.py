@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import listing, many
-from ..report.numbers import format_p, format_score
-from .analysis import Gate, HasCard, load_analyses
+from ..report.numbers import format_score
+from .analysis import Gate, HasCard, JudgesLists, Support, load_analyses
 from .checks import ALARM, Finding
 
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
 WIDE = 0.2  # an interval
 CLOSE = 0.02  # a difference of balanced accuracy that is not worth a doubt
-HALF = 0.5
 LONGER = {
     "better": "it is clearly better",
     "worse": "it is worse",
@@ -39,17 +38,21 @@ def answer(result: dict[str, Any]) -> dict[str, Any]:
     Whether there is evidence says the result; analyses read it there as `result["answer"]["evidence"]`.
     """
     known = [each for name, each in load_analyses().items() if result["analyses"].get(name) is not None]
-    gates = [each.evident(result["analyses"][each.name]) for each in known if isinstance(each, Gate)]
-    evident = all(gates)
-    result = {**result, "answer": {"evidence": evident}}
+    gates = [(each, result["analyses"][each.name]) for each in known if isinstance(each, Gate)]
+    failed = [each.describe_test(values) for each, values in gates if not each.evident(values)]
+    evident = not failed
+    result = {**result, "answer": {"evidence": evident, "test": ", ".join(failed)}}
+    support = [each.support(result) for each in known if isinstance(each, JudgesLists)]
     sentences = [*SENTENCES, *((each.order, each.sentence) for each in known)]
     texts = [sentence(result) for _, sentence in sorted(sentences, key=lambda pair: pair[0])]
     doubts = _doubts(result, evident)
-    doubts += [Finding("analysis", ALARM, text) for each in known if (text := each.doubt(result))]
+    for each in known:
+        if reason := each.doubt(result):
+            doubts.append(reason if isinstance(reason, Finding) else Finding("analysis", ALARM, reason))
     cards = [card for each in known if isinstance(each, HasCard) and (card := each.card(result)) is not None]
     return {
         "evidence": evident,
-        "headline": _headline(result, evident),
+        "headline": _headline(result, evident, support),
         "sentences": [text for text in texts if text],
         "cards": [{"value": value, "text": text} for value, text in cards],
         "doubts": doubts,
@@ -57,16 +60,16 @@ def answer(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _headline(result: dict[str, Any], evident: bool) -> str:
+def _headline(result: dict[str, Any], evident: bool, support: list[Support]) -> str:
     """What can be defended: how many features, what they do together, how well, how many may be false."""
     table, words = result["table"], result["words"]
     target, level = table["target"], result["chance_levels"][headline_score(result)]
     metric = headline_score(result)
     span = _score(result, metric) + ("" if level is None else f"; chance gives {level:.2f}")
     if not evident:
-        known = result["analyses"]["evidence"]
-        test = format_p(known["p"], known["permutations"])
-        return f"No evidence that this table says anything of {target} ({test}). Out of fold: {span}."
+        return (
+            f"No evidence that this table says anything of {target} ({result['answer']['test']}). Out of fold: {span}."
+        )
     count = result["n_features"]
     what = f"{count:,} of {table['features']:,} features"
     if count == _usable(result):
@@ -79,34 +82,13 @@ def _headline(result: dict[str, Any], evident: bool) -> str:
         rest = f"for the list of {many(count, 'feature')} alone the interval includes chance: {span}"
         return f"The table says something of {target}, but {rest}.{tail}"
     does = words["alone" if count == 1 else "together"].format(target=target)
-    support, doubtful = _support(result)
-    return f"{doubtful}{what} {does}: {_score(result, metric)}{support}.{tail}"
+    warning, text = ("".join(parts) for parts in zip(*support, strict=True)) if support else ("", "")
+    return f"{warning}{what} {does}: {_score(result, metric)}{text}.{tail}"
 
 
 def headline_score(result: dict[str, Any]) -> str:
     """The score that the headline names: one that needs no threshold, where there is one."""
     return str([result["main_score"], *result["listed_scores"]][-1])
-
-
-def _support(result: dict[str, Any]) -> tuple[str, str]:
-    """How many features may be false and which are best supported; first what must be said before all else."""
-    known, count = result["analyses"]["false-share"], result["n_features"]
-    if known is None or known["share"] is None:
-        return "", ""
-    false = min(math.ceil(known["share"] * count - 1e-9), count)
-    if count == 1:
-        return f"; the chance that it is there by chance alone is {known['share']:.0%}", ""
-    doubtful, text = "", f"; {f'up to {false:,}' if false < count else 'all'} of them may be there by chance"
-    if known["share"] > HALF:
-        chance = f"{f'up to {false:,} of its {count:,}' if false < count else f'all {count:,}'} features"
-        doubtful, text = (
-            f"Fewer than half of this list can be expected to be real: {chance} may be there by chance. ",
-            "",
-        )
-    if best := known["best_supported"]:
-        how = "in nine of ten folds, and in the set with q at most .1, of which a tenth may be false"
-        text += f"; {len(best):,} {'is' if len(best) == 1 else 'are'} best supported ({how})"
-    return text, doubtful
 
 
 def _score(result: dict[str, Any], metric: str, scores: dict[str, Any] | None = None) -> str:
@@ -176,7 +158,7 @@ def _longer(result: dict[str, Any]) -> str:
         return f"The rule for a longer list chooses the same features on all rows; over the outer folds {how}."
     text = f"The long list, from the same inner folds at a lower price, has {many(count, 'feature')}: "
     text += _score(result, metric, longer["scores"])
-    if (false := longer["false_share"]) is not None:
+    if (false := longer["chance_share"]) is not None:
         text += f"; up to {min(math.ceil(false * count - 1e-9), count):,} of them may be there by chance"
     return f"{text}; against the short list {how}."
 
@@ -262,9 +244,6 @@ def _doubts(result: dict[str, Any], evident: bool) -> list[Finding]:
     if not evident:
         return doubts
     _doubt_list(result, doubt)
-    share = (result["analyses"].get("false-share") or {}).get("share")
-    if share is not None and share > HALF:
-        doubt("false", f"up to {share:.0%} of the list may be there by chance: that a feature is in it says little")
     if len(result["methods"]) > 2:
         probe = (result.get("interactions") or {}).get("title")
         # which has a sentence of its own, as all features have

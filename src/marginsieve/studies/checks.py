@@ -64,7 +64,7 @@ class Finding:
     @property
     def code(self) -> str:
         """The code of the check, by which it can be muted."""
-        return CHECKS[self.kind].code
+        return CHECKS.get(self.kind, CHECKS["analysis"]).code  # analyses of other packages have kinds of their own
 
 
 def refuse_unknown(name: str, muted: Sequence[str]) -> None:

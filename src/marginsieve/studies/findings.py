@@ -1,4 +1,4 @@
-"""What is remarkable about a table before anything is fitted: find_leaks, gaps, equal rows, rare classes."""
+"""What is remarkable about a table before anything is fitted: leaks, gaps, equal rows, rare classes."""
 
 from __future__ import annotations
 

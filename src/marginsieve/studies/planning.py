@@ -131,7 +131,7 @@ def choose(shape: Shape, options: StudyOptions, on_gpu: bool = False) -> Choice:
     if shape.outcome != "classes":  # whose filters are about classes
         plain = names[0]
     methods.append(Method(ALL_FEATURES, plain, (("n_features_to_select", 1.0),)))
-    facts = Facts(shape, options, methods[0], cv, used, on_gpu)
+    facts = Facts(shape=shape, options=options, main=methods[0], cv=cv, used=used, on_gpu=on_gpu)
     efforts, left_out = choose_analyses(facts)
     return Choice(
         methods=tuple(methods),

@@ -345,14 +345,24 @@ def run_study(
     _check_folds(target, data, options.cv)
     on_gpu = options.device != "cpu" and has_cuda()
     share = min(target.row_counts) / len(target)
-    shape = Shape(*data.X.shape, data.has_categories or data.has_gaps, share, table.target.outcome_name, target.has_auc)
+    rows, columns = data.X.shape
+    shape = Shape(
+        rows=rows,
+        columns=columns,
+        mixed=data.has_categories or data.has_gaps,
+        smallest_share=share,
+        outcome=target.outcome_name,
+        has_auc=target.has_auc,
+    )
     choice = choose(shape, options, on_gpu)
     if options.plan is not None:
         choice = follow_plan(choice, options.plan)
     methods = [prepare_method(method, table, choice.options) for method in choice.methods]
     kept = FoldRows(None if options.folder is None else Path(options.folder))
-    run = StudyRun(data, table, choice, options, methods, command=command)
-    planner = Planner(methods, run, kept, None if auto_jobs else options.n_jobs or 1, since)
+    run = StudyRun(data=data, table=table, choice=choice, options=options, methods=methods, command=command)
+    planner = Planner(
+        methods=methods, run=run, kept=kept, n_jobs=None if auto_jobs else options.n_jobs or 1, since=since
+    )
     choice, count = planner.decide()
     if announce is not None:
         seconds = time.perf_counter() - since + wall_seconds(choice, count)

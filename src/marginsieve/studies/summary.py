@@ -16,7 +16,7 @@ from ..engine.scoring import Stability
 from ..fitting.training import Model
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
-from .analysis import StudyRun, load_analyses
+from .analysis import ANALYSES, JudgesLists, StudyRun, load_analyses
 from .answer import answer
 from .checks import ALARM, NOTE, Finding
 from .planning import record_plan
@@ -164,28 +164,37 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
 
 def _lists(study: StudyRun) -> dict[str, Any]:
     """The list of the lower price beside the short one, and the difference; None where there is none or no other."""
-    main, longer = study.main, study.main.longer
+    main, longer, (share, share_long) = study.main, study.main.longer, _chance_shares(study)
     if longer is None:
-        return {"long": None, "difference": None}
+        return {"chance_share": share, "long": None, "difference": None}
     folds = zip(main.nested.folds, longer.nested.folds, strict=True)
     pairs = [
         (main.selector.support_, longer.selector.support_),
         *((ours.support, theirs.support) for ours, theirs in folds),
     ]
     same = all(np.array_equal(np.asarray(ours), np.asarray(theirs)) for ours, theirs in pairs)
-    false, stable = study.results.get("false-share"), longer.stability
+    stable = longer.stability
     names = longer.selector.get_feature_names_out()[np.argsort(longer.selector.ranking_[longer.selector.support_])]
     return {
+        "chance_share": share,
         "long": {
             "n_features": longer.selector.n_features_,
             "n_features_over_folds": _size_range(longer.nested),
             "scores": plain_scores(longer.scores),
             "stability": _plain_stability(stable),
-            "false_share": None if false is None else (false.values or {})["share_long"],
+            "chance_share": share_long,
             "features": [str(name) for name in names[:LISTED]],
         },
         "difference": None if same else plain_scores(study.difference(longer, main)),
     }
+
+
+def _chance_shares(study: StudyRun) -> tuple[float | None, float | None]:
+    """What share of the short and of the long list may be there by chance, where an analysis says so."""
+    for name, result in study.results.items():
+        if isinstance(judge := ANALYSES[name], JudgesLists) and result.values is not None:
+            return judge.chance_shares(result.values)
+    return None, None
 
 
 def _plain_stability(stability: Stability | None) -> dict[str, Any] | None:

@@ -73,10 +73,14 @@ class EvidenceTest:
         """Whether the evidence is weak or clear."""
         return values is None or values["strength"] != "none"
 
+    def describe_test(self, values: Mapping[str, Any]) -> str:
+        """Its p."""
+        return format_p(values["p"], values["permutations"])
+
     def sentence(self, result: dict[str, Any]) -> str:
         """How strong it is, what carried it, and the columns that pass."""
         known = result["analyses"][self.name]
-        test = f"{format_p(known['p'], known['permutations'])} by {known['permutations']:,} permutations of the outcome"
+        test = f"{self.describe_test(known)} by {known['permutations']:,} permutations of the outcome"
         if known["rows"] < result["table"]["rows"]:
             test += f" in {known['rows']:,} of the rows"
         if known["smallest_p"] > CLEAR:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,16 @@ from ...errors import many
 from ...fitting.evidence import numeric_columns, permutation_p
 from ...fitting.false_share import FEWEST_COLUMNS, RIDGE_PAIRS, RIDGE_SHUFFLES, FalseShare, ridge_false_share
 from ...fitting.rows import Rows
-from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_always, register_analysis, say_nothing
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, Support, applies_always, register_analysis
+from ..checks import ALARM, Finding
 
 COLUMN = 2e-8  # seconds of a labelling of a half, for a column
-TENTH = 0.1
+TENTH, HALF = 0.1, 0.5
+FEATURES_NOTE = (
+    "q: the estimated share of features without any relation to the target among those that lead as often as this one "
+    "when all columns are weighed together (marginal: the same by a test of each column alone; the two differ where "
+    "columns are alike or weak)."
+)
 FEWEST_ROWS = 10  # of a class, for a test by a distribution
 MOST_STATISTICS = 100_000  # of permutations of few columns
 
@@ -68,6 +76,8 @@ class FalseFeatures:
                 "shuffles": known.shuffles,
                 "sizes": list(known.sizes),
             }
+            either = ", ".join(values["either"]) or "none"
+            values["features_note"] = f"{FEATURES_NOTE} At most 0.1 by either: {either}."
         entries = {names[j]: {key: column[j] for key, column in columns.items()} for j in run.selected_features}
         return AnalysisResult(values, columns, entries)
 
@@ -92,7 +102,35 @@ class FalseFeatures:
             "the other."
         )
 
-    doubt = staticmethod(say_nothing)
+    def chance_shares(self, values: Mapping[str, Any]) -> tuple[float | None, float | None]:
+        """Those of the short list and of the long one."""
+        return values["share"], values["share_long"]
+
+    def support(self, result: dict[str, Any]) -> Support:
+        """How many features may be there by chance, and which are best supported."""
+        known, count = result["analyses"][self.name], result["n_features"]
+        if known["share"] is None:
+            return Support()
+        if count == 1:
+            return Support(text=f"; the chance that it is there by chance alone is {known['share']:.0%}")
+        false = min(math.ceil(known["share"] * count - 1e-9), count)
+        warning, text = "", f"; {f'up to {false:,}' if false < count else 'all'} of them may be there by chance"
+        if known["share"] > HALF:
+            chance = f"{f'up to {false:,} of its {count:,}' if false < count else f'all {count:,}'} features"
+            warning = f"Fewer than half of this list can be expected to be real: {chance} may be there by chance. "
+            text = ""
+        if best := known["best_supported"]:
+            how = "in nine of ten folds, and in the set with q at most .1, of which a tenth may be false"
+            text += f"; {len(best):,} {'is' if len(best) == 1 else 'are'} best supported ({how})"
+        return Support(warning, text)
+
+    def doubt(self, result: dict[str, Any]) -> Finding | None:
+        """That more than half of the list may be there by chance."""
+        share = result["analyses"][self.name]["share"]
+        if share is None or share <= HALF or not result["answer"]["evidence"]:
+            return None
+        text = f"up to {share:.0%} of the list may be there by chance: that a feature is in it says little"
+        return Finding("false", ALARM, text)
 
 
 def list_share(known: FalseShare, p: Array, chosen: BoolArray) -> float:

@@ -21,7 +21,7 @@ from ...engine.units import PreparedMethod, UnitTable
 from ...estimators.fitted_selector import FittedSelector
 from ...fitting.false_share import places
 from ...fitting.rows import Rows
-from ...fitting.training import varying
+from ...fitting.training import varying_columns
 from ...solvers.execution import one_thread, parallel
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis, say_nothing
 from ..planning import search_seconds
@@ -157,7 +157,7 @@ def _values_of_fold(
 
 
 def _lists(encoded: Rows, selector: FittedSelector, size: int, count: int, kept: IntArray) -> _Lists:
-    usable = varying(encoded.table)
+    usable = varying_columns(encoded.table)
     kept = kept[usable[kept]]
     first = rank_columns(encoded, selector, np.arange(len(usable)), size, kept)
     free = first[~np.isin(first, kept)]

@@ -25,7 +25,7 @@ from ...engine.units import UnitTable
 from ...errors import many
 from ...estimators import SVMSelector
 from ...fitting.rows import Rows
-from ...fitting.training import varying
+from ...fitting.training import varying_columns
 from ...searches import TopK
 from ...solvers.execution import one_thread, parallel
 from ..analysis import (
@@ -154,7 +154,7 @@ def substitutes_frame(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
 
 def _candidates(encoded: Rows, ranked: IntArray, fixed: Sequence[int]) -> list[_Swap]:
     """The columns outside the list that are most alike to each of the first features."""
-    usable = varying(encoded.table)
+    usable = varying_columns(encoded.table)
     usable[ranked] = False
     features = ranked[~np.isin(ranked, np.array(fixed, dtype=np.intp))][:FEATURES]
     near = most_alike(encoded.table, features, usable, CANDIDATES)

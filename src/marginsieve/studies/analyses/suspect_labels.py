@@ -22,6 +22,10 @@ from ..study_data import suspect_table
 
 COST = (0.6, 3.0, 0.05)  # seconds: at least, for a million cells, for a million pairs of rows
 PROBABLY = 0.9  # from which on a label is probably wrong, by its suspicion and by the nested predictions
+METHODS_TEXT = (
+    "How likely each label is wrong was estimated from ridge regressions (linear or with a Gaussian kernel) that had "
+    "not seen the sample, with unknown rates of wrong labels in each class."
+)
 WRONG, UNLIKE, UNEXPLAINED = "probably wrong", "unlike its class", "not explained"
 
 
@@ -62,7 +66,7 @@ class Suspects:
         values |= {"named_by": "id" if "id" in frame else "row"}
         values["trusted"] = run.evident and judged.attrs[PREDICTS]
         if fallible:
-            values |= {"wrong_share": judged.attrs[WRONG_SHARE], "clean_rate": CLEAN_RATE}
+            values |= {"wrong_share": judged.attrs[WRONG_SHARE], "clean_rate": CLEAN_RATE, "methods_text": METHODS_TEXT}
         file = "suspects.csv" if fallible else "unexplained.csv"
         return AnalysisResult(values, tables={file: frame}, details=frame)
 
