@@ -1,7 +1,7 @@
 """How often the stated intervals cover the truth: cohorts with a known truth, studied by the engine itself.
 
     python -m benchmarks.coverage run cohorts.npz --cohorts 400 --jobs 16     # cohorts of every setting
-    python -m benchmarks.coverage run default.npz --recipe stable_fisher --cohorts 200 --settings weak-60x500,...
+    python -m benchmarks.coverage run default.npz --size short --cohorts 200 --settings weak-60x500,...
     python -m benchmarks.coverage run nested.npz --intervals nested --settings weak-60x500-30,...
     python -m benchmarks.coverage table cohorts.npz                           # coverage and widths, for coverage.md
     python -m benchmarks.coverage evidence --cohorts 1000 --jobs 16           # how often a signal is claimed
@@ -139,7 +139,7 @@ def _weighted(value: np.ndarray, truth: np.ndarray, probability: Any, weight: np
     return out
 
 
-def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: int, intervals: str) -> np.ndarray:
+def study(setting: Setting, seed: int, recipe: str, size: int | str, repeats: int, intervals: str) -> np.ndarray:
     """(3, metrics, 3): of the method, of all features and of their difference the value, the variance of a pass and the
     truth of the model on all rows; with nested intervals (2, metrics, 5), without the difference and with both ends."""
     warnings.simplefilter("ignore")
@@ -152,7 +152,7 @@ def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: i
     outcome = Classes(positive=1)
     target = outcome.read(X, y).settle(outcome)
     pairs = pair_splits(nested_splits(target, 5, repeats, 0), 0) if intervals == "nested" else []
-    for count in (size if size is None else min(size, setting.columns // 2), 1.0):
+    for count in (min(size, setting.columns // 2) if isinstance(size, int) else size, 1.0):
         selector = recipes.get(recipe if count != 1.0 else "fisher")(n_features_to_select=count, **options)
         nested = nested_cv(selector, X, y, positive=1, cv=5, n_repeats=repeats, random_state=0)
         scores = nested.scores()
@@ -172,7 +172,7 @@ def study(setting: Setting, seed: int, recipe: str, size: int | None, repeats: i
     return np.array(found)
 
 
-def _one(task: tuple[Setting, int, str, int | None, int, str]) -> np.ndarray:
+def _one(task: tuple[Setting, int, str, int | str, int, str]) -> np.ndarray:
     with one_thread():  # a core for each cohort
         return study(*task)
 
@@ -278,7 +278,7 @@ def main() -> None:
     parser.add_argument("--cohorts", type=int, default=400)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--recipe", default="fisher")
-    parser.add_argument("--size", type=int, default=20)
+    parser.add_argument("--size", default="20", help="a number, or short or auto: the rules of inner folds")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--settings", default="")
     parser.add_argument("--intervals", choices=["simple", "nested"], default="simple")
@@ -289,7 +289,7 @@ def main() -> None:
     if given.what == "evidence":
         evidence(given.cohorts, given.jobs)
         return
-    size = given.size or None
+    size = int(given.size) if given.size.isdigit() else given.size
     names = [name for name in given.settings.split(",") if name]
     run(given.file, given.cohorts, given.jobs, names, given.recipe, size, given.repeats, given.intervals)
 
