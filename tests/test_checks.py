@@ -195,6 +195,10 @@ def prefer_the_long_list(result):
     }
 
 
+def miss_a_column(result):
+    result["often_outside"] = [{"name": "T4U", "frequency": 0.6}]
+
+
 ANSWERS = {
     "MS201": be_unstable,
     "MS202": widen,
@@ -203,6 +207,7 @@ ANSWERS = {
     "MS205": add_better_method,
     "MS206": doubt_features,
     "MS207": prefer_the_long_list,
+    "MS212": miss_a_column,
 }
 
 
@@ -210,7 +215,7 @@ ANSWERS = {
 def result(clean_study):
     """What the clean study says, to be changed."""
     changed = copy.deepcopy(clean_study.result)
-    changed["lists"] = {"long": None, "difference": None}
+    changed["lists"] = {"chance_share": None, "long": None, "difference": None}
     return changed
 
 
@@ -262,7 +267,7 @@ def test_methods_that_fail_and_their_remarks_are_raised(table, monkeypatch):
     X = table.drop(columns="y").assign(same=1.0)
     done = marginsieve.study(X, table["y"], **QUICK | {"methods": "fisher,relieff", "keep": ["same"]})
     raised = [(finding["code"], finding["level"]) for finding in done.result["findings"]]
-    assert raised == [("MS208", ALARM), ("MS210", NOTE)]
+    assert raised == [("MS208", ALARM), ("MS210", ALARM)]
     failure, remark = (finding["text"] for finding in done.result["findings"])
     assert failure == "relieff failed: no neighbours"
     assert remark.startswith("keep names 'same', which does not vary")

@@ -95,7 +95,19 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
         assert 0 <= score["low"] <= score["value"] <= score["high"] <= 1
     features = pd.read_csv(tmp_path / "features.csv")
     assert list(features.columns) == [
-        *("name", "rank", "score", "part", "selected", "in_short", "in_long", "frequency", "coefficient", "like"),
+        *(
+            "name",
+            "rank",
+            "score",
+            "part",
+            "selected",
+            "in_short",
+            "in_long",
+            "frequency",
+            "frequency_long",
+            "coefficient",
+            "like",
+        ),
         *("kind", "evidence_p"),
         *("effect", "effect_low", "effect_high", "effect_is", "direction", "halves", "q_value", "marginal_q"),
         "substitutes",
@@ -322,7 +334,7 @@ def test_numeric_targets_and_hostile_names(run, tmp_path):
     code, out, _ = run("select", tmp_path / "t.csv", "--target", "y", "--positive", "1", "--out", tmp_path / "r", *ONE)
     assert code == 0
     assert "[bold]x[/bold]" in out
-    assert "1 constant column left out" in out
+    assert "1 constant or empty column left out" in out
     assert "1 group of columns that are equal" in out
     assert json.loads((tmp_path / "r" / "result.json").read_text())["table"]["positive"] == "1"
 

@@ -301,7 +301,7 @@ def test_a_study_says_how_many_are_false(tmp_path):
     assert 0 <= known["share"] <= known["share_long"] <= 1
     assert 5 <= known["below_a_tenth"] <= 7
     assert set(known["best_supported"]) <= {f"x{j}" for j in range(6)}
-    assert "may be there by chance" in result.result["answer"]["headline"]
+    assert "expected to be there by chance" in result.result["answer"]["headline"]
     result.save(tmp_path / "out")
     frame = pd.read_csv(tmp_path / "out" / "features.csv").set_index("name")
     assert (frame["q_value"] <= 0.1).sum() == known["below_a_tenth"]

@@ -92,5 +92,5 @@ def test_a_model_that_wins_is_said_to(study):
     for row in result["analyses"]["references"]["compared"]:
         row["against_list"]["auc"] = {"value": 0.05, "low": 0.01, "high": 0.09}
     text = " ".join(answer(result)["sentences"])
-    assert "Scores higher than the list on the same folds: l1 logistic regression, " in text
-    assert "AUC +0.05 (+0.01 to +0.09); random forest, " in text
+    assert "Scores higher than the list on the same folds: l1 logistic regression (" in text
+    assert "AUC +0.05 against the list (+0.01 to +0.09); random forest (" in text

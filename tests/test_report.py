@@ -17,7 +17,7 @@ from marginsieve.cli import commands as cli
 from marginsieve.data import make_cohort
 from marginsieve.outcomes.class_effects import cramers_v, describe_feature, eta_squared, hedges_g, wilson
 from marginsieve.report import render, svg
-from marginsieve.report.numbers import format_score
+from marginsieve.report.numbers import format_expected, format_score, format_share
 from marginsieve.studies.answer import answer
 
 HOSTILE = (
@@ -378,3 +378,24 @@ def test_no_sentence_contradicts_a_number(found):
 )
 def test_numbers_have_enough_digits(score, digits, written):
     assert format_score(score, digits) == written
+
+
+@pytest.mark.parametrize(
+    ("score", "written"),
+    [
+        ({"value": -0.0019, "low": -0.01, "high": 0.01}, ("0.00", "-0.01 to +0.01")),
+        ({"value": 0.02, "low": 0.0026, "high": 0.05}, ("+0.020", "+0.003 to +0.050")),
+        ({"value": -0.3, "low": -0.5, "high": -0.00004}, ("-0.3000", "-0.5000 to 0.0000")),
+    ],
+)
+def test_a_difference_keeps_the_side_of_its_interval(score, written):
+    assert format_score(score, signed=True) == written
+
+
+def test_shares_and_counts_that_are_not_zero_are_not_written_as_zero():
+    assert [format_share(share) for share in (0.0, 0.0002, 0.01, 0.3)] == ["0%", "under 1%", "1%", "30%"]
+    texts = [format_expected(share, 20) for share in (0.0, 0.02, 0.03, 0.06, 1.0)]
+    assert texts == [
+        *("fewer than 1 of them is", "fewer than 1 of them is", "about 1 of them is"),
+        *("about 2 of them are", "all of them are"),
+    ]

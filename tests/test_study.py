@@ -575,7 +575,7 @@ def test_no_suspect_is_said_as_such(found):
     result = json.loads(json.dumps(found.result))
     result["analyses"]["suspects"] |= {"rows": [], "count": 0}
     text = " ".join(answer(result)["sentences"])
-    assert "No label looks wrong. Estimated share of wrong labels: " in text
+    assert "No label is called wrong. Estimated share of wrong labels: " in text
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,11 @@ def many(count: int, thing: str) -> str:
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
+def join_words(texts: Sequence[str], last: str = "and") -> str:
+    """a, b and c."""
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {last} {texts[-1]}"
+
+
 def listing(items: Sequence[Any], most: int = 5, total: int | None = None) -> str:
     """'a', 'b', 'c' and 12 more; `total`: how many there are where not all are given."""
     head = ", ".join(repr(str(item)) if isinstance(item, str) else str(item) for item in items[:most])

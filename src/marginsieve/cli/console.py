@@ -57,7 +57,7 @@ def show_result(result: dict[str, Any], out: Path) -> None:
     for sentence in (result["answer"]["headline"], *result["answer"]["sentences"]):
         say(sentence)
     for doubt in result["findings"]:
-        if doubt["level"] == "alarm" or doubt["kind"] == "remark":
+        if doubt["level"] == "alarm":
             Console().print(Text.assemble(("doubt: ", "bold yellow"), doubt["text"], (f" [{doubt['code']}]", "dim")))
     if result["chosen_by_method"]:
         say(f"number of features chosen by the method: {result['stop_reason']}")
@@ -113,11 +113,9 @@ def show_suspects(judged: pd.DataFrame, findings: Sequence[Finding], out: Path) 
 def _notes(result: dict[str, Any]) -> list[str]:
     """What else a reader should know."""
     table = result["table"]
-    notes = [
-        finding["text"] for finding in result["findings"] if finding["level"] != "alarm" and finding["kind"] != "remark"
-    ]
+    notes = [finding["text"] for finding in result["findings"] if finding["level"] != "alarm"]
     if count := len(table["constant_columns"]):
-        notes.append(f"{many(count, 'constant column')} left out")
+        notes.append(f"{many(count, 'constant or empty column')} left out")
     if count := len(table["equal_columns"]):
         notes.append(f"{many(count, 'group')} of columns that are equal to the last digit (result.json)")
     groups = result["groups"]

@@ -48,7 +48,7 @@ def _describe_numbers(value: Array, codes: IntArray, classes: list[str], positiv
     if len(classes) == 2:
         name, size = "Hedges' g", hedges_g(parts[positive], parts[1 - positive])
         ends = _interval_of_g(size, len(parts[positive]), len(parts[1 - positive]))
-        direction = f"{'higher' if size > 0 else 'lower'} in {classes[positive]}"
+        direction = f"{'higher' if size > 0 else 'lower'} in {classes[positive]}" if size else ""
     else:
         name, size = "eta squared", eta_squared(parts)
         ends = _interval_of_eta(size, sum(map(len, parts)))
@@ -125,7 +125,12 @@ def _describe_levels(column: pd.Series, codes: IntArray, classes: list[str], pos
         if -gap.min() > gap.max() + 1e-9:
             widest, how = int(np.argmin(gap)), "less"
         most = f"{how} often {levels[widest]!s} in {classes[positive]}"
-    return {"effect": _effect("Cramér's V", cramers_v(table), _interval_of_v(table)), "direction": most, "plot": shown}
+    size = cramers_v(table)
+    return {
+        "effect": _effect("Cramér's V", size, _interval_of_v(table)),
+        "direction": most if size > 0 else "",
+        "plot": shown,
+    }
 
 
 def hedges_g(ours: Array, others: Array) -> float:

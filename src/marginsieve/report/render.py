@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from ..errors import InputError, one_line, shown_value
 from . import svg
-from .numbers import format_score
+from .numbers import format_change, format_score, format_share
 from .sections import Section, sections_in_order
 
 SCHEMA = 6
@@ -115,7 +115,8 @@ def _environment() -> Any:
         "fine_value": lambda score: format_score(score, 3)[0],
         "fine": lambda score: format_score(score, 3)[1],
         "change": lambda score: format_score(score, 2, signed=True),
-        "signed": "{:+z.2f}".format,
+        "signed": format_change,
+        "share": format_share,
         "percent": "{:.0%}".format,
         "thousands": "{:,}".format,
         "reach": lambda ends: " to ".join(dict.fromkeys(f"{end:,}" for end in ends)),

@@ -6,6 +6,7 @@ from typing import Any
 
 SIZE_RULES = {
     "given": "fixed beforehand",
+    "false share": "that of the longest list whose estimated share of false features was at most {share:g}",
     "method": "chosen by the method",
     "best": "the one with the best score, smoothed over neighbouring sizes, in inner folds",
     "short": "chosen on inner folds: the best score, smoothed over neighbouring sizes, less 0.005 for each squared "
@@ -30,7 +31,7 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     if main["kernel"] == "clinical":
         prepared = f"Mixed columns and missing cells were compared by the clinical kernel{cite('daemen2009')}"
     grouped = ", keeping the rows of a group together" if result["options"]["groups"] else ""
-    size = f"The number of features was {SIZE_RULES[main['size_rule']]}"
+    size = f"The number of features was {SIZE_RULES[main['size_rule']].format(share=result['options']['false_share'])}"
     times = f"{protocol['repeats']} times repeated " if protocol["repeats"] > 1 else ""
     sentences = [
         f"Features to predict {table['target']} were selected among {table['features']:,} in {table['rows']:,} "
@@ -46,9 +47,6 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     beside = f"{named}, and for " if named else ""
     sentences.append(f"The same splits were used for {beside}all features without a selection.")
     sentences.append(f"Stability is that of Nogueira et al.{cite('nogueira2018')} over the outer folds.")
-    if not result["answer"]["evidence"]:
-        sentences.append("The scores gave no evidence that the features predict it.")
-    else:
-        known = filter(None, result["analyses"].values())
-        sentences += [values["methods_text"] for values in known if "methods_text" in values]
+    known = filter(None, result["analyses"].values())
+    sentences += [values["methods_text"] for values in known if "methods_text" in values]
     return " ".join(sentences), "\n".join(result["references"][key] for key in cited) + "\n"

@@ -265,6 +265,10 @@ class Gate(Protocol):
         """Whether there is evidence."""
         ...
 
+    def is_weak(self, values: Mapping[str, Any]) -> bool:
+        """Whether there is some evidence, which the headline must call weak."""
+        ...
+
     def describe_test(self, values: Mapping[str, Any]) -> str:
         """The test in a few words, such as "p = 0.4"."""
         ...

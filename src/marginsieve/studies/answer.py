@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import listing, many
-from ..report.numbers import format_score
+from ..errors import join_words, listing, many
+from ..report.numbers import format_expected, format_score
 from .analysis import Gate, HasCard, JudgesLists, Support, load_analyses
 from .checks import ALARM, Finding
 
 STABLE, UNSTABLE = 0.75, 0.4  # of Nogueira's measure: above excellent, below poor (Fleiss' words for kappa)
+STABILITY = ("unstable", "moderately stable", "stable")
 WIDE = 0.2  # an interval
+NAMED = 5
 CLOSE = 0.02  # a difference of balanced accuracy that is not worth a doubt
 LONGER = {
     "better": "it is clearly better",
@@ -41,7 +42,8 @@ def answer(result: dict[str, Any]) -> dict[str, Any]:
     gates = [(each, result["analyses"][each.name]) for each in known if isinstance(each, Gate)]
     failed = [each.describe_test(values) for each, values in gates if not each.evident(values)]
     evident = not failed
-    result = {**result, "answer": {"evidence": evident, "test": ", ".join(failed)}}
+    weak = [each.describe_test(values) for each, values in gates if each.is_weak(values)]
+    result = {**result, "answer": {"evidence": evident, "test": ", ".join(failed), "weak": weak}}
     support = [each.support(result) for each in known if isinstance(each, JudgesLists)]
     sentences = [*SENTENCES, *((each.order, each.sentence) for each in known)]
     texts = [sentence(result) for _, sentence in sorted(sentences, key=lambda pair: pair[0])]
@@ -83,7 +85,8 @@ def _headline(result: dict[str, Any], evident: bool, support: list[Support]) -> 
         return f"The table says something of {target}, but {rest}.{tail}"
     does = words["alone" if count == 1 else "together"].format(target=target)
     warning, text = ("".join(parts) for parts in zip(*support, strict=True)) if support else ("", "")
-    return f"{warning}{what} {does}: {_score(result, metric)}{text}.{tail}"
+    strength = "".join(f"Weak evidence ({weak}). " for weak in result["answer"]["weak"])
+    return f"{strength}{warning}{what} {does}: {_score(result, metric)}{text}.{tail}"
 
 
 def headline_score(result: dict[str, Any]) -> str:
@@ -156,10 +159,11 @@ def _longer(result: dict[str, Any]) -> str:
     how = f"{LONGER[verdict(change[metric])]} ({name_of(result, metric)} {value}, {span})"
     if count == result["n_features"]:
         return f"The rule for a longer list chooses the same features on all rows; over the outer folds {how}."
-    text = f"The long list, from the same inner folds at a lower price, has {many(count, 'feature')}: "
+    size = f"takes all {count:,} features" if count == _usable(result) else f"has {many(count, 'feature')}"
+    text = f"The long list, from the same inner folds at a lower price, {size}: "
     text += _score(result, metric, longer["scores"])
     if (false := longer["chance_share"]) is not None:
-        text += f"; up to {min(math.ceil(false * count - 1e-9), count):,} of them may be there by chance"
+        text += f"; {format_expected(false, count)} expected to be there by chance"
     return f"{text}; against the short list {how}."
 
 
@@ -184,14 +188,12 @@ def verdict(difference: dict[str, Any]) -> str:
     return "better" if difference["low"] > 0 else "worse" if difference["high"] < 0 else "open"
 
 
-def join_words(texts: list[str]) -> str:
-    """a, b and c."""
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
-
-
 def _stability(result: dict[str, Any]) -> str:
     stability = result["stability"]
     if stability is None:
+        most = result["methods"][0]["size_rule"] != "given" and len(result["n_features_over_folds"]["usual"]) == 2
+        if most and 2 * result["n_features_over_folds"]["median"] > result["table"]["features"]:
+            return "Stability is not given: the lists of the folds hold most of the columns."
         return ""
     value, count, always = stability["value"], result["n_features"], result["n_always"]
     span = "" if stability["low"] is None else f", {stability['low']:.2f} to {stability['high']:.2f}"
@@ -199,14 +201,29 @@ def _stability(result: dict[str, Any]) -> str:
     if _only_length(result):
         every = "The one feature" if count == 1 else f"All {count:,} features"
         return f"{every} of the list came up in every outer fold; what varies is how many others did ({scale})."
-    word = "The list is stable" if value >= STABLE else "The list is moderately stable"
+    word = f"The list is {_stability_word(value)}"
+    if stability["low"] is not None and _stability_word(stability["low"]) != _stability_word(stability["high"]):
+        word += "; the folds do not tell it from one that is " + join_words(
+            [each for each in STABILITY if each != _stability_word(value) and _reaches(stability, each)], "or"
+        )
     if value < UNSTABLE:
-        word = "The list is unstable: other samples would have given another"
+        word += ": other samples would have given another"
     if count == 1:
         share = result["features"][0]["frequency"]
         return f"{word} ({scale}); its one feature was selected in {share:.0%} of the outer folds."
     verb = "was" if always == 1 else "were"
     return f"{word} ({scale}); of {count:,} features in the list {always:,} {verb} selected in every outer fold."
+
+
+def _stability_word(value: float) -> str:
+    """What a value of Nogueira's measure is called."""
+    return STABILITY[0 if value < UNSTABLE else 1 if value < STABLE else 2]
+
+
+def _reaches(stability: dict[str, Any], word: str) -> bool:
+    """Whether the interval holds a value that is called so."""
+    low, high = (STABILITY.index(_stability_word(stability[end])) for end in ("low", "high"))
+    return low <= STABILITY.index(word) <= high
 
 
 def _only_length(result: dict[str, Any]) -> bool:
@@ -218,13 +235,13 @@ def _describe_interactions(result: dict[str, Any]) -> str:
     """Whether features matter only together."""
     if (probe := result.get("interactions")) is None:
         return ""
-    change = probe["difference"][result["main_score"]]
+    change = probe["difference"][headline_score(result)]
     value, span = format_score(change, signed=True)
-    what = f"({value} in {name_of(result, result['main_score'])}, {span})"
+    what = f"{value} in {name_of(result, headline_score(result))} ({span})"
     if verdict(change) == "better":
         on = f"{many(probe['n_features'], 'feature')}, {listing(probe['features'], 5)}"
-        return f"Features matter together: a non-linear model is better {what}, on {on}."
-    return f"No sign of features that matter only together: a non-linear model is not shown to be better {what}."
+        return f"Features matter together: a non-linear model is better, by {what}, on {on}."
+    return f"That features matter only together is not shown: a non-linear model differs by {what}."
 
 
 # by their places among those of the analyses
@@ -269,6 +286,11 @@ def _doubt_list(result: dict[str, Any], doubt: Callable[[str, str], None]) -> No
     if by_rule and count < sizes["usual"][0]:
         chosen = f"fewer than most outer folds chose ({sizes['usual'][0]:,} to {sizes['usual'][1]:,})"
         doubt("short", f"the list has {many(count, 'feature')}, {chosen}: its length is uncertain")
+    if outside := result["often_outside"]:
+        names = ", ".join(f"{each['name']} ({each['frequency']:.0%})" for each in outside[:NAMED])
+        more = f" and {len(outside) - NAMED:,} more" if len(outside) > NAMED else ""
+        them = "it" if len(outside) == 1 else "them"
+        doubt("outside", f"the list is without {names}{more}: more outer folds chose {them} than some listed features")
     longer = result["lists"]["difference"]
     if longer is not None and verdict(longer[headline_score(result)]) == "better":
         doubt(

@@ -49,6 +49,7 @@ CHECKS = {
     "suspects": Check("MS209", "labels were not judged"),
     "remark": Check("MS210", "a remark of the method"),
     "analysis": Check("MS211", "a doubt of an analysis"),
+    "outside": Check("MS212", "columns that folds choose often and the list is without"),
 }
 
 

@@ -117,7 +117,7 @@ class Study:
     --------
     {study}
     >>> study.main.method.title, study.features.shape
-    ('fisher', (10, 21))
+    ('fisher', (10, 22))
     """
 
     run: StudyRun

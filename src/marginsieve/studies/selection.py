@@ -124,6 +124,7 @@ class Selection:
                 "in_short": self.selector.support_[order],
                 "in_long": (self.longer or self).selector.support_[order],
                 "frequency": self.nested.frequency[order],
+                "frequency_long": (self.longer or self).nested.frequency[order],
                 "coefficient": factor[order],
                 "like": [like.get(names[j], "") for j in order],
                 "kind": np.array(self.selector.columns_.kind, dtype=object)[order],

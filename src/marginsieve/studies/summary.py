@@ -18,12 +18,13 @@ from ..report.render import SCHEMA
 from ..report.wording import paragraph
 from .analysis import ANALYSES, JudgesLists, StudyRun, load_analyses
 from .answer import answer
-from .checks import ALARM, NOTE, Finding
+from .checks import ALARM, Finding
 from .planning import record_plan
 from .selection import Selection, plain_scores, score_label
 
 PROBE = "interactions"  # the recipe that looks for features that matter only together
 NAMED = 10  # of its features
+OFTEN = 0.5  # share of the outer folds that choose a column from which on it is missed in the list
 LISTED = 1000  # selected features in the JSON; features.csv has them all
 LIBRARIES = ("marginsieve", "numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas")
 
@@ -62,6 +63,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "stop_reason": methods[0]["stop_reason"],
         "chosen_by_method": methods[0]["chosen_by_method"],
         "features": _features(study),
+        "often_outside": _often_outside(main),
         "groups": [group.to_dict() for group in selector.groups_],
         "methods": methods,
         "curves": {"main": pictures[0]["curves"], "all": pictures[1]["curves"]},
@@ -81,7 +83,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
     muted = {finding.code for finding in findings} & set(study.options.mute)
     shown = [finding for finding in findings if finding.code not in muted]
     result["findings"] = [{"code": finding.code, **asdict(finding)} for finding in shown]
-    result["answer"]["doubts"] = [each.text for each in shown if each.level == ALARM or each.kind == "remark"]
+    result["answer"]["doubts"] = [each.text for each in shown if each.level == ALARM]
     result["protocol"]["muted"] = sorted(muted)
     result["references"] = recipes.references()
     result["methods_text"], result["bibtex"] = paragraph(result)
@@ -93,7 +95,7 @@ def _findings(study: StudyRun) -> list[Finding]:
     """What is said of the table, the methods and the analyses; the answer has doubts of its own."""
     findings = [*study.data.findings, *study.failures]
     findings += [finding for result in study.results.values() for finding in result.findings]
-    return findings + [Finding("remark", NOTE, text) for text in study.main.notes]
+    return findings + [Finding("remark", ALARM, text) for text in study.main.notes]
 
 
 def _pictures(nested: Nested) -> dict[str, Any]:
@@ -197,6 +199,15 @@ def _chance_shares(study: StudyRun) -> tuple[float | None, float | None]:
     return None, None
 
 
+def _often_outside(main: Selection) -> list[dict[str, Any]]:
+    """Columns outside the list that more outer folds chose than some column of it, and at least half of them."""
+    frequency, listed = main.nested.frequency, main.selector.support_
+    least = frequency[listed].min(initial=1.0)
+    outside = np.flatnonzero(~listed & (frequency >= OFTEN) & (frequency > least))
+    order = outside[np.argsort(-frequency[outside], kind="stable")]
+    return [{"name": main.selector.columns_.names[j], "frequency": frequency[j]} for j in order]
+
+
 def _plain_stability(stability: Stability | None) -> dict[str, Any] | None:
     """The measure with its interval, whose ends are None where there are too few folds for one."""
     return None if stability is None else dict(_plain(asdict(stability)))
@@ -230,8 +241,10 @@ def _kernel_name(model: Model) -> str:
 
 
 def _size_rule(selector: Any) -> str:
-    """How the number of features came about: given, method (chosen by it), short, best or auto."""
+    """How the number of features came about: given, false share, method (chosen by it), short, best or auto."""
     size = selector.n_features_to_select
+    if getattr(selector, "false_share", None) is not None:
+        return "false share"
     if size is None:
         return "auto" if selector.path_.stop is None or getattr(selector, "ensemble", None) else "method"
     return size if isinstance(size, str) else "given"

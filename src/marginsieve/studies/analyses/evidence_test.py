@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import listing
+from ...errors import join_words
 from ...fitting.evidence import (
     CLEAR,
     MORE_PERMUTATIONS,
@@ -27,6 +27,7 @@ from ..analysis import say_nothing as no_doubt
 CELL = 1.3e-10  # seconds of a permutation for a cell of the table, and for a pair of rows
 NAMED = 10  # columns that pass, in result.json
 CARRIED = {
+    SINGLE: "the column that is furthest by itself",
     TOGETHER: "many columns together",
     NON_LINEAR: "a non-linear machine on all columns",
     SEVERAL: "several columns, each by itself",
@@ -67,11 +68,20 @@ class EvidenceTest:
             "smallest_p": evidence.smallest_p,
             "rows": evidence.rows,
         }
+        values["methods_text"] = (
+            "Whether the table says anything of the outcome was tested by five statistics of all columns against "
+            f"{evidence.permutations:,} permutations of the outcome, the smallest of their p values against the "
+            f"smallest of each permutation after Westfall and Young ({self.describe_test(values)})."
+        )
         return AnalysisResult(values, {"evidence_p": evidence.column_p}, details=evidence)
 
     def evident(self, values: Mapping[str, Any] | None) -> bool:
         """Whether the evidence is weak or clear."""
         return values is None or values["strength"] != "none"
+
+    def is_weak(self, values: Mapping[str, Any]) -> bool:
+        """Whether p is between the two limits."""
+        return bool(values["strength"] == "weak")
 
     def describe_test(self, values: Mapping[str, Any]) -> str:
         """Its p."""
@@ -86,18 +96,23 @@ class EvidenceTest:
         if known["smallest_p"] > CLEAR:
             test += f"; so few permutations differ that no p is below {known['smallest_p']:.2g}"
         if known["strength"] == "none":
-            text = f"Nothing in the table is shown to go with {result['table']['target']} ({test})."
+            text = f"The test: five statistics of the whole table, {test}."
             if known["n_columns"]:
                 text += f" {_passing(known)}, a lead to follow, not a finding."
             return text
-        carried = known["carried_by"]
-        what = f"one column alone: {known['columns'][0]}" if carried == SINGLE and known["columns"] else None
-        what, target = what or CARRIED.get(carried, "one column alone"), result["table"]["target"]
-        text = f"The evidence that the table says something of {target} is {known['strength']} ({test}); it is carried "
-        text += f"by {what}."
-        if known["n_columns"] > (carried == SINGLE):
-            text += f" {_passing(known)}."
-        return text
+        target = result["table"]["target"]
+        text = f"The evidence that the table says something of {target} is {known['strength']} ({test})"
+        least = min(each["p"] for each in known["statistics"])
+        tied = list(dict.fromkeys(each["looks_for"] for each in known["statistics"] if each["p"] <= least + 1e-12))
+        alone = tied == [SINGLE] and known["n_columns"] == 1
+        if len(tied) == len(set(STATISTICS)):
+            text += f"; each of its statistics is as far out as {known['permutations']:,} permutations can show."
+        else:
+            words = [CARRIED[word] for word in tied]
+            if alone:
+                words = [f"one column alone, {known['columns'][0]}"]
+            text += f"; it is carried by {join_words(words)}{' alike' if len(words) > 1 else ''}."
+        return text if alone or not known["n_columns"] else f"{text} {_passing(known)}."
 
     doubt = staticmethod(no_doubt)
 
@@ -105,6 +120,6 @@ class EvidenceTest:
 def _passing(known: Mapping[str, Any]) -> str:
     """The columns that pass by themselves."""
     count = known["n_columns"]
-    noun, verb = ("column", "is") if count == 1 else ("columns", "are")
-    text = f"{count:,} {noun} alone {verb} beyond what chance brings among all columns at 5 %"
-    return f"{text} ({listing(known['columns'], NAMED, count)})"
+    noun, verb = ("column", "is") if count == 1 else ("columns, each judged by itself,", "are")
+    text = f"{count:,} {noun} {verb} beyond what chance brings among all columns at 5 %"
+    return f"{text} ({', '.join(known['columns'])}{f' and {count - NAMED:,} more' if count > NAMED else ''})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,11 +14,14 @@ from ...errors import many
 from ...fitting.evidence import numeric_columns, permutation_p
 from ...fitting.false_share import FEWEST_COLUMNS, RIDGE_PAIRS, RIDGE_SHUFFLES, FalseShare, ridge_false_share
 from ...fitting.rows import Rows
+from ...report.numbers import format_expected, format_share
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, Support, applies_always, register_analysis
 from ..checks import ALARM, Finding
 
 COLUMN = 2e-8  # seconds of a labelling of a half, for a column
 TENTH, HALF = 0.1, 0.5
+NAMED = 10
+FEW_NOTE = "q: by a test of each column alone, adjusted over all columns after Benjamini and Hochberg (marginal_q)."
 FEATURES_NOTE = (
     "q: the estimated share of features without any relation to the target among those that lead as often as this one "
     "when all columns are weighed together (marginal: the same by a test of each column alone; the two differ where "
@@ -60,6 +62,8 @@ class FalseFeatures:
             "share_long": None,
             "asked": run.options.false_share,
             "marginal": int(np.count_nonzero(q[listed] <= TENTH)),
+            "others": [names[j] for j in run.selected_features if not q[j] <= TENTH],
+            "features_note": FEW_NOTE,
         }
         if pairs:
             known = ridge_false_share(run.table.rows.active, seed, run.options.n_jobs)
@@ -78,6 +82,10 @@ class FalseFeatures:
             }
             either = ", ".join(values["either"]) or "none"
             values["features_note"] = f"{FEATURES_NOTE} At most 0.1 by either: {either}."
+            values["methods_text"] = (
+                f"How many features are there by chance was estimated from ridge weights in {2 * known.pairs} random "
+                f"halves of the rows against {known.shuffles} permutations of the outcome, and from column-wise tests."
+            )
         entries = {names[j]: {key: column[j] for key, column in columns.items()} for j in run.selected_features}
         return AnalysisResult(values, columns, entries)
 
@@ -87,10 +95,12 @@ class FalseFeatures:
         if not result["answer"]["evidence"]:
             return None
         counted = f"{known['marginal']:,} of {many(result['n_features'], 'listed feature')}"
-        alone = f"by a test of each column alone {counted} are in a set of which a tenth may be false (marginal_q)"
+        alone = f"by a test of each column alone {counted} are in a set of which a tenth is expected to be false"
+        alone += " (marginal_q)"
         if known["share"] is None:
             few = f"the table has fewer than {FEWEST_COLUMNS} columns"
-            return f"How many of the list are false is not estimated, since {few}; {alone}."
+            others = f", all but {', '.join(known['others'])}" if 0 < len(known["others"]) <= NAMED else ""
+            return f"How many of the list are false is not estimated, since {few}; {alone}{others}."
         below, inside = known["below_a_tenth"], known["listed_below_a_tenth"]
         longest = "no set keeps the share of false features below a tenth"
         if below:
@@ -112,15 +122,14 @@ class FalseFeatures:
         if known["share"] is None:
             return Support()
         if count == 1:
-            return Support(text=f"; the chance that it is there by chance alone is {known['share']:.0%}")
-        false = min(math.ceil(known["share"] * count - 1e-9), count)
-        warning, text = "", f"; {f'up to {false:,}' if false < count else 'all'} of them may be there by chance"
+            return Support(text=f"; {format_share(known['share'])} of such lists are expected to be there by chance")
+        chance = f"{format_expected(known['share'], count)} expected to be there by chance"
+        warning, text = "", f"; {chance}"
         if known["share"] > HALF:
-            chance = f"{f'up to {false:,} of its {count:,}' if false < count else f'all {count:,}'} features"
-            warning = f"Fewer than half of this list can be expected to be real: {chance} may be there by chance. "
-            text = ""
+            text, its = "", chance.replace("of them", f"of its {count:,} features")
+            warning = f"Fewer than half of this list can be expected to be real: {its}. "
         if best := known["best_supported"]:
-            how = "in nine of ten folds, and in the set with q at most .1, of which a tenth may be false"
+            how = "in nine of ten folds, and in the set with q at most .1, of which a tenth is expected to be false"
             text += f"; {len(best):,} {'is' if len(best) == 1 else 'are'} best supported ({how})"
         return Support(warning, text)
 
@@ -129,7 +138,7 @@ class FalseFeatures:
         share = result["analyses"][self.name]["share"]
         if share is None or share <= HALF or not result["answer"]["evidence"]:
             return None
-        text = f"up to {share:.0%} of the list may be there by chance: that a feature is in it says little"
+        text = f"about {share:.0%} of the list are expected to be there by chance: that a feature is in it says little"
         return Finding("false", ALARM, text)
 
 

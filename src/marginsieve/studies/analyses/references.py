@@ -26,7 +26,7 @@ from ...data.table import filled_with_means, one_hot
 from ...engine.nested import Nested, nested_splits, score_on_splits
 from ...engine.scoring import Scores, score_difference
 from ...engine.units import PlainTable
-from ...errors import many
+from ...errors import join_words, many
 from ...outcomes.scores import balanced_threshold
 from ...outcomes.target import Splits, stratified_folds, units_per_stratum
 from ...report.numbers import format_score
@@ -126,7 +126,7 @@ class OnCodes(ClassifierMixin, BaseEstimator):
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:
         """The table's columns with a weight; all for models without weights."""
         linear = [model for model in getattr(self.model_, "estimators_", [self.model_]) if hasattr(model, "coef_")]
-        chosen = np.ones(self.n_features_in_, dtype=bool)
+        chosen = np.array([len(np.unique(column[~np.isnan(column)])) > 1 for column in self.training_.T])
         if linear:
             used = np.any([model.coef_.any(axis=0) for model in linear], axis=0)
             chosen = np.isin(np.arange(self.n_features_in_), self.owner_[used])
@@ -186,21 +186,28 @@ def compare_references(run: StudyRun, references: Sequence[Reference]) -> dict[s
 
 
 def compare_with_list(result: dict[str, Any], name: str) -> str | None:
-    """The reference models that score higher than the list, or the best of those that do not."""
+    """The scores in which reference models are ahead of the list, or the best of those that are not."""
     metric, rows = result["listed_scores"][-1], result["analyses"][name]["compared"]
     if not result["answer"]["evidence"] or not rows:
         return None
-    short = result["short_names"][metric]
 
-    def change(row: dict[str, Any]) -> str:
-        value, span = format_score(row["against_list"][metric], signed=True)
-        return f"{row['title']}, {many(row['n_features'], 'feature')}, {short} {value} ({span})"
+    def describe(row: dict[str, Any], metrics: Sequence[str]) -> str:
+        changes = {result["short_names"][each]: row["against_list"][each] for each in metrics}
+        texts = {short: format_score(change, signed=True) for short, change in changes.items()}
+        parts = [f"{short} {value} against the list ({span})" for short, (value, span) in texts.items()]
+        return f"{row['title']} ({many(row['n_features'], 'feature')}): {join_words(parts)}"
 
-    better = [row for row in rows if (row["against_list"][metric]["low"] or 0.0) > 0.0]
+    better = {
+        row["title"]: describe(row, ahead)
+        for row in rows
+        if (ahead := [each for each in result["compared_scores"] if (row["against_list"][each]["low"] or 0.0) > 0.0])
+    }
     if better:
-        return f"Scores higher than the list on the same folds: {'; '.join(map(change, better))}."
-    best = max(rows, key=lambda row: row["scores"][metric]["value"])
-    return f"No model for reference is shown to be better than the list; the best of them is {change(best)}."
+        return f"Scores higher than the list on the same folds: {'; '.join(better.values())}."
+    best = describe(max(rows, key=lambda row: row["scores"][metric]["value"]), [metric])
+    if rows[0]["against_list"][metric]["low"] is None:
+        return f"Without intervals no model for reference can be shown to be better or worse; the highest is {best}."
+    return f"No model for reference is shown to be better than the list; the highest is {best}."
 
 
 def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[ReferenceRow, ...]:

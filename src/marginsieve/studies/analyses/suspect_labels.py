@@ -15,6 +15,7 @@ from ...contracts import Array
 from ...engine.nested import Nested
 from ...errors import InputError, SolverError, listing, many
 from ...estimators.suspects import CLEAN_RATE, PREDICTS, WRONG_SHARE, judge_labels
+from ...report.numbers import format_share
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_to_classes, register_analysis, say_nothing
 from ..checks import Finding
 from ..planning import fit_seconds
@@ -78,15 +79,15 @@ class Suspects:
         by, rows = known["named_by"], known["rows"]
         if known["labels"] != "fallible":
             if not rows:
-                return "No row looks so much like another class that it stands out from the model's ordinary errors."
+                return "No row is so unlike its class that it stands out from the errors that such a model makes."
             which = f"{many(len(rows), 'row')} ({_list_rows(rows, by)})"
             they, labels = ("they look", "their labels are") if len(rows) > 1 else ("it looks", "its label is")
-            text = f"The model cannot explain {which}: {they} clearly like another class to models that did not see "
+            text = f"The model cannot explain {which}: {they} like another class to models that did not see "
             return f"{text}{'them' if len(rows) > 1 else 'it'}, which does not say that {labels} wrong."
-        shares = ", ".join(f"{share:.0%} of {label}" for label, share in known["wrong_share"].items())
+        shares = ", ".join(f"{format_share(share)} of {label}" for label, share in known["wrong_share"].items())
         estimate = f"Estimated share of wrong labels: {shares}."
         if not rows:
-            return f"No label looks wrong. {estimate}"
+            return f"No label is called wrong. {estimate}"
         parts = []
         for verdict, texts in (
             (WRONG, ("is probably wrong", "are probably wrong")),
@@ -115,9 +116,9 @@ def _list_rows(rows: list[dict[str, Any]], by: str) -> str:
 
 
 def _probability_of_other(nested: Nested) -> Array:
-    """(m,) the mean nested probability that a row is of the other class; 0 where there are none."""
+    """(m,) the mean nested probability that a row is of the other class; the share of misses where there are none."""
     if nested.probability is None or not nested.target.has_auc:
-        return np.zeros(len(nested.target))
+        return np.asarray((nested.predicted != nested.target.strata).mean(axis=0))
     labels, probability = nested.target.machine_target.y[0], nested.probability.mean(axis=0)
     return np.asarray(np.where(labels > 0, 1.0 - probability, probability))
 
@@ -130,6 +131,6 @@ def _verdicts(judged: pd.DataFrame, other: Array, fallible: bool) -> Any:
     """
     marked = judged["suspect"].to_numpy()
     if not fallible:
-        return np.where(marked & (judged["missed"].to_numpy() > 0.5), UNEXPLAINED, "")
+        return np.where(marked & (judged["missed"].to_numpy() > 0.5) & (other >= 0.5), UNEXPLAINED, "")
     wrong = marked & (np.minimum(judged["suspicion"].to_numpy(), other) >= PROBABLY)
     return np.where(wrong, WRONG, np.where(marked, UNLIKE, ""))
