@@ -244,18 +244,6 @@ def test_the_stop_of_2011_stops():
     assert "still moved after 5 moves" in stopped.stop_reason
 
 
-def test_a_round_without_a_fallen_factor_is_named():
-    """With no penalty worth naming nothing falls below eps, and every feature goes by its place alone."""
-    X, y = wide(30, 40)
-    problem = problem_of(X, y, Gaussian(), CSVC())
-    settings = {"update": "quasi-newton", "one_by_one_below": 0, "step": 0.5}
-    still = PenalizedScaling(**settings, C2=0.0, eps=1e-9).run(problem, None)
-    rounds = len(still.steps) - 1
-    assert f"in {rounds} of {rounds} rounds no factor fell below eps (1e-09 of its start)" in still.stop_reason
-    assert "39 features in all" in still.stop_reason
-    assert "fell below eps" not in PenalizedScaling(update="multiplicative").run(problem, None).stop_reason
-
-
 def test_a_dearer_feature_leaves_fewer():
     X, y = wide(40, 300)
     sizes = [recipes.kp_svm(C2=C2).fit(X, y).n_features_ for C2 in (0.25, 1.0, 4.0)]
@@ -317,7 +305,7 @@ def test_learned_weights_reach_the_model():
     assert weights.sum() == pytest.approx(total)  # the sum is kept while features drop
     order = np.argsort(learned.path_.order[:20])
     np.testing.assert_allclose(learned.model_.view.weight, weights[order])
-    start = recipes.kp_cssvm(n_features_to_select=20, threshold="margin", refit="start").fit(X, y)
+    start = recipes.kp_cssvm(n_features_to_select=20, threshold="margin", final="start").fit(X, y)
     np.testing.assert_allclose(start.model_.view.weight, 1 / 20)  # the kernel of the 20 columns
 
 
@@ -400,7 +388,7 @@ def test_shuffled_labels_rank_planted_features_no_better_than_chance():
         ({"direction": "up"}, "direction is 'up'"),
         ({"penalty": "l2"}, "penalty is 'l2'"),
         ({"stop": "soon"}, "stop is 'soon'"),
-        ({"refit": "no"}, "refit is 'no'"),
+        ({"final": "no"}, "final is 'no'"),
         ({"C2": -1}, "C2 is -1; it must be a positive number"),
         ({"eps": 2}, "eps is 2; it must be a positive number of at most 1"),
         ({"rate": 0}, "rate is 0"),
@@ -434,7 +422,7 @@ def test_quasi_newton_falls_back_where_its_direction_does_not_descend(blobs):
     X, y = blobs
     objective = Objective(problem_of(X, y, Gaussian(), CSVC()), "min-max", "concave", 1.0, None, True)
     rule, first = QuasiNewton(5, 0.25, 4.0), objective.begin()
-    h = rule._slope(objective, first)
+    h = rule.slope(objective, first)
 
     class Backwards(DampedBFGS):
         def solve(self, v):
