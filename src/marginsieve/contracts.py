@@ -668,7 +668,7 @@ class LeavesToFolds(Protocol):
 
     @property
     def candidates(self) -> Sequence[Search]: ...  # searches to choose among; none where nothing is left to folds
-    def end_after(self, moves: int) -> Search: ...  # the search that ends at this stage of its path (`Path.stages`)
+    def end_after(self, candidate: Any, stages: int) -> Search: ...  # one of them, ended there (`Path.stages`)
 
 
 @runtime_checkable

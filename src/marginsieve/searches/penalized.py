@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -563,9 +564,9 @@ class PenalizedScaling(BaseEstimator):
         penalties = PENALTIES if self.C2 == FROM_FOLDS else (self.C2,)
         return tuple(replace(self, C2=C2) for C2 in penalties)
 
-    def end_after(self, moves: int) -> PenalizedScaling:
-        """The search that moves so many times before it ranks."""
-        return replace(self, iterations=None, max_iter=moves)
+    def end_after(self, candidate: PenalizedScaling, stages: int) -> PenalizedScaling:
+        """One of the candidates; where folds choose the number of moves too, with so many of them."""
+        return candidate if self.iterations is None else replace(candidate, iterations=None, max_iter=stages)
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
@@ -573,20 +574,17 @@ class PenalizedScaling(BaseEstimator):
             one_of("search", name, getattr(self, name), known)
         if self.C2 not in (0, FROM_FOLDS):
             positive_number("search", "C2", self.C2)
-        if self.iterations is not None:
-            one_of("search", "iterations", self.iterations, (FROM_FOLDS, None))
-            if self.stop != "own":
-                raise InputError('search: iterations="cv" needs stop="own"; a ranking goes on until one is left')
+        if self.iterations not in (None, FROM_FOLDS):
+            raise InputError(f'search: iterations is {self.iterations!r}; it must be None or "cv"')
+        if self.iterations is not None and self.stop != "own":
+            raise InputError('search: iterations="cv" needs stop="own": a ranking goes on until one feature is left')
         positive_number("search", "eps", self.eps, 1.0)
         positive_number("search", "tol", self.tol)
-        if self.cap is not None:
-            positive_number("search", "cap", self.cap)
-            if self.cap < 1:
-                raise InputError(f"search: cap is {self.cap!r}; it must be 1 or more, the factors start at 1")
-        if self.beta is not None:
-            positive_number("search", "beta", self.beta)
-        if self.rate is not None:
-            positive_number("search", "rate", self.rate, 2.0)
+        for name, most in (("cap", math.inf), ("beta", math.inf), ("rate", 2.0)):
+            if getattr(self, name) is not None:
+                positive_number("search", name, getattr(self, name), most)
+        if self.cap is not None and self.cap < 1:
+            raise InputError(f"search: cap is {self.cap!r}; it must be 1 or more, the factors start at 1")
         for name, lowest in (("moves", 1), ("inner", 1), ("max_iter", 1), ("one_by_one_below", 0)):
             whole_number("search", name, getattr(self, name), lowest)
         check_step(self.step)
@@ -640,7 +638,8 @@ class PenalizedScaling(BaseEstimator):
         walk.restore()
         walk.record(since)
         how = "the factors converged" if converged else "the factors still moved"
-        text = f"{how} after {len(moved)} moves at C2 = {walk.objective.C2:g}: {len(t)} features, {at_cap:.0%} of them at the cap"
+        text = f"{how} after {len(moved)} moves at C2 = {walk.objective.C2:g}: {len(t)} features"
+        text += "" if self.cap is None else f", {at_cap:.0%} of them at the cap"
         if emptied:
             text = f"the penalty removed every feature after {len(moved)} moves ({len(t)} kept): lower C2"
         details = {"C2": walk.objective.C2, "converged": converged, "moves": len(moved), "share_at_cap": at_cap}
