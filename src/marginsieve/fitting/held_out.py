@@ -182,9 +182,9 @@ def choose_search(
             score = float(np.mean(HeldOut.from_members(tuple(range(len(values[0]))), members).scores(part.target)[0]))
             if count := float(np.mean(counts)):
                 score -= float(price_of_size(np.array(count), part.table.shape[1], "auto"))
-            found = (round(score, 12), -count)
-            if best is None or found > best:
-                best, chosen = found, plan.search.end_after(candidate, k + 1)
+            merit = (round(score, 12), -count)
+            if best is None or merit > best:
+                best, chosen = merit, plan.search.end_after(candidate, k + 1)
     return replace(plan, search=chosen)
 
 

@@ -10,7 +10,7 @@ from ..contracts import KernelLike, MachineLike, SearchLike
 from ..estimators import SVMSelector
 from ..fitting.parts import kernel_of, machine_of
 from ..kernels import Linear
-from ..machines import CSVC, L1SVC, ConcaveSVC, HingeSVC, RampSVC, Sphere
+from ..machines import CSVC, L1SVC, MACHINES, ConcaveSVC, HingeSVC, RampSVC, Sphere
 from ..searches import Budget, LearnedPath, PenalizedScaling
 from .registry import register
 
@@ -417,7 +417,7 @@ def kp_svm(
     iterations: str | None = None,
     update: str = "gradient",
     stop: str = "own",
-    final: str | MachineLike = "learned",
+    final: MachineLike = "learned",
     standardize: bool = True,
     **settings: Any,
 ) -> SVMSelector:
@@ -473,7 +473,7 @@ def _kp(kernel: KernelLike, machine: MachineLike, options: dict[str, Any], setti
     """
     known = PenalizedScaling().get_params()
     options |= {name: settings.pop(name) for name in list(settings) if name in known}
-    if options.get("final", "learned") not in ("learned", "start"):
+    if options.get("final") in MACHINES:
         options["final"] = machine_of(options["final"])
     kernel = Linear(average=True) if isinstance(kernel, str) and kernel == "linear" else kernel_of(kernel)
     if "width" in settings:

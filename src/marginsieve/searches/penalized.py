@@ -94,7 +94,7 @@ class DampedBFGS:
 #
 # with unit = J at the start (1 for the logarithm), or as printed, in e itself: C2 * sum(1 - exp(-beta e_j)).
 
-TINY = 1e-300
+TINY = 1e-100  # in place of an objective of 0; what is divided by it can still be multiplied
 
 
 @dataclass(frozen=True)
@@ -684,20 +684,20 @@ class _ScalingWalk:
             rule.length *= 0.5
         return False
 
-    def restored(self) -> Array:
+    def refill_factors(self) -> Array:
         """(p,) the factors; a feature that stays although its own fell to nothing (kept, or the last) gets it back."""
         start = self.objective.start[self.point.live]
         return np.where(self.point.e < self.eps * start, start, self.point.e)
 
     def restore(self) -> None:
-        """Go on from the restored factors."""
-        e = self.restored()
+        """Go on from the factors that it gives."""
+        e = self.refill_factors()
         if not np.array_equal(e, self.point.e):
             self.point = self.objective.solve_at(self.point, e)
 
     def keep_stage(self) -> None:
         """Keep what the search would have settled on if it ended here."""
-        e, live = self.restored(), self.point.live
+        e, live = self.refill_factors(), self.point.live
         by_factor = worst_first(e, len(e), self.kept[live])[::-1]
         stop = StopInfo(len(e), "")
         self.stages.append(Path(live[by_factor], e[by_factor], (), "", weights=(e[by_factor] ** 2,), stop=stop))
