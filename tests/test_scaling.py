@@ -490,7 +490,7 @@ def test_what_folds_choose_is_a_selector_like_any_other(tmp_path, monkeypatch):
     together = recipes.kp_svm(C2="cv", max_iter=15, cv=3, ensemble=3, random_state=0, threshold="margin")
     assert together.fit(cohort.X, cohort.y).n_features_ > 0
     nested = nested_cv(clone(selector), cohort.X, cohort.y, cv=3, random_state=0)
-    assert nested.scores()["auc"] > 0.5
+    assert nested.scores().value["auc"] > 0.5
     drawn = recipes.kp_svm(C2="cv", max_iter=15, random_state=0, prefilter=("fisher", 20), keep=["g01"])
     assert drawn.fit(cohort.X, cohort.y).support_[0]
 
