@@ -28,7 +28,7 @@ def iteration(make):
     """One quasi-Newton iteration with a history of two: gradient, line search, update."""
     objective = Objective(make(), "min-max", "concave", 1.0, None, True)
     rule, here, B = QuasiNewton(3, 0.25, 4.0), objective.restrict_to_support(objective.begin()), DampedBFGS()
-    h = rule._slope(objective, here)
+    h = rule.slope(objective, here)
     for _ in range(2):
         here, h, B, _ = rule.iterate(objective, here, h, B)
 

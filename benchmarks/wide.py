@@ -52,6 +52,7 @@ OURS: dict[str, tuple[str, dict[str, Any]]] = {
     "clinical-rfe, short": ("clinical_rfe", {"n_features_to_select": "short"}),
     "clinical-rfe, 50": ("clinical_rfe", {"n_features_to_select": 50}),
     "svm-rfe, 50": ("svm_rfe", {"n_features_to_select": 50}),
+    "kp-cssvm, 50": ("kp_cssvm", {"n_features_to_select": 50}),
 }
 COUNT = 50
 

@@ -162,7 +162,7 @@ class SelectionOnHalf:
     @staticmethod
     def _kp_ranking(X: Array, y: Array, C: float, width: float) -> IntArray:
         ranked = recipes.kp_svm(
-            C=C, width=width, stop="ranking", n_features_to_select=1, standardize=False, refit="start", **FIXED
+            C=C, width=width, stop="ranking", n_features_to_select=1, standardize=False, final="start", **FIXED
         )
         return np.asarray(ranked.fit(X, y).path_.order)
 
@@ -178,4 +178,4 @@ class SelectionOnHalf:
 
     @staticmethod
     def _kp(X: Array, y: Array, C: float, width: float, C2: float) -> Any:
-        return recipes.kp_svm(C=C, width=width, C2=C2, standardize=False, refit="start", **FIXED).fit(X, y)
+        return recipes.kp_svm(C=C, width=width, C2=C2, standardize=False, final="start", **FIXED).fit(X, y)

@@ -397,7 +397,7 @@ KP_IMBALANCED = Paper(
                 "kp_cssvm": (
                     {"C2": C2_PRINTED},
                     *({"C2": value} for value in POWERS if value != C2_PRINTED),
-                    {"C2": C2_PRINTED, "refit": "start"},
+                    {"C2": C2_PRINTED, "final": "start"},
                     {"C2": C2_PRINTED, "kernel": "linear", "grid": COSTS},
                 ),
                 "l1_cssvm": (NONE, {"final": "c_svc"}),

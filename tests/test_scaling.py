@@ -1,21 +1,28 @@
 """Penalised scaling: gradients, the limited-memory update, descent, what it finds, how it stops, what it costs."""
 
+import os
 import tracemalloc
 
 import numpy as np
 import pytest
 from oracles import Plain, dense_damped_bfgs, gram_of
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
 
-from marginsieve import recipes
-from marginsieve.data import make_cohort
+from marginsieve import load, recipes, save
+from marginsieve.data import filled_with_means, make_cohort
 from marginsieve.data.table import Schema
+from marginsieve.engine import nested_cv
 from marginsieve.errors import InputError
 from marginsieve.kernels import KERNELS, Gaussian, Linear
 from marginsieve.machines import CSVC, Sphere
 from marginsieve.problem import Problem
 from marginsieve.searches import PenalizedScaling, penalized
-from marginsieve.searches.penalized import DampedBFGS, Objective, QuasiNewton
+from marginsieve.searches.penalized import DampedBFGS, Objective, QuasiNewton, move_within
+from reproduction import named_problems
 
 MACHINES = {"c_svc": CSVC(C=2.0, tol=1e-11), "svdd": Sphere(r=0.3, r_out=0.5, tol=1e-11)}
 UPDATES = ("multiplicative", "quasi-newton", "gradient")
@@ -244,16 +251,63 @@ def test_the_stop_of_2011_stops():
     assert "still moved after 5 moves" in stopped.stop_reason
 
 
-def test_a_round_without_a_fallen_factor_is_named():
-    """With no penalty worth naming nothing falls below eps, and every feature goes by its place alone."""
-    X, y = wide(30, 40)
-    problem = problem_of(X, y, Gaussian(), CSVC())
-    settings = {"update": "quasi-newton", "one_by_one_below": 0, "step": 0.5}
-    still = PenalizedScaling(**settings, C2=0.0, eps=1e-9).run(problem, None)
-    rounds = len(still.steps) - 1
-    assert f"in {rounds} of {rounds} rounds no factor fell below eps (1e-09 of its start)" in still.stop_reason
-    assert "39 features in all" in still.stop_reason
-    assert "fell below eps" not in PenalizedScaling(update="multiplicative").run(problem, None).stop_reason
+def equal_share(path, size):
+    """The share of the best features whose learned weight another of them has too."""
+    weights = np.sort(path.weights_at(size))
+    equal = np.isclose(weights[1:], weights[:-1], rtol=1e-9, atol=0.0)
+    return np.mean(np.append(equal, False) | np.append(False, equal))
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("stop", ["ranking", "own"])
+@pytest.mark.parametrize("name", ["kp_svm", "kp_cssvm", "kp_svdd"])
+def test_no_ranking_is_decided_by_ties(name, stop, update):
+    cohort = make_cohort(50, 400, n_relevant=20, prevalence=0.3, effect=1.5, random_state=0)
+    path = recipes.get(name)(update=update, stop=stop, **FAST).fit(cohort.X, cohort.y).path_
+    assert max(equal_share(path, size) for size in (250, 100, 40, 20, 8)) <= 0.05
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not os.environ.get("MARGINSIEVE_DATA"), reason="MARGINSIEVE_DATA does not name the data sets")
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("stop", ["ranking", "own"])
+@pytest.mark.parametrize("data", ["COLON", "LYMPHOMA"])
+def test_no_ranking_of_genes_is_decided_by_ties(data, stop, update):
+    table = named_problems.load(data)
+    X = table.X.to_numpy(dtype=float)
+    X = filled_with_means(X, X)
+    _, first = np.unique(X, axis=1, return_index=True)  # equal columns have equal factors by right
+    X, y = X[:, np.sort(first)], np.asarray(table.y)
+    for name in ("kp_svm", "kp_cssvm", "kp_svdd"):
+        path = recipes.get(name)(update=update, stop=stop, similar=None, **FAST).fit(X, y).path_
+        assert max(equal_share(path, size) for size in (250, 100, 40, 20, 8)) <= 0.05
+
+
+def test_a_move_stays_within_its_bounds_and_keeps_the_order(rng):
+    t, move = np.sort(rng.uniform(0.01, 3.9, 500)), rng.normal(size=500) * 10.0 ** rng.uniform(-3, 3, 500)
+    for cap in (4.0, np.inf):
+        after = move_within(t, move, cap)
+        assert (after > 0).all()
+        assert (after < cap).all()
+        assert (np.sign(after - t) == np.sign(move)).all()
+        one = move_within(np.ones(500), np.sort(move), cap)
+        assert (np.diff(one) > 0).all()  # of equal factors the one that is moved further is ahead
+        assert (np.diff(move_within(t, np.full(500, 0.3), cap)) > 0).all()  # moved alike, the order stays
+    np.testing.assert_array_equal(move_within(t, np.abs(move), np.inf), t + np.abs(move))
+    np.testing.assert_allclose(move_within(t, 1e-9 * move, 4.0), t + 1e-9 * move, rtol=1e-9)
+    assert move_within(np.array([3.9999]), np.ones(1), 4.0) == 3.9999  # within a thousandth of the cap it rests
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_without_a_cap_factors_grow_beyond_it(update):
+    X, y = wide(40, 100)
+    bounded, free = (recipes.kp_svm(update=update, cap=cap, max_iter=60).fit(X, y).path_ for cap in (4.0, None))
+    start = 1.0 / np.var(X / X.std(axis=0), axis=0).sum()  # of mu, as factors squared
+    assert bounded.weights_at(bounded.stop.size).max() < 16.0 * start
+    assert free.weights_at(free.stop.size).max() > 16.0 * start
+    assert "at the cap" in bounded.stop_reason
+    assert "at the cap" not in free.stop_reason
+    assert free.stop.details["share_at_cap"] == 0.0
 
 
 def test_a_dearer_feature_leaves_fewer():
@@ -317,8 +371,35 @@ def test_learned_weights_reach_the_model():
     assert weights.sum() == pytest.approx(total)  # the sum is kept while features drop
     order = np.argsort(learned.path_.order[:20])
     np.testing.assert_allclose(learned.model_.view.weight, weights[order])
-    start = recipes.kp_cssvm(n_features_to_select=20, threshold="margin", refit="start").fit(X, y)
+    start = recipes.kp_cssvm(n_features_to_select=20, threshold="margin", final="start").fit(X, y)
     np.testing.assert_allclose(start.model_.view.weight, 1 / 20)  # the kernel of the 20 columns
+
+
+@pytest.mark.parametrize("name", ["kp_svm", "kp_cssvm"])
+@pytest.mark.parametrize("settings", [{}, {"stop": "own", "cap": None, "max_iter": 15}])
+def test_what_is_fitted_is_the_machine_on_the_learned_kernel(name, settings):
+    """Against scikit-learn's SVC on a kernel matrix made of the learned factors."""
+    X, y = wide(60, 80)
+    chosen = {} if name == "kp_svm" or settings else {"n_features_to_select": 12}
+    selector = recipes.get(name)(class_weight=None, **{**chosen, "threshold": "margin", **settings})
+    selector.set_params(machine__tol=1e-10).fit(X[:40], y[:40])
+    size = selector.n_features_
+    assert size == chosen.get("n_features_to_select", selector.path_.stop and selector.path_.stop.size)
+    columns, weights = selector.path_.order[:size], selector.path_.weights_at(size)
+    Z = ((X - X[:40].mean(axis=0)) / X[:40].std(axis=0))[:, columns] * np.sqrt(weights)
+    K = np.exp(-0.5 * cdist(Z, Z[:40], "sqeuclidean"))
+    peer = SVC(C=1.0, kernel="precomputed", tol=1e-10).fit(K[:40], y[:40])
+    np.testing.assert_allclose(selector.decision_function(X), peer.decision_function(K), atol=1e-5)
+    assert np.ptp(weights) > 0
+
+
+@pytest.mark.parametrize("name", ["kp_svm", "kp_cssvm", "kp_svdd"])
+def test_another_machine_is_fitted_where_one_is_named(name):
+    X, y = wide(40, 60)
+    selector = recipes.get(name)(final="c_svc", n_features_to_select=6, threshold="margin").fit(X, y)
+    assert isinstance(selector.model_.machine, CSVC)
+    np.testing.assert_allclose(selector.model_.view.weight, 1 / 6)
+    assert selector.score(X, y) > 0.9
 
 
 def test_averaging_kernels_learn_the_same(blobs):
@@ -331,6 +412,87 @@ def test_averaging_kernels_learn_the_same(blobs):
     b = PenalizedScaling(C2=0).run(averaged, None)
     np.testing.assert_array_equal(a.order, b.order)
     np.testing.assert_allclose(a.weights_at(5), 12 * b.weights_at(5), rtol=1e-3)
+
+
+# -- what inner folds choose --------------------------------------------------------------------------------------
+
+
+def price_of(count, columns):
+    return 0.002 * np.log2(count / min(50, np.sqrt(columns))) ** 2
+
+
+def choose_slowly(X, y, folds, penalties, moves, **settings):
+    """(C2, moves) by the mean AUC of folds, pairs counted, less the price of the number of features."""
+    best = None
+    for C2 in penalties:
+        for t in moves:
+            scores, sizes, pairs = [], [], []
+            for train, test in folds:
+                fitted = recipes.kp_svm(C2=C2, max_iter=t, threshold="margin", **settings).fit(X[train], y[train])
+                scores.append(roc_auc_score(y[test], fitted.decision_function(X[test])))
+                sizes.append(fitted.n_features_)
+                pairs.append(np.sum(y[test] > 0) * np.sum(y[test] < 0))
+            merit = round(np.average(scores, weights=pairs) - price_of(np.mean(sizes), X.shape[1]), 12), -np.mean(sizes)
+            if best is None or merit > best[0]:
+                best = merit, C2, t
+    return best[1:]
+
+
+@pytest.mark.parametrize("settings", [{}, {"cap": None, "update": "multiplicative"}, {"final": "start"}])
+def test_the_choice_in_folds_is_a_slow_loop(settings, monkeypatch):
+    X, y = wide(36, 40, planted=4, seed=3)
+    X += np.random.default_rng(5).normal(size=X.shape)  # so that the scores differ
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    monkeypatch.setattr(penalized, "PENALTIES", (0.5, 4.0))
+    given = {**settings, "cv": folds, "threshold": "margin", "max_iter": 12}
+    both = recipes.kp_svm(C2="cv", iterations="cv", **given).fit(X, y).path_.stop.details
+    assert (both["C2"], both["moves"]) == choose_slowly(X, y, folds, (0.5, 4.0), range(1, 13), **settings)
+    moves = recipes.kp_svm(C2=2.0, iterations="cv", **given).fit(X, y).path_.stop.details["moves"]
+    assert moves == choose_slowly(X, y, folds, (2.0,), range(1, 13), **settings)[1]
+    penalty = recipes.kp_svm(C2="cv", **given).fit(X, y).path_.stop.details["C2"]
+    assert penalty == choose_slowly(X, y, folds, (0.5, 4.0), (12,), **settings)[0]
+
+
+def test_a_ranking_chooses_its_penalty_by_the_size_that_is_asked_for(monkeypatch):
+    X, y = wide(36, 40, planted=4, seed=3)
+    X += np.random.default_rng(5).normal(size=X.shape)
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    monkeypatch.setattr(penalized, "PENALTIES", (0.5, 40.0))
+    for name in ("kp_cssvm", "kp_svdd"):
+        merits = []
+        for C2 in penalized.PENALTIES:
+            fits = [recipes.get(name)(C2=C2, **FAST).fit(X[train], y[train]) for train, _ in folds]
+            scores = [
+                roc_auc_score(y[test], fit.decision_function(X[test]))
+                for fit, (_, test) in zip(fits, folds, strict=True)
+            ]
+            pairs = [np.sum(y[test] > 0) * np.sum(y[test] < 0) for _, test in folds]
+            merits.append(round(np.average(scores, weights=pairs), 12))
+        chosen = recipes.get(name)(C2="cv", cv=folds, **FAST).fit(X, y)
+        given = recipes.get(name)(C2=penalized.PENALTIES[int(np.argmax(merits))], **FAST).fit(X, y)
+        assert chosen.path_.stop_reason == given.path_.stop_reason
+        np.testing.assert_array_equal(chosen.ranking_, given.ranking_)
+
+
+def test_what_folds_choose_is_a_selector_like_any_other(tmp_path, monkeypatch):
+    """Same seed, same choice, however many workers; clones, model files, ensembles, prefilters and nested folds."""
+    monkeypatch.setattr(penalized, "PENALTIES", (1.0, 4.0))
+    cohort = make_cohort(60, 40, n_relevant=4, effect=1.5, random_state=0)
+    selector = recipes.kp_svm(C2="cv", iterations="cv", max_iter=15, cv=3, random_state=0)
+    again = clone(selector)
+    assert again.get_params()["search__C2"] == again.get_params()["search__iterations"] == "cv"
+    fitted = [one.fit(cohort.X, cohort.y) for one in (selector, again.set_params(n_jobs=2))]
+    np.testing.assert_array_equal(*(one.ranking_ for one in fitted))
+    assert fitted[0].path_.stop.to_dict() == fitted[1].path_.stop.to_dict()
+    assert fitted[0].search.C2 == "cv"  # parameters stay as they were given
+    back = load(save(fitted[0], tmp_path / "model.marginsieve"))
+    np.testing.assert_array_equal(back.decision_function(cohort.X), fitted[0].decision_function(cohort.X))
+    together = recipes.kp_svm(C2="cv", max_iter=15, cv=3, ensemble=3, random_state=0, threshold="margin")
+    assert together.fit(cohort.X, cohort.y).n_features_ > 0
+    nested = nested_cv(clone(selector), cohort.X, cohort.y, cv=3, random_state=0)
+    assert nested.scores().value["auc"] > 0.5
+    drawn = recipes.kp_svm(C2="cv", max_iter=15, random_state=0, prefilter=("fisher", 20), keep=["g01"])
+    assert drawn.fit(cohort.X, cohort.y).support_[0]
 
 
 # -- what it finds ------------------------------------------------------------------------------------------------
@@ -400,8 +562,12 @@ def test_shuffled_labels_rank_planted_features_no_better_than_chance():
         ({"direction": "up"}, "direction is 'up'"),
         ({"penalty": "l2"}, "penalty is 'l2'"),
         ({"stop": "soon"}, "stop is 'soon'"),
-        ({"refit": "no"}, "refit is 'no'"),
+        ({"final": "no"}, "final is 'no'"),
         ({"C2": -1}, "C2 is -1; it must be a positive number"),
+        ({"C2": "auto"}, "C2 is 'auto'; it must be a positive number"),
+        ({"iterations": 5}, 'iterations is 5; it must be None or "cv"'),
+        ({"iterations": "cv"}, 'iterations="cv" needs stop="own"'),
+        ({"final": 3}, "final is 3; it must be None or a machine"),
         ({"eps": 2}, "eps is 2; it must be a positive number of at most 1"),
         ({"rate": 0}, "rate is 0"),
         ({"step": 1.5}, "step is 1.5"),
@@ -434,7 +600,7 @@ def test_quasi_newton_falls_back_where_its_direction_does_not_descend(blobs):
     X, y = blobs
     objective = Objective(problem_of(X, y, Gaussian(), CSVC()), "min-max", "concave", 1.0, None, True)
     rule, first = QuasiNewton(5, 0.25, 4.0), objective.begin()
-    h = rule._slope(objective, first)
+    h = rule.slope(objective, first)
 
     class Backwards(DampedBFGS):
         def solve(self, v):

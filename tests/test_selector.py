@@ -409,7 +409,7 @@ def test_smote_with_few_rows_takes_fewer_neighbours_and_says_so(cohort):
     "make",
     [
         lambda: recipes.svm_rfe(kernel="gaussian", prefilter=("fisher", 8)),
-        lambda: recipes.kp_cssvm(refit="start", prefilter=("fisher", 8)),
+        lambda: recipes.kp_cssvm(final="start", prefilter=("fisher", 8)),
         lambda: recipes.kp_cssvm(max_samples=40),
         lambda: recipes.kp_cssvm(sampler="smote"),
         lambda: recipes.kp_svm(probability=True, keep=["g01", "g02", "g03"]),

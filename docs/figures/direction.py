@@ -9,8 +9,7 @@ import numpy as np
 
 from marginsieve import recipes
 from marginsieve.data import make_cohort
-from marginsieve.estimators.persistence import save
-from marginsieve.report.figures import COLOURS
+from marginsieve.report.figures import COLOURS, save_figure
 from reproduction import named_problems
 
 SETTINGS = {"n_features_to_select": 10, "threshold": "margin"}
@@ -53,7 +52,7 @@ def main():
     X, y = glioma.X.to_numpy(dtype=float), (glioma.y == glioma.positive).to_numpy()
     best = np.argsort(recipes.fisher(**SETTINGS).fit(X, y).ranking_)[:100]
     panel(right, X, y, best, "GLIOMA: the 100 best genes by Fisher score, of 4,434")
-    save(figure, Path(__file__).with_suffix(".svg"))
+    save_figure(figure, Path(__file__).with_suffix(".svg"))
 
 
 main()

@@ -178,6 +178,8 @@ class Path:
         Every subset that the search tried, where it keeps them.
     replay : mapping of int to tuple of Solution
         Solutions of the search by size, in a fit alone.
+    stages : tuple of Path
+        Where inner folds choose after how many moves a search ends: the features and weights after each.
 
     Examples
     --------
@@ -200,6 +202,7 @@ class Path:
     scored_by: str = "score"  # what the scores of the steps are
     trials: Trials | None = None
     replay: Mapping[int, tuple[Solution, ...]] = field(default_factory=dict)  # of its machines, by size, in a fit alone
+    stages: tuple[Path, ...] = ()  # what the search would have settled on had it ended earlier, in folds alone
 
     def weights_at(self, size: int) -> Array | None:
         """(size,) learned kernel weights of the best features, with the sum that their step had; None without."""
@@ -630,9 +633,9 @@ class Search(Protocol):
 
 @runtime_checkable
 class Refits(Protocol):
-    """A search with a machine of its own for the selected features; None is the machine of the search."""
+    """A search with a machine of its own for the selected features; None or a word is the machine of the search."""
 
-    final: Machine | None
+    final: Machine | str | None
 
 
 @runtime_checkable
@@ -657,6 +660,15 @@ class FixesSize(Protocol):
     """A search that needs the number of features to select before it begins."""
 
     def for_size(self, count: int) -> Search: ...
+
+
+@runtime_checkable
+class LeavesToFolds(Protocol):
+    """A search that leaves some of its parameters to inner folds, which choose them before it begins."""
+
+    @property
+    def candidates(self) -> Sequence[Search]: ...  # searches to choose among; none where nothing is left to folds
+    def end_after(self, candidate: Any, stages: int) -> Search: ...  # one of them, ended there (`Path.stages`)
 
 
 @runtime_checkable

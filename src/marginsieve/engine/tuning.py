@@ -15,7 +15,7 @@ from ..contracts import Array, Gram, HasParameters, IntArray, Kernel, Solution, 
 from ..errors import InputError, listing
 from ..estimators import SVMSelector
 from ..estimators.inputs import encode
-from ..fitting.held_out import hold_out, inner_folds, listed_folds, lists_rows, run_search
+from ..fitting.held_out import hold_out, inner_folds, listed_folds, lists_rows, run_search, spread_sizes
 from ..fitting.parts import criterion_of, kernel_of, machine_of, search_of
 from ..fitting.procedure import plan_of
 from ..fitting.rows import Rows
@@ -156,7 +156,7 @@ def tune(
 def _sizes(selector: SVMSelector, columns: int) -> tuple[int, ...]:
     """The number of features where it is given, else some from all columns down to a few."""
     count = feature_count(selector, columns)
-    return (count,) if count is not None else tuple(sorted({max(1, round(columns / 4**k)) for k in range(8)}))
+    return spread_sizes(columns) if count is None else (count,)
 
 
 def _tune_selected(

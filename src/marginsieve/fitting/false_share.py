@@ -25,11 +25,11 @@ from ..outcomes.target import draw_share
 from ..solvers.execution import jit, one_thread, parallel
 from .batched_searches import TrainingPart, rank_batched
 from .evidence import MOST_ROWS, numeric_columns
-from .held_out import run_searches
+from .held_out import run_search, run_searches
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
 from .rows import Rows
 from .settings import AnyPlan, Plan
-from .training import search_once, varying_columns
+from .training import varying_columns
 from .view_averaging import BlendPlan, JointPlaces
 
 FEWEST_PAIRS, FEWEST_SHUFFLES = 10, 20  # where a method's own search is run on the halves
@@ -346,7 +346,7 @@ def places(plan: AnyPlan, part: Rows, rng: np.random.Generator) -> Array:
     if not part.target.complete:
         return place
     if isinstance(plan, Plan):
-        searched = search_once(replace(plan, ensemble=None, keep=()), part, rng)
+        searched = run_search(replace(plan, ensemble=None, keep=()), part, rng)
         seen = searched.path.order[: len(searched.ready.usable)]  # those that do not vary come last
         place[seen] = np.arange(len(seen))
         return place

@@ -16,7 +16,7 @@ import numpy as np
 from joblib import delayed
 from sklearn.model_selection import PredefinedSplit
 
-from ..contracts import Array, IntArray, Path
+from ..contracts import Array, IntArray, LeavesToFolds, Path, Search
 from ..data.table import Table
 from ..errors import InputError, one_line, shown_value
 from ..outcomes import FoldLimit, Target
@@ -54,7 +54,14 @@ class Member:
 
 
 def run_search(plan: Plan, part: Rows, rng: np.random.Generator) -> Searched:
-    """The path over all features of the part, averaged over subsamples where the plan says so."""
+    """The path over all features of the part, averaged over subsamples where the plan says so.
+
+    What the search leaves to folds is chosen in five of them.
+    """
+    if leaves_to_folds(plan):
+        (folds,), _ = inner_folds(SEARCH_FOLDS, part, rng)
+        seed = np.random.SeedSequence(int(rng.integers(2**63)))
+        plan = choose_search(plan, part, spread_sizes(part.table.shape[1]), folds, seed, None)
     searched = search_once(plan, part, rng)
     return average_rankings(plan, searched, members(plan, part, (), rng, None)) if plan.ensemble else searched
 
@@ -127,6 +134,73 @@ def average_rankings(plan: Plan, whole: Searched, ensemble: list[Member]) -> Sea
         reason = f"{was.stop_reason}; {reason}"
     path = Path(order, -mean, was.steps, reason, n_selected=was.n_selected, scored_by=was.scored_by)
     return replace(whole, path=path)
+
+
+# -- what a search leaves to folds ------------------------------------------------------------------------------------
+
+SEARCH_FOLDS = 5
+
+
+def spread_sizes(columns: int) -> tuple[int, ...]:
+    """Some sizes from all columns down to a few."""
+    return tuple(sorted({max(1, round(columns / 4**k)) for k in range(8)}))
+
+
+def leaves_to_folds(plan: Plan) -> bool:
+    """Whether inner folds choose something before the search begins."""
+    return isinstance(plan.search, LeavesToFolds) and bool(plan.search.candidates)
+
+
+def choose_search(
+    plan: Plan,
+    part: Rows,
+    sizes: Sequence[int],
+    folds: Sequence[tuple[IntArray, IntArray]],
+    seed: np.random.SeedSequence,
+    n_jobs: int | None,
+) -> Plan:
+    """The plan with the search that scores best on the folds' held-out rows; of equal ones with the fewest features.
+
+    A search that chooses a number of features is scored at that number, after each of its stages where it has them,
+    less the price of that number (`choose_size`, "auto"); another search on average over `sizes`.
+    """
+    assert isinstance(plan.search, LeavesToFolds)
+    seeds, best = seed.spawn(len(folds)), None
+    chosen: Search = plan.search
+    for candidate in plan.search.candidates:
+        tried = replace(plan, search=candidate, ensemble=None)
+        stages = parallel(n_jobs)(
+            delayed(_values_by_stage)(tried, part, train, test, sizes, child)
+            for (train, test), child in zip(folds, seeds, strict=True)
+        )
+        for k in range(max(map(len, stages))):
+            # A fold in which the search ended earlier stays where it ended.
+            values, counts = zip(*(fold[min(k, len(fold) - 1)] for fold in stages), strict=True)
+            members = [
+                Member(np.empty(0), test, value, WorkDone(0)) for (_, test), value in zip(folds, values, strict=True)
+            ]
+            score = float(np.mean(HeldOut.from_members(tuple(range(len(values[0]))), members).scores(part.target)[0]))
+            if count := float(np.mean(counts)):
+                score -= float(price_of_size(np.array(count), part.table.shape[1], "auto"))
+            merit = (round(score, 12), -count)
+            if best is None or merit > best:
+                best, chosen = merit, plan.search.end_after(candidate, k + 1)
+    return replace(plan, search=chosen)
+
+
+def _values_by_stage(
+    plan: Plan, part: Rows, train: IntArray, test: IntArray, sizes: Sequence[int], seed: np.random.SeedSequence
+) -> list[tuple[Array, int]]:
+    """By stage of the search (S, rows, k) decision values of the rows that it did not see, and how many features."""
+    with one_thread():
+        searched = search_once(plan, part.take(train), np.random.default_rng(seed))
+        path, Z = searched.path, part.table.Z[test]
+        out = []
+        for stage in path.stages or (path,):
+            count = None if stage.stop is None else stage.stop.size
+            at = tuple(sizes) if count is None else (count,)
+            out.append((decisions(plan, replace(searched, path=stage), at, Z), count or 0))
+        return out
 
 
 # -- what they say of rows that they did not see ----------------------------------------------------------------------
@@ -401,9 +475,14 @@ def choose_size(sizes: Sequence[int], score: Array, columns: int, rule: str) -> 
     at = np.asarray(sizes, dtype=float)
     value = smooth_scores(at, score)
     if rule in PRICES:
-        price, usual = PRICES[rule]
-        value = value - price * np.log2(at / min(usual, np.sqrt(columns))) ** 2
+        value = value - price_of_size(at, columns, rule)
     return int(at[value >= value.max() - 1e-12].min())
+
+
+def price_of_size(sizes: Array, columns: int, rule: str) -> Array:
+    """What a rule takes from the score of a size for being far from the usual one."""
+    price, usual = PRICES[rule]
+    return np.asarray(price * np.log2(sizes / min(usual, np.sqrt(columns))) ** 2)
 
 
 def smooth_scores(sizes: Array, score: Array) -> Array:

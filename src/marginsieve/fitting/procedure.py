@@ -38,16 +38,28 @@ from .held_out import (
     OVERLAP,
     HeldOut,
     average_rankings,
+    choose_search,
     choose_size,
     hold_out,
     inner_folds,
+    leaves_to_folds,
     listed_folds,
     lists_rows,
     members,
     require_folds,
+    spread_sizes,
 )
 from .rows import MOST_ROWS, Rows, with_rest
-from .settings import AnyPlan, Plan, Settings, check_seed, make_plan, refuse_too_large, size_choice
+from .settings import (
+    AnyPlan,
+    Plan,
+    Settings,
+    check_seed,
+    feature_count,
+    make_plan,
+    refuse_too_large,
+    size_choice,
+)
 from .training import AnyModel, Model, Searched, finite, fit_model, prepare, search_once, varying_columns
 
 if TYPE_CHECKING:
@@ -190,6 +202,9 @@ def fit_encoded(
         require_folds(rows.sample_part.target)
     constant, duplicates = constant_and_equal(encoded.schema, rows.sample_part)
     remarks = table_notes(plan, encoded.schema.names, constant, rows.sample_part)
+    if leaves_to_folds(plan):
+        plan, some = _choose_search(settings, plan, rows, rng)
+        remarks += some
     searched = search_once(plan, rows.sample_part, rng)
     fitted = _choose_and_decide(settings, plan, rows, searched, remarks, rng, lists)
 
@@ -200,6 +215,16 @@ def fit_encoded(
         return replace(fitted, constant=constant, duplicates=duplicates, groups=groups, suspects=suspects)
 
     return describe_lists(fitted, describe)
+
+
+def _choose_search(settings: Settings, plan: Plan, rows: Rows, rng: np.random.Generator) -> tuple[Plan, list[str]]:
+    """The plan with what its search leaves to inner folds, and remarks."""
+    folds, remarks = inner_splits(settings.cv, rows, rng, repeated=False)
+    columns = rows.table.shape[1]
+    count = feature_count(settings, columns)
+    sizes = spread_sizes(columns) if count is None else (count,)
+    seed = np.random.SeedSequence(int(rng.integers(2**63)))
+    return choose_search(plan, rows.training, sizes, folds, seed, settings.n_jobs), remarks
 
 
 def describe_lists(fitted: Fitted, describe: Callable[[Fitted], Fitted]) -> Fitted:
@@ -263,7 +288,7 @@ def _choose_and_decide(
         path, held = searched.path, HeldOut.from_members(sizes, ensemble, OVERLAP) if sizes else None
     elif sizes:
         folds, some = inner_splits(settings.cv, rows, rng, repeated=bool(choice.rule))
-        remarks += some
+        remarks += [remark for remark in some if remark not in remarks]
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
         held = hold_out(plan, rows.training, sizes, folds, seed, settings.n_jobs)
         for work in held.work:

@@ -126,7 +126,7 @@ class Plan:
     def final(self) -> Machine:
         """The machine that is fitted on what was selected."""
         final = self.search.final if isinstance(self.search, Refits) else None
-        return self.machine if final is None else final
+        return self.machine if final is None or isinstance(final, str) else final
 
     @property
     def linear_in_rows(self) -> bool:

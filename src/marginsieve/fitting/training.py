@@ -559,7 +559,8 @@ def _place_path(path: Path, inside: IntArray, rest: IntArray, n: int) -> Path:
     scores[inside] = path.scores
     order = np.concatenate([inside[path.order], rest]).astype(np.intp)
     trials = None if path.trials is None else path.trials.embed(inside, n)
-    return replace(path, order=order, scores=scores, trials=trials)
+    stages = tuple(replace(stage, order=inside[stage.order]) for stage in path.stages)
+    return replace(path, order=order, scores=scores, trials=trials, stages=stages)
 
 
 def _search_prefiltered(plan: Plan, ready: Prepared, rng: np.random.Generator) -> tuple[Prepared, Path]:

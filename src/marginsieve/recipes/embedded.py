@@ -10,7 +10,7 @@ from ..contracts import KernelLike, MachineLike, SearchLike
 from ..estimators import SVMSelector
 from ..fitting.parts import kernel_of, machine_of
 from ..kernels import Linear
-from ..machines import CSVC, L1SVC, ConcaveSVC, HingeSVC, RampSVC, Sphere
+from ..machines import CSVC, L1SVC, MACHINES, ConcaveSVC, HingeSVC, RampSVC, Sphere
 from ..searches import Budget, LearnedPath, PenalizedScaling
 from .registry import register
 
@@ -324,7 +324,7 @@ def _linear(machine: MachineLike, search: SearchLike, kernel: KernelLike = "line
 def kp_cssvm(
     kernel: KernelLike = "gaussian",
     C: float = 1.0,
-    C2: float = 1.0,
+    C2: float | str = 1.0,
     class_weight: Any = "balanced",
     standardize: bool = True,
     **settings: Any,
@@ -337,7 +337,7 @@ def kp_cssvm(
         Kernel that is scaled, by name or as an object; "linear" is the linear kernel divided by the number of live
         features.
     C : float, default=1.0
-    C2 : float, default=1.0
+    C2 : float or "cv", default=1.0
     class_weight : None, "balanced" or dict, default="balanced"
         Weight of each class; "balanced" gives both classes the same total weight.
     standardize : bool, default=True
@@ -370,7 +370,7 @@ def kp_svdd(
     kernel: KernelLike = "gaussian",
     r: float = 0.1,
     r_out: float = 0.1,
-    C2: float = 1.0,
+    C2: float | str = 1.0,
     standardize: bool = True,
     **settings: Any,
 ) -> SVMSelector:
@@ -383,7 +383,7 @@ def kp_svdd(
         features.
     r : float, default=0.1
     r_out : float, default=0.1
-    C2 : float, default=1.0
+    C2 : float or "cv", default=1.0
     standardize : bool, default=True
     **settings
         Further parameters of SVMSelector and of the search, PenalizedScaling; `width` is passed to the kernel.
@@ -413,9 +413,11 @@ def kp_svdd(
 def kp_svm(
     kernel: KernelLike = "gaussian",
     C: float = 1.0,
-    C2: float = 1.0,
+    C2: float | str = 1.0,
+    iterations: str | None = None,
     update: str = "gradient",
     stop: str = "own",
+    final: MachineLike = "learned",
     standardize: bool = True,
     **settings: Any,
 ) -> SVMSelector:
@@ -427,11 +429,17 @@ def kp_svm(
         Kernel that is scaled, by name or as an object; "linear" is the linear kernel divided by the number of live
         features.
     C : float, default=1.0
-    C2 : float, default=1.0
+    C2 : float or "cv", default=1.0
+        Weight of the penalty; "cv" chooses it in inner folds, as the paper advises.
+    iterations : None or "cv", default=None
+        Moves of the factors until they converge, or as many as score best in inner folds.
     update : "gradient", "quasi-newton" or "multiplicative", default="gradient"
         Rule by which the scaling factors are updated; see `marginsieve.searches.PenalizedScaling`.
     stop : "own" or "ranking", default="own"
         With "own" the penalty decides how many features stay; "ranking" ranks all features.
+    final : "learned", "start", str or Machine, default="learned"
+        What is fitted on the selected features: the machine on the kernel that was learned, on the kernel as it
+        started, or another machine, by name or as an object.
     standardize : bool, default=True
     **settings
         Further parameters of SVMSelector and of the search, PenalizedScaling; `width` is passed to the kernel.
@@ -454,7 +462,8 @@ def kp_svm(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _kp(kernel, CSVC(C=C), {"C2": C2, "update": update, "stop": stop}, {"standardize": standardize, **settings})
+    options = {"C2": C2, "iterations": iterations, "update": update, "stop": stop, "final": final}
+    return _kp(kernel, CSVC(C=C), options, {"standardize": standardize, **settings})
 
 
 def _kp(kernel: KernelLike, machine: MachineLike, options: dict[str, Any], settings: dict[str, Any]) -> SVMSelector:
@@ -464,6 +473,8 @@ def _kp(kernel: KernelLike, machine: MachineLike, options: dict[str, Any], setti
     """
     known = PenalizedScaling().get_params()
     options |= {name: settings.pop(name) for name in list(settings) if name in known}
+    if options.get("final") in MACHINES:
+        options["final"] = machine_of(options["final"])
     kernel = Linear(average=True) if isinstance(kernel, str) and kernel == "linear" else kernel_of(kernel)
     if "width" in settings:
         kernel = clone(kernel).set_params(width=settings.pop("width"))

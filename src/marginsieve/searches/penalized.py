@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from ..contracts import (
     BoolArray,
     Gram,
     IntArray,
+    Machine,
     Path,
     ProblemView,
     Resources,
@@ -24,9 +26,9 @@ from ..contracts import (
     Step,
     StopInfo,
 )
-from ..errors import InputError, many, one_of, positive_number, whole_number
+from ..errors import InputError, one_of, positive_number, whole_number
 from ..problem import step_of
-from .ranking import check_step, drop_count, worst_first
+from .ranking import check_final, check_step, drop_count, worst_first
 
 # Powell's damped BFGS update, kept as vectors: B is the identity plus a low-rank part, never an n x n array.
 
@@ -92,7 +94,7 @@ class DampedBFGS:
 #
 # with unit = J at the start (1 for the logarithm), or as printed, in e itself: C2 * sum(1 - exp(-beta e_j)).
 
-TINY = 1e-300
+TINY = 1e-100  # in place of an objective of 0; what is divided by it can still be multiplied
 
 
 @dataclass(frozen=True)
@@ -256,17 +258,21 @@ def _total(solutions: Sequence[Solution]) -> float:
 
 # How scaling factors move: from a point to a curve l -> new factors, l in (0, 1], shorter where the objective rose.
 #
-# t = e / e_start; h = dPhi / dt.
+# t = e / unit; h = dPhi / dt. Where nothing but the cap bounds the factors, unit = e_start. Where their sum of squares
+# is fixed, unit are the factors that would all be equal, and h is less its part along t: what is left moves shares.
+#
+# No two features with different slopes come to the same factor: a ranking is never decided by a bound that many reach.
 
 Curve = Callable[[float], Array]
 
 ARMIJO = 1e-4  # share of the promised fall that a step must bring
 SHORTENED = 0.1  # the 2018 paper takes a tenth of the step that the line search accepts
 SMALLEST = 2.0**-20  # of a line search
+AT_CAP = 0.999  # share of the cap from which on a factor counts as there
 
 
 class Update(Protocol):
-    """One way to move; `total` is sum(e^2) to be kept where the rule can, None where nothing but the cap bounds e.
+    """One way to move; `total` is sum(e^2) to be kept, None where nothing but the cap bounds e.
 
     `length` is where on the curve the next move is tried first: halved when the objective rose, longer when it fell,
     up to `longest` where the sum is free.
@@ -278,52 +284,74 @@ class Update(Protocol):
     def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve: ...
 
 
-def _pull(slope: Array, at_cap: BoolArray | None = None) -> Array:
-    """Slopes in units of a large one, within [-1, 1]; those that press against the cap do not count as large."""
-    free = slope if at_cap is None else slope[~at_cap | (slope > 0)]
-    # A few features with a huge slope would make all others stand still: the 95 % quantile is the unit.
-    large = max(float(np.quantile(np.abs(free), 0.95)), 1e-300) if len(free) else 1.0
-    return np.clip(slope / large, -1.0, 1.0)
+def move_within(t: Array, move: Array, cap: float) -> Array:
+    """t + move / sqrt(1 + (move / room)^2); room is half of the way up to the cap, nearly all of the way down to 0.
+
+    It rises with t and with the move: factors that press against a bound keep their order. Within a thousandth of the
+    cap they rest.
+    """
+    room = np.where(move > 0.0, np.where(t < AT_CAP * cap, 0.5 * (cap - t), 0.0), 0.9 * t)
+    return np.asarray(t + move / np.hypot(1.0, move / np.maximum(room, 1e-300)))
+
+
+def rescale_to(e: Array, total: float | None) -> Array:
+    """The factors times what makes the sum of their squares `total`, where there is one."""
+    return e if total is None else np.asarray(e * np.sqrt(total / max(float(e @ e), 1e-300)))
+
+
+def _unit(objective: Objective, point: ScaledPoint, total: float | None) -> Array:
+    """What t is measured in: the start, or equal factors (in units of the start) with the same sum of squares."""
+    start = objective.start[point.live]
+    return rescale_to(start, total)
+
+
+def _along_shares(h: Array, t: Array, total: float | None) -> Array:
+    """The slope, less its part along t where the sum is fixed."""
+    return h if total is None else h - t * (float(t @ h) / float(t @ t))
+
+
+def _pull(slope: Array, at_cap: BoolArray) -> Array:
+    """Slopes in units of a large one, bent so that they stay within (-1, 1) and no two become equal."""
+    # A few features with a huge slope would make all others stand still: the 95 % quantile is the unit, of the features
+    # that can still move.
+    free = slope[~at_cap | (slope > 0)]
+    x = slope / max(float(np.quantile(np.abs(free), 0.95)) if len(free) else 1.0, 1e-300)
+    return np.asarray(x / np.hypot(1.0, x))
 
 
 class Multiplicative:
-    """mu = e^2 moves to mu * exp(-rate * clip(r / q95(|r|), -1, 1)), r = dPhi/dmu.
-
-    At a fixed total r is taken less its mean by mu.
-    """
+    """mu = t^2 moves to mu * exp(-rate * pull), pull the bent slope in mu."""
 
     def __init__(self, rate: float, cap: float) -> None:
         self.rate, self.cap, self.length, self.longest = rate, cap, 1.0, 8.0
 
     def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:
-        mu, start = point.e**2, objective.start[point.live]
-        g = objective.slope(point) / np.maximum(2.0 * point.e, 1e-300)
-        if total is None:
-            pull = _pull(g, point.e >= self.cap * start)
-            return lambda length: np.minimum(point.e * np.exp(-0.5 * self.rate * length * pull), self.cap * start)
-        # Less its mean by mu, the slope has no part along the sum of mu, which is fixed: what is left moves shares.
-        pull = _pull(g - float(mu @ g) / float(mu.sum()))
-        return lambda length: rescale_to(np.sqrt(mu * np.exp(-self.rate * length * pull)), total)
+        unit = _unit(objective, point, total)
+        t, cap = point.e / unit, self.cap if total is None else np.inf
+        h = _along_shares(objective.slope(point) * unit, t, total)
+        pull = -0.5 * self.rate * _pull(h / np.maximum(2.0 * t, 1e-300), t > AT_CAP * cap)
+        return lambda length: rescale_to(unit * move_within(t, t * np.expm1(length * pull), cap), total)
 
 
 class Gradient:
-    """t moves to t - rate * clip(h / q95(|h|), -1, 1), within [0, cap]: the 2011 rule, scaled."""
+    """t moves to t - rate * pull, pull the bent slope in t: the 2011 rule, scaled."""
 
     def __init__(self, rate: float, cap: float) -> None:
         self.rate, self.cap, self.length, self.longest = rate, cap, 1.0, 1.0
 
-    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:  # noqa: ARG002
-        start = objective.start[point.live]
-        t = point.e / start
-        pull = self.rate * _pull(objective.slope(point) * start, t >= self.cap)
-        return lambda length: start * np.clip(t - length * pull, 0.0, self.cap)
+    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:
+        unit = _unit(objective, point, total)
+        t, cap = point.e / unit, self.cap if total is None else np.inf
+        h = _along_shares(objective.slope(point) * unit, t, total)
+        pull = -self.rate * _pull(h, t > AT_CAP * cap)
+        return lambda length: rescale_to(unit * move_within(t, length * pull, cap), total)
 
 
 class QuasiNewton:
     """The 2018 rule, the machine's coefficients kept: d = P(t - B^-1 h) - t, Armijo, a tenth of that step, damped BFGS.
 
-    It moves until a factor falls below eps or `inner` times. Phi is divided by its unit over n, so that h is about 1
-    and B = I is a fair start; where d does not descend, B = I again.
+    P keeps t within its bounds (`move_within`). It moves until a factor falls below eps or `inner` times. Phi is
+    divided by its unit over n, so that h is about 1 and B = I is a fair start; where d does not descend, B = I again.
 
     Parameters
     ----------
@@ -352,54 +380,52 @@ class QuasiNewton:
     def __init__(self, inner: int, eps: float, cap: float) -> None:
         self.inner, self.eps, self.cap, self.length, self.longest = inner, eps, cap, 1.0, 1.0
 
-    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:  # noqa: ARG002
-        start, B = objective.start[point.live], DampedBFGS()
+    def curve(self, objective: Objective, point: ScaledPoint, total: float | None) -> Curve:
+        unit, B = _unit(objective, point, total), DampedBFGS()
         here = objective.restrict_to_support(point)
-        h = self._slope(objective, here)
+        h = self.slope(objective, here, total)
         for _ in range(self.inner):
-            here, h, B, moved = self.iterate(objective, here, h, B)
-            if not moved or (here.e < self.eps * start).any():
+            here, h, B, moved = self.iterate(objective, here, h, B, total)
+            if not moved or (total is None and (here.e < self.eps * unit).any()):
                 break
         away = here.e - point.e
-        return lambda length: point.e + length * away
+        return lambda length: rescale_to(point.e + length * away, total)
 
     def iterate(
-        self, objective: Objective, here: ScaledPoint, h: Array, B: DampedBFGS
+        self, objective: Objective, here: ScaledPoint, h: Array, B: DampedBFGS, total: float | None = None
     ) -> tuple[ScaledPoint, Array, DampedBFGS, bool]:
         """One iteration: (point, slope there, B, whether it moved)."""
-        start = objective.start[here.live]
-        t = here.e / start
-        d = np.clip(t - B.solve(h), 0.0, self.cap) - t
-        # Clipping to the box can turn B^-1 h into a direction of ascent; the clipped gradient never is one.
+        unit, cap = _unit(objective, here, total), self.cap if total is None else np.inf
+        t = here.e / unit
+        d = move_within(t, -B.solve(h), cap) - t
+        # Bounds can turn B^-1 h into a direction of ascent; the bounded gradient never is one.
         if len(B) and not d @ h < 0.0:
             B = DampedBFGS()
-            d = np.clip(t - h, 0.0, self.cap) - t
+            d = move_within(t, -h, cap) - t
         slope = float(d @ h)
         if not slope < 0.0:
             return here, h, B, False
-        factor = self._factor(objective)
+        factor = self._factor(objective, here, total)
         # With the coefficients kept a trial length costs a kernel matrix and no machine.
-        (value, there), length = objective.along_line(here, d * start), 1.0
+        (value, there), length = objective.along_line(here, d * unit), 1.0
         while value(length) * factor > here.value * factor + ARMIJO * length * slope:
             length *= 0.5
             if length < SMALLEST:
                 return here, h, B, False
         moved = there(SHORTENED * length)
-        after = self._slope(objective, moved)
+        after = self.slope(objective, moved, total)
         # p is the step that was made, a tenth of the one that passed the test.
         B.update(SHORTENED * length * d, after - h)
         return moved, after, B, True
 
-    def _slope(self, objective: Objective, point: ScaledPoint) -> Array:
-        return objective.slope(point) * objective.start[point.live] * self._factor(objective)
+    def slope(self, objective: Objective, here: ScaledPoint, total: float | None = None) -> Array:
+        """(p,) the slope in t, of about 1."""
+        unit = _unit(objective, here, total)
+        h = _along_shares(objective.slope(here) * unit, here.e / unit, total)
+        return h * self._factor(objective, here, total)
 
-    def _factor(self, objective: Objective) -> float:
-        return len(objective.start) / objective.unit
-
-
-def rescale_to(e: Array, total: float) -> Array:
-    """The factors times what makes the sum of their squares `total`."""
-    return np.asarray(e * np.sqrt(total / max(float(e @ e), 1e-300)))
+    def _factor(self, objective: Objective, here: ScaledPoint, total: float | None) -> float:
+        return len(objective.start if total is None else here.live) / objective.unit
 
 
 LONGER = 1.2  # the next move after one that lowered the objective
@@ -409,8 +435,9 @@ CHOICES = {
     "direction": ("min-max", "as-printed"),
     "stop": ("ranking", "own"),
     "penalty": ("concave", "l1"),
-    "refit": ("learned", "start"),
 }
+FROM_FOLDS = "cv"
+PENALTIES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # C2 in folds
 
 
 @dataclass(eq=False, repr=False)  # scikit-learn has its own
@@ -434,37 +461,41 @@ class PenalizedScaling(BaseEstimator):
         Rank all features; or first let the penalty decide how many stay, with the sum of mu free, and rank these after.
     penalty : "concave" or "l1", default="concave"
         The concave penalty of the formula above, or the sum of the factors.
-    C2 : float, default=1.0
-        Weight of the penalty; 0 is no penalty.
+    C2 : float or "cv", default=1.0
+        Weight of the penalty; 0 is no penalty. With "cv" inner folds choose among 0.25, 0.5, 1, 2, 4, 8 and 16: by the
+        score at the number of features that the penalty leaves (stop="own"), or on average over sizes ("ranking").
     beta : float or None, default=None
         How fast the concave penalty saturates; None is 1 (5 where `scaled` is False).
     scaled : bool, default=True
         Measure s in units of its start and C2 in units of J / n; False uses the papers' formula as printed.
     step : float or int, default=0.2
-        Features dropped after each round: a share of those that are left, or a count. The rules of the papers drop the
-        features whose factor fell below `eps`, but never more than this; where no factor fell so far, the features
-        with the smallest factors are dropped all the same, and the reason of the stop says how many.
+        Features dropped after each round of the ranking: a share of those that are left, or a count.
     one_by_one_below : int, default=10
         From this number of features on, one is dropped after each round.
     moves : int, default=3
         Number of moves in a round. One move of "quasi-newton" is a run of iterations until a factor falls below `eps`.
     rate : float or None, default=None
         Size of the largest move: of log mu for "multiplicative" (None is 0.1; up to eight times as far where the sum is
-        free and the objective keeps falling), of s / s_start for "gradient" (None is 0.25).
+        free and the objective keeps falling), of s for "gradient" (None is 0.25), in units of the start where the sum
+        is free and of a mean factor where it is fixed.
     eps : float, default=0.25
-        A factor below this share of its start counts as zero.
-    cap : float, default=4.0
-        Where the sum of mu is free, no factor exceeds this multiple of its start.
+        stop="own": a factor below this share of its start counts as zero.
+    cap : float or None, default=4.0
+        stop="own": no factor reaches this multiple of its start; None is no cap. Without one the factors of a few
+        features may grow as long as they move: see `iterations`.
     tol : float, default=1e-3
         stop="own": the factors have converged when they move by less than this share of their start, on average.
     max_iter : int, default=200
         stop="own": largest number of moves.
+    iterations : None or "cv", default=None
+        stop="own": None moves until the factors converge; with "cv" inner folds choose the number of moves, from 1 to
+        `max_iter`. Of equal scores in folds the fewest features win.
     inner : int, default=3
         Largest number of iterations of "quasi-newton" with the coefficients kept; many of them follow a bound of J, not
         J.
-    refit : "learned" or "start", default="learned"
-        Scale at which the machine is fitted on the selected features: the learned factors, or those that the kernel
-        started with.
+    final : "learned", "start" or Machine, default="learned"
+        What is fitted on the selected features: the machine of the search on the learned kernel, the same at the
+        factors that the kernel started with, or another machine at these.
 
     References
     ----------
@@ -496,7 +527,7 @@ class PenalizedScaling(BaseEstimator):
     direction: str = "min-max"
     stop: str = "ranking"
     penalty: str = "concave"
-    C2: float = 1.0
+    C2: float | str = 1.0
     beta: float | None = None
     scaled: bool = True
     step: float | int = 0.2
@@ -504,75 +535,86 @@ class PenalizedScaling(BaseEstimator):
     moves: int = 3
     rate: float | None = None
     eps: float = 0.25
-    cap: float = 4.0
+    cap: float | None = 4.0
     tol: float = 1e-3
     max_iter: int = 200
+    iterations: str | None = None
     inner: int = 3
-    refit: str = "learned"
+    final: str | Machine = "learned"
 
     def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:  # noqa: ARG002
         """Later dropped features rank higher; within one drop, those with the larger last factor."""
-        objective = Objective(problem, self.direction, self.penalty, self.C2, self.beta, self.scaled)
-        walk = _ScalingWalk(objective, self.step, self.one_by_one_below, self.eps)
+        if self.C2 == FROM_FOLDS:
+            raise InputError(f"search: C2 is {self.C2!r}, which a fit chooses in inner folds; give a number here")
+        objective = Objective(problem, self.direction, self.penalty, float(self.C2), self.beta, self.scaled)
+        walk = _ScalingWalk(objective, self.eps)
         stop = self._settle(walk) if self.stop == "own" else None
-        self._rank(walk, fixed=self.update == "multiplicative" or stop is not None)
-        reason = f"all features were ranked: {walk.accepted} moves lowered the objective, {walk.refused} did not"
-        reason += walk.describe_forced_drops()
+        if self.iterations is None:  # else folds only look at what was settled on, move by move
+            self._rank(walk)
+        reason = f"all features were ranked at C2 = {objective.C2:g}: {walk.accepted} moves lowered the objective, "
+        reason += f"{walk.refused} did not"
         path = walk.path(stop, reason if stop is None else str(stop))
-        return path if self.refit == "learned" else replace(path, weights=())
+        return path if self.final == "learned" else without_weights(path)
+
+    @property
+    def candidates(self) -> tuple[PenalizedScaling, ...]:
+        """The searches that inner folds choose among; none where nothing is left to them."""
+        if FROM_FOLDS not in (self.C2, self.iterations):
+            return ()
+        penalties = PENALTIES if self.C2 == FROM_FOLDS else (self.C2,)
+        return tuple(replace(self, C2=C2) for C2 in penalties)
+
+    def end_after(self, candidate: PenalizedScaling, stages: int) -> PenalizedScaling:
+        """One of the candidates; where folds choose the number of moves too, with so many of them."""
+        return candidate if self.iterations is None else replace(candidate, iterations=None, max_iter=stages)
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         for name, known in CHOICES.items():
             one_of("search", name, getattr(self, name), known)
-        if self.C2 != 0:
+        if self.C2 not in (0, FROM_FOLDS):
             positive_number("search", "C2", self.C2)
+        if self.iterations not in (None, FROM_FOLDS):
+            raise InputError(f'search: iterations is {self.iterations!r}; it must be None or "cv"')
+        if self.iterations is not None and self.stop != "own":
+            raise InputError('search: iterations="cv" needs stop="own": a ranking goes on until one feature is left')
         positive_number("search", "eps", self.eps, 1.0)
         positive_number("search", "tol", self.tol)
-        positive_number("search", "cap", self.cap)
-        if self.cap < 1:
+        for name, most in (("cap", math.inf), ("beta", math.inf), ("rate", 2.0)):
+            if getattr(self, name) is not None:
+                positive_number("search", name, getattr(self, name), most)
+        if self.cap is not None and self.cap < 1:
             raise InputError(f"search: cap is {self.cap!r}; it must be 1 or more, the factors start at 1")
-        if self.beta is not None:
-            positive_number("search", "beta", self.beta)
-        if self.rate is not None:
-            positive_number("search", "rate", self.rate, 2.0)
         for name, lowest in (("moves", 1), ("inner", 1), ("max_iter", 1), ("one_by_one_below", 0)):
             whole_number("search", name, getattr(self, name), lowest)
         check_step(self.step)
+        if isinstance(self.final, str):
+            one_of("search", "final", self.final, ("learned", "start"))
+        else:
+            check_final(self.final)
 
-    def _rule(self, fixed: bool = False) -> Update:
+    def _rule(self) -> Update:
+        cap = np.inf if self.cap is None else self.cap
         if self.update == "multiplicative":
-            return Multiplicative(0.1 if self.rate is None else self.rate, self.cap)
-        if fixed:
-            return Multiplicative(0.1, self.cap)
+            return Multiplicative(0.1 if self.rate is None else self.rate, cap)
         if self.update == "gradient":
-            return Gradient(0.25 if self.rate is None else self.rate, self.cap)
-        return QuasiNewton(self.inner, self.eps, self.cap)
+            return Gradient(0.25 if self.rate is None else self.rate, cap)
+        return QuasiNewton(self.inner, self.eps, cap)
 
-    def _rank(self, walk: _ScalingWalk, fixed: bool) -> None:
-        """Rounds of moves, a drop after each, down to one feature.
-
-        Where the sum is fixed the moves are multiplicative: what the method settled on is mostly at the cap, and no
-        rule without a fixed sum can rank it.
-        """
-        walk.total = float(walk.point.e @ walk.point.e) if fixed else None
+    def _rank(self, walk: _ScalingWalk) -> None:
+        """Rounds of moves with a fixed sum, a drop after each, down to one feature."""
+        walk.total = float(walk.point.e @ walk.point.e)
         while len(walk.point.live) > 1:
-            since, rule = time.perf_counter(), self._rule(fixed)
+            since, rule = time.perf_counter(), self._rule()
             for _ in range(self.moves):
-                if not walk.move(rule) or (not fixed and walk.below_eps().any()):
+                if not walk.move(rule):
                     break
             walk.record(since)
-            fallen = 0 if fixed else int(walk.below_eps().sum())
-            before = len(walk.point.live)
-            # What fell below eps goes, at most a step of it; where nothing did, a step of the smallest.
-            walk.drop(fallen)
-            walk.rounds += 1
-            if not fixed and not fallen:
-                walk.forced_drops.append(before - len(walk.point.live))
+            walk.drop(drop_count(len(walk.point.live), self.step, self.one_by_one_below))
         walk.record(time.perf_counter())
 
     def _settle(self, walk: _ScalingWalk) -> StopInfo:
-        """Moves without a fixed sum until the factors rest; what fell below eps is gone for good."""
+        """Moves without a fixed sum until the factors converge; what fell below eps is gone for good."""
         rule, converged, since = self._rule(), False, time.perf_counter()
         moved: list[float] = []
         while len(moved) < self.max_iter and not converged:
@@ -586,31 +628,34 @@ class PenalizedScaling(BaseEstimator):
             if fallen and not (emptied and fallen == 1):
                 walk.record(since)
                 since = time.perf_counter()
-                walk.drop(fallen, limit=False)
+                walk.drop(fallen)
+            if self.iterations is not None:
+                walk.keep_stage()
         emptied = bool(walk.below_eps().all())
         # The share at the cap is read before what stays without a factor gets its own back.
         t = walk.point.e / walk.objective.start[walk.point.live]
+        at_cap = 0.0 if self.cap is None else float(np.mean(t > AT_CAP * self.cap))
         walk.restore()
         walk.record(since)
-        return _stop(len(t), converged, float(np.mean(t > 0.999 * self.cap)), tuple(moved), emptied)
+        how = "the factors converged" if converged else "the factors still moved"
+        text = f"{how} after {len(moved)} moves at C2 = {walk.objective.C2:g}: {len(t)} features"
+        text += "" if self.cap is None else f", {at_cap:.0%} of them at the cap"
+        if emptied:
+            text = f"the penalty removed every feature after {len(moved)} moves ({len(t)} kept): lower C2"
+        details = {"C2": walk.objective.C2, "converged": converged, "moves": len(moved), "share_at_cap": at_cap}
+        return StopInfo(len(t), text, details, emptied=emptied, trace=tuple(moved))
 
 
-def _stop(size: int, converged: bool, at_cap: float, moved: tuple[float, ...], emptied: bool) -> StopInfo:
-    """How the factors converged; `at_cap` is the share of them at their bound."""
-    how = "the factors converged" if converged else "the factors still moved"
-    text = f"{how} after {len(moved)} moves: {size} features, {at_cap:.0%} of them at the cap"
-    if emptied:
-        text = f"the penalty removed every feature after {len(moved)} moves ({size} kept): lower C2"
-    details = {"converged": converged, "moves": len(moved), "share_at_cap": at_cap}
-    return StopInfo(size, text, details, emptied=emptied, trace=moved)
+def without_weights(path: Path) -> Path:
+    """The path with the kernel's own weights at every size."""
+    return replace(path, weights=(), stages=tuple(replace(stage, weights=()) for stage in path.stages))
 
 
 class _ScalingWalk:
     """Where the search stands, and what it has left behind."""
 
-    def __init__(self, objective: Objective, step: float | int, one_by_one_below: int, eps: float) -> None:
-        self.objective = objective
-        self.step, self.one_by_one_below, self.eps = step, one_by_one_below, eps
+    def __init__(self, objective: Objective, eps: float) -> None:
+        self.objective, self.eps = objective, eps
         self.point: ScaledPoint = objective.begin()
         self.total: float | None = None
         n = len(objective.start)
@@ -619,8 +664,8 @@ class _ScalingWalk:
         self.gone: list[IntArray] = []  # worst first
         self.steps: list[Step] = []
         self.weights: list[tuple[IntArray, Array]] = []
-        self.accepted = self.refused = self.rounds = 0
-        self.forced_drops: list[int] = []  # features dropped in each round in which no factor fell below eps
+        self.stages: list[Path] = []
+        self.accepted = self.refused = 0
 
     def move(self, rule: Update) -> bool:
         """One move along the rule's curve, halved until the re-solved objective does not rise; False if it did not."""
@@ -639,46 +684,42 @@ class _ScalingWalk:
             rule.length *= 0.5
         return False
 
-    def restore(self) -> None:
-        """A feature that stays although its factor fell to nothing (one to keep, the last one) gets it back."""
+    def refill_factors(self) -> Array:
+        """(p,) the factors; a feature that stays although its own fell to nothing (kept, or the last) gets it back."""
         start = self.objective.start[self.point.live]
-        e = np.where(self.point.e < self.eps * start, start, self.point.e)
+        return np.where(self.point.e < self.eps * start, start, self.point.e)
+
+    def restore(self) -> None:
+        """Go on from the factors that it gives."""
+        e = self.refill_factors()
         if not np.array_equal(e, self.point.e):
             self.point = self.objective.solve_at(self.point, e)
+
+    def keep_stage(self) -> None:
+        """Keep what the search would have settled on if it ended here."""
+        e, live = self.refill_factors(), self.point.live
+        by_factor = worst_first(e, len(e), self.kept[live])[::-1]
+        stop = StopInfo(len(e), "")
+        self.stages.append(Path(live[by_factor], e[by_factor], (), "", weights=(e[by_factor] ** 2,), stop=stop))
 
     def below_eps(self) -> BoolArray:
         """(p,) which live features have a factor of almost nothing; those to keep never have."""
         live = self.point.live
         return np.asarray((self.point.e < self.eps * self.objective.start[live]) & ~self.kept[live])
 
-    def drop(self, fallen: int, limit: bool = True) -> None:
-        """Drop the features with the smallest factors: a share, or those fallen if they are fewer.
+    def drop(self, count: int) -> None:
+        """Drop the features with the smallest factors, all but one at most.
 
         Where the total is fixed the others go on from mu <- sqrt(mu): a short memory of what they were.
         """
-        left = len(self.point.live)
-        count = drop_count(left, self.step, self.one_by_one_below)
-        if fallen:
-            count = min(fallen, count) if limit else fallen
-        count = min(count, left - 1)
         live, e = self.point.live, self.point.e
-        worst = worst_first(e, count, self.kept[live])
+        worst = worst_first(e, min(count, len(live) - 1), self.kept[live])
         self.scores[live] = e / self.objective.start[live]
         self.gone.append(live[worst])
-        stay = np.setdiff1d(np.arange(left), worst)
+        stay = np.setdiff1d(np.arange(len(live)), worst)
         # Without the square root features that fell behind early could hardly come back.
         e = e[stay] if self.total is None else rescale_to(np.sqrt(e[stay]), self.total)
         self.point = self.objective.solve_at(self.point, e, stay)
-
-    def describe_forced_drops(self) -> str:
-        """What was dropped although no factor had fallen below eps; empty where there was no such round."""
-        rounds = len(self.forced_drops)
-        if not rounds:
-            return ""
-        return (
-            f"; in {rounds} of {self.rounds} rounds no factor fell below eps ({self.eps:g} of its start), "
-            f"and the smallest were dropped all the same, {many(sum(self.forced_drops), 'feature')} in all"
-        )
 
     def record(self, since: float) -> None:
         """A step of the path at the present features."""
@@ -694,4 +735,12 @@ class _ScalingWalk:
             if step.size not in steps:  # what the method settled on comes before what ranks it
                 weight[features] = mu
                 steps[step.size], known[step.size] = step, weight[order[: step.size]].copy()
-        return Path(order, self.scores, tuple(steps.values()), reason, weights=tuple(known.values()), stop=stop)
+        return Path(
+            order,
+            self.scores,
+            tuple(steps.values()),
+            reason,
+            weights=tuple(known.values()),
+            stop=stop,
+            stages=tuple(self.stages),
+        )

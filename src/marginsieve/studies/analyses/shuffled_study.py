@@ -18,10 +18,9 @@ from joblib import delayed
 from ...contracts import IntArray
 from ...engine.units import Method, PreparedMethod, UnitTable
 from ...fitting.batched_searches import TrainingPart
-from ...fitting.held_out import HeldOut, batch_members, hold_out, inner_folds
+from ...fitting.held_out import HeldOut, batch_members, hold_out, inner_folds, run_search
 from ...fitting.rows import Rows
 from ...fitting.settings import Plan
-from ...fitting.training import search_once
 from ...fitting.view_averaging import BlendPlan, ViewPlan
 from ...problem import is_filter, size_grid
 from ...solvers.execution import parallel
@@ -95,7 +94,7 @@ def above_chance(run: StudyRun, shuffles: int) -> Chance:
     part = rows_to_shuffle(table, options, rng)
     searches = []
     for view in _choose_searches(run.methods, part):
-        searched = search_once(view.plan, view.part(part), rng)
+        searched = run_search(view.plan, view.part(part), rng)
         grid = size_grid(searched.ready.most, max(1, len(searched.problem.keep)))
         some = tuple(sorted({grid[int(k)] for k in np.linspace(0, len(grid) - 1, SIZES)}))
         searches.append((view, (len(searched.ready.usable),) if view.place < 0 else some))
