@@ -61,7 +61,7 @@ class Ledger:
         """How many cells, rows, columns and labels were changed, by what was done with them."""
         counts: Counter[str] = Counter()
         for change in self.changes:
-            counts[f"{change.what} {change.action}"] += len(change)
+            counts[f"{change.what}s {change.action}"] += len(change)
         return dict(counts)
 
     def table(self, most: int | None = None) -> pd.DataFrame:
@@ -108,5 +108,5 @@ def _places_of(change: Change, lines: IntArray | None) -> tuple[IntArray, IntArr
 
 def format_counts(counts: dict[str, int]) -> str:
     """'3 cells converted, 1 column dropped'."""
-    parts = ((*name.split(" ", 1), count) for name, count in counts.items())
+    parts = ((*name.split("s ", 1), count) for name, count in counts.items())
     return ", ".join(f"{many(count, what)} {action}" for what, action, count in parts)

@@ -204,6 +204,7 @@ def _read_text(path: Path, options: ReadOptions) -> pd.DataFrame:
     else:
         ledger.lines = np.arange(len(frame)) + 2
     _find_empty_words(path, dialect, frame, options)
+    frame = _restore_overflows(path, dialect, frame, options)
     if options.target in frame.columns:
         frame[options.target] = _read_labels(frame[options.target], dialect.decimal, ledger)
     frame = _name_columns(_clean_texts(frame, dialect.decimal, ledger), options)
@@ -335,6 +336,18 @@ def _find_empty_words(path: Path, dialect: Dialect, frame: pd.DataFrame, options
     if seen:
         more = f" and {len(seen) - 5:,} more" if len(seen) > 5 else ""
         options.ledger.remark("marks", f"words that were read as empty cells: {', '.join(seen[:5])}{more}")
+
+
+def _restore_overflows(path: Path, dialect: Dialect, frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
+    """Columns with a numeral such as 1e400, which pandas may read as infinite, as text; other infinite cells stay."""
+    numbers = np.array([dtype.kind == "f" for dtype in frame.dtypes])
+    infinite = np.isinf(frame.loc[:, numbers].to_numpy()).any(axis=0)
+    places = np.flatnonzero(numbers)[infinite]
+    if not len(places):
+        return frame
+    raw = _parse(path, dialect, options.encoding is None, usecols=[*map(int, places)], dtype=str)
+    words = {name: raw[name][np.isinf(frame[name])].str.contains("inf", case=False) for name in raw.columns}
+    return frame.assign(**{name: raw[name] for name, literal in words.items() if not literal.all()})
 
 
 def _read_labels(column: pd.Series, decimal: str, ledger: Ledger) -> pd.Series:

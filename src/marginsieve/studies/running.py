@@ -253,6 +253,8 @@ class Study:
         """
         check_folder(Path(folder))
         tables = {"features.csv": self.features, "predictions.csv": self.predictions}
+        if (ledger := self.run.data.ledger).changes:
+            tables["ledger.csv"] = ledger.table()
         for result in self.run.results.values():
             tables |= result.tables
         models = {NAME: self.model, LONG_NAME: self.long_model}
