@@ -271,11 +271,9 @@ def suspects(
     files.check_replaced(out, force, "suspicion")
     ledger = Ledger()
     frame = read_table(table, target=target, groups=groups, ragged=ragged, ledger=ledger)
-    settings = {"random_state": random_state, "n_jobs": n_jobs}
+    settings: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs}
     settings |= {} if clean_rate is None else {"clean_rate": clean_rate}
-    judged, findings = judge_table(
-        frame, target, groups=groups, drop=read_names(drop), ledger=ledger, **settings
-    )
+    judged, findings = judge_table(frame, target, groups=groups, drop=read_names(drop), ledger=ledger, **settings)
     files.write_csv(judged, out)
     if as_json:
         sys.stdout.write(judged.to_json(orient="records", indent=2) + "\n")

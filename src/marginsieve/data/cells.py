@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-EMPTY = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]  # "None" may be a class
+EMPTY = frozenset(  # None may be a class
+    {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"}
+)
 UNKNOWN = frozenset({"?", "-", "--", ".", "n.d.", "nd", "missing", "unknown", *(word.lower() for word in EMPTY)})
 PLAIN = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?")  # no code like 007
 HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,13}")  # as many digits as a float holds
@@ -39,8 +41,8 @@ FEW = 10  # different plain numbers up to which a column of text may be categori
 class Numerals:
     """A column of text as numbers; `read_as` is how its cells were read, `limits` how many are limits.
 
-    `changed` has the places of the cells that are more or less than a plain number, by what was done with them; `others`
-    those of cells that are no number, of which there are none unless some were allowed.
+    `changed` has the places of the cells that are more or less than a plain number, by what was done with them, and
+    `others` those of cells that are no number, of which there are none unless some were allowed.
     """
 
     values: pd.Series

@@ -78,8 +78,7 @@ class Ledger:
         places = [_places_of(change, self.lines) for change in changes]
         for k, name in enumerate(("row", "line")):
             values = np.concatenate([np.empty(0, dtype=np.intp), *(place[k] for place in places)])
-            out.insert(3 + k, name, pd.array(values, dtype="Int64"))
-            out.loc[out[name] == 0, name] = pd.NA
+            out.insert(3 + k, name, pd.Series(values, dtype="Int64").mask(values == 0))
         out["cell"] = [
             cell for change in changes for cell in (change.cells if len(change.cells) else [None] * len(change))
         ]
@@ -108,5 +107,5 @@ def _places_of(change: Change, lines: IntArray | None) -> tuple[IntArray, IntArr
 
 def format_counts(counts: dict[str, int]) -> str:
     """'3 cells converted, 1 column dropped'."""
-    parts = ((*name.split("s ", 1), count) for name, count in counts.items())
-    return ", ".join(f"{many(count, what)} {action}" for what, action, count in parts)
+    parts = [(name.partition("s "), count) for name, count in counts.items()]
+    return ", ".join(f"{many(count, what)} {action}" for (what, _, action), count in parts)

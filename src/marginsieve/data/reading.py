@@ -46,7 +46,7 @@ WIDE_ENCODINGS = ("utf-16", "utf-32", "utf_16", "utf_32")  # in which NUL bytes 
 RAGGED = ("refuse", "fill")
 ADVICE = "take fewer rows or columns, or in Python a table that stays in its file (docs/files.md)"
 # bytes of memory at the peak of reading, measured: of each byte of text, and of each cell
-OF_TEXT, OF_TEXT_CELL, OF_CELL = 2.0, 40.0, 24.0
+OF_TEXT, OF_TEXT_CELL, OF_CELL = 1.0, 20.0, 24.0
 LOOKED_AT = 100  # rows of a columnar file by which the length of texts is judged
 
 
@@ -181,23 +181,23 @@ def _read_text(path: Path, options: ReadOptions) -> pd.DataFrame:
     """Text in whatever dialect it is written, perhaps packed by gzip."""
     from pandas.errors import ParserError
 
-    fill, ledger, given = options.ragged == "fill", options.ledger, options.encoding
-    dialect = dialect_of(path, TEXT[options.kind], options.separator, options.decimal, given, fill)
+    fill, ledger, encoding = options.ragged == "fill", options.ledger, options.encoding
+    dialect = dialect_of(path, TEXT[options.kind], options.separator, options.decimal, encoding, fill)
     lines = _scan(path, dialect)
     how: dict[str, Any] = {"usecols": range(len(dialect.names))} if fill else {}
     how |= {"dtype": {options.target: str}} if options.target in dialect.names else {}
     try:
         try:
-            frame = _parse(path, dialect, given is None, **how)
+            frame = _parse(path, dialect, encoding is None, **how)
         except UnicodeDecodeError as error:
-            if given is not None:
-                raise InputError(f"{path.name!r} is not written in {given}: {error.reason}") from error
+            if encoding is not None:
+                raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
             dialect = replace(dialect, encoding="cp1252")  # a stray byte far down
             frame = _parse(path, dialect, True, **how)
     except ParserError:
         _check_rows(path, dialect, Records.read(path, dialect), options)
         raise
-    if fill or lines != len(frame) + 1 or frame.iloc[:, -1].isna().any():
+    if fill or lines != len(frame) + 1 or (frame.iloc[:, -1].hasnans and not _is_even(path, dialect, lines)):
         records = Records.read(path, dialect)
         _check_rows(path, dialect, records, options)
         ledger.lines = records.lines if len(records.lines) == len(frame) else None
@@ -208,7 +208,7 @@ def _read_text(path: Path, options: ReadOptions) -> pd.DataFrame:
     if options.target in frame.columns:
         frame[options.target] = _read_labels(frame[options.target], dialect.decimal, ledger)
     frame = _name_columns(_clean_texts(frame, dialect.decimal, ledger), options)
-    if given is None and dialect.encoding == "cp1252":
+    if encoding is None and dialect.encoding == "cp1252":
         text = f"{path.name!r} is not UTF-8 and was read as Windows-1252: where letters look wrong, name the encoding"
         ledger.remark("encoding", f"{text} (--encoding)")
     return frame
@@ -218,12 +218,10 @@ def _parse(path: Path, dialect: Dialect, guessed: bool, **how: Any) -> pd.DataFr
     """The cells of a text file as pandas reads them."""
     import pandas as pd
 
-    how = {"keep_default_na": False, "na_values": EMPTY, "decimal": dialect.decimal, "low_memory": False} | how
+    how |= {"sep": dialect.separator, "decimal": dialect.decimal, "encoding": dialect.encoding, "index_col": False}
     how |= {"encoding_errors": "replace" if guessed and dialect.encoding == "cp1252" else "strict"}
-    packed = "gzip" if path.suffix.lower() == ".gz" else None
-    frame: pd.DataFrame = pd.read_csv(
-        path, sep=dialect.separator, encoding=dialect.encoding, compression=packed, index_col=False, **how
-    )
+    how |= {"keep_default_na": False, "na_values": EMPTY, "low_memory": False}
+    frame: pd.DataFrame = pd.read_csv(path, compression="gzip" if path.suffix.lower() == ".gz" else None, **how)
     return frame
 
 
@@ -246,6 +244,16 @@ def _scan(path: Path, dialect: Dialect) -> int:
         if needed > free:
             refuse_large(path, lines, columns, needed, least=True)
     return lines + any(line)
+
+
+def _is_even(path: Path, dialect: Dialect, lines: int) -> bool:
+    """Whether no row is short, by the number of separators, where no row is too long and nothing is quoted."""
+    total, separator = 0, dialect.separator.encode()
+    for chunk in _chunks(path, dialect.encoding):
+        if b'"' in chunk:
+            return False
+        total += chunk.count(separator)
+    return total == lines * (len(dialect.names) - 1)
 
 
 def _chunks(path: Path, encoding: str) -> Iterator[bytes]:
@@ -278,7 +286,8 @@ class Records:
     @classmethod
     def read(cls, path: Path, dialect: Dialect) -> Records:
         """Look at every row once more, one by one."""
-        lines, counts, blank, extra, width = [], [], [], {}, len(dialect.names)
+        lines: list[int] = []
+        counts, blank, extra, width = [], [], {}, len(dialect.names)
         open_text: Any = gzip.open if path.suffix.lower() == ".gz" else open
         with open_text(path, "rt", encoding=dialect.encoding, errors="replace") as handle:
             reader = csv.reader(handle, delimiter=dialect.separator)
@@ -322,11 +331,11 @@ def _check_rows(path: Path, dialect: Dialect, records: Records, options: ReadOpt
 
 def _find_empty_words(path: Path, dialect: Dialect, frame: pd.DataFrame, options: ReadOptions) -> None:
     """Record words such as NA that were read as empty cells of columns of text, where they may be values."""
-    texts = [dtype.kind not in "biufc" for dtype in frame.dtypes]
-    places = np.flatnonzero(texts & frame.isna().any().to_numpy())
-    if options.whole or not len(places):
+    texts = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biufc"]
+    places = [j for j in texts if frame.iloc[:, j].hasnans]
+    if options.whole or not places:
         return
-    raw = _parse(path, dialect, options.encoding is None, usecols=[*map(int, places)], dtype=str, na_filter=False)
+    raw = _parse(path, dialect, options.encoding is None, usecols=places, dtype=str, na_filter=False)
     seen = []
     for name in raw.columns:
         rows = np.flatnonzero(frame[name].isna() & raw[name].str.strip().ne(""))
@@ -340,12 +349,11 @@ def _find_empty_words(path: Path, dialect: Dialect, frame: pd.DataFrame, options
 
 def _restore_overflows(path: Path, dialect: Dialect, frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
     """Columns with a numeral such as 1e400, which pandas may read as infinite, as text; other infinite cells stay."""
-    numbers = np.array([dtype.kind == "f" for dtype in frame.dtypes])
-    infinite = np.isinf(frame.loc[:, numbers].to_numpy()).any(axis=0)
-    places = np.flatnonzero(numbers)[infinite]
-    if not len(places):
+    numbers = frame.select_dtypes("float")
+    names = numbers.columns[np.isinf(numbers.to_numpy()).any(axis=0)].tolist()
+    if not names:
         return frame
-    raw = _parse(path, dialect, options.encoding is None, usecols=[*map(int, places)], dtype=str)
+    raw = _parse(path, dialect, options.encoding is None, usecols=frame.columns.get_indexer(names), dtype=str)
     words = {name: raw[name][np.isinf(frame[name])].str.contains("inf", case=False) for name in raw.columns}
     return frame.assign(**{name: raw[name] for name, literal in words.items() if not literal.all()})
 
@@ -377,15 +385,15 @@ def _clean_texts(frame: pd.DataFrame, decimal: str, ledger: Ledger) -> pd.DataFr
     """
     import pandas as pd
 
-    if not any(is_formula(name) for name in frame.columns):
+    if any("'" in name for name in frame.columns) and not any(is_formula(name) for name in frame.columns):
         frame = frame.rename(columns=restore_text)
     for name in frame.columns[[dtype.kind not in "biufc" for dtype in frame.dtypes]]:
         texts = {value for value in frame[name].unique() if isinstance(value, str)}
         if any("'" in text for text in texts) and not any(is_formula(text) for text in texts):
             frame[name] = frame[name].map(restore_text)
-        numbers = {text: text.replace(",", ".") for text in texts if WITH_COMMA.fullmatch(text.strip())}
-        if decimal == "," and 2 * len(numbers) > len(texts):
-            frame[name] = frame[name].replace(numbers)
+        if decimal == ",":
+            numbers = {text: text.replace(",", ".") for text in texts if WITH_COMMA.fullmatch(text.strip())}
+            frame[name] = frame[name].replace(numbers) if 2 * len(numbers) > len(texts) else frame[name]
         for how, some in (
             ("a word between spaces, to an empty cell", [text for text in texts if text.strip() in EMPTY]),
             ("bytes that are no letters, to a sign for them", [text for text in texts if "\ufffd" in text]),
@@ -402,6 +410,8 @@ def _clean_texts(frame: pd.DataFrame, decimal: str, ledger: Ledger) -> pd.DataFr
 def _name_columns(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
     """Columns without a name are called by their place; those that are empty, or count or name the rows, left out."""
     places = {name: int(match[1]) for name in frame.columns if (match := NAMELESS.match(str(name)))}
+    if not places:
+        return frame
     called = {name: f"column {place + 1}" for name, place in places.items()}
     if taken := [name for name in called.values() if name in frame.columns]:
         raise InputError(f"a column has no name, and another is called {taken[0]!r}: name every column")
@@ -413,8 +423,8 @@ def _name_columns(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
         options.ledger.add("column", "dropped", name, "no name and no filled cell")
     for name in counting:
         options.ledger.add("column", "dropped", name, "no name, and it counts or names the rows")
-        text = f"the first column has no name and {'counts' if frame[name].dtype.kind in 'iu' else 'names'} the rows: it "
-        options.ledger.remark("unnamed", f"{text}is not used (--include {name!r} makes a feature of it)", [name])
+        text = f"the first column has no name and {'counts' if frame[name].dtype.kind in 'iu' else 'names'} the rows"
+        options.ledger.remark("unnamed", f"{text}: it is not used (--include {name!r} makes a feature of it)", [name])
     if rest := [name for name in called.values() if name not in (*empty, *counting)]:
         options.ledger.remark("unnamed", f"columns without a name are called by their place: {listing(rest)}", rest)
     if empty:
@@ -466,8 +476,8 @@ def dialect_of(
     _check_header(path, rows, separator, ragged)
     if decimal is None:  # a comma where cells look like 3,5 and more of them than like 3.5; only quoted ones have one
         cells = [cell.strip() for row in rows[1:] for cell in row if cell]
-        commas, points = (sum(bool(form.fullmatch(cell)) for cell in cells) for form in (WITH_COMMA, WITH_POINT))
-        decimal = "," if commas > points else "."
+        commas = sum(bool(WITH_COMMA.fullmatch(cell)) for cell in cells if "," in cell)
+        decimal = "," if commas and commas > sum(bool(WITH_POINT.fullmatch(cell)) for cell in cells) else "."
     return Dialect(separator, decimal, encoding, tuple(rows[0]))
 
 
@@ -564,7 +574,7 @@ def _place_index(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
     if isinstance(frame.index, pd.RangeIndex):
         return frame
     for level, name in enumerate(frame.index.names):
-        column = frame.index.get_level_values(level).to_series(index=range(len(frame)))
+        column = frame.index.get_level_values(level).to_series(index=pd.RangeIndex(len(frame)))
         called = str(name if name is not None else f"index {level + 1}")
         if called in frame.columns:
             raise InputError(f"an index column of the file is called {called!r} like another column: rename one")

@@ -146,7 +146,7 @@ def from_frame(
     names = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
     names = [name for name in names if name in X.columns]
     labels = frame[names[0]] if names else labels
-    has_ids = (is_id or bool(names)) and labels is not None and labels.notna().all() and labels.is_unique
+    has_ids = (is_id or bool(names)) and labels is not None and bool(labels.notna().all() and labels.is_unique)
     repeats = _find_repeated_ids(X, names) + _find_groups(X.drop(columns=names)) if groups is None else []
     X, converted = _read_numbers(X.drop(columns=names), keep, ledger)
     if by_label:
@@ -187,7 +187,7 @@ def _row_names(frame: pd.DataFrame) -> tuple[pd.Series | None, bool]:
 
     if isinstance(frame.index, pd.RangeIndex):
         return None, False
-    names = frame.index.to_flat_index().to_series(index=range(len(frame)))
+    names = frame.index.to_flat_index().to_series(index=pd.RangeIndex(len(frame)))
     return names, not pd.api.types.is_numeric_dtype(frame.index)  # numbers may count rows of a larger table
 
 
@@ -243,9 +243,8 @@ def _read_numbers(X: pd.DataFrame, keep: Sequence[str], ledger: Ledger) -> tuple
             ledger.add("column", "converted", name, "plain numbers as text, to numbers")
         if count := len(read.others):
             cells = X[name].iloc[read.others]
-            first = show_cell(cells, cells.isna())
-            text = f"{name!r} holds numbers but also {first}: it was read as numbers, {many(count, 'such cell')} as empty"
-            converted.append(Finding("text", "alarm", text, (str(name),)))
+            text = f"{name!r} holds numbers but also {show_cell(cells, cells.isna())}: it was read as numbers, "
+            converted.append(Finding("text", "alarm", f"{text}{many(count, 'such cell')} as empty", (str(name),)))
         if not count or len(read.changed) > 1:
             text = f"{name!r} was read as numbers: {', '.join(read.read_as)}"
             converted.append(Finding("numbers", "alarm" if read.limits else "note", text, (str(name),)))
