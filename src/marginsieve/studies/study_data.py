@@ -157,12 +157,12 @@ def from_frame(
     alarms, X = find_leaks(X, y) if by_label else [], X.drop(columns=useless)
     after = find_known_after(X, y, _not_in(alarms, X), include) if by_label else []
     group = None if groups is None else frame[groups]
-    dropped = [*empty, *_note_ids(names, ids is None), *unusable]
-    for finding in dropped if ids is None else [*empty, *unusable]:
+    noted = _note_ids(names, ids is None)
+    for finding in (*empty, *unusable, *(noted if ids is None else [])):
         for name in finding.columns:
             ledger.add("column", "dropped", name, CHECKS[finding.kind].title)
     if X.shape[1] == 0:
-        why = "; ".join(finding.text for finding in dropped)
+        why = "; ".join(finding.text for finding in (*noted, *empty, *unusable))
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     findings = [
         *(Finding(*remark) for remark in ledger.remarks),
@@ -171,9 +171,11 @@ def from_frame(
         *after,
         *table_findings(X, y if by_label else None, group),
         *repeats,
-        *dropped,
+        *empty,
+        *unusable,
         *converted,
         *_note_counts(X, keep),
+        *noted,
     ]
     findings.sort(key=lambda finding: finding.level != "alarm")
     left_out = [*left_out, *names, *(name for finding in empty for name in finding.columns), *useless]
@@ -458,20 +460,17 @@ def _numeric(column: pd.Series) -> bool:
 
 
 def _note_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
-    """What is said of the ids: those that are called like one, then those that are none by name."""
-    findings = []
-    by_name = [name for name in names if is_named_id(name)] if guessed else [*names]
-    for some, several in ((by_name, "ids"), ([name for name in names if name not in by_name], "")):
-        single = len(some) == 1
-        text = f"{listing(some)}: {'an id, not a feature' if single else 'ids, not features'}"
-        if guessed:
-            what = f"{'looks like an id' if single else 'look like ids'}" if several else "differs in every row"
-            what = what if several or single else "differ in every row"
-            text = f"{listing(some)} {what} and {'is' if single else 'are'} not used as "
-            text += f"{'a feature' if single else 'features'} (--ids none, ids=() would)"
-        if some:
-            findings.append(Finding("id", "note", text, tuple(some)))
-    return findings
+    if not names:
+        return []
+    single = len(names) == 1
+    if not guessed:
+        text = f"{listing(names)}: {'an id, not a feature' if single else 'ids, not features'}"
+    else:
+        text = f"{listing(names)} {'tells the rows apart as an id does' if single else 'tell the rows apart as ids do'}"
+        text += (
+            f" and {'is not used as a feature' if single else 'are not used as features'} (--ids none, ids=() would)"
+        )
+    return [Finding("id", "note", text, tuple(names))]
 
 
 def _note_counts(X: pd.DataFrame, keep: Sequence[str]) -> list[Finding]:
