@@ -392,8 +392,9 @@ def _clean_texts(frame: pd.DataFrame, decimal: str, ledger: Ledger) -> pd.DataFr
         if any("'" in text for text in texts) and not any(is_formula(text) for text in texts):
             frame[name] = frame[name].map(restore_text)
         if decimal == ",":
-            numbers = {text: text.replace(",", ".") for text in texts if WITH_COMMA.fullmatch(text.strip())}
-            frame[name] = frame[name].replace(numbers) if 2 * len(numbers) > len(texts) else frame[name]
+            points = {text: text.replace(",", ".") for text in texts if text.count(",") == 1}
+            mostly = 2 * sum(bool(WITH_COMMA.fullmatch(text.strip())) for text in points) > len(texts)
+            frame[name] = frame[name].replace(points) if mostly else frame[name]
         for how, some in (
             ("a word between spaces, to an empty cell", [text for text in texts if text.strip() in EMPTY]),
             ("bytes that are no letters, to a sign for them", [text for text in texts if "\ufffd" in text]),
