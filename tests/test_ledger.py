@@ -168,7 +168,7 @@ def test_a_record_batch_keeps_its_names():
 
 def cut(lines, number, fields):
     """Lines of which one has another number of fields."""
-    cells = (lines[number].split(",") + ["more", "and more"])[:fields]
+    cells = [*lines[number].split(","), "more", "and more"][:fields]
     return [*lines[:number], ",".join(cells), *lines[number + 1 :]]
 
 
@@ -458,8 +458,15 @@ def test_an_annotated_file_without_a_matrix_is_refused(tmp_path, monkeypatch):
     (tmp_path / "t.h5ad").write_bytes(b"")
     monkeypatch.setattr(reading, "_refuse_large_hdf5", lambda _: None)
     monkeypatch.setitem(sys.modules, "anndata", SimpleNamespace(read_h5ad=lambda _: SimpleNamespace(X=None)))
-    with pytest.raises(InputError, match="'t.h5ad' has no matrix X: write what is to be selected from into X"):
+    with pytest.raises(InputError, match=r"'t\.h5ad' has no matrix X: write what is to be selected from into X"):
         read_table(tmp_path / "t.h5ad", target="y")
+
+
+def test_an_annotated_object_without_a_matrix_is_refused():
+    empty = SimpleNamespace(obs=None, var=None, to_df=lambda: pytest.fail("it has no table"), X=None, shape=(ROWS, 0))
+    for use in (from_arrays, recipes.fisher().fit):
+        with pytest.raises(InputError, match="the AnnData object has no matrix X"):
+            use(empty, CASE)
 
 
 @pytest.mark.parametrize(

@@ -279,6 +279,7 @@ def suspects(
         sys.stdout.write(judged.to_json(orient="records", indent=2) + "\n")
     else:
         show_suspects(judged, findings, out)
+        show_changes(ledger.count())
 
 
 @app.command(cls=RenamedOptions)

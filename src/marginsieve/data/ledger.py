@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,10 +42,6 @@ class Ledger:
     changes: list[Change] = field(default_factory=list)
     remarks: list[tuple[str, str, str, tuple[str, ...]]] = field(default_factory=list)  # kind, level, text, columns
     lines: IntArray | None = None  # (m,) of a text file
-
-    def copy(self) -> Ledger:
-        """Another one, to which more can be added."""
-        return replace(self, changes=[*self.changes], remarks=[*self.remarks])
 
     def add(self, what: str, action: str, column: Any, how: str, **place: Any) -> None:
         """Record a change, unless it is one of no rows."""

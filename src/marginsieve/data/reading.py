@@ -290,9 +290,9 @@ class Records:
         counts, blank, extra, width = [], [], {}, len(dialect.names)
         open_text: Any = gzip.open if path.suffix.lower() == ".gz" else open
         with open_text(path, "rt", encoding=dialect.encoding, errors="replace") as handle:
-            reader = csv.reader(handle, delimiter=dialect.separator)
+            reader, after = csv.reader(handle, delimiter=dialect.separator), 1
             for row in reader:
-                line = reader.line_num - sum(cell.count("\n") for cell in row)
+                line, after = after, reader.line_num + 1
                 if not row or (len(row) == 1 and row[0].isspace()):
                     blank.append(line)
                     continue
@@ -365,7 +365,8 @@ def _read_labels(column: pd.Series, decimal: str, ledger: Ledger) -> pd.Series:
     texts = column.dropna().unique().tolist()
     numbers = pd.to_numeric(pd.Series([text.replace(decimal, ".") for text in texts], dtype=object), errors="coerce")
     values = [BOOLEANS.get(text) for text in texts] if not numbers.notna().all() else numbers.tolist()
-    if not texts or None in values:
+    inexact = numbers.dtype.kind == "f" and numbers.abs().max() > 2**53  # other labels might be the same float
+    if not texts or None in values or inexact:
         return column
     first = {value: text for text, value in reversed([*zip(texts, values, strict=True)])}
     if others := [text for text, value in zip(texts, values, strict=True) if first[value] != text]:

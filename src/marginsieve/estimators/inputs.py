@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from ..batches.arrays import on_host, to_library_of
 from ..contracts import Matrix, Outcome, is_sparse
-from ..data.stored import as_stored, is_anndata
+from ..data.stored import as_memory, as_stored, is_anndata
 from ..data.table import Schema, Table, as_frame, as_table, refuse_bad_cells, sound_sparse
 from ..errors import InputError, reading
 from ..fitting.rows import Rows
@@ -89,7 +89,7 @@ def _check_table(estimator: Any, X: Any, reset: bool) -> tuple[Any, list[str] | 
         _set_columns(estimator, X.shape[1], names, reset)
         return X, names
     if is_anndata(X):
-        X = X.to_memory() if getattr(X, "isbacked", False) else X
+        X = as_memory(X)
         if is_sparse(X.X):
             names = [str(name) for name in X.var_names]
             _set_columns(estimator, X.shape[1], names, reset)

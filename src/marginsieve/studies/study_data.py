@@ -16,7 +16,7 @@ from ..batches.arrays import on_host
 from ..contracts import Array, IntArray, Outcome, is_sparse
 from ..data.cells import are_numbers, find_separated, is_text, read_numerals, tidy_frame
 from ..data.ledger import Ledger
-from ..data.stored import is_anndata
+from ..data.stored import as_memory, is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
 from ..engine.units import UnitTable, fingerprint
 from ..errors import InputError, listing, many, shown_value
@@ -133,7 +133,7 @@ def from_frame(
     Columns of `keep` and `include` are features whatever they look like. `by_label`: whether the target holds classes,
     of which there is more to say. `ledger`: what was changed when the table was read; what is changed here is added.
     """
-    ledger = Ledger() if ledger is None else ledger.copy()
+    ledger = Ledger() if ledger is None else ledger
     labels, is_id = _row_names(frame)
     frame = frame.reset_index(drop=True)
     _check_names(frame, target, groups, drop, ids or (), {"keep": keep, "include": include})
@@ -379,7 +379,7 @@ def from_arrays(
         if isinstance(array, np.ma.MaskedArray):
             raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
     if is_anndata(X):
-        X = (X.to_memory() if getattr(X, "isbacked", False) else X).to_df()
+        X = as_memory(X).to_df()
     table = as_frame(X)
     if table is None:
         if is_sparse(X):
