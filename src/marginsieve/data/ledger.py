@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PLACES = 20  # that a report shows
 LISTED = 1000  # entries by column that a report shows
+TOO_LARGE = "a number beyond the largest, to an empty cell"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,12 @@ class Ledger:
     def remark(self, kind: str, text: str, columns: Sequence[str] = (), level: str = "note") -> None:
         """Record what is to be said of a change: a finding of the check `kind`."""
         self.remarks.append((kind, level, text, tuple(columns)))
+
+    def find(self, how: str, columns: Container[str]) -> Iterator[tuple[str, IntArray, Sequence[Any]]]:
+        """The column, rows and cells of each change of one kind in some columns."""
+        for change in self.changes:
+            if change.how == how and change.column in columns and change.rows is not None:
+                yield change.column, change.rows, change.cells
 
     def count(self) -> dict[str, int]:
         """How many cells, rows, columns and labels were changed, by what was done with them."""

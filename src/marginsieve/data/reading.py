@@ -12,7 +12,7 @@ import gzip
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from ..contracts import IntArray
 from ..errors import InputError, listing, many, one_of
 from .cells import EMPTY, is_formula, restore_text
 from .file_access import check_file
-from .ledger import Ledger
+from .ledger import TOO_LARGE, Ledger
 from .stored import SPARE, free_bytes, refuse_more
 
 if TYPE_CHECKING:
@@ -203,11 +203,12 @@ def _read_text(path: Path, options: ReadOptions) -> pd.DataFrame:
         ledger.lines = records.lines if len(records.lines) == len(frame) else None
     else:
         ledger.lines = np.arange(len(frame)) + 2
+    frame.columns, nameless = _name_columns([*frame.columns])
     _find_empty_words(path, dialect, frame, options)
-    frame = _restore_overflows(path, dialect, frame, options)
-    if options.target in frame.columns:
+    _find_overflows(path, dialect, frame, options)
+    if "dtype" in how and options.target in frame.columns:
         frame[options.target] = _read_labels(frame[options.target], dialect.decimal, ledger)
-    frame = _name_columns(_clean_texts(frame, dialect.decimal, ledger), options)
+    frame = _leave_out(_clean_texts(frame, dialect.decimal, ledger), nameless, options)
     if encoding is None and dialect.encoding == "cp1252":
         text = f"{path.name!r} is not UTF-8 and was read as Windows-1252: where letters look wrong, name the encoding"
         ledger.remark("encoding", f"{text} (--encoding)")
@@ -289,7 +290,7 @@ class Records:
         lines: list[int] = []
         counts, blank, extra, width = [], [], {}, len(dialect.names)
         open_text: Any = gzip.open if path.suffix.lower() == ".gz" else open
-        with open_text(path, "rt", encoding=dialect.encoding, errors="replace") as handle:
+        with open_text(path, "rt", encoding=dialect.encoding, errors="replace") as handle, _long_fields():
             reader, after = csv.reader(handle, delimiter=dialect.separator), 1
             for row in reader:
                 line, after = after, reader.line_num + 1
@@ -302,6 +303,16 @@ class Records:
                 counts.append(len(row))
         inner = [line for line in blank if line < lines[-1]]
         return cls(np.array(lines[1:]), np.array(counts[1:]), extra, np.array(inner, dtype=np.intp))
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """While fields of any length are read, as pandas reads them."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _check_rows(path: Path, dialect: Dialect, records: Records, options: ReadOptions) -> None:
@@ -336,7 +347,7 @@ def _find_empty_words(path: Path, dialect: Dialect, frame: pd.DataFrame, options
     if options.whole or not places:
         return
     raw = _parse(path, dialect, options.encoding is None, usecols=places, dtype=str, na_filter=False)
-    seen = []
+    raw.columns, seen = frame.columns[places], []
     for name in raw.columns:
         rows = np.flatnonzero(frame[name].isna() & raw[name].str.strip().ne(""))
         cells = raw[name].iloc[rows].tolist()
@@ -347,15 +358,18 @@ def _find_empty_words(path: Path, dialect: Dialect, frame: pd.DataFrame, options
         options.ledger.remark("marks", f"words that were read as empty cells: {', '.join(seen[:5])}{more}")
 
 
-def _restore_overflows(path: Path, dialect: Dialect, frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
-    """Columns with a numeral such as 1e400, which pandas may read as infinite, as text; other infinite cells stay."""
+def _find_overflows(path: Path, dialect: Dialect, frame: pd.DataFrame, options: ReadOptions) -> None:
+    """Record numerals such as 1e400, which pandas reads as infinite, in columns of numbers."""
     numbers = frame.select_dtypes("float")
     names = numbers.columns[np.isinf(numbers.to_numpy()).any(axis=0)].tolist()
     if not names:
-        return frame
+        return
     raw = _parse(path, dialect, options.encoding is None, usecols=frame.columns.get_indexer(names), dtype=str)
-    words = {name: raw[name][np.isinf(frame[name])].str.contains("inf", case=False) for name in raw.columns}
-    return frame.assign(**{name: raw[name] for name, literal in words.items() if not literal.all()})
+    raw.columns = names
+    for name in names:
+        large = np.isinf(frame[name]) & ~raw[name].str.contains("inf", case=False, na=True)
+        rows = np.flatnonzero(large)
+        options.ledger.add("cell", "converted", name, TOO_LARGE, rows=rows, cells=raw[name].iloc[rows].tolist())
 
 
 def _read_labels(column: pd.Series, decimal: str, ledger: Ledger) -> pd.Series:
@@ -379,15 +393,13 @@ def _read_labels(column: pd.Series, decimal: str, ledger: Ledger) -> pd.Series:
 
 
 def _clean_texts(frame: pd.DataFrame, decimal: str, ledger: Ledger) -> pd.DataFrame:
-    """Names and texts that we wrote with an apostrophe in front, so that no program runs them, without it.
+    """Texts that we wrote with an apostrophe in front, so that no program runs them, without it.
 
-    Names, or a column, in which any text could be run were not written by us and stay as they are. A cell that is empty
-    but for spaces, and numbers of a column that has other cells too, are what they would be in any other column.
+    A column in which any text could be run was not written by us and stays as it is. A cell that is empty but for
+    spaces, and numbers of a column that has other cells too, are what they would be in any other column.
     """
     import pandas as pd
 
-    if any("'" in name for name in frame.columns) and not any(is_formula(name) for name in frame.columns):
-        frame = frame.rename(columns=restore_text)
     for name in frame.columns[[dtype.kind not in "biufc" for dtype in frame.dtypes]]:
         texts = {value for value in frame[name].unique() if isinstance(value, str)}
         if any("'" in text for text in texts) and not any(is_formula(text) for text in texts):
@@ -409,16 +421,23 @@ def _clean_texts(frame: pd.DataFrame, decimal: str, ledger: Ledger) -> pd.DataFr
     return frame
 
 
-def _name_columns(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
-    """Columns without a name are called by their place; those that are empty, or count or name the rows, left out."""
-    places = {name: int(match[1]) for name in frame.columns if (match := NAMELESS.match(str(name)))}
-    if not places:
-        return frame
+def _name_columns(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The names of a file as we use them, and those of columns without a name, which are called by their place.
+
+    Names that we wrote with an apostrophe in front, so that no program runs them, lose it; names of which any could be
+    run were not written by us and stay as they are.
+    """
+    ours = any("'" in name for name in names) and not any(is_formula(name) for name in names)
+    places = {name: int(match[1]) for name in names if (match := NAMELESS.match(name))}
     called = {name: f"column {place + 1}" for name, place in places.items()}
-    if taken := [name for name in called.values() if name in frame.columns]:
+    if taken := [name for name in called.values() if name in names]:
         raise InputError(f"a column has no name, and another is called {taken[0]!r}: name every column")
-    frame = frame.rename(columns=called)
-    loose = [name for name in called.values() if not options.keeps(name)]
+    return [called.get(name, restore_text(name) if ours else name) for name in names], list(called.values())
+
+
+def _leave_out(frame: pd.DataFrame, nameless: Sequence[str], options: ReadOptions) -> pd.DataFrame:
+    """The table without columns that have no name and are empty, or count or name the rows; these are said."""
+    loose = [name for name in nameless if not options.keeps(name)]
     empty = [name for name in loose if frame[name].isna().all()]
     counting = [name for name in loose if name == frame.columns[0] and _tells_rows(frame[name])]
     for name in empty:
@@ -427,11 +446,11 @@ def _name_columns(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
         options.ledger.add("column", "dropped", name, "no name, and it counts or names the rows")
         text = f"the first column has no name and {'counts' if frame[name].dtype.kind in 'iu' else 'names'} the rows"
         options.ledger.remark("unnamed", f"{text}: it is not used (--include {name!r} makes a feature of it)", [name])
-    if rest := [name for name in called.values() if name not in (*empty, *counting)]:
+    if rest := [name for name in nameless if name not in (*empty, *counting)]:
         options.ledger.remark("unnamed", f"columns without a name are called by their place: {listing(rest)}", rest)
     if empty:
         options.ledger.remark("unnamed", f"columns without a name or a filled cell were left out: {listing(empty)}")
-    return frame.drop(columns=[*empty, *counting])
+    return frame.drop(columns=[*empty, *counting]) if empty or counting else frame
 
 
 def _tells_rows(column: pd.Series) -> bool:
@@ -552,7 +571,7 @@ def _refuse_large_arrow(path: Path, kind: str) -> None:
     import pyarrow
     from pyarrow import dataset
 
-    with suppress(pyarrow.ArrowInvalid):  # which the reader says too
+    with suppress(pyarrow.ArrowException):  # which the reader says too
         table = dataset.dataset(path, format=kind)
         rows, width = table.count_rows(), len(table.schema)
         texts = [name for name, dtype in zip(table.schema.names, table.schema.types, strict=True) if _is_long(dtype)]

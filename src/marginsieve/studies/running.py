@@ -103,8 +103,7 @@ class Study:
     predictions : DataFrame
         Out-of-fold predictions of the main method.
     ledger : DataFrame
-        What reading the table changed: a row for each cell, row, column and label that was dropped, filled, converted or
-        joined with others.
+        What reading the table changed: a row for each cell, row, column and label, with its place.
     suspects : DataFrame or None
         Every sample, the most suspicious label first; None where labels were not judged.
     substitutes : DataFrame

@@ -15,7 +15,7 @@ import numpy as np
 from ..batches.arrays import on_host
 from ..contracts import Array, IntArray, Outcome, is_sparse
 from ..data.cells import are_numbers, find_separated, is_text, read_numerals, tidy_frame
-from ..data.ledger import Ledger
+from ..data.ledger import TOO_LARGE, Ledger
 from ..data.stored import as_memory, is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
 from ..engine.units import UnitTable, fingerprint
@@ -234,26 +234,34 @@ def _read_numbers(X: pd.DataFrame, keep: Sequence[str], ledger: Ledger) -> tuple
     for name in changed:
         ledger.add("column", "converted", name, "times, to days since the first")
     converted = []
+    for name, rows, cells in ledger.find(TOO_LARGE, X.columns):
+        changed[name] = X[name].where(~X.index.isin(rows))
+        converted.append(_note_others(name, cells[0], rows))
     for name in [name for name, dtype in X.dtypes.items() if is_text(dtype) and not is_named_id(name)]:
-        read = read_numerals(X[name], OTHERS if _has_rare_levels(X[name].dropna()) else 0.0)
-        if read is None:
+        read = read_numerals(X[name], OTHERS)
+        if read is None or (len(read.others) and not _has_rare_levels(X[name].dropna())):
             continue
         changed[name] = read.values
         for how, rows in read.changed.items():
             ledger.add("cell", "converted", name, how, rows=rows, cells=X[name].to_numpy()[rows])
         if not read.changed:
             ledger.add("column", "converted", name, "plain numbers as text, to numbers")
-        if count := len(read.others):
-            cells = X[name].iloc[read.others]
-            text = f"{name!r} holds numbers but also {show_cell(cells, cells.isna())}: it was read as numbers, "
-            converted.append(Finding("text", "alarm", f"{text}{many(count, 'such cell')} as empty", (str(name),)))
-        if not count or len(read.changed) > 1:
+        if len(read.others):
+            converted.append(_note_others(str(name), X[name].iloc[read.others[0]], read.others))
+        if not len(read.others) or len(read.changed) > 1:
             text = f"{name!r} was read as numbers: {', '.join(read.read_as)}"
             converted.append(Finding("numbers", "alarm" if read.limits else "note", text, (str(name),)))
-    for name, column in X.select_dtypes("integer").items():
-        rows = np.flatnonzero(column.abs().gt(EXACT).to_numpy(dtype=bool, na_value=False))
+    whole = X.select_dtypes("integer")
+    for name in whole.columns[(whole.max() > EXACT) | (whole.min() < -EXACT)]:
+        rows = np.flatnonzero(whole[name].gt(EXACT).fillna(False) | whole[name].lt(-EXACT).fillna(False))
         ledger.add("cell", "converted", name, "a whole number above 2^53, to the nearest float", rows=rows)
     return (X.assign(**changed) if changed else X), converted
+
+
+def _note_others(name: str, cell: Any, rows: IntArray) -> Finding:
+    """What is said of a column of numbers, some cells of which are none and were read as empty."""
+    text = f"{name!r} holds numbers but also {shown_value(cell)} in row {rows[0] + 1}: it was read as numbers, "
+    return Finding("text", "alarm", f"{text}{many(len(rows), 'such cell')} as empty", (name,))
 
 
 def _has_rare_levels(cells: pd.Series) -> bool:
