@@ -567,17 +567,25 @@ def _read_feather(path: Path, options: ReadOptions) -> pd.DataFrame:
 
 
 def _refuse_large_arrow(path: Path, kind: str) -> None:
-    """Refuse a table that does not fit into memory, by what the file says of it; texts are as long as in some rows."""
+    """Refuse a table that does not fit into memory, by what the file says of it; texts are as long as in its top."""
     import pyarrow
-    from pyarrow import dataset
+    from pyarrow import dataset, ipc, parquet
 
     with suppress(pyarrow.ArrowException):  # which the reader says too
         table = dataset.dataset(path, format=kind)
-        rows, width = table.count_rows(), len(table.schema)
-        texts = [name for name, dtype in zip(table.schema.names, table.schema.types, strict=True) if _is_long(dtype)]
-        some = table.head(LOOKED_AT, columns=texts, batch_size=LOOKED_AT)
-        long = some.nbytes * rows / max(some.num_rows, 1)
-        refuse_large(path, rows, width, OF_CELL * rows * (width - len(texts)) + 2.0 * long)
+        rows, names = table.count_rows(), table.schema.names
+        texts = [j for j, dtype in enumerate(table.schema.types) if _is_long(dtype)]
+        length = 0.0
+        if texts and rows:
+            if kind == "parquet":
+                columns = [names[j] for j in texts]
+                top = next(parquet.ParquetFile(path).iter_batches(LOOKED_AT, columns=columns, use_threads=False))
+            else:
+                options = ipc.IpcReadOptions(included_fields=texts, use_threads=False)
+                top = ipc.open_file(pyarrow.memory_map(str(path)), options=options).get_batch(0)
+            length = top.nbytes / max(top.num_rows, 1)
+        needed = OF_CELL * rows * (len(names) - len(texts)) + 2.0 * length * rows
+        refuse_large(path, rows, len(names), needed)
 
 
 def _is_long(dtype: Any) -> bool:
