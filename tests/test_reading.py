@@ -12,7 +12,8 @@ from marginsieve import recipes, study
 from marginsieve.data import make_cohort
 from marginsieve.data.cells import as_trained, find_separated, read_numerals
 from marginsieve.data.ledger import Ledger
-from marginsieve.data.reading import dialect_of, read_table
+from marginsieve.data.reading import read_table
+from marginsieve.data.text_files import dialect_of
 from marginsieve.errors import InputError
 from marginsieve.kernels import clinical_kernel
 from marginsieve.studies.files import write_back
