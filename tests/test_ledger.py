@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from marginsieve import InputError, load, recipes, save, study
+from marginsieve import InputError, load, predict, recipes, save, study
 from marginsieve.cli import commands
 from marginsieve.data import reading, stored
 from marginsieve.data.ledger import Ledger, format_counts
@@ -330,9 +330,9 @@ def test_what_was_read_in_training_is_read_when_it_is_predicted(table):
     X = draw().assign(g0=[f"{1000 + 5000 * case + k:_}" for k, case in enumerate(CASE)], g1=texts)
     found = study(X, CASE, **QUICK, n_features_to_select=2)
     assert "g0" in set(found.model.get_feature_names_out())
-    from marginsieve import predict
-
     assert (predict(found.model, X).table["predicted"].to_numpy() == CASE).mean() > 0.9
+    with pytest.raises(InputError, match="column 'g0' holds 'see note' in row 4, and the model was trained on numbers"):
+        predict(found.model, put("see note", 3, "g0")(X.copy()))
 
 
 def test_decimal_commas_beside_an_odd_cell(table):

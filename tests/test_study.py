@@ -534,7 +534,7 @@ def test_numbers_in_text_are_numbers_and_the_model_reads_them_alike():
         again["predicted"].iloc[found.run.data.numbers].tolist()
         == found.main.selector.predict(found.run.data.X).tolist()
     )
-    with pytest.raises(InputError, match="text where numbers are needed"):
+    with pytest.raises(InputError, match="column 'pay' holds 'much' in row 1, and the model was trained on numbers"):
         predict(found.model, X[["pay"]].replace(X["pay"][0], "much"))
 
 

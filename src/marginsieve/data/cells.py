@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..contracts import IntArray
-from ..errors import InputError
+from ..errors import InputError, shown_value
 from .ledger import Ledger
 
 if TYPE_CHECKING:
@@ -109,10 +109,16 @@ def are_numbers(cells: pd.Series) -> pd.Series:
 
 
 def as_trained(column: pd.Series) -> pd.Series:
-    """The cells of a column of text that was numbers in training; the column itself where one cell is no number."""
+    """The cells of a column of text that was numbers in training; one that is no number is refused by its row."""
     cells = column.dropna().astype(str).str.strip()
-    known = [text for text in cells.unique() if text.lower() not in UNKNOWN]
-    return column if any(_parts(text) is None for text in known) else _values(column)
+    wrong = [text for text in cells.unique() if text.lower() not in UNKNOWN and _parts(text) is None]
+    if wrong:
+        row = int(np.argmax(column.astype(str).str.strip() == wrong[0])) + 1
+        raise InputError(
+            f"column {str(column.name)!r} holds {shown_value(wrong[0])} in row {row}, and the model was trained on "
+            "numbers there: correct the cell, or leave it empty"
+        )
+    return _values(column)
 
 
 def find_separated(column: pd.Series) -> str | None:
