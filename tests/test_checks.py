@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 import marginsieve
 from marginsieve import InputError
 from marginsieve.cli.arguments import study_options
+from marginsieve.data.ledger import Ledger
 from marginsieve.data.reading import read_table
 from marginsieve.errors import SolverError
 from marginsieve.studies import running, summary
@@ -92,6 +93,7 @@ TABLES = {  # a change of the clean table, and what it raises
     "levels": (lambda t: t.assign(x=[f"town {place // 3}" for place in ORDER]), [("MS113", ALARM)]),
     "id": (lambda t: t.assign(x=[f"S{place}" for place in ORDER]), [("MS114", NOTE)]),
     "counts": (lambda t: t.assign(x=ORDER), [("MS117", NOTE)]),
+    "empty": (lambda t: t.assign(x=None), [("MS121", NOTE)]),
 }
 
 
@@ -111,16 +113,33 @@ def test_a_clean_table_raises_nothing(table, clean_study):
     assert clean_study.result["answer"]["evidence"]
 
 
+def raise_from_file(path, **how):
+    """What a study says of a file."""
+    ledger = Ledger()
+    return from_frame(read_table(path, target="y", ledger=ledger, **how), "y", ledger=ledger).findings
+
+
 def test_a_file_raises_its_encoding_and_its_labels(tmp_path, table):
     path = tmp_path / "table.csv"
     table["site"] = np.where(np.arange(ROWS) % 2, "Köln", "Bonn")
     path.write_bytes(table.to_csv(index=False).encode("cp1252"))
-    assert raise_codes(from_frame(read_table(path), "y", from_file=True).findings) == [("MS115", NOTE)]
+    assert raise_codes(raise_from_file(path)) == [("MS115", NOTE)]
     table.loc[0, "y"] = "Case "
     path.write_bytes(table.to_csv(index=False).encode())
-    (finding,) = from_frame(read_table(path), "y", from_file=True).findings
+    (finding,) = raise_from_file(path)
     assert (finding.code, finding.level) == ("MS116", ALARM)
     assert finding.text.endswith(": 'Case ' as 'case'")
+
+
+def test_a_file_raises_what_it_lacks(tmp_path, table):
+    path = tmp_path / "table.csv"
+    table.rename(columns={"b": ""}).to_csv(path, index=False)
+    assert raise_codes(raise_from_file(path)) == [("MS119", NOTE)]
+    lines = table.to_csv(index=False).splitlines()
+    path.write_text("\n".join([*lines[:5], lines[5] + ",more", *lines[6:]]))
+    assert raise_codes(raise_from_file(path, ragged="fill")) == [("MS120", ALARM)]
+    table.assign(site=np.where(np.arange(ROWS) % 2, "NA", "DE")).to_csv(path, index=False)
+    assert raise_codes(raise_from_file(path)) == [("MS122", NOTE), ("MS108", NOTE)]
 
 
 def test_the_class_of_interest_is_remarked_where_it_is_not_the_rarer():
@@ -279,7 +298,7 @@ def test_methods_that_fail_and_their_remarks_are_raised(table, monkeypatch):
 
 def test_every_code_is_raised_here():
     by_table = {code for _, expected in TABLES.values() for code, _ in expected}
-    others = {"MS115", "MS116", "MS118", "MS208", "MS209", "MS210", "MS211"}  # by tests of their own
+    others = {f"MS{number}" for number in (115, 116, 118, 119, 120, 122, 208, 209, 210, 211)}  # by tests of their own
     assert by_table | set(ANSWERS) | others == set(CODES)
     assert len(CODES) == len(CHECKS)
 

@@ -348,7 +348,7 @@ def test_row_numbers_are_no_features(run, tmp_path):
     frame.assign(id=np.arange(30)).to_csv(tmp_path / "id.csv", index=False)
     _, out, _ = run("select", tmp_path / "id.csv", "--target", "y", "--out", tmp_path / "r", *ONE)
     assert "3 features" in out
-    assert "note: 'id' looks like an id and is not used as a feature" in " ".join(out.split())
+    assert "note: 'id' tells the rows apart as an id does and is not used as a feature" in " ".join(out.split())
     _, out, _ = run("select", tmp_path / "id.csv", "--target", "y", "--ids", "none", "--out", tmp_path / "n", *ONE)
     assert "4 features" in out
 

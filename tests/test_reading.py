@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from marginsieve import recipes, study
 from marginsieve.data import make_cohort
 from marginsieve.data.cells import as_trained, find_separated, read_numerals
-from marginsieve.data.reading import dialect_of, read_table
+from marginsieve.data.ledger import Ledger
+from marginsieve.data.reading import read_table
+from marginsieve.data.text_files import dialect_of
 from marginsieve.errors import InputError
 from marginsieve.kernels import clinical_kernel
 from marginsieve.studies.files import write_back
@@ -20,6 +22,12 @@ from marginsieve.studies.study_data import from_frame
 FRAME = pd.DataFrame(
     {"weight": [60.5, 71.25, 80.0], "größe": [1.6, 1.75, 1.9], "name": ["Zoë", "a;b", "c,d"], "y": ["u", "v", "u"]}
 )
+
+
+def read_study(path, target="y", **how):
+    """A file as a study reads it."""
+    ledger = Ledger()
+    return from_frame(read_table(path, target=target, ledger=ledger, **how), target, ledger=ledger)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
@@ -241,11 +249,11 @@ def test_what_was_read_as_windows_1252_is_noted(tmp_path):
     cohort = make_cohort(30, 3, n_relevant=1, random_state=0).frame().rename(columns={"g1": "größe \u2013 “x”"})
     for encoding, count in (("cp1252", 1), ("utf-8", 0)):
         cohort.to_csv(path, index=False, encoding=encoding)
-        notes = [f.text for f in from_frame(read_table(path), "outcome").findings if f.kind == "encoding"]
+        notes = [finding.text for finding in read_study(path, "outcome").findings if finding.kind == "encoding"]
         assert len(notes) == count
         assert all("was read as Windows-1252" in note for note in notes)
     cohort.to_csv(path, index=False, encoding="cp1252")
-    assert not read_table(path, encoding="cp1252").attrs
+    assert "encoding" not in {finding.kind for finding in read_study(path, "outcome", encoding="cp1252").findings}
 
 
 def test_an_anndata_object_is_its_table():

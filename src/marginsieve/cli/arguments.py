@@ -96,12 +96,14 @@ def study_options(words: Mapping[str, Any], file: Path | None) -> StudyOptions:
 
 def study_table(path: Path, target: str, options: StudyOptions, reading: Mapping[str, Any]) -> StudyData:
     """A file as a study needs it; `reading` says how a text file is written."""
+    from ..data.ledger import Ledger
     from ..data.reading import read_table
     from ..studies.study_data import from_frame
 
-    frame = read_table(path, target=target, groups=options.groups, **reading)
+    ledger, kept = Ledger(), (*options.keep, *options.include, *(options.ids or ()))
+    frame = read_table(path, target=target, groups=options.groups, keep=kept, ledger=ledger, **reading)
     columns = {name: getattr(options, name) for name in ("groups", "drop", "ids", "keep", "include")}
-    return from_frame(frame, target, **columns, from_file=True)
+    return from_frame(frame, target, **columns, ledger=ledger)
 
 
 def options_of_file(path: Path) -> dict[str, Any]:

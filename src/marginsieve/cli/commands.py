@@ -18,7 +18,16 @@ from ..errors import InputError, check_n_jobs
 from ..studies.options import read_names
 from . import arguments
 from .arguments import RenamedOptions, with_study_options
-from .console import say, show_grid, show_prediction, show_recovered, show_result, show_study, show_suspects
+from .console import (
+    say,
+    show_changes,
+    show_grid,
+    show_prediction,
+    show_recovered,
+    show_result,
+    show_study,
+    show_suspects,
+)
 from .guard import exit_code_of
 from .progress import show_progress
 
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     from ..contracts import Progress
 
 SELDOM = 30.0  # seconds between two lines of what may take days
+RAGGED_HELP = "Rows of another length than the header: refuse, or fill short ones with empty cells and cut long ones."
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
@@ -63,6 +73,7 @@ def select(
     separator: Annotated[str | None, Option(help="Between the fields of a text file; found out by default.")] = None,
     decimal: Annotated[str | None, Option(help="A point or a comma in numbers; found out by default.")] = None,
     encoding: Annotated[str | None, Option(help="Of a text file; found out by default.")] = None,
+    ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
     truth: Annotated[
@@ -86,7 +97,7 @@ def select(
     announce = None if as_json else partial(say, stderr=True)
     try:
         with show_progress(in_seconds=True) as progress:
-            reading = {"separator": separator, "decimal": decimal, "encoding": encoding}
+            reading = {"separator": separator, "decimal": decimal, "encoding": encoding, "ragged": ragged}
             data = arguments.study_table(table, target, study_options, reading)
             label, annotated = find_label(data, study_options.positive), table.suffix.lower() == ".h5ad"
             files.check_folder(out, table if annotated else None)
@@ -132,10 +143,12 @@ def predict(
     model: Annotated[Path, Argument(help="The model.marginsieve of a result folder.")],
     table: Annotated[Path, Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
     out: Annotated[Path | None, Option(help="The predictions (.csv); predicted.csv, with --json no file.")] = None,
+    ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
 ) -> None:
     """Predict new samples with a saved model; columns are matched by name."""
+    from ..data.ledger import Ledger
     from ..data.reading import read_table
     from ..estimators.fitted_selector import predict as say
     from ..estimators.persistence import load
@@ -145,7 +158,8 @@ def predict(
     if path is not None:
         arguments.check_csv(path, table)
         files.check_replaced(path, force, "predicted")
-    fitted, new = load(model), read_table(table, whole=True)
+    fitted, ledger = load(model), Ledger()
+    new = read_table(table, whole=True, ragged=ragged, ledger=ledger)
     prediction = say(fitted, new)
     frame = prediction.table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))
@@ -158,6 +172,7 @@ def predict(
         sys.stdout.write(json.dumps({"notes": prediction.notes, "rows": rows}, allow_nan=False) + "\n")
     else:
         show_prediction(prediction, fitted, path)
+        show_changes(ledger.count())
 
 
 @app.command(cls=RenamedOptions)
@@ -239,12 +254,14 @@ def suspects(
         float | None, Option(help="At most this share of the correct labels is expected among the suspects; 0.05.")
     ] = None,
     out: Annotated[Path, Option(help="The table of all samples (.csv).")] = Path("suspects.csv"),
+    ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
     random_state: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
     n_jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the samples as JSON and nothing else.")] = False,
 ) -> None:
     """Name the samples whose label is likely to be wrong, each with its probability."""
+    from ..data.ledger import Ledger
     from ..data.reading import read_table
     from ..studies import files
     from ..studies.study_data import judge_table
@@ -252,16 +269,17 @@ def suspects(
     check_n_jobs(n_jobs)
     arguments.check_csv(out, table)
     files.check_replaced(out, force, "suspicion")
-    frame, dropped = read_table(table, target=target, groups=groups), read_names(drop)
-    rate = {} if clean_rate is None else {"clean_rate": clean_rate}
-    judged, findings = judge_table(
-        frame, target, groups=groups, drop=dropped, random_state=random_state, n_jobs=n_jobs, **rate
-    )
+    ledger = Ledger()
+    frame = read_table(table, target=target, groups=groups, ragged=ragged, ledger=ledger)
+    settings: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs}
+    settings |= {} if clean_rate is None else {"clean_rate": clean_rate}
+    judged, findings = judge_table(frame, target, groups=groups, drop=read_names(drop), ledger=ledger, **settings)
     files.write_csv(judged, out)
     if as_json:
         sys.stdout.write(judged.to_json(orient="records", indent=2) + "\n")
     else:
         show_suspects(judged, findings, out)
+        show_changes(ledger.count())
 
 
 @app.command(cls=RenamedOptions)

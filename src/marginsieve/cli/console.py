@@ -76,7 +76,16 @@ def show_result(result: dict[str, Any], out: Path) -> None:
     _show_features(result)
     for note in _notes(result):
         say(f"note: {note}")
+    show_changes(result["ledger"]["counts"], f"; each has its place in {out / 'ledger.csv'}")
     say(f"\nreport: {out / 'report.html'}; everything: {out}/ ({result['seconds']:.1f} s)", soft_wrap=True)
+
+
+def show_changes(counts: dict[str, int], places: str = "") -> None:
+    """How much was changed in a table while it was read."""
+    from ..data.ledger import format_counts
+
+    if counts:
+        say(f"changed while reading: {format_counts(counts)}{places}")
 
 
 def _show_features(result: dict[str, Any]) -> None:

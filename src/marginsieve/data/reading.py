@@ -1,60 +1,27 @@
-"""Reading tables from files: text in whatever dialect it is written, Parquet, Feather, AnnData; and tables by name."""
+"""Reading tables from files: text, Parquet, Feather, AnnData; and tables by name.
+
+What a reader changes it records in a `Ledger`, and it looks at the size of a table before it makes it.
+"""
 
 from __future__ import annotations
 
-import codecs
-import csv
-import gzip
-import re
-from collections import Counter
+import errno
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, listing
-from .cells import is_formula, restore_text
+from ..errors import InputError, listing, one_of
 from .file_access import check_file
+from .ledger import Ledger
+from .text_files import RAGGED, TEXT, ReadOptions, read_text, refuse_large, tells_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-SEPARATORS = (",", "\t", ";", "|")
-TEXT = {".csv": ",", ".tsv": "\t", ".txt": "\t"}  # and the separator that is tried first
-PEEK = 1 << 22  # bytes that are looked at: several rows of a wide table
-ROWS = 50  # rows that are looked at
-EMPTY = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]  # "None" may be a class
-MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-NAMELESS = re.compile(r"^Unnamed: (\d+)$")  # what pandas calls a column without a name
-WITH_COMMA = re.compile(r"(?![+-]?[1-9]\d{0,2}(,\d{3})+$)[+-]?\d+,\d+([eE][+-]?\d+)?")  # 1,234 may be thousands
-WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
-NOT_WESTERN = re.compile(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f\x81\x8d\x8f\x90\x9d]")  # not in Windows-1252
-OTHER_SCRIPT = re.compile(rb"(?=[\x80-\xff]{4})([\x80-\xff])\1*(?!\1)[\x80-\xff]")  # four such letters in a row
-ENCODING_NOTE = "marginsieve_encoding"  # in the attrs of a table
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a text file is written."""
-
-    separator: str
-    decimal: str
-    encoding: str
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What is known of a file beforehand: how it ends, how text is written, columns that have a role."""
-
-    kind: str
-    separator: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    target: str | None = None
-    groups: str | None = None
-    whole: bool = False
-
+OF_CELL = 24.0  # bytes of memory of a cell at the peak of reading, measured
+LOOKED_AT = 100  # rows of a columnar file by which the length of texts is judged
 
 Reader = Callable[[Path, ReadOptions], "pd.DataFrame"]
 READERS: dict[str, Reader] = {}
@@ -102,26 +69,35 @@ def read_table(
     separator: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    ragged: str = "refuse",
     target: str | None = None,
     groups: str | None = None,
+    keep: Sequence[str] = (),
     whole: bool = False,
+    ledger: Ledger | None = None,
 ) -> pd.DataFrame:
     """A file as a pandas table; what is not given about a text file is found out from its first rows.
 
     AnnData (.h5ad, the extra `marginsieve[anndata]`) becomes its matrix, with the columns of `obs` that are the target
-    and tell groups, and its cells' names as the index. A first column without a name that tells rows apart is left out,
-    unless the table is wanted whole.
+    and tell groups, and its cells' names as the index. A first column without a name that counts or names the rows is
+    left out, unless it is in `keep` or the table is wanted whole. Rows of another length than the header are refused,
+    or with `ragged="fill"` filled and cut. What is changed on the way is added to the `ledger`.
     """
     check_file(path, f"name a table that ends in {endings()}")
+    one_of("reading", "ragged", ragged, RAGGED)
     kind = path.suffixes[-2].lower() if path.suffix.lower() == ".gz" and len(path.suffixes) > 1 else path.suffix.lower()
     if kind not in READERS:
         hint = " (from a spreadsheet, save it as CSV)" if kind in (".xlsx", ".xls", ".ods") else ""
         raise InputError(f"{path.name!r} ends in {path.suffix!r}; it must end in {endings()}{hint}")
+    ledger = Ledger() if ledger is None else ledger
+    options = ReadOptions(kind, separator, decimal, encoding, ragged, target, groups, keep, whole, ledger)
     try:
-        frame = READERS[kind](path, ReadOptions(kind, separator, decimal, encoding, target, groups, whole))
-    except InputError:
+        frame = READERS[kind](path, options)
+    except (InputError, MemoryError):
         raise
     except Exception as error:
+        if getattr(error, "errno", None) == errno.ENOMEM or "out of memory" in str(error):
+            raise MemoryError(f"{path.name!r} does not fit into memory") from error
         raise InputError(f"{path.name!r} could not be read as {kind[1:].upper()}: {error}") from error
     if frame.empty:
         raise InputError(
@@ -131,151 +107,73 @@ def read_table(
     return frame
 
 
-@register_reader(".csv", ".tsv", ".txt")
-def _read_text(path: Path, options: ReadOptions) -> pd.DataFrame:
-    """Text in whatever dialect it is written, perhaps packed by gzip."""
-    import pandas as pd
-
-    encoding = options.encoding
-    dialect = dialect_of(path, TEXT[options.kind], options.separator, options.decimal, encoding)
-    packed = "gzip" if path.suffix.lower() == ".gz" else None
-    how: dict[str, Any] = {"sep": dialect.separator, "decimal": dialect.decimal, "compression": packed}
-    how |= {"low_memory": False, "keep_default_na": False, "na_values": EMPTY}
-    frame: pd.DataFrame
-    try:
-        frame = pd.read_csv(path, encoding=dialect.encoding, **how)
-    except UnicodeDecodeError as error:
-        if encoding is not None:
-            raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
-        frame = pd.read_csv(path, encoding="cp1252", encoding_errors="replace", **how)  # a stray byte far down
-        dialect = replace(dialect, encoding="cp1252")
-    frame = _restore_texts(_name_columns(frame, options.whole))
-    if encoding is None and dialect.encoding == "cp1252":
-        frame.attrs[ENCODING_NOTE] = (
-            f"{path.name!r} is not UTF-8 and was read as Windows-1252: where letters look wrong, name the encoding "
-            "(--encoding)"
-        )
-    return frame
-
-
-def _restore_texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Names and texts that we wrote with an apostrophe in front, so that no program runs them, without it.
-
-    Names, or a column, in which any text could be run were not written by us and stay as they are.
-    """
-    if not any(is_formula(name) for name in frame.columns):
-        frame = frame.rename(columns=restore_text)
-    for name in frame.columns[[dtype.kind not in "biufc" for dtype in frame.dtypes]]:
-        texts = {value for value in frame[name].unique() if isinstance(value, str)}
-        if any("'" in text for text in texts) and not any(is_formula(text) for text in texts):
-            frame[name] = frame[name].map(restore_text)
-    return frame
-
-
-def _name_columns(frame: pd.DataFrame, whole: bool) -> pd.DataFrame:
-    """A first column without a name that tells rows apart is left out; others without one are called by their place."""
-    first = frame.columns[0]
-    if not whole and NAMELESS.match(str(first)) and frame[first].is_unique:
-        frame = frame.drop(columns=first)
-    nameless = {name: match for name in frame.columns if (match := NAMELESS.match(str(name)))}
-    frame = frame.drop(columns=[name for name in nameless if frame[name].isna().all() and not whole])
-    called = {name: f"column {int(match[1]) + 1}" for name, match in nameless.items()}
-    if taken := [name for name in called.values() if name in frame.columns]:
-        raise InputError(f"a column has no name, and another is called {taken[0]!r}: name every column")
-    return frame.rename(columns=called)
-
-
-def dialect_of(
-    path: Path, first: str = ",", separator: str | None = None, decimal: str | None = None, encoding: str | None = None
-) -> Dialect:
-    """What a text file is written in: given, or from its first rows; refuses headers that would be misread."""
-    if decimal is not None and decimal not in (".", ","):
-        raise InputError(f"decimal is {decimal!r}; it must be '.' or ','")
-    if separator is not None and len(separator) != 1:
-        raise InputError(f"separator is {separator!r}; it must be one character")
-    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
-        start = bytes(handle.read(PEEK))
-    guessed, encoding = encoding is None, encoding or _encoding(start)
-    if b"\0" in start and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
-        raise InputError(f"{path.name!r} is not a text file; a table must end in {endings()} and be what its name says")
-    if guessed and encoding == "cp1252" and (NOT_WESTERN.search(start) or OTHER_SCRIPT.search(start)):
-        raise InputError(
-            f"{path.name!r} is not UTF-8 and does not look like Windows-1252: name its encoding (--encoding), such as "
-            "gb18030, shift_jis, euc_kr, cp1251 or latin-1"
-        )
-    try:
-        text = codecs.getincrementaldecoder(encoding)("strict").decode(start)
-    except (LookupError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name!r} could not be read as text with encoding {encoding!r}: {error}") from error
-    lines = text.splitlines()
-    lines = lines[: ROWS + 1] if len(lines) > ROWS + 1 else lines if len(text) < PEEK // 2 else lines[:-1] or lines
-    separator = separator or _separator(lines, first)
-    rows = [row for row in csv.reader(lines, delimiter=separator) if row]
-    _check_header(path, rows, separator)
-    if decimal is None:  # a comma where cells look like 3,5 and more of them than like 3.5; only quoted ones have one
-        cells = [cell.strip() for row in rows[1:] for cell in row if cell]
-        commas, points = (sum(bool(form.fullmatch(cell)) for cell in cells) for form in (WITH_COMMA, WITH_POINT))
-        decimal = "," if commas > points else "."
-    return Dialect(separator, decimal, encoding)
-
-
-def _encoding(start: bytes) -> str:
-    """By its mark; UTF-8 where the bytes are that, else Windows-1252."""
-    for mark, name in MARKS.items():
-        if start.startswith(mark):
-            return name
-    try:
-        codecs.getincrementaldecoder("utf-8")("strict").decode(start)
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8"
-
-
-def _separator(lines: Sequence[str], first: str) -> str:
-    """The one that cuts the header and the first rows into the same number of fields, the most; else `first`."""
-
-    def fields(mark: str) -> tuple[int, bool]:
-        try:
-            counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
-        except csv.Error:  # one field as long as a whole wide row
-            return 1, False
-        even = len(counts) > 0 and counts.count(counts[0]) == len(counts)
-        return (counts[0] if even else 1), mark == first
-
-    best = max(SEPARATORS, key=fields)
-    return best if fields(best)[0] > 1 else first
-
-
-def _check_header(path: Path, rows: Sequence[Sequence[str]], separator: str) -> None:
-    """What pandas would pass over in silence: repeated names, rows with another number of fields, one column."""
-    if not rows:
-        raise InputError(f"{path.name!r} is empty")
-    names, first = rows[0], rows[1] if len(rows) > 1 else None
-    if first and len(first) != len(names):
-        raise InputError(
-            f"the header of {path.name!r} has {len(names)} field{'' if len(names) == 1 else 's'} and its first row "
-            f"{len(first)}: the first line must name every column (no title or comment above it), and no separator "
-            f"({separator!r}) may stand at the end of the rows"
-        )
-    if len(names) == 1 and any(mark in names[0] for mark in SEPARATORS):
-        raise InputError(f"{path.name!r} has one column, {names[0][:60]!r}: its separator is not {separator!r}")
-    counts = Counter(name for name in names if name)
-    if twice := [name for name, count in counts.items() if count > 1]:
-        raise InputError(f"{path.name!r} has columns of the same name: {listing(twice)}; rename them")
+register_reader(*TEXT)(read_text)
 
 
 @register_reader(".parquet", ".pq")
-def _read_parquet(path: Path, _: ReadOptions) -> pd.DataFrame:
+def _read_parquet(path: Path, options: ReadOptions) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.read_parquet(path)
+    _refuse_large_arrow(path, "parquet")
+    return _place_index(pd.read_parquet(path), options)
 
 
 @register_reader(".feather", ".arrow")
-def _read_feather(path: Path, _: ReadOptions) -> pd.DataFrame:
+def _read_feather(path: Path, options: ReadOptions) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.read_feather(path)
+    _refuse_large_arrow(path, "feather")
+    return _place_index(pd.read_feather(path), options)
+
+
+def _refuse_large_arrow(path: Path, kind: str) -> None:
+    """Refuse a table that does not fit into memory, by what the file says of it; texts are as long as in its top."""
+    import pyarrow
+    from pyarrow import dataset, ipc, parquet
+
+    with suppress(pyarrow.ArrowException):  # which the reader says too
+        table = dataset.dataset(path, format=kind)
+        rows, names = table.count_rows(), table.schema.names
+        texts = [j for j, dtype in enumerate(table.schema.types) if _is_long(dtype)]
+        length = 0.0
+        if texts and rows:
+            if kind == "parquet":
+                columns = [names[j] for j in texts]
+                top = next(parquet.ParquetFile(path).iter_batches(LOOKED_AT, columns=columns, use_threads=False))
+            else:
+                options = ipc.IpcReadOptions(included_fields=texts, use_threads=False)
+                top = ipc.open_file(pyarrow.memory_map(str(path)), options=options).get_batch(0)
+            length = top.nbytes / max(top.num_rows, 1)
+        needed = OF_CELL * rows * (len(names) - len(texts)) + 2.0 * length * rows
+        refuse_large(path, rows, len(names), needed)
+
+
+def _is_long(dtype: Any) -> bool:
+    """Whether cells of an arrow column take more or less than a number."""
+    try:
+        return bool(dtype.bit_width > 64)
+    except ValueError:  # of no fixed width
+        return True
+
+
+def _place_index(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
+    """The table with index columns that hold data as columns; those that count or name the rows stay its index."""
+    import pandas as pd
+
+    if isinstance(frame.index, pd.RangeIndex):
+        return frame
+    for level, name in enumerate(frame.index.names):
+        column = frame.index.get_level_values(level).to_series(index=pd.RangeIndex(len(frame)))
+        called = str(name if name is not None else f"index {level + 1}")
+        if called in frame.columns:
+            raise InputError(f"an index column of the file is called {called!r} like another column: rename one")
+        data = options.keeps(called) or not tells_rows(column)
+        if data:
+            frame = frame.assign(**{called: column.to_numpy()})
+        what = "was read as a column like the others" if data else "names the rows and is not used"
+        options.ledger.add("column", "converted" if data else "dropped", called, "an index column of the file")
+        options.ledger.remark("unnamed", f"the index column {called!r} {what}", [called])
+    return frame
 
 
 @register_reader(".h5ad")
@@ -287,7 +185,10 @@ def _read_anndata(path: Path, options: ReadOptions) -> pd.DataFrame:
         raise InputError(f"{path.name!r} is AnnData: install the extra, pip install 'marginsieve[anndata]'") from error
     import pandas as pd
 
+    _refuse_large_hdf5(path)
     data = anndata.read_h5ad(path)
+    if data.X is None:
+        raise InputError(f"{path.name!r} has no matrix X: write what is to be selected from into X (adata.X)")
     roles = {"target": options.target, "groups": options.groups}
     named = {role: name for role, name in roles.items() if name is not None}
     for role, name in named.items():
@@ -296,10 +197,25 @@ def _read_anndata(path: Path, options: ReadOptions) -> pd.DataFrame:
             raise InputError(f"{role} is {name!r}; the obs of {path.name!r} has the columns {known}")
         if name in set(map(str, data.var_names)):
             raise InputError(f"{role} is {name!r}, which is also the name of a variable of {path.name!r}: rename one")
+    for name in [name for name in data.obs.columns if name not in named.values()]:
+        options.ledger.add("column", "dropped", name, "a column of obs that has no role")
     matrix = data.X.toarray() if hasattr(data.X, "toarray") else data.X
     frame = pd.DataFrame(matrix, columns=[str(name) for name in data.var_names]).astype("float64")
     frame = frame.assign(**{name: data.obs[name].to_numpy() for name in named.values()})
     return frame.set_index(pd.Index(data.obs_names.astype(str), name="cell"))
+
+
+def _refuse_large_hdf5(path: Path) -> None:
+    """Refuse an AnnData file whose arrays, unpacked and X as numbers, do not fit into memory."""
+    import h5py  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    sizes: list[float] = []
+    with h5py.File(path, "r") as file:
+        file.visititems(lambda _, item: sizes.append(item.nbytes) if isinstance(item, h5py.Dataset) else None)
+        X = file.get("X")
+        shape = () if X is None else X.attrs["shape"] if isinstance(X, h5py.Group) else X.shape
+        rows, columns = (int(side) for side in shape) if len(shape) == 2 else (0, 0)
+        refuse_large(path, rows, columns, sum(sizes) + OF_CELL * rows * columns)
 
 
 # Tables by name: whoever has tables registers how they are loaded.

@@ -325,6 +325,14 @@ def as_stored(X: Any) -> tuple[StoredCells, list[str] | None] | None:
     return None
 
 
+def as_memory(X: Any) -> Any:
+    """An AnnData object with its matrix in memory; one without a matrix is refused."""
+    X = X.to_memory() if getattr(X, "isbacked", False) else X
+    if X.X is None:
+        raise InputError("the AnnData object has no matrix X: put what is to be selected from into X (adata.X)")
+    return X
+
+
 def is_anndata(X: Any) -> bool:
     """Whether this is an AnnData object."""
     return all(hasattr(X, name) for name in ("obs", "var", "to_df"))

@@ -261,7 +261,7 @@ def sound_sparse(X: Any) -> Any:
         if X.format not in ("csr", "csc"):
             X = X.tocsr()
             X.check_format(full_check=True)
-    except InputError:
+    except (InputError, MemoryError):
         raise
     except Exception as error:  # whatever a broken object makes of itself
         raise InputError(f"the sparse table is broken: {one_line(error)}") from error
@@ -299,10 +299,20 @@ def column_names(X: Any) -> list[Any]:
     return list(names.tolist() if hasattr(names, "tolist") else names)
 
 
+def as_table(X: Any) -> Any:
+    """A record batch of arrow as the table that it is, names included; anything else as it is."""
+    if type(X).__name__ != "RecordBatch" or not hasattr(X, "schema"):
+        return X
+    import pyarrow
+
+    return pyarrow.Table.from_batches([X])
+
+
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """The narwhals view of a pandas, polars or arrow table; None for anything else."""
     if isinstance(X, (np.ndarray, list, tuple)) or is_sparse(X) or is_stored(X):
         return None
+    X = as_table(X)
     if hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):
         raise InputError("the table is a lazy frame: call .collect() first")
     if is_anndata(X):

@@ -13,8 +13,8 @@ from sklearn.utils.validation import validate_data
 
 from ..batches.arrays import on_host, to_library_of
 from ..contracts import Matrix, Outcome, is_sparse
-from ..data.stored import as_stored, is_anndata
-from ..data.table import Schema, Table, as_frame, refuse_bad_cells, sound_sparse
+from ..data.stored import as_memory, as_stored, is_anndata
+from ..data.table import Schema, Table, as_frame, as_table, refuse_bad_cells, sound_sparse
 from ..errors import InputError, reading
 from ..fitting.rows import Rows
 from ..fitting.settings import refuse_columns
@@ -89,13 +89,13 @@ def _check_table(estimator: Any, X: Any, reset: bool) -> tuple[Any, list[str] | 
         _set_columns(estimator, X.shape[1], names, reset)
         return X, names
     if is_anndata(X):
-        X = X.to_memory() if getattr(X, "isbacked", False) else X
+        X = as_memory(X)
         if is_sparse(X.X):
             names = [str(name) for name in X.var_names]
             _set_columns(estimator, X.shape[1], names, reset)
             return _sound(X.X), names
         X = X.to_df()
-    return _check_in_memory(estimator, X, reset), None
+    return _check_in_memory(estimator, as_table(X), reset), None
 
 
 def _set_columns(estimator: Any, n: int, names: list[str] | None, reset: bool) -> None:

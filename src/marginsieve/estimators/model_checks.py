@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def check_schema(schema: Any) -> int:
 
 
 def _is_label(value: Any) -> bool:
-    return isinstance(value, (str, bytes, bool, numbers.Real, np.generic)) and bool(value == value)
+    return isinstance(value, (str, bytes, bool, numbers.Real, Decimal, np.generic)) and bool(value == value)
 
 
 def check_attributes(fitted: Mapping[str, Any], names: tuple[str, ...]) -> None:

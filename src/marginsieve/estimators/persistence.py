@@ -18,6 +18,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
@@ -128,6 +129,7 @@ def _array(data: bytes) -> Any:
 FORMAT = 3
 NAME = "model.marginsieve"
 MOST_PADDED = 2**24
+MOST_DIGITS = 100  # of a decimal number that is a label
 SCALARS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 ATTRIBUTES = (  # of a fitted selector; the others follow from them
     *("columns_", "classes_", "positive_", "path_", "threshold_", "_sign", "_sigmoid", "_weight", "_seed"),
@@ -361,6 +363,8 @@ class _Writer:
             return value if isinstance(value, int) or math.isfinite(value) else {"$float": repr(value)}
         if isinstance(value, np.ndarray):
             return self._array(value)
+        if isinstance(value, Decimal):
+            return {"$decimal": str(value)}
         if is_sparse(value):
             parts = {
                 "data": value.data,
@@ -388,6 +392,13 @@ class _Writer:
         if name is None:
             raise TypeError(f"{getattr(value, '__qualname__', type(value).__qualname__)!r}")
         return {"$type": name, "with": {key: self.encode(item) for key, item in _arguments(value).items()}}
+
+
+def _decimal(entry: dict[str, Any]) -> Decimal:
+    require(isinstance(entry["$decimal"], str) and len(entry["$decimal"]) <= MOST_DIGITS, "a decimal number")
+    value = Decimal(entry["$decimal"])
+    require(value.is_finite() and abs(value.adjusted()) <= MOST_DIGITS, "a decimal number")
+    return value
 
 
 def _arguments(value: Any) -> dict[str, Any]:
@@ -420,6 +431,7 @@ class _Reader:
         kind = next(iter(value))
         read: Callable[[dict[str, Any]], Any] | None = {
             "$float": lambda entry: float(entry["$float"]),
+            "$decimal": _decimal,
             "$scalar": self._scalar,
             "$tuple": lambda entry: tuple(self.decode(item) for item in entry["$tuple"]),
             "$dict": lambda entry: {self.decode(key): self.decode(item) for key, item in entry["$dict"]},

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -33,7 +34,7 @@ from ..contracts import (
     Search,
     Words,
 )
-from ..data.table import is_missing
+from ..data.table import as_frame, is_missing
 from ..errors import InputError, reading
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 # -- what is given, as arrays -----------------------------------------------------------------------------------------
 
 MOST_WEIGHT = 1e12
+NUMBERS = (bool, int, float, np.number, np.bool_)
 
 
 def read_labels(X: Any, y: Any) -> tuple[Any, IntArray]:
@@ -49,25 +51,27 @@ def read_labels(X: Any, y: Any) -> tuple[Any, IntArray]:
     if isinstance(y, np.ma.MaskedArray):
         raise InputError("y is a masked array and its mask would be ignored: drop the masked rows")
     with reading("y"):
-        y = column_or_1d(_plain_labels(y), warn=True)
+        y = column_or_1d(plain_labels(y), warn=True)
         check_consistent_length(X, y)
-    missing = int(sum(map(is_missing, y.tolist())))
+        missing = int(sum(map(is_missing, y.tolist())))
     if missing:
         raise InputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing; drop these rows")
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise InputError(f"Input y contains infinity: {int(np.isinf(y).sum())} of {len(y)} labels; drop these rows")
     if y.dtype.kind in "MmcV":
         raise InputError(f"y holds {y.dtype}: labels are texts, whole numbers or booleans; make classes of it first")
-    distinct = len(np.unique(y)) if y.dtype.kind in "fiu" else 0
+    exact = y.dtype == object and {type(label) for label in y.tolist()} == {Decimal}
+    distinct = len(np.unique(y)) if exact or y.dtype.kind in "fiu" else 0
     with reading("y"):
-        continuous = type_of_target(y).startswith("continuous")
+        continuous = not exact and type_of_target(y).startswith("continuous")
     if distinct > max(10, len(y) / 2) or continuous:
         raise InputError(
             f"Unknown label type: continuous. The target looks continuous ({distinct} distinct values in "
             f"{len(y)} rows); make classes of it first, for example above and below its median"
         )
     with reading("y"):
-        check_classification_targets(y)
+        if not exact:
+            check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.intp)
 
@@ -96,7 +100,7 @@ def read_groups(groups: Any, rows: Any) -> IntArray | None:
     if groups is None:
         return None
     with reading("groups"):
-        groups = column_or_1d(_plain_labels(groups))
+        groups = column_or_1d(plain_labels(groups))
         check_consistent_length(rows, groups)
         if missing := int(sum(map(is_missing, groups.tolist()))):
             raise InputError(f"{missing} of {len(rows)} rows have no group: give each a group, or drop these rows")
@@ -138,16 +142,24 @@ def read_weight(sample_weight: Any, m: int) -> Array:
     return weight
 
 
-def _plain_labels(y: Any) -> Any:
-    """Labels of a pandas, polars or arrow column as plain values, so that no nullable type leaks into classes_."""
-    if isinstance(y, (np.ndarray, list, tuple)) or getattr(y, "ndim", 1) != 1:
-        return y
+def plain_labels(y: Any) -> Any:
+    """Labels of a pandas, polars or arrow column, or of a table of one column, as plain values of the same type.
+
+    No nullable type leaks into classes_, whole numbers stay whole, and booleans are booleans whatever holds them.
+    """
+    if (frame := as_frame(y)) is not None and frame.shape[1] == 1:
+        y = frame[:, 0].to_native()
     if isinstance(getattr(y, "dtype", None), np.dtype):
-        return np.asarray(y)
-    values = y.to_list() if hasattr(y, "to_list") else y.to_pylist() if hasattr(y, "to_pylist") else None
-    if values is None:
+        y = np.asarray(y)
+        if y.dtype != object or y.ndim != 1 or not all(isinstance(value, NUMBERS) for value in y):
+            return y
+    lister = next((name for name in ("to_list", "to_pylist", "tolist") if hasattr(y, name)), None)
+    if lister is None or isinstance(y, (list, tuple)):
         return y
-    return np.array(values, dtype=object if any(map(is_missing, values)) else None)
+    values = getattr(y, lister)()
+    array = np.array(values, dtype=object if any(map(is_missing, values)) else None)
+    beyond = array.dtype.kind == "f" and any(isinstance(value, int) and abs(value) > 2**53 for value in values)
+    return np.array(values, dtype=object) if beyond else array
 
 
 # -- splits and draws -------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LONG_NAME = "model-long.marginsieve"  # the model of the longer list
 WRITTEN = (
     *("result.json", "report.html", "features.csv", "predictions.csv", "suspects.csv", NAME, LONG_NAME),
-    *("unexplained.csv", "methods.txt"),
+    *("unexplained.csv", "methods.txt", "ledger.csv"),
 )
 
 

@@ -10,8 +10,8 @@ from scipy import stats
 from scipy.special import gammaln
 
 from ..contracts import IntArray
-from ..data.cells import is_text
-from ..errors import listing, many
+from ..data.cells import are_numbers, is_text
+from ..errors import listing, many, shown_value
 from ..outcomes.target import units_per_stratum
 from .checks import Finding
 from .target_column import named_after_outcome
@@ -191,13 +191,6 @@ def _gaps(X: pd.DataFrame) -> list[Finding]:
     return [Finding("gaps", "note", text, tuple(map(str, some.index[:20])))]
 
 
-def are_numbers(cells: Any) -> Any:
-    """Which cells of a column of text are numbers."""
-    import pandas as pd
-
-    return pd.to_numeric(cells, errors="coerce").notna()
-
-
 def _text(X: pd.DataFrame) -> list[Finding]:
     """Columns of text that are numbers but for some cells."""
     findings = []
@@ -205,6 +198,12 @@ def _text(X: pd.DataFrame) -> list[Finding]:
         cells = X[name].dropna().astype(str)
         numbers = are_numbers(cells)
         if MIXED <= numbers.mean() < 1:
-            text = f"{name!r} holds numbers but also {cells[~numbers].iloc[0]!r}: it is read as categories, in no order"
+            text = f"{name!r} holds numbers but also {show_cell(cells, numbers)}: it is read as categories, in no order"
             findings.append(Finding("text", "alarm", text, (str(name),)))
     return findings
+
+
+def show_cell(cells: pd.Series, numbers: pd.Series) -> str:
+    """The first cell of a column that is no number, with its row."""
+    first = int(np.argmin(numbers.to_numpy()))
+    return f"{shown_value(cells.iloc[first])} in row {cells.index[first] + 1}"

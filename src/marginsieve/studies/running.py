@@ -102,6 +102,8 @@ class Study:
         Every feature by rank.
     predictions : DataFrame
         Out-of-fold predictions of the main method.
+    ledger : DataFrame
+        What reading the table changed: a row for each cell, row, column and label, with its place.
     suspects : DataFrame or None
         Every sample, the most suspicious label first; None where labels were not judged.
     substitutes : DataFrame
@@ -155,6 +157,11 @@ class Study:
     def predictions(self) -> pd.DataFrame:
         """The main method's out-of-fold predictions."""
         return self.main.predictions(self.run.data.labels, self.run.data.numbers)
+
+    @cached_property
+    def ledger(self) -> pd.DataFrame:
+        """What reading the table changed, with its place."""
+        return self.run.data.ledger.table()
 
     @property
     def suspects(self) -> pd.DataFrame | None:
@@ -253,6 +260,7 @@ class Study:
         """
         check_folder(Path(folder))
         tables = {"features.csv": self.features, "predictions.csv": self.predictions}
+        tables |= {"ledger.csv": self.ledger} if len(self.ledger) else {}
         for result in self.run.results.values():
             tables |= result.tables
         models = {NAME: self.model, LONG_NAME: self.long_model}

@@ -6,24 +6,26 @@ import difflib
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..batches.arrays import on_host
 from ..contracts import Array, IntArray, Outcome, is_sparse
-from ..data.cells import find_separated, is_text, read_numerals, tidy_frame
-from ..data.reading import ENCODING_NOTE
-from ..data.stored import is_anndata
+from ..data.cells import are_numbers, find_separated, is_text, read_numerals, tidy_frame
+from ..data.ledger import TOO_LARGE, Ledger
+from ..data.stored import as_memory, is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
 from ..engine.units import UnitTable, fingerprint
-from ..errors import InputError, listing, shown_value
+from ..errors import InputError, listing, many, shown_value
 from ..estimators import find_suspects
 from ..fitting.rows import Rows
 from ..fitting.settings import refuse_dense
-from .checks import Finding
-from .findings import MIXED, are_numbers, find_known_after, find_leaks, table_findings
+from ..outcomes.target import NUMBERS, plain_labels
+from .checks import CHECKS, Finding
+from .findings import MIXED, find_known_after, find_leaks, show_cell, table_findings
 from .target_column import merge_labels, refuse_amounts, refuse_times
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ NAMED = re.compile(
 )
 MOST_DISTINCT = 0.9  # a column that is called an id and has more different values than this share of rows is one
 GROUP = 2.0  # and one whose values come this many times on average tells groups
+OTHERS = 0.1  # share of cells that are no numbers, up to which a column that would be left out is read as numbers
+EXACT = 2**53  # up to which all whole numbers are floats
 MANY, FEW = 10, 5  # more levels than this, most rows in levels of fewer rows than that: nothing to learn from
 MONTH, DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
 YEAR = r"(?:1[89]|20|21)\d\d"
@@ -59,6 +63,7 @@ class StudyData:
     named: bool = True  # whether the columns' names are the user's
     numbers: IntArray | None = None  # the rows' numbers in the user's table, None: they are in its order
     columns: IntArray | None = None  # the columns' places among the features of the user's table, likewise
+    ledger: Ledger = field(default_factory=Ledger)  # what reading changed, by the rows of the user's table
 
     @property
     def has_categories(self) -> bool:
@@ -121,33 +126,29 @@ def from_frame(
     keep: Sequence[str] = (),
     include: Sequence[str] = (),
     by_label: bool = True,
-    from_file: bool = False,
+    ledger: Ledger | None = None,
 ) -> StudyData:
     """A table with its target; `ids` names the columns that tell rows apart, None finds them.
 
     Columns of `keep` and `include` are features whatever they look like. `by_label`: whether the target holds classes,
-    of which there is more to say. `from_file`: whether labels may be spelt in several ways.
+    of which there is more to say. `ledger`: what was changed when the table was read; what is changed here is added.
     """
-    import pandas as pd
-
-    numbered = isinstance(frame.index, pd.RangeIndex)
-    labels = None if numbered else frame.index.to_flat_index().to_series(index=range(len(frame)))
-    is_id = not numbered and not pd.api.types.is_numeric_dtype(frame.index)  # numbers may count rows of a larger table
-    frame = tidy_frame(frame.reset_index(drop=True))
+    ledger = Ledger() if ledger is None else ledger
+    labels, is_id = _row_names(frame)
+    frame = frame.reset_index(drop=True)
     _check_names(frame, target, groups, drop, ids or (), {"keep": keep, "include": include})
     keep = (*keep, *include)
-    y = frame[target]
-    if str(y.dtype) in ("category", "str", "string", "object"):
-        y = y.astype(str).astype(object)
-    y, spelt = merge_labels(y) if from_file and by_label else (y, [])
+    y = _read_target(frame[target], by_label, ledger)
+    y, spelt = merge_labels(y, ledger) if by_label else (y, [])
     left_out = [name for name in (groups, *drop) if name is not None]
-    X = frame.drop(columns=[target, *left_out])
+    frame = tidy_frame(frame.drop(columns=[target, *drop]), ledger)
+    X, empty = _drop_empty(frame.drop(columns=[] if groups is None else groups), keep)
     names = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
     names = [name for name in names if name in X.columns]
     labels = frame[names[0]] if names else labels
-    has_ids = (is_id or bool(names)) and labels is not None and labels.notna().all() and labels.is_unique
+    has_ids = (is_id or bool(names)) and labels is not None and bool(labels.notna().all() and labels.is_unique)
     repeats = _find_repeated_ids(X, names) + _find_groups(X.drop(columns=names)) if groups is None else []
-    X, converted = _read_numbers(X.drop(columns=names), keep)
+    X, converted = _read_numbers(X.drop(columns=names), keep, ledger)
     if by_label:
         refuse_amounts(y, target)
         refuse_times(X, y, target, keep)
@@ -155,26 +156,66 @@ def from_frame(
     useless = [finding.columns[0] for finding in unusable]
     alarms, X = find_leaks(X, y) if by_label else [], X.drop(columns=useless)
     after = find_known_after(X, y, _not_in(alarms, X), include) if by_label else []
-    if X.shape[1] == 0:
-        why = "; ".join(finding.text for finding in [*_note_ids(names, ids is None), *unusable])
-        raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     group = None if groups is None else frame[groups]
+    noted = _note_ids(names, ids is None)
+    for finding in (*empty, *unusable, *(noted if ids is None else [])):
+        for name in finding.columns:
+            ledger.add("column", "dropped", name, CHECKS[finding.kind].title)
+    if X.shape[1] == 0:
+        why = "; ".join(finding.text for finding in (*noted, *empty, *unusable))
+        raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     findings = [
+        *(Finding(*remark) for remark in ledger.remarks),
         *spelt,
         *alarms,
         *after,
         *table_findings(X, y if by_label else None, group),
         *repeats,
+        *empty,
         *unusable,
         *converted,
         *_note_counts(X, keep),
-        *_note_ids(names, ids is None),
+        *noted,
     ]
-    if ENCODING_NOTE in frame.attrs:
-        findings.append(Finding("encoding", "note", frame.attrs[ENCODING_NOTE]))
     findings.sort(key=lambda finding: finding.level != "alarm")
-    left_out = [*left_out, *names, *useless]
-    return StudyData(X, y, group, labels, target, groups, tuple(names), tuple(left_out), tuple(findings), has_ids)
+    left_out = [*left_out, *names, *(name for finding in empty for name in finding.columns), *useless]
+    data = StudyData(X, y, group, labels, target, groups, tuple(names), tuple(left_out), tuple(findings), has_ids)
+    return replace(data, ledger=ledger)
+
+
+def _row_names(frame: pd.DataFrame) -> tuple[pd.Series | None, bool]:
+    """What an index calls the rows, None where it numbers them; whether that may be an id."""
+    import pandas as pd
+
+    if isinstance(frame.index, pd.RangeIndex):
+        return None, False
+    names = frame.index.to_flat_index().to_series(index=pd.RangeIndex(len(frame)))
+    return names, not pd.api.types.is_numeric_dtype(frame.index)  # numbers may count rows of a larger table
+
+
+def _read_target(column: pd.Series, by_label: bool, ledger: Ledger) -> pd.Series:
+    """The target as plain values of the type in which it was given; what is neither number nor boolean as text."""
+    import pandas as pd
+
+    tidied = tidy_frame(column.to_frame(), None if by_label else ledger)[column.name]  # refuses lists
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufcmM":
+        return tidied
+    values = (column if by_label else tidied).to_list()
+    kinds = {type(value) for value in values}
+    if kinds == {Decimal} or all(issubclass(kind, NUMBERS) for kind in kinds):
+        return pd.Series(values, index=column.index, name=column.name)
+    if not all(issubclass(kind, str) for kind in kinds):
+        ledger.add("label", "converted", column.name, "other values, to text", rows=np.arange(len(values)))
+    return pd.Series([str(value) for value in values], index=column.index, name=column.name, dtype=object)
+
+
+def _drop_empty(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
+    """The columns that have a filled cell, and a finding about the others."""
+    names = [str(name) for name in X.columns[X.isna().all()] if name not in keep]
+    if not names or not len(X):
+        return X, []
+    text = f"{listing(names)} {'is' if len(names) == 1 else 'are'} empty in every row and not used"
+    return X.drop(columns=names), [Finding("empty", "note", text, tuple(names))]
 
 
 def _not_in(findings: Sequence[Finding], X: pd.DataFrame) -> list[str]:
@@ -183,20 +224,50 @@ def _not_in(findings: Sequence[Finding], X: pd.DataFrame) -> list[str]:
     return [name for name in X.columns if name not in known]
 
 
-def _read_numbers(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
+def _read_numbers(X: pd.DataFrame, keep: Sequence[str], ledger: Ledger) -> tuple[pd.DataFrame, list[Finding]]:
     """Columns of text that are numbers with something around them, as numbers; times that are to be kept as days."""
     changed: dict[Any, Any] = {
         name: (X[name] - X[name].min()).dt.total_seconds() / 86400
         for name, dtype in X.dtypes.items()
         if dtype.kind == "M" and name in keep
     }
+    for name in changed:
+        ledger.add("column", "converted", name, "times, to days since the first")
     converted = []
+    for name, rows, cells in ledger.find(TOO_LARGE, X.columns):
+        changed[name] = X[name].where(~X.index.isin(rows))
+        converted.append(_note_others(name, cells[0], rows))
     for name in [name for name, dtype in X.dtypes.items() if is_text(dtype) and not is_named_id(name)]:
-        if (read := read_numerals(X[name])) is not None:
-            changed[name] = read.values
+        read = read_numerals(X[name], OTHERS)
+        if read is None or (len(read.others) and not _has_rare_levels(X[name].dropna())):
+            continue
+        changed[name] = read.values
+        for how, rows in read.changed.items():
+            ledger.add("cell", "converted", name, how, rows=rows, cells=X[name].to_numpy()[rows])
+        if not read.changed:
+            ledger.add("column", "converted", name, "plain numbers as text, to numbers")
+        if len(read.others):
+            converted.append(_note_others(str(name), X[name].iloc[read.others[0]], read.others))
+        if not len(read.others) or len(read.changed) > 1:
             text = f"{name!r} was read as numbers: {', '.join(read.read_as)}"
             converted.append(Finding("numbers", "alarm" if read.limits else "note", text, (str(name),)))
+    whole = X.select_dtypes("integer")
+    for name in whole.columns[(whole.max() > EXACT) | (whole.min() < -EXACT)]:
+        rows = np.flatnonzero(whole[name].gt(EXACT).fillna(False) | whole[name].lt(-EXACT).fillna(False))
+        ledger.add("cell", "converted", name, "a whole number above 2^53, to the nearest float", rows=rows)
     return (X.assign(**changed) if changed else X), converted
+
+
+def _note_others(name: str, cell: Any, rows: IntArray) -> Finding:
+    """What is said of a column of numbers, some cells of which are none and were read as empty."""
+    text = f"{name!r} holds numbers but also {shown_value(cell)} in row {rows[0] + 1}: it was read as numbers, "
+    return Finding("text", "alarm", f"{text}{many(len(rows), 'such cell')} as empty", (name,))
+
+
+def _has_rare_levels(cells: pd.Series) -> bool:
+    """Whether there are many levels, most of the cells in rare ones."""
+    counts = cells.astype(str).value_counts()
+    return bool(len(counts) > MANY and counts[counts < FEW].sum() > 0.5 * len(cells))
 
 
 def _find_unusable(X: pd.DataFrame) -> list[Finding]:
@@ -219,14 +290,22 @@ def _find_unusable(X: pd.DataFrame) -> list[Finding]:
             )
             findings.append(Finding("separated", "alarm", text, (str(name),)))
             continue
-        counts = cells.astype(str).value_counts()
-        if len(counts) > MANY and counts[counts < FEW].sum() > 0.5 * len(cells):
+        if _has_rare_levels(cells):
             text = (
-                f"{name!r} has {len(counts):,} levels in {len(cells):,} rows, most of them with fewer than {FEW} rows: "
-                "nothing can be learned from these, and it is not used; join levels, or keep it by name"
+                f"{name!r} has {cells.nunique():,} levels in {len(cells):,} rows, most of them with fewer than {FEW} "
+                f"rows: nothing can be learned from these, and it is not used{_name_text(cells)}; join levels, or keep "
+                "it by name"
             )
             findings.append(Finding("levels", "alarm", text, (str(name),)))
     return findings
+
+
+def _name_text(cells: pd.Series) -> str:
+    """What to add where most cells are numbers: the first that is none."""
+    numbers = are_numbers(cells.astype(str))
+    if not MIXED <= numbers.mean() < 1:
+        return ""
+    return f" (it holds numbers but also {show_cell(cells, numbers)}: where they are numbers, correct the others)"
 
 
 def _are_dates(cells: pd.Series) -> bool:
@@ -308,7 +387,7 @@ def from_arrays(
         if isinstance(array, np.ma.MaskedArray):
             raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
     if is_anndata(X):
-        X = (X.to_memory() if getattr(X, "isbacked", False) else X).to_df()
+        X = as_memory(X).to_df()
     table = as_frame(X)
     if table is None:
         if is_sparse(X):
@@ -340,8 +419,8 @@ def _free_name(name: str, frame: pd.DataFrame) -> str:
 
 
 def _as_column(name: str, column: Any, m: int) -> Any:
-    """One value per row."""
-    values = np.asarray(column)
+    """One value per row, of the type given."""
+    values = np.asarray(plain_labels(column))
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if column is None or values.ndim != 1:
@@ -385,8 +464,7 @@ def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bo
 
 def _numeric(column: pd.Series) -> bool:
     """Whether text is mostly numbers."""
-    known = bool(are_numbers(column.astype(str)).mean() >= MIXED)
-    return known or read_numerals(column) is not None or find_separated(column) is not None
+    return bool(are_numbers(column.astype(str)).mean() >= MIXED) or find_separated(column) is not None
 
 
 def _note_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
@@ -396,8 +474,10 @@ def _note_ids(names: Sequence[str], guessed: bool) -> list[Finding]:
     if not guessed:
         text = f"{listing(names)}: {'an id, not a feature' if single else 'ids, not features'}"
     else:
-        text = f"{listing(names)} {'looks like an id and is' if single else 'look like ids and are'} not used as "
-        text += f"{'a feature' if single else 'features'} (--ids none, ids=() would)"
+        text = f"{listing(names)} {'tells the rows apart as an id does' if single else 'tell the rows apart as ids do'}"
+        text += (
+            f" and {'is not used as a feature' if single else 'are not used as features'} (--ids none, ids=() would)"
+        )
     return [Finding("id", "note", text, tuple(names))]
 
 
@@ -449,10 +529,16 @@ def find_label(data: StudyData, label_text: str | None) -> Any:
 
 
 def judge_table(
-    frame: Any, target: str, *, groups: str | None = None, drop: Sequence[str] = (), **settings: Any
+    frame: Any,
+    target: str,
+    *,
+    groups: str | None = None,
+    drop: Sequence[str] = (),
+    ledger: Ledger | None = None,
+    **settings: Any,
 ) -> tuple[pd.DataFrame, tuple[Finding, ...]]:
     """`find_suspects` on a table with its target, as `suspect_table` shows it."""
-    data = from_frame(frame, target, groups=groups, drop=drop, from_file=True)
+    data = from_frame(frame, target, groups=groups, drop=drop, ledger=ledger)
     if isinstance(seed := settings.get("random_state"), int):
         data = data.in_canonical_order(seed)
     return suspect_table(find_suspects(data.X, data.y, groups=data.groups, **settings), data), data.findings

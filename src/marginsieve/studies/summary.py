@@ -41,6 +41,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "method": main.method.recipe,
         "options": study.options.record() | {"groups": data.group_column},
         "table": _table(study),
+        "ledger": study.data.ledger.summarize(),
         "protocol": _protocol(study),
         "metrics": {name: metrics[name].title for name in methods[0]["scores"]},
         "short_names": {name: metrics[name].short or metrics[name].title for name in methods[0]["scores"]},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..data.ledger import Ledger
 from ..errors import InputError, listing
 from .checks import NOTE, Finding
 
@@ -43,8 +44,8 @@ AFTER = re.compile(
 CAMEL = re.compile(r"([a-z0-9])([A-Z])")
 
 
-def merge_labels(y: pd.Series) -> tuple[pd.Series, list[Finding]]:
-    """Labels of a file that differ in case and in spaces around them alone, as the most frequent of their spellings."""
+def merge_labels(y: pd.Series, ledger: Ledger) -> tuple[pd.Series, list[Finding]]:
+    """Labels that differ in case and in spaces around them alone, as the most frequent of their spellings."""
     counts = y.value_counts()
     spellings: dict[str, list[Any]] = {}
     for label in sorted(counts.index, key=lambda label: (-counts[label], str(label))):
@@ -53,6 +54,8 @@ def merge_labels(y: pd.Series) -> tuple[pd.Series, list[Finding]]:
     if not several or y.dtype != object:
         return y, []
     back = {other: label for label, others in several.items() for other in others}
+    rows = np.flatnonzero(y.isin(list(back)))
+    ledger.add("label", "joined", y.name, "with a class spelled in another way", rows=rows, cells=y.iloc[rows].tolist())
     texts = [f"{listing(others, len(others))} as {label!r}" for label, others in several.items()]
     text = f"labels that differ in case or spaces alone were read as one class: {'; '.join(texts)}"
     return y.map(lambda label: back.get(label, label)), [Finding("labels", "alarm", text)]
