@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..data.cohort import Truth
     from ..studies.study_data import StudyData
 
+HELP = {entry.name: info_of(entry).help for entry in fields(StudyOptions)}
 COPIES_WRITTEN = 5.5  # of a generated table while its file is made
 
 
@@ -189,7 +190,7 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
     import hashlib
     import json
 
-    from ..data.file_access import check_file, format_path, write_error, write_together
+    from ..data.file_access import check_file, file_error, format_path, write_together
 
     if path.suffix.lower() != ".csv":
         raise InputError(f"the table is to be {format_path(path)}; it must end in .csv")
@@ -205,7 +206,7 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
         mark = {**planted, "marginsieve": "cohort", "sha256": hashlib.sha256(content).hexdigest()}
         write_together(path.parent, {path.name: content, truth.name: (json.dumps(mark, indent=2) + "\n").encode()})
     except OSError as error:
-        raise write_error(error, f"{format_path(path)} cannot be written") from error
+        raise file_error(error, f"{format_path(path)} cannot be written") from error
 
 
 def column_costs(path: Path) -> dict[str, float]:
