@@ -323,6 +323,8 @@ class Store:
 
     def _check(self) -> None:
         entries = list(self.connection.execute("SELECT type, name, sql FROM sqlite_master"))
+        if not entries and not self.write:
+            raise InputError(f"{self.path} is empty: its run ended as it began, and the same command begins it again")
         others = [entry for entry in entries if entry[0] != "table" and not str(entry[1]).startswith("sqlite_auto")]
         others += [entry for entry in entries if entry[0] == "table" and entry[1] not in CREATE]
         if others:

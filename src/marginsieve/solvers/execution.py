@@ -13,12 +13,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any, TypeVar, cast
 
 from joblib import Parallel, effective_n_jobs
-from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import resource_tracker
 from joblib.externals.loky.process_executor import BrokenProcessPool, LokyRecursionError, ShutdownExecutorError
 from joblib.parallel import get_active_backend
@@ -177,10 +176,17 @@ class _Workers(Parallel):  # type: ignore[misc,unused-ignore]
                     start()
                 return count
         except (OSError, MemoryError) as error:  # no room for one more process
-            with suppress(OSError, RuntimeError):
-                get_reusable_executor().shutdown(wait=False, kill_workers=True)
+            _give_up(getattr(self._backend, "_workers", None))
             text = f"worker processes could not be started ({one_line(error)})"
             raise SystemFault(f"{text}; nothing is lost, and with n_jobs=1 none is needed") from error
+
+
+def _give_up(executor: Any) -> None:
+    """End an executor of which not all processes could be started; the next call makes another."""
+    for process in list((getattr(executor, "_processes", None) or {}).values()):
+        process.terminate()
+    if executor is not None:
+        executor.shutdown(wait=False, kill_workers=True)
 
 
 @contextmanager
