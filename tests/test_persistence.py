@@ -118,7 +118,10 @@ def skops_file():
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (pickle.dumps({"a": 1}), "is not a model of marginsieve .* a pickle, for one, is never loaded"),
+        (
+            pickle.dumps({"a": 1}),
+            "not a model of marginsieve: it is not an archive: a pickle, for one, is never loaded",
+        ),
         (b"", "is empty: copy it again"),
         (archive(note_txt="hello"), "is damaged or not a model of marginsieve"),
         (archive(model_json="{"), "is damaged or not a model of marginsieve"),
@@ -483,7 +486,8 @@ def test_everything_that_was_fitted_comes_back(cohort, tmp_path):
     assert isinstance(back.threshold, tuple)
     np.testing.assert_array_equal(back.path_.order, made.path_.order)
     np.testing.assert_array_equal(back.scores_, made.scores_)
-    assert repr(back.path_.steps) == repr(made.path_.steps)
+    without_clock = tuple(replace(step, seconds=0.0) for step in made.path_.steps)  # equal fits have equal files
+    assert repr(back.path_.steps) == repr(without_clock)
     assert (back.threshold_, back.notes_, back.groups_) == (made.threshold_, made.notes_, made.groups_)
     one, two = (next(model.at_sizes(cohort.X, cohort.y, [2])) for model in (made, back))
     np.testing.assert_array_equal(one.decision_function(cohort.X), two.decision_function(cohort.X))

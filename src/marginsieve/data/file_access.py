@@ -191,8 +191,8 @@ def remove_leftovers(folder: Path, older_than: float = 0.0) -> None:
     At once (0) only while no other process writes there.
     """
     latest = time.time() - older_than if older_than else math.inf
-    with suppress(OSError):
-        for entry in os.scandir(folder):
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
             ours = TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False) and _is_ours(entry)
             if ours and entry.stat(follow_symlinks=False).st_mtime < latest:
                 os.unlink(entry)
@@ -247,8 +247,8 @@ def scratch_folder() -> Iterator[Path]:
 
 def sweep() -> None:
     """Remove the folders of processes that are gone, and what they shared; those of other users are left alone."""
-    with suppress(OSError):
-        for entry in os.scandir(tempfile.gettempdir()):
+    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
             if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False) and _is_ours(entry):
                 _remove_unused(Path(entry.path))
 
@@ -272,8 +272,8 @@ def _remove_shared(process: int) -> None:
     if not (process and os.path.isdir(SHARED)) or _is_running(process):  # the number may be another's by now
         return
     names = re.compile(rf"sem\.loky-{process}-\w+|joblib_memmapping_folder_{process}_\w+")
-    with suppress(OSError):
-        for entry in os.scandir(SHARED):
+    with suppress(OSError), os.scandir(SHARED) as entries:
+        for entry in entries:
             if names.fullmatch(entry.name) and _is_ours(entry):
                 if entry.is_dir(follow_symlinks=False):
                     shutil.rmtree(entry, ignore_errors=True)

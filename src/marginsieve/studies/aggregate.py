@@ -38,19 +38,19 @@ def without_rows(result: dict[str, Any]) -> dict[str, Any]:
 def _without_rows(result: dict[str, Any]) -> dict[str, Any]:
     judged = result["analyses"].get("suspects") or {}
     doubts = set(result["answer"]["doubts"])
-    found = [each for each in result["findings"] if each["kind"] in FINDINGS]
+    findings = [each for each in result["findings"] if each["kind"] in FINDINGS]
     aggregated = {
         **result,
         "analyses": {name: values for name, values in result["analyses"].items() if name in ANALYSES},
         "features": [{**feature, "plot": _plot_of_class(feature.get("plot"))} for feature in result["features"]],
         "methods": [{**method, "left_out": None, "notes": []} for method in result["methods"]],
-        "findings": found,
+        "findings": findings,
         "notes": [],
         "how": {**result["how"], "command": None},
-        "aggregated": {"rows": judged.get("count", 0), "findings": len(result["findings"]) - len(found)},
+        "aggregated": {"rows": judged.get("count", 0), "findings": len(result["findings"]) - len(findings)},
     }
     words = answer(aggregated)
-    words["doubts"] = [each["text"] for each in found if each["level"] == ALARM and each["text"] in doubts]
+    words["doubts"] = [each["text"] for each in findings if each["level"] == ALARM and each["text"] in doubts]
     return aggregated | {"answer": words}
 
 
@@ -60,7 +60,7 @@ def _plot_of_class(plot: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
     if plot["type"] == "numbers":
         inner = [(each, each["quartiles"][1:4]) for each in plot["classes"]]
-        classes = [{**each, "quartiles": [q1, q1, q2, q3, q3], "points": []} for each, (q1, q2, q3) in inner]
-        return {**plot, "classes": classes}
+        parts = [{**each, "quartiles": [q1, q1, q2, q3, q3], "points": []} for each, (q1, q2, q3) in inner]
+        return {**plot, "classes": parts}
     counts = [share * each["count"] for each in plot["classes"] for share in each["shares"]]
     return None if any(0.5 <= count < FEWEST_OF_LEVEL - 0.5 for count in counts) else plot
