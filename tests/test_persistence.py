@@ -161,6 +161,25 @@ def test_a_file_that_is_cut_off_is_refused(model, tmp_path):
         load(tmp_path / "elsewhere")
 
 
+@pytest.mark.parametrize("name", ["svm_rfe", "two_views", "symon"])
+def test_equal_fits_have_equal_files(name, cohort):
+    """F6: files held seconds, and with them no two were equal."""
+    settings = {"random_state": 0, **SHORT.get(name, {})}
+    contents = {
+        container.to_bytes(recipes.get(name)(n_jobs=jobs, **settings).fit(cohort.X, cohort.y)) for jobs in (None, 1)
+    }
+    assert len(contents) == 1
+
+
+@pytest.mark.parametrize("changed", [lambda c: b"#!/bin/sh\n" + c, lambda c: c + b"\0", lambda c: c[:-2] + b"\4\0junk"])
+def test_bytes_around_an_archive_are_refused(model, tmp_path, changed):
+    """F6: they were not looked at, so that a model could be something else too."""
+    path = save(model, tmp_path / "m.marginsieve")
+    path.write_bytes(changed(path.read_bytes()))
+    with pytest.raises(InputError, match=r"it holds [\d,]+ bytes, and a model with its content [\d,]+"):
+        load(path)
+
+
 # -- the format ------------------------------------------------------------------------------------------------------
 
 

@@ -232,6 +232,7 @@ def errors_at(place: str, number: int) -> list[BaseException]:
     return [OSError(code, os.strerror(code)), MemoryError("injected")]
 
 
+READING = "data/reading.py"  # says of every error that the file could not be read, with the reason (exit code 2)
 WRONG = ("Traceback", "an error of marginsieve itself", "damaged", "move it away", "--fresh", "rescued")
 
 

@@ -201,6 +201,7 @@ def to_bytes(model: FittedSelector) -> bytes:
     check_is_fitted(model)
     writer = _Writer()
     params = model.get_params(deep=False)
+    params.pop("n_jobs", None)  # whoever loads it has other cores, and equal fits have equal files
     for name in UNREAD:
         if name not in params:
             continue
