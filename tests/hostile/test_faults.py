@@ -145,6 +145,12 @@ def test_no_room_for_what_can_be_saved_is_said(stored, monkeypatch):
         Store(stored)
 
 
+def test_a_unit_that_is_counted_is_on_the_disk(stored):
+    with closing(Store(stored)) as ours:
+        journal = [ours.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+    assert journal == ["wal", 2]  # FULL: the log is synchronised with each transaction
+
+
 # -- files and memory ------------------------------------------------------------------------------------------------
 
 
