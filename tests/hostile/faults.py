@@ -57,12 +57,15 @@ name = "fisher"
 n_features_to_select = 2
 """
 SELECT = "select t.csv --target outcome --methods fisher --n-repeats 1 --cv 3 --without suspects,references,false-share"
+COHORT = "cohort out.csv --n-samples 20 --n-features 4 --n-relevant 1 --n-redundant 0"
 COMMANDS = {
     "bench": ["bench s.toml --out out --n-jobs 1"],
     "select": [f"{SELECT} --out out --n-jobs 1"],
     "again": [f"{SELECT} --out out --n-jobs 1", f"{SELECT} --out out --n-jobs 1"],
     "report": ["report out --aggregate", f"{SELECT} --out out --n-jobs 1"],
     "predict": ["predict out/model.marginsieve t.csv --out out.csv", f"{SELECT} --out out --n-jobs 1"],
+    "suspects": ["suspects t.csv --target outcome --out out.csv", "suspects t.csv --target outcome --out out.csv"],
+    "cohort": [COHORT, COHORT],
     "workers": ["bench s.toml --out out --n-jobs 2"],
 }  # the command, and what is run before it
 

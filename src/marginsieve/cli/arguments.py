@@ -232,7 +232,7 @@ def truth_of(path: Path) -> Truth:
     import json
 
     from ..data.cohort import Truth
-    from ..data.file_access import check_file, format_path
+    from ..data.file_access import check_file, file_error, format_path
 
     check_file(path, "name the .truth.json that `marginsieve cohort` wrote")
     wrong = InputError(f"{format_path(path)} is not what `marginsieve cohort` writes beside its table")
@@ -244,7 +244,9 @@ def truth_of(path: Path) -> Truth:
         lists = {name: tuple(known[name]) for name in ("relevant", "categorical", "flipped")}
         pairs = tuple((str(a), str(b)) for a, b in known["interactions"])
         return Truth(**lists, interactions=pairs, redundant=dict(known["redundant"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise file_error(error, f"{format_path(path)} cannot be read") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise wrong from error
 
 
@@ -257,7 +259,7 @@ def _as_generated(path: Path, truth: Path) -> bool:
         known = json.loads(truth.read_text(encoding="utf-8"))
         ours = isinstance(known, dict) and known.get("marginsieve") == "cohort"
         return ours and known["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    except (OSError, ValueError, KeyError):
+    except (FileNotFoundError, ValueError, KeyError):
         return False
 
 

@@ -261,7 +261,7 @@ def sound_sparse(X: Any) -> Any:
         if X.format not in ("csr", "csc"):
             X = X.tocsr()
             X.check_format(full_check=True)
-    except InputError:
+    except (InputError, MemoryError):
         raise
     except Exception as error:  # whatever a broken object makes of itself
         raise InputError(f"the sparse table is broken: {one_line(error)}") from error
