@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import queue
 import threading
 import time
@@ -123,7 +124,14 @@ OF_CLUSTERS = {
         *("CommClosedError", "FatalCommClosedError", "RPCClosed", "ClosedClientError", "WorkerStartTimeoutError"),
         *("AsyncTaskGroupClosedError", "NoWorkerError", "NoValidWorkerError", "AllExit", "InvalidTaskState"),
         *("InvalidTransition", "TransitionCounterMaxExceeded", "RecommendationsConflict", "Reschedule"),
-        *("KilledWorker", "FutureCancelledError", "FuturesCancelledError", "CancelledError", "TimeoutError"),
+        *(
+            "KilledWorker",
+            "FutureCancelledError",
+            "FuturesCancelledError",
+            "CancelledError",
+            "TimeoutError",
+            "ConnectionError",
+        ),
     ),
     FaultKind.INPUT: ("PicklingError",),
 }
@@ -140,7 +148,7 @@ def explain_cluster_errors() -> Iterator[None]:
         names = {base.__name__ for base in type(error).__mro__}
         if names & set(OF_CLUSTERS[FaultKind.INPUT]):
             raise InputError(f"this cannot be sent to the workers of a cluster: {one_line(error)}") from error
-        if isinstance(error, OSError) or names & set(OF_CLUSTERS[FaultKind.SYSTEM]):
+        if names & set(OF_CLUSTERS[FaultKind.SYSTEM]):
             raise _lost_cluster(one_line(error)[:200]) from error
         raise
 
@@ -160,8 +168,14 @@ def connect_cluster(address: str) -> Iterator[Any]:
         client = Client(address, timeout=20)
     except (OSError, ValueError) as error:
         raise InputError(f"there is no Dask scheduler at {address!r}: {one_line(error)}") from error
-    with explain_cluster_errors(), client:
-        yield client
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # a scheduler that is gone is said in a sentence, without a traceback
+    try:
+        with client:
+            yield client
+    finally:
+        log.setLevel(level)
 
 
 @contextmanager
@@ -269,9 +283,10 @@ def _on_cluster(
     """Rows as they finish. `scattered`: tables on the cluster, which are let go when their last unit is done."""
     from distributed import as_completed
 
-    batches = _Batches(client, tables, scattered, tasks)
-    running = as_completed(list(batches.submit()))
-    for future in running:
-        yield from batches.collect(future)
-        for more in batches.submit():
-            running.add(more)
+    with explain_cluster_errors():
+        batches = _Batches(client, tables, scattered, tasks)
+        running = as_completed(list(batches.submit()))
+        for future in running:
+            yield from batches.collect(future)
+            for more in batches.submit():
+                running.add(more)

@@ -56,7 +56,7 @@ def _without_rows(result: dict[str, Any]) -> dict[str, Any]:
 
 def _plot_of_class(plot: dict[str, Any] | None) -> dict[str, Any] | None:
     """Quartiles without ends and points, or shares; None where a class has so few rows that they tell of one."""
-    if not plot or any(each["count"] < FEWEST for each in plot["classes"]):
+    if not plot or plot["type"] not in ("numbers", "levels") or any(each["count"] < FEWEST for each in plot["classes"]):
         return None
     if plot["type"] == "numbers":
         inner = [(each, each["quartiles"][1:4]) for each in plot["classes"]]
