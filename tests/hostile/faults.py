@@ -289,7 +289,6 @@ def inject(name: str, every: int = 1, start: int = 0) -> tuple[Counter[str], lis
             code, said = command(line, found)
             assert code == 0, said
             expected = outcome(reference)
-            counts["places"] = len(found.calls)
             numbered = [(site, k) for site, times in sorted(found.calls.items()) for k in sorted({1, times})]
             tried = [
                 (site, k, error)
@@ -297,6 +296,7 @@ def inject(name: str, every: int = 1, start: int = 0) -> tuple[Counter[str], lis
                 for error in errors_at(site, j)
                 if name != "workers" or site.endswith(" worker")
             ]
+            counts["places"] = len({site for site, *_ in tried})
             for site, k, error in itertools.islice(tried, start, None, every):
                 wrong = try_fault(name, base, expected, Faults(site, k, error))
                 counts["tried"] += 1

@@ -227,6 +227,7 @@ def process_folder() -> Path:
 def _close(stack: ExitStack, process: int) -> None:
     if os.getpid() == process:  # and not a child that was forked since
         stack.close()
+        _remove_shared(process)  # a signal while workers start can make joblib forget some
 
 
 @contextmanager
@@ -263,14 +264,13 @@ def _remove_unused(folder: Path) -> None:
         except FileNotFoundError:
             unused = time.time() - folder.stat().st_mtime > FRESH
         if unused:
-            _remove_shared(process)
+            if process and not _is_running(process):  # the number may be another's by now
+                _remove_shared(process)
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_shared(process: int) -> None:
-    """Remove what joblib leaves in shared memory under the number of a process of ours that was killed."""
-    if not (process and os.path.isdir(SHARED)) or _is_running(process):  # the number may be another's by now
-        return
+    """Remove what joblib leaves in shared memory under the number of a process of ours that is at its end."""
     names = re.compile(rf"sem\.loky-{process}-\w+|joblib_memmapping_folder_{process}_\w+")
     with suppress(OSError), os.scandir(SHARED) as entries:
         for entry in entries:
@@ -282,6 +282,8 @@ def _remove_shared(process: int) -> None:
 
 
 def _is_running(process: int) -> bool:
+    if os.name == "nt":  # pragma: no cover
+        return True
     try:
         os.kill(process, 0)
     except OSError as error:
