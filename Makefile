@@ -3,8 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# LOCK=requirements.lock, as in CI: the versions of that file and no others, by their hashes
+LOCK ?=
+install = $(if $(LOCK),$(BIN)/python -m pip install --quiet --require-hashes -r $(LOCK) &&) \
+	$(BIN)/python -m pip install --quiet $(if $(LOCK),--no-deps --no-build-isolation) --editable '.$(1)'
 
-.PHONY: demo test test-all test-gpu check bench hostile reproduce docs clean
+.PHONY: demo test test-all test-gpu check bench hostile reproduce docs dist lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/marginsieve cohort demo/cohort.csv --n-samples 200 --n-features 300 --n-relevant 8 --n-redundant 0 --prevalence 0.2 --flip 0.03 \
@@ -40,28 +44,44 @@ hostile: $(VENV)/.installed-test
 	cd tests && ../$(BIN)/python -m hostile.stores
 	cd tests && ../$(BIN)/python -m hostile.cells
 	cd tests && ../$(BIN)/python -m hostile.kills
+	cd tests && ../$(BIN)/python -m hostile.faults
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+# what a release consists of; its bill of materials is that of an environment with the locked versions
+dist: $(VENV)/.installed-release
+	rm -rf dist build/bill
+	$(BIN)/python -m build --no-isolation
+	$(PYTHON) -m venv build/bill
+	sed -e '/--hash=/d' -e 's/ *\\$$//' requirements.lock > build/constraints.txt
+	build/bill/bin/python -m pip install --quiet --constraint build/constraints.txt dist/*.whl
+	$(BIN)/cyclonedx-py environment build/bill/bin/python --output-reproducible --of JSON -o build/sbom.cdx.json
+
+lock: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet uv
+	echo '# Every version that CI and releases install, by its hashes, on every system and Python; made anew by: make lock' > requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra test-all --extra docs --extra release --universal --python-version 3.11 --upgrade --quiet \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header >> requirements.lock
+
 clean:
-	rm -rf $(VENV) demo docs/_build docs/gallery
+	rm -rf $(VENV) demo docs/_build docs/gallery dist build
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "marginsieve needs Python 3.11 or later; name it with: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(call install,)
 	touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(call install,[test])
 	touch $@
 
 $(VENV)/.installed-test-all: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[test-all]'
+	$(call install,[test-all])
 	touch $@ $(VENV)/.installed-test
 
 $(VENV)/.installed-gpu: pyproject.toml | $(BIN)/python
@@ -69,5 +89,9 @@ $(VENV)/.installed-gpu: pyproject.toml | $(BIN)/python
 	touch $@ $(VENV)/.installed-test
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(call install,[docs])
+	touch $@
+
+$(VENV)/.installed-release: pyproject.toml | $(BIN)/python
+	$(call install,[release])
 	touch $@

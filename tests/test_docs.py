@@ -70,7 +70,7 @@ def methods_table():
 def test_the_page_of_options_is_that_of_the_study():
     page = text_of("docs", "options.md")
     assert page == script("options_table").filled(page), "run: python docs/options_table.py"
-    assert page.count("\n| `--") == 28
+    assert page.count("\n| `--") == 29
 
 
 def test_the_page_of_methods_is_that_of_the_recipes(methods_table):
@@ -128,6 +128,33 @@ def test_the_line_of_a_part_stands_below_its_first_paragraph(name):
     cls = type(FILTERS[name]())
     script("part_names").add_names(None, "class", cls.__name__, cls, None, lines)
     assert lines == ["What it is.", "", f'By name: `criterion="{name}"`.', "", "Examples"]
+
+
+def test_every_promise_names_the_test_that_holds_it():
+    tests = {
+        name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    text = text_of("docs", "reliability.md")
+    rows = text.split("| fault | then | test |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    assert len(rows) > 20
+    assert [row for row in rows if not re.search(r"`test_\w+` \|$", row)] == []
+    assert set(re.findall(r"`(test_\w+)`", text)) <= tests
+
+
+def test_actions_are_pinned_and_the_lock_has_hashes():
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    used = [line for path in workflows for line in path.read_text().splitlines() if "uses:" in line]
+    assert len(used) > 10
+    assert [line for line in used if not re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v[\d.]+$", line)] == []
+    lock = text_of("requirements.lock")
+    entries = re.split(r"\n(?=[a-z])", lock.split("\n", 1)[1])
+    assert [entry[:60] for entry in entries if "--hash=sha256:" not in entry or "==" not in entry] == []
+    assert not re.search(r"://|^-", lock, re.M)  # no index, no path
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *(name for extra in ("test", "docs", "release") for name in extras[extra])]
+    locked = {re.split(r"[=\s;]", entry, maxsplit=1)[0] for entry in entries}
+    assert {re.match(r"[\w-]+", name)[0].lower() for name in needed} <= locked
 
 
 def test_the_versions_of_files_are_those_that_are_written():

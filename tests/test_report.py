@@ -1,6 +1,7 @@
 """The report in a real browser with the network off, and its parts against formulas."""
 
 import copy
+import hashlib
 import json
 import re
 import shutil
@@ -16,8 +17,10 @@ from marginsieve import InputError, study
 from marginsieve.cli import commands as cli
 from marginsieve.data import make_cohort
 from marginsieve.outcomes.class_effects import cramers_v, describe_feature, eta_squared, hedges_g, wilson
-from marginsieve.report import render, svg
+from marginsieve.report import SECTIONS, render, svg
 from marginsieve.report.numbers import format_expected, format_score, format_share
+from marginsieve.report.sections import Section
+from marginsieve.studies.aggregate import _plot_of_class, without_rows
 from marginsieve.studies.answer import answer
 
 HOSTILE = (
@@ -185,6 +188,73 @@ def test_the_json_is_plain_and_holds_what_the_docs_say(found):
     assert json.loads(json.dumps(found.result, allow_nan=False)) == found.result
     with pytest.raises(InputError, match="lacks answer"):
         render({key: value for key, value in found.result.items() if key != "answer"})
+
+
+# -- a page to be sent round ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rows_named():
+    """A study that names rows by their ids, and its table."""
+    cohort = make_cohort(90, 12, n_relevant=4, effect=2.5, flip=0.08, prevalence=0.4, random_state=1)
+    X = cohort.X.assign(level=np.where(np.arange(90) == 7, "rare level", np.tile(["p", "q"], 45)))
+    X.insert(0, "patient_id", [f"PAT-{k * 7919 % 9973:05}" for k in range(90)])
+    settings = {"labels": "fallible", "cv": 3, "n_repeats": 1, "keep": ["level"], "n_features_to_select": 6}
+    return study(X, cohort.y, methods="clinical-rfe", ids=["patient_id"], **settings), X
+
+
+def test_an_aggregated_page_has_no_rows_ids_or_values(rows_named):
+    found, X = rows_named
+    page, aggregated = found.html(), render(without_rows(found.result))
+    named = [patient for patient in X["patient_id"] if patient in page]
+    assert len(named) >= 2  # the whole page has them
+    assert [patient for patient in X["patient_id"] if patient in aggregated] == []
+    assert "This page is aggregated" in aggregated
+    count = found.result["analyses"]["suspects"]["count"]
+    assert f"{count} rows that the model cannot explain are not named here" in aggregated
+    assert 'class="dots' not in aggregated.replace('class="dots s0" d=""', "").replace('class="dots s1" d=""', "")
+    assert "rare level" in page
+    assert "rare level" not in aggregated  # one row has it
+    assert not re.search(r"\brows? \d", re.sub(r"<style>.*?</style>", "", aggregated, flags=re.S))
+    assert [value for value in X.select_dtypes("number").to_numpy().ravel() if f"{abs(value):.4f}" in aggregated] == []
+    assert found.result["answer"]["headline"] in aggregated.replace("&#39;", "'")
+
+
+def test_what_is_not_known_to_hold_no_rows_is_left_out(rows_named):
+    found, _ = rows_named
+    result = copy.deepcopy(found.result)
+    result["analyses"]["of-a-plugin"] = {"rows": ["SECRET"]}
+    result["findings"].append({"code": "MS109", "kind": "text", "level": "alarm", "text": "SECRET", "columns": []})
+    result["answer"]["sentences"].append("SECRET")
+    result["methods"][0]["notes"] = ["SECRET"]
+    SECTIONS["Rows"] = Section("rows", "Rows", 1.0, draw=lambda _: "SECRET")
+    try:
+        assert "SECRET" in render(result)
+        assert "SECRET" not in render(without_rows(result))
+    finally:
+        del SECTIONS["Rows"]
+
+
+def test_small_classes_have_no_quartiles_in_an_aggregated_page():
+    plot = {"type": "numbers", "classes": [{"class": "a", "count": 9, "quartiles": [0, 1, 2, 3, 4], "points": [0.0]}]}
+    assert _plot_of_class(plot) is None
+    plot["classes"][0]["count"] = 10
+    assert _plot_of_class(plot)["classes"][0] | {"points": []} == {
+        **plot["classes"][0],
+        "quartiles": [1, 1, 2, 3, 3],
+        "points": [],
+    }
+    with pytest.raises(InputError, match="this result is not as a study leaves it"):
+        without_rows({"analyses": 3})
+
+
+def test_the_digest_of_the_model_is_that_of_its_file(rows_named, tmp_path):
+    found, _ = rows_named
+    found.save(tmp_path)
+    (name,) = found.result["models"]
+    digest = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+    assert found.result["models"] == {name: digest}
+    assert digest in (tmp_path / "report.html").read_text()
 
 
 def test_a_thousand_features_stay_below_three_megabytes(found):

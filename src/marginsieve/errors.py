@@ -4,6 +4,7 @@ import math
 import numbers
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any
 
 MOST_COST = 1e12
@@ -38,6 +39,20 @@ class SolverError(RuntimeError):
     >>> issubclass(SolverError, RuntimeError)
     True
     """
+
+
+class FaultKind(Enum):
+    """What an outcome of something that we depend on means here; what nobody knows is the system's fault."""
+
+    ANSWER = "an answer"
+    LIMIT = "a limit of work or time: what was found so far is the answer"
+    INPUT = "refused input (exit code 2)"
+    SYSTEM = "a fault of the system, with nothing lost (exit code 3)"
+    DAMAGE = "damage, with evidence in the file"
+
+
+class SystemFault(OSError):
+    """The system refused (a lock, a disk, memory, a worker, a device); what was finished before is not lost."""
 
 
 @contextmanager

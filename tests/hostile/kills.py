@@ -78,8 +78,9 @@ def killed(
 
 
 def _shared(process: int) -> list[str]:
-    """What a process shared with its workers in memory, where joblib does so by itself."""
-    return sorted(path.name for path in Path("/dev/shm").glob(f"joblib_memmapping_folder_{process}_*"))
+    """What a process shared with its workers in memory."""
+    names = (f"joblib_memmapping_folder_{process}_*", f"sem.loky-{process}-*")
+    return sorted(path.name for name in names for path in Path("/dev/shm").glob(name))
 
 
 def _alive(mark: str) -> list[int]:

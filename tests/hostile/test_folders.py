@@ -3,7 +3,9 @@
 import json
 import os
 import sqlite3
+import stat
 import sys
+import time
 import types
 
 import pandas as pd
@@ -102,6 +104,42 @@ def test_a_study_whose_units_are_damaged_is_not_empty(tmp_path):
     assert read_mark(tmp_path) is not None
 
 
+# -- who may read them ---------------------------------------------------------------------------------------------
+
+
+def modes(folder):
+    return {stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the rights of files are those of POSIX")
+def test_results_are_for_their_owner_alone_unless_the_umask_is_followed(run, tmp_path, monkeypatch):
+    """F6: they were 0644 though they hold rows of patients, and the process's umask was changed to find that out."""
+    before = os.umask(0o022)
+    try:
+        monkeypatch.setattr(os, "umask", None)
+        for words, file, folder in (("", 0o600, 0o700), (" --follow-umask", 0o644, 0o755)):
+            out = f"deep{file:o}/r"
+            code, said = run(f"select t.csv --target outcome --out {out} {FAST}{words}")
+            assert code == 0, said
+            for line in (
+                f"report {out} --aggregate",
+                f"predict {out}/model.marginsieve t.csv --out deep{file:o}/p.csv",
+            ):
+                assert run(line + words)[0] == 0
+            assert modes(tmp_path / f"deep{file:o}") == {file}
+            assert stat.S_IMODE((tmp_path / out).stat().st_mode) == folder
+            assert stat.S_IMODE((tmp_path / f"deep{file:o}").stat().st_mode) == folder
+        assert (
+            run("suspects t.csv --target outcome --out s.csv")[0] == 0
+        )  # the option is the command's, not the process's
+        assert stat.S_IMODE((tmp_path / "s.csv").stat().st_mode) == 0o600
+        run_suite(Suite.read(SPEC), tmp_path / "suite")
+        assert modes(tmp_path / "suite") == {0o600}
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+
+
 # -- links ---------------------------------------------------------------------------------------------------------
 
 
@@ -138,6 +176,15 @@ def test_only_our_own_temporary_names_are_removed(tmp_path):
     temporary_name(tmp_path).write_text("left")
     remove_leftovers(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(theirs)
+
+
+def test_what_a_killed_command_left_beside_its_file_goes_after_a_day(tmp_path):
+    old, new = temporary_name(tmp_path), temporary_name(tmp_path)
+    for path in (old, new):
+        path.write_text("left")
+    os.utime(old, (time.time() - 90_000,) * 2)
+    files.write_text(tmp_path / "page.html", "page")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([new.name, "page.html"])
 
 
 def test_a_file_in_our_folder_that_we_did_not_publish_is_not_ours(tmp_path):

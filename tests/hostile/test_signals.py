@@ -162,7 +162,16 @@ parallel(2)(joblib.delayed(work)(np.zeros(400_000)) for _ in range(2))
     process.wait()
     process.stdout.close()
     assert list(tmp_path.glob("marginsieve-scratch-*/joblib_*"))
+    semaphores = f"sem.loky-{process.pid}-*"
+    if os.path.isdir("/dev/shm"):  # F5: they stayed
+        assert list(Path("/dev/shm").glob(semaphores))
+        theirs = Path(f"/dev/shm/sem.loky-{os.getpid()}-theirs")
+        theirs.write_bytes(b"")
     swept = "from marginsieve.data.file_access import sweep; sweep()"
     subprocess.run([sys.executable, "-c", swept], env=environment, check=True)
     assert list(tmp_path.iterdir()) == []
     assert list(Path("/dev/shm").glob(f"joblib_memmapping_folder_{process.pid}_*")) == []
+    if os.path.isdir("/dev/shm"):
+        assert list(Path("/dev/shm").glob(semaphores)) == []
+        assert theirs.exists()  # of a process that runs
+        theirs.unlink()

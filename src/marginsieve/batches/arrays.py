@@ -1,11 +1,14 @@
 """Arrays of numpy, torch or cupy under one namespace, and the few things that the array API standard does not have.
 
-torch, or cupy where torch is not installed, is loaded when a device is first asked for.
+torch, or cupy where torch is not installed, is loaded when a device is first asked for. What either raises means one
+of two things: a device that is not there is refused input, whatever fails on one that is there the system's fault.
 """
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..errors import InputError
+from ..errors import FaultKind, InputError, SystemFault, one_line
 
 DeviceArray = Any  # an array of one of the libraries, on any device
 
@@ -133,6 +136,31 @@ class Backend:
 NUMPY = Backend(np, "numpy")
 
 
+PACKAGES = ("torch", "cupy", "cupy_backends")
+
+
+def kind_of_device_error(error: BaseException) -> FaultKind | None:
+    """What an exception means that came while arrays were on a device; None where it is none of these libraries'.
+
+    torch raises RuntimeError itself for most of what a GPU answers, and both have subclasses of it and of MemoryError.
+    """
+    theirs = any(base.__module__.partition(".")[0] in PACKAGES for base in type(error).__mro__)
+    return FaultKind.SYSTEM if theirs or type(error) is RuntimeError else None
+
+
+@contextmanager
+def explain_device_errors(arrays: Backend | None) -> Iterator[None]:
+    """While arrays are on a device (None and numpy are not): what its library raises, as a sentence."""
+    try:
+        yield
+    except Exception as error:
+        if arrays is None or arrays.library == "numpy" or kind_of_device_error(error) is None:
+            raise
+        text = f"the device failed ({arrays.library}: {one_line(error)[:200]})"
+        advice = "the CPU gives the same result (device='cpu', --device cpu)"
+        raise SystemFault(f"{text}; nothing that was finished is lost, and {advice}") from error
+
+
 def _factor(M: Any) -> Any:
     """A Cholesky factor of scipy's; None where M is not positive definite."""
     try:
@@ -161,27 +189,25 @@ def cupy_on(device: str) -> Backend:
 
 
 def has_cuda() -> bool:
-    """Whether torch, or without it cupy, is installed and sees a GPU."""
+    """Whether torch, or without it cupy, is installed, can be loaded and sees a GPU."""
     library = _gpu_library()
-    if library == "torch":
-        import torch
+    try:
+        if library == "torch":
+            import torch
 
-        return bool(torch.cuda.is_available())
-    return library == "cupy" and _cupy_sees_gpu()
+            return bool(torch.cuda.is_available())
+        if library == "cupy":
+            import cupy
+
+            return bool(cupy.cuda.runtime.getDeviceCount() > 0)
+    except (ImportError, OSError, RuntimeError):  # a driver that is missing, or too old
+        pass
+    return False
 
 
 def _gpu_library() -> str | None:
     """The library of arrays on GPUs that is installed."""
     return next((name for name in ("torch", "cupy") if importlib.util.find_spec(name) is not None), None)
-
-
-def _cupy_sees_gpu() -> bool:
-    import cupy
-
-    try:
-        return bool(cupy.cuda.runtime.getDeviceCount() > 0)
-    except cupy.cuda.runtime.CUDARuntimeError:
-        return False
 
 
 def on_host(values: Any) -> Any:

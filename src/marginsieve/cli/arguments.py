@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..data.cohort import Truth
     from ..studies.study_data import StudyData
 
+HELP = {entry.name: info_of(entry).help for entry in fields(StudyOptions)}
 COPIES_WRITTEN = 5.5  # of a generated table while its file is made
 
 
@@ -191,7 +192,7 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
     import hashlib
     import json
 
-    from ..data.file_access import check_file, format_path, write_error, write_together
+    from ..data.file_access import check_file, file_error, format_path, write_together
 
     if path.suffix.lower() != ".csv":
         raise InputError(f"the table is to be {format_path(path)}; it must end in .csv")
@@ -207,7 +208,7 @@ def write_cohort(path: Path, truth: Path, frame: pd.DataFrame, planted: dict[str
         mark = {**planted, "marginsieve": "cohort", "sha256": hashlib.sha256(content).hexdigest()}
         write_together(path.parent, {path.name: content, truth.name: (json.dumps(mark, indent=2) + "\n").encode()})
     except OSError as error:
-        raise write_error(error, f"{format_path(path)} cannot be written") from error
+        raise file_error(error, f"{format_path(path)} cannot be written") from error
 
 
 def column_costs(path: Path) -> dict[str, float]:
@@ -233,7 +234,7 @@ def truth_of(path: Path) -> Truth:
     import json
 
     from ..data.cohort import Truth
-    from ..data.file_access import check_file, format_path
+    from ..data.file_access import check_file, file_error, format_path
 
     check_file(path, "name the .truth.json that `marginsieve cohort` wrote")
     wrong = InputError(f"{format_path(path)} is not what `marginsieve cohort` writes beside its table")
@@ -245,7 +246,9 @@ def truth_of(path: Path) -> Truth:
         lists = {name: tuple(known[name]) for name in ("relevant", "categorical", "flipped")}
         pairs = tuple((str(a), str(b)) for a, b in known["interactions"])
         return Truth(**lists, interactions=pairs, redundant=dict(known["redundant"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise file_error(error, f"{format_path(path)} cannot be read") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise wrong from error
 
 
@@ -258,7 +261,7 @@ def _as_generated(path: Path, truth: Path) -> bool:
         known = json.loads(truth.read_text(encoding="utf-8"))
         ours = isinstance(known, dict) and known.get("marginsieve") == "cohort"
         return ours and known["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    except (OSError, ValueError, KeyError):
+    except (FileNotFoundError, ValueError, KeyError):
         return False
 
 

@@ -37,6 +37,16 @@ if TYPE_CHECKING:
 SELDOM = 30.0  # seconds between two lines of what may take days
 RAGGED_HELP = "Rows of another length than the header: refuse, or fill short ones with empty cells and cut long ones."
 
+
+def _set_umask(follow: bool) -> None:
+    """Of the files of this command."""
+    from ..data.file_access import set_follow_umask
+
+    set_follow_umask(follow)
+
+
+FollowUmask = Annotated[bool, Option("--follow-umask", callback=_set_umask, help=arguments.HELP["follow_umask"])]
+
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 
@@ -91,6 +101,7 @@ def select(
     since = time.perf_counter()
     study_options = arguments.study_options(words, options)
     study_options.check()
+    _set_umask(study_options.follow_umask)
     new_folder, new_mark = not out.exists(), read_mark(out) is None
     planted = None if truth is None else arguments.truth_of(truth)
 
@@ -125,14 +136,21 @@ def select(
 def report(
     folder: Annotated[Path, Argument(help="A folder that `marginsieve select` wrote.")],
     out: Annotated[Path | None, Option(help="Where to write the page; report.html in the folder.")] = None,
+    aggregate: Annotated[
+        bool,
+        Option("--aggregate", help="Draw a page without rows, ids and values of single rows; aggregate.html."),
+    ] = False,
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
+    follow_umask: FollowUmask = False,  # noqa: ARG001, its callback sees to it, here and below
 ) -> None:
     """Draw the report of a result folder again, from its result.json alone."""
     from ..report import render
     from ..studies import files
+    from ..studies.aggregate import without_rows
 
-    page = render(files.current_result(folder))
-    path = out or folder / "report.html"
+    result = files.current_result(folder)
+    page = render(without_rows(result) if aggregate else result)
+    path = out or folder / ("aggregate.html" if aggregate else "report.html")
     files.check_replaced(path, force)
     files.write_page(path, page)
     typer.echo(f"report: {path}")
@@ -146,6 +164,7 @@ def predict(
     ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
+    follow_umask: FollowUmask = False,  # noqa: ARG001
 ) -> None:
     """Predict new samples with a saved model; columns are matched by name."""
     from ..data.ledger import Ledger
@@ -192,6 +211,7 @@ def bench(
     verify: Annotated[bool, Option("--verify", help="Run nothing: look at the checksum of every stored unit.")] = False,
     metric: Annotated[str, Option(help="The metric to show.")] = "balanced_accuracy",
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON and nothing else.")] = False,
+    follow_umask: FollowUmask = False,  # noqa: ARG001
 ) -> None:
     """Run methods x data sets x a protocol, and compare the methods."""
     from ..bench.suite import Suite, run_suite
@@ -259,6 +279,7 @@ def suspects(
     n_jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the samples as JSON and nothing else.")] = False,
+    follow_umask: FollowUmask = False,  # noqa: ARG001
 ) -> None:
     """Name the samples whose label is likely to be wrong, each with its probability."""
     from ..data.ledger import Ledger

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 import platform
-import sqlite3
 import sys
 import tempfile
 import traceback
@@ -80,7 +79,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, MemoryError):
         complain(f"there is not enough memory: use fewer rows (--max-samples) or columns (--prefilter){_log(error)}")
         return REFUSED
-    if isinstance(error, (OSError, sqlite3.Error)):
+    if isinstance(error, OSError):
         name = getattr(error, "filename", None)
         where = f" ({name})" if name else ""
         complain(f"the system refused: {reason(error)}{where}{_log(error)}")

@@ -18,7 +18,6 @@ import hashlib
 import json
 import os
 import re
-import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,11 @@ from typing import IO, Any
 
 from ..data.file_access import (
     check_place,
+    create_file,
+    file_error,
     format_path,
+    kind_of_os_error,
+    make_folder,
     put_in_place,
     reason,
     remove_leftovers,
@@ -37,10 +40,10 @@ from ..data.file_access import (
     sync_folder,
     try_lock,
     write_atomic,
-    write_error,
     write_together,
 )
-from ..errors import InputError, listing, many
+from ..errors import FaultKind, InputError, SystemFault, listing, many
+from .database import Error, kind_of_error, open_database
 from .units import TUNING, UnitTable
 
 # -- folders ----------------------------------------------------------------------------------------------------------
@@ -92,14 +95,14 @@ def claim(folder: Path, kind: str, names: Sequence[str], kept: Sequence[str] = (
         for name in (*names, *kept):
             check_place(folder / name)
         if mark is None:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             write_atomic(folder / MARK, _mark(kind, {}))
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise write_error(error, f"the folder {format_path(folder)} cannot be written to") from error
+        raise file_error(error, f"the folder {format_path(folder)} cannot be written to") from error
 
 
 def check_kind(folder: Path, kind: str) -> dict[str, object] | None:
@@ -119,7 +122,11 @@ def read_mark(folder: Path) -> dict[str, object] | None:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > LONGEST:
             return None
         mark = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+    except OSError as error:  # whose folder it is cannot be known
+        if kind_of_os_error(error) is FaultKind.SYSTEM:
+            raise SystemFault(f"{format_path(path)} cannot be read: {reason(error)}") from error
+        return None
+    except (ValueError, RecursionError):
         return None
     ours = isinstance(mark, dict) and isinstance(mark.get("marginsieve"), str) and mark.get("schema") == MARK_SCHEMA
     return mark if ours else None
@@ -191,7 +198,7 @@ def changed_files(folder: Path) -> list[str]:
                 out.append(f"{name} is missing")
             elif digest_of(folder / name) != digest:
                 out.append(f"{name} was changed")
-        except (InputError, OSError) as error:
+        except InputError as error:
             out.append(f"{name} cannot be read: {reason(error)}")
     return out
 
@@ -230,11 +237,10 @@ def lock_folder(folder: Path) -> Iterator[None]:
 def _open_lock(path: Path) -> IO[str]:
     """The lock file; a link in its place is not followed, and whatever is in it can be read."""
     check_place(path)
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
-        return os.fdopen(os.open(path, flags, 0o666), "r+", encoding="ascii", errors="backslashreplace")
+        return os.fdopen(create_file(path, os.O_RDWR), "r+", encoding="ascii", errors="backslashreplace")
     except OSError as error:
-        raise write_error(error, f"{format_path(path)} cannot be opened as a lock") from error
+        raise file_error(error, f"{format_path(path)} cannot be opened as a lock") from error
 
 
 # -- the store --------------------------------------------------------------------------------------------------------
@@ -260,27 +266,12 @@ CREATE = {
 RESCUED = "rescued.sqlite"
 CHECKSUMS = "checksums"  # the entry of `meta` with the checksums of the others
 OF_A_CELL = re.compile(r"[A-Z]+ value in \w+\.\w+")  # what SQLite says of one value: checksums see to that
-NO_ROOM = (10, 13, 14)  # SQLite's codes of a disk that fails, is full, or has no room for one more file
-BAD = (sqlite3.DatabaseError, ValueError, TypeError, OverflowError)  # what damaged bytes can raise; no InputError
+BAD = (Error, ValueError, TypeError, OverflowError)  # what damaged bytes can raise; no InputError
 
 
 def checksum(values: Iterable[Any]) -> str:
     """Of the values of a row as they are stored."""
     return hashlib.blake2b(json.dumps(list(values), default=repr).encode(), digest_size=16).hexdigest()
-
-
-def _open_database(path: Path, write: bool) -> sqlite3.Connection:
-    """A connection that runs nothing of what is in the file; without `write` not a byte of it changes."""
-    if write:
-        connection = sqlite3.connect(path, isolation_level="IMMEDIATE", timeout=30)
-    else:
-        waiting = path.with_name(f"{path.name}-wal")
-        alone = not (waiting.exists() and waiting.stat().st_size)
-        how = "?mode=ro&immutable=1" if alone else "?mode=ro"
-        connection = sqlite3.connect(path.absolute().as_uri() + how, uri=True, timeout=30)
-    connection.text_factory = lambda content: content.decode("utf-8", "surrogateescape")
-    connection.execute("PRAGMA trusted_schema = OFF")
-    return connection
 
 
 class Store:
@@ -291,11 +282,11 @@ class Store:
         for path in _files(folder):
             check_place(path)
         if write:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         elif not self.path.exists():
             raise InputError(f"there is no study in {folder}")
         with self._explain_errors():
-            self.connection = _open_database(self.path, write)
+            self.connection = open_database(self.path, write)
         try:
             with self._explain_errors():
                 new = write and self._is_empty()
@@ -332,15 +323,18 @@ class Store:
 
     def _check(self) -> None:
         entries = list(self.connection.execute("SELECT type, name, sql FROM sqlite_master"))
+        if not entries and not self.write:
+            raise InputError(f"{self.path} is empty: its run ended as it began, and the same command begins it again")
         others = [entry for entry in entries if entry[0] != "table" and not str(entry[1]).startswith("sqlite_auto")]
         others += [entry for entry in entries if entry[0] == "table" and entry[1] not in CREATE]
         if others:
             names = listing([f"{kind} {name}" for kind, name, _ in others])
             raise InputError(f"{self.path} holds what marginsieve did not make ({names}): use another folder")
-        if "meta" not in {name for _, name, _ in entries}:
+        tables = {name: sql for kind, name, sql in entries if kind == "table"}
+        if tables.get("meta") != CREATE["meta"]:
             raise self._unreadable("it has not the tables of a study")
         self._check_schema()
-        if {name: sql for kind, name, sql in entries if kind == "table"} != CREATE:
+        if tables != CREATE:
             raise self._unreadable("it has not the tables of a study")
         state = [str(line) for (line,) in self.connection.execute("PRAGMA quick_check(100)")]
         if wrong := [line for line in state if line != "ok" and not OF_A_CELL.fullmatch(line)]:
@@ -363,16 +357,20 @@ class Store:
 
     @contextmanager
     def _explain_errors(self) -> Iterator[None]:
-        """What SQLite or damaged bytes raise, as a sentence: of the disk, or of what is wrong with the file."""
+        """What SQLite or damaged bytes raise, as a sentence: of the system, or of what is wrong with the file."""
         try:
             yield
         except InputError:
             raise
         except BAD as error:
-            if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in NO_ROOM:
-                text = f"{self.path} could not be written ({error}); what was finished before is safe"
-                raise OSError(text) from error
-            raise self._unreadable(str(error)) from error
+            kind, why = kind_of_error(error, self.path), " ".join(str(error).split())
+            if kind is FaultKind.DAMAGE:
+                raise self._unreadable(why) from error
+            if kind is FaultKind.INPUT:
+                raise InputError(f"{self.path} cannot hold this ({why})") from error
+            done = "written" if self.write else "read"
+            safe = "what was finished before is safe, and the same command goes on"
+            raise SystemFault(f"{self.path} could not be {done} ({why}); {safe}") from error
 
     def _unreadable(self, text: str) -> InputError:
         why = " ".join(text.split())
@@ -525,7 +523,10 @@ def _as_stored(row: Mapping[str, Any], columns: Iterable[str]) -> tuple[Any, ...
 
 
 def rescue(path: Path) -> tuple[int, str]:
-    """Save the units of a damaged store that can be read and are right, in a store beside it; how many, and where."""
+    """Save the units of a damaged store that can be read and are right, in a store beside it; how many, and where.
+
+    Where there is no room for them that is an error: nobody must be told that nothing can be saved.
+    """
     try:
         with scratch_folder() as folder:
             readable = _readable(path)
@@ -540,8 +541,12 @@ def rescue(path: Path) -> tuple[int, str]:
                 store.connection.execute("PRAGMA journal_mode = DELETE")
             content = (folder / FILE).read_bytes()
         return len(readable["units"]), _save_copy(path.parent, content)
-    except (*BAD, OSError):
+    except BAD:
         return 0, ""
+    except OSError as error:
+        raise SystemFault(
+            f"{path} is damaged, and what can be read of it could not be saved ({reason(error)}); nothing was changed"
+        ) from error
 
 
 def _with_first_page(path: Path, folder: Path) -> Path:
@@ -557,7 +562,7 @@ def _with_first_page(path: Path, folder: Path) -> Path:
 def _readable(path: Path) -> dict[str, dict[str, tuple[Any, ...]]]:
     """Rows of a damaged store whose checksum is right, by table and key; read from both ends."""
     readable: dict[str, dict[str, tuple[Any, ...]]] = {"units": {}, "data": {}}
-    with suppress(*BAD), closing(_open_database(path, write=False)) as damaged:
+    with suppress(*BAD), closing(open_database(path, write=False)) as damaged:
         for table, columns in (("units", COLUMNS), ("data", TABLE_COLUMNS)):
             for end in ("", f" ORDER BY {columns[0]} DESC"):
                 with suppress(*BAD):

@@ -407,6 +407,10 @@ class Task:
                 row["result"]["notes"] = list(dict.fromkeys(texts))
         except OutOfTime:
             row.update(status="failed", error=f"cut by the clock after {self.seconds:g} s")
+        except MemoryError:
+            if not self.catch:
+                raise
+            row.update(status="failed", error="there was not enough memory; the same command tries it again")
         except Exception as error:
             if not self.catch:
                 raise

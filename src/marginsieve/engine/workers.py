@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import queue
 import threading
 import time
@@ -18,9 +19,9 @@ import joblib
 import numpy as np
 
 from ..data.file_access import scratch_folder
-from ..errors import InputError, one_line
+from ..errors import FaultKind, InputError, SystemFault, one_line
 from ..fitting.batched_searches import batch_fits
-from ..solvers.execution import parallel
+from ..solvers.execution import WorkerLost, parallel
 from .units import PlainTable, Task, UnitTable
 
 Run = Callable[[list[Task]], Iterator[dict[str, Any]]]  # rows as they finish, in any order
@@ -79,8 +80,6 @@ def run_in_thread(run: Run, batches: Sequence[list[Task]]) -> list[Run]:
 
 def _local(tasks: list[Task], shared: dict[str, Path | PlainTable], n_jobs: int | None) -> Iterator[dict[str, Any]]:
     """joblib's processes. If one dies, the pool is made anew and what was under way is run again."""
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
     left, crashes = {task.unit.key: task for task in tasks}, 0
     while left:
         alone = crashes >= CRASHES
@@ -91,7 +90,7 @@ def _local(tasks: list[Task], shared: dict[str, Path | PlainTable], n_jobs: int 
                 del left[row["key"]]
                 crashes = 0
                 yield row
-        except TerminatedWorkerError:
+        except WorkerLost:
             crashes += 1
             if alone:
                 yield _row_of_dead_worker(left.pop(batch[0].unit.key))
@@ -119,6 +118,45 @@ def _run_shared(task: Task, where: Path | PlainTable) -> dict[str, Any]:
     return task.run(shared_table(where) if isinstance(where, Path) else where)
 
 
+#: by the names of exception classes, of `distributed` and of what it raises itself; others are of the work
+OF_CLUSTERS = {
+    FaultKind.SYSTEM: (
+        *("CommClosedError", "FatalCommClosedError", "RPCClosed", "ClosedClientError", "WorkerStartTimeoutError"),
+        *("AsyncTaskGroupClosedError", "NoWorkerError", "NoValidWorkerError", "AllExit", "InvalidTaskState"),
+        *("InvalidTransition", "TransitionCounterMaxExceeded", "RecommendationsConflict", "Reschedule"),
+        *(
+            "KilledWorker",
+            "FutureCancelledError",
+            "FuturesCancelledError",
+            "CancelledError",
+            "TimeoutError",
+            "ConnectionError",
+        ),
+    ),
+    FaultKind.INPUT: ("PicklingError",),
+}
+
+
+@contextmanager
+def explain_cluster_errors() -> Iterator[None]:
+    """What Dask raises, as a sentence; errors of the work pass."""
+    try:
+        yield
+    except (InputError, SystemFault, MemoryError):
+        raise
+    except Exception as error:
+        names = {base.__name__ for base in type(error).__mro__}
+        if names & set(OF_CLUSTERS[FaultKind.INPUT]):
+            raise InputError(f"this cannot be sent to the workers of a cluster: {one_line(error)}") from error
+        if names & set(OF_CLUSTERS[FaultKind.SYSTEM]):
+            raise _lost_cluster(one_line(error)[:200]) from error
+        raise
+
+
+def _lost_cluster(text: str) -> SystemFault:
+    return SystemFault(f"the cluster was lost ({text}); what was finished is kept, and the same command goes on")
+
+
 @contextmanager
 def connect_cluster(address: str) -> Iterator[Any]:
     """A client of the Dask scheduler at this address."""
@@ -130,8 +168,14 @@ def connect_cluster(address: str) -> Iterator[Any]:
         client = Client(address, timeout=20)
     except (OSError, ValueError) as error:
         raise InputError(f"there is no Dask scheduler at {address!r}: {one_line(error)}") from error
-    with client:
-        yield client
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # a scheduler that is gone is said in a sentence, without a traceback
+    try:
+        with client:
+            yield client
+    finally:
+        log.setLevel(level)
 
 
 @contextmanager
@@ -221,6 +265,8 @@ class _Batches:
             rows = future.result()
             self.window.learn(rows)
         except (KilledWorker, CancelledError) as error:  # the result, or the table, was on a worker that died
+            if self.client.status not in ("running", "newly-created"):  # or the scheduler is gone
+                raise _lost_cluster("its scheduler is gone") from error
             again = CRASHES if isinstance(error, CancelledError) else int(len(batch) > 1)
             self.waiting.extendleft((task, tries + 1) for task, tries in reversed(batch) if tries < again)
             rows = [_row_of_dead_worker(task) for task, tries in batch if tries >= again]
@@ -237,9 +283,10 @@ def _on_cluster(
     """Rows as they finish. `scattered`: tables on the cluster, which are let go when their last unit is done."""
     from distributed import as_completed
 
-    batches = _Batches(client, tables, scattered, tasks)
-    running = as_completed(list(batches.submit()))
-    for future in running:
-        yield from batches.collect(future)
-        for more in batches.submit():
-            running.add(more)
+    with explain_cluster_errors():
+        batches = _Batches(client, tables, scattered, tasks)
+        running = as_completed(list(batches.submit()))
+        for future in running:
+            yield from batches.collect(future)
+            for more in batches.submit():
+                running.add(more)

@@ -248,6 +248,8 @@ def check_works(fitted: Model) -> None:
     try:
         with np.errstate(all="ignore"):
             value = fitted.values(rows)
+    except MemoryError:  # says nothing of them
+        raise
     except Exception as error:  # whatever parts do that were never made for each other
         raise InputError("its parts do not belong together") from error
     require(value.shape == (some, len(fitted.solutions)) and np.isfinite(value).all(), "a decision value")

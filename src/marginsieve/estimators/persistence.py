@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..contracts import HasParameters, Path, Solution, Step, StopInfo, Trials, is_sparse
-from ..data.file_access import check_file, format_path, write_atomic
+from ..data.file_access import check_file, file_error, format_path, write_atomic
 from ..data.table import Schema, Table
 from ..errors import InputError
 from ..fitting.parts import AXES, Smote
@@ -49,6 +49,7 @@ TEXT = "model.json"
 DIGEST = "sha256"
 DTYPES = ("<f8", "<i8", "|u1", "|b1")
 MOST_ARRAYS = 100_000
+END_HEADER, MEMBER_HEADERS = 22, 76  # bytes of an archive beside names and contents
 
 
 def pack(text: Any, arrays: list[Any]) -> bytes:
@@ -61,7 +62,9 @@ def pack(text: Any, arrays: list[Any]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         for name, data in [*members, (DIGEST, _digest(members).encode("ascii"))]:
-            archive.writestr(zipfile.ZipInfo(name), data)
+            info = zipfile.ZipInfo(name)  # of 1980
+            info.create_system = 3  # on every system
+            archive.writestr(info, data)
     return content.getvalue()
 
 
@@ -74,9 +77,13 @@ def plain(array: Any) -> Any:
     return array.astype(kinds[array.dtype.kind], copy=False)
 
 
-def unpack(path: File) -> tuple[Any, list[Any]]:
+def unpack(content: bytes) -> tuple[Any, list[Any]]:
     """The JSON text and the arrays of an archive; refuses anything else."""
-    with zipfile.ZipFile(path) as archive:
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        if content[:2] in (b"", b"PK"):
+            raise InputError(f"it is {'cut off' if content else 'empty'}: copy it again")
+        raise InputError("it is not an archive: a pickle, for one, is never loaded, since it can run any code")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
         infos = archive.infolist()
         names = [info.filename for info in infos]
         count = len(names) - 2
@@ -84,9 +91,12 @@ def unpack(path: File) -> tuple[Any, list[Any]]:
             raise InputError("it does not hold what a model holds")
         if any(info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size for info in infos):
             raise InputError("it is compressed, which no model is")
-        if sum(info.file_size for info in infos) > path.stat().st_size:
-            raise InputError("it claims to hold more than it does")
+        # two headers for each member and one at the end: no byte is left that is no model's (larger ones have others)
+        size = END_HEADER + sum(MEMBER_HEADERS + 2 * len(info.filename) + info.file_size for info in infos)
+        if size != len(content) if len(content) <= zipfile.ZIP64_LIMIT else size > len(content):
+            raise InputError(f"it holds {len(content):,} bytes, and a model with its content {size:,}")
         members = [(name, archive.read(name)) for name in names]
+    del content  # there are copies, and copies of these come
     *members, (_, digest) = members
     if digest != _digest(members).encode("ascii"):
         raise InputError("its digest is not that of its content: copy it again")
@@ -193,6 +203,7 @@ def to_bytes(model: FittedSelector) -> bytes:
     check_is_fitted(model)
     writer = _Writer()
     params = model.get_params(deep=False)
+    params.pop("n_jobs", None)  # whoever loads it has other cores, and equal fits have equal files
     for name in UNREAD:
         if name not in params:
             continue
@@ -263,19 +274,14 @@ def load(path: str | File) -> FittedSelector:
     if not os.path.lexists(path):
         raise InputError(f"there is no model {format_path(path)}")
     check_file(path, "name a model.marginsieve, or a folder that holds one")
-    if not zipfile.is_zipfile(path):
-        with path.open("rb") as handle:
-            start = handle.read(2)
-        if start in (b"", b"PK"):
-            raise InputError(f"{path.name!r} is {'cut off' if start else 'empty'}: copy it again")
-        raise InputError(
-            f"{path.name!r} is not a model of marginsieve (it is not an archive): a pickle, for one, is never loaded, "
-            "since it can run any code"
-        )
     try:
-        text, arrays = unpack(path)
+        text, arrays = unpack(path.read_bytes())
         check_format(text)
         return _rebuild(_Reader(arrays).decode(text["selector"]))
+    except OSError as error:
+        raise file_error(error, f"{format_path(path)} cannot be read") from error
+    except MemoryError:  # says nothing of the file
+        raise
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise InputError(f"{path.name!r} is damaged or not a model of marginsieve: {reason}") from error
@@ -406,7 +412,8 @@ def _arguments(value: Any) -> dict[str, Any]:
     if isinstance(value, HasParameters):
         return dict(value.get_params(deep=False))
     if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
+        without_clock = {"seconds": 0.0} if isinstance(value, Step) else {}  # equal fits have equal files
+        return {field.name: getattr(value, field.name) for field in fields(value)} | without_clock
     names = inspect.signature(type(value)).parameters
     if lacking := [name for name in names if not hasattr(value, name)]:
         raise TypeError(f"{type(value).__qualname__!r} (without the attribute {lacking[0]!r} of its constructor)")

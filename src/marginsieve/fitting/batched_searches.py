@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..batches.arrays import Backend, DeviceArray, backend_for
+from ..batches.arrays import Backend, DeviceArray, backend_for, explain_device_errors
 from ..batches.pair_sums import PairSums, Scales
 from ..contracts import (
     Array,
@@ -92,7 +92,8 @@ def rank_batched(plan: Plan, table: Table, jobs: Sequence[TrainingPart], sizes: 
     if requests is not None and table.rows_of_origin is not None:
         return requests.ask(_Request(plan, *table.rows_of_origin, jobs, tuple(sizes)))
     arrays = backend_for(plan.device, _gain(plan, table.shape, len(jobs), len(sizes)))
-    return None if arrays is None else rank_parts(arrays, plan, table, jobs, sizes)
+    with explain_device_errors(arrays):
+        return None if arrays is None else rank_parts(arrays, plan, table, jobs, sizes)
 
 
 def fits_batches(plan: Plan, table: Table) -> bool:
@@ -186,7 +187,8 @@ class _SharedRequests:
                 self.known |= dict.fromkeys(group)
                 continue
             known_scores = filter_scores.setdefault(id(table.Z), {})
-            results = iter(rank_parts(arrays, plan, table, jobs, sizes, not sizes, known_scores))
+            with explain_device_errors(arrays):
+                results = iter(rank_parts(arrays, plan, table, jobs, sizes, not sizes, known_scores))
             for key, request in group.items():
                 self.known[key] = list(itertools.islice(results, len(request.jobs)))
 

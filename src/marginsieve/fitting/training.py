@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from ..batches.arrays import backend_for
+from ..batches.arrays import backend_for, explain_device_errors
 from ..contracts import (
     Array,
     BatchedSearch,
@@ -520,7 +520,8 @@ def search_once(plan: Plan, part: Rows, rng: np.random.Generator) -> Searched:
         inner, path = _search_prefiltered(plan, inner, rng)
     else:
         problem = on_device(plan, inner.problem)
-        path = plan.search.run(problem, rng)
+        with explain_device_errors(problem.table.arrays):
+            path = plan.search.run(problem, rng)
         if problem is not inner.problem:
             inner.problem.count(problem)
     n = part.table.shape[1]

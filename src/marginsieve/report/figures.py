@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from ..data.file_access import write_atomic
+from ..data.file_access import file_error, write_atomic
 from ..errors import InputError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933")  # colour-blind safe
@@ -125,5 +125,5 @@ def save_figure(figure: Any, path: str | Path | None) -> Any:
         except InputError:
             raise
         except (OSError, ValueError) as error:
-            raise InputError(f"the figure cannot be written to {str(path)!r}: {error}") from error
+            raise file_error(error, f"the figure cannot be written to {str(path)!r}") from error
     return figure

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from ..errors import InputError, one_line, shown_value
 from . import svg
 from .numbers import format_change, format_score, format_share
-from .sections import Section, sections_in_order
+from .sections import Section, sections_in_order, shipped_sections
 
 SCHEMA = 6
 NEEDED = (
@@ -80,7 +80,9 @@ def _page(result: dict[str, Any]) -> str:
         "floor": _floor(result),
         "reach": _reach(result),
     }
-    known = [(section, _draw(section, values)) for section in sections_in_order()]
+    # what sections of other packages show is not known
+    sections = shipped_sections().values() if "aggregated" in result else sections_in_order()
+    known = [(section, _draw(section, values)) for section in sorted(sections, key=lambda section: section.place)]
     values["sections"] = [(section, html) for section, html in known if html]
     return str(_environment().get_template("report.html").render(values))
 

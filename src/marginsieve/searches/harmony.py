@@ -58,6 +58,8 @@ def _metric_from_function(function: Callable[[Any, Any], float]) -> Metric:
         pair = (y[0], decision[0]) if len(y) == 1 else (y.argmax(axis=0), decision.T)
         try:
             value = float(function(*pair))
+        except MemoryError:
+            raise
         except Exception as error:
             name = getattr(function, "__name__", function)
             raise InputError(

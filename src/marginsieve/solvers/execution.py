@@ -7,21 +7,24 @@ from __future__ import annotations
 import ctypes
 import multiprocessing.resource_tracker
 import os
+import pickle
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any, ClassVar, TypeVar, cast
 
 from joblib import Parallel, effective_n_jobs
 from joblib.externals.loky.backend import resource_tracker
+from joblib.externals.loky.process_executor import BrokenProcessPool, LokyRecursionError, ShutdownExecutorError
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from ..data.file_access import process_folder
+from ..errors import FaultKind, InputError, SystemFault, one_line
 
 
 class TimeUp(Exception):
@@ -140,21 +143,69 @@ PR_SET_PDEATHSIG = 1
 LOOK = 1.0  # seconds between two looks at the parent, where the system does not tell of its death
 
 
+class WorkerLost(SystemFault):
+    """A worker process died, or what it was sent or gave could not be read."""
+
+
+#: by exception class, the first that fits; whatever else comes out of a worker was raised by the work itself
+OF_WORKERS = {
+    BrokenProcessPool: FaultKind.SYSTEM,  # TerminatedWorkerError too
+    ShutdownExecutorError: FaultKind.SYSTEM,
+    LokyRecursionError: FaultKind.SYSTEM,
+    pickle.PicklingError: FaultKind.INPUT,
+}
+
+
+@contextmanager
+def explain_worker_errors() -> Iterator[None]:
+    """What joblib and loky raise, as a sentence; errors of the work pass."""
+    try:
+        yield
+    except tuple(OF_WORKERS) as error:
+        kind = next(kind for known, kind in OF_WORKERS.items() if isinstance(error, known))
+        if kind is FaultKind.INPUT:
+            raise InputError(f"this cannot be sent to worker processes, use n_jobs=1: {one_line(error)}") from error
+        text = f"a worker process died or could not be reached ({one_line(error)[:200]})"
+        raise WorkerLost(f"{text}; nothing that was finished is lost, and fewer workers (n_jobs) may help") from error
+
+
 class _Workers(Parallel):  # type: ignore[misc,unused-ignore]
     """joblib's processes, deaf from their start to the signals that a terminal sends to all: their parent acts."""
 
+    def __call__(self, iterable: Iterable[Any]) -> Any:
+        with explain_worker_errors():
+            results = super().__call__(iterable)
+        return self._explain(results) if isinstance(results, Generator) else results
+
+    def _explain(self, results: Iterator[Any]) -> Iterator[Any]:
+        with explain_worker_errors():
+            yield from results
+
     def _initialize_backend(self) -> Any:
-        with _block_signals():
-            resource_tracker.ensure_running()
-            # Helper processes of joblib and Python are started here, while signals are blocked: they inherit the mask.
-            if os.name == "posix":
-                multiprocessing.resource_tracker.ensure_running()  # its start would let SIGINT through again
-        with _block_signals():
-            count = super()._initialize_backend()
-            start = getattr(getattr(self._backend, "_workers", None), "_ensure_executor_running", None)
-            if start is not None:
-                start()
-            return count
+        try:
+            with _block_signals():
+                resource_tracker.ensure_running()
+                # Helper processes of joblib and Python start here, while signals are blocked: they inherit the mask.
+                if os.name == "posix":
+                    multiprocessing.resource_tracker.ensure_running()  # its start would let SIGINT through again
+            with _block_signals():
+                count = super()._initialize_backend()
+                start = getattr(getattr(self._backend, "_workers", None), "_ensure_executor_running", None)
+                if start is not None:
+                    start()
+                return count
+        except (OSError, MemoryError) as error:  # no room for one more process
+            _give_up(getattr(self._backend, "_workers", None))
+            text = f"worker processes could not be started ({one_line(error)})"
+            raise SystemFault(f"{text}; nothing is lost, and with n_jobs=1 none is needed") from error
+
+
+def _give_up(executor: Any) -> None:
+    """End an executor of which not all processes could be started; the next call makes another."""
+    for process in list((getattr(executor, "_processes", None) or {}).values()):
+        process.terminate()
+    if executor is not None:
+        executor.shutdown(wait=False, kill_workers=True)
 
 
 @contextmanager

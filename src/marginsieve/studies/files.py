@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import warnings
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.cells import inert
-from ..data.file_access import check_file, format_path, temporary_name, write_atomic, write_error
+from ..data.file_access import check_file, create_file, file_error, format_path, temporary_name, write_atomic
 from ..engine.store import FILE, add_published, claim, publish, read_mark
 from ..errors import InputError, shown_value
 from ..estimators.fitted_selector import FittedSelector
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 LONG_NAME = "model-long.marginsieve"  # the model of the longer list
 WRITTEN = (
     *("result.json", "report.html", "features.csv", "predictions.csv", "suspects.csv", NAME, LONG_NAME),
-    *("unexplained.csv", "methods.txt", "ledger.csv"),
+    *("unexplained.csv", "methods.txt", "ledger.csv", "aggregate.html"),
 )
+PAGES = ("report.html", "aggregate.html")
 
 
 HEADER = 4096  # bytes within which our own pages and tables are known
@@ -41,26 +43,45 @@ def check_folder(out: Path, table: Path | None = None) -> None:
     claim(out, "study", (*WRITTEN, *([] if table is None else [copy_name(table, out)])), (FILE,))
 
 
+def model_files(models: Mapping[str, FittedSelector | None]) -> dict[str, bytes | InputError]:
+    """The contents of model files by name; an error in place of one that cannot be written."""
+    contents: dict[str, bytes | InputError] = {}
+    for name, model in models.items():
+        try:
+            if model is not None:
+                contents[name] = to_bytes(model)
+        except InputError as error:
+            contents[name] = error
+    return contents
+
+
+def digests_of(contents: Mapping[str, bytes | InputError]) -> dict[str, str]:
+    """The SHA-256 of each file."""
+    known = {name: content for name, content in contents.items() if isinstance(content, bytes)}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in known.items()}
+
+
 def write_study(
     out: Path,
     result: dict[str, Any],
     page: str,
     tables: Mapping[str, pd.DataFrame | None],
-    models: Mapping[str, FittedSelector | None],
+    models: Mapping[str, bytes | InputError],
 ) -> list[Path]:
     """report.html, result.json, the tables, the models and the paragraph for a paper, all at once."""
     files = {name: _bytes(csv_of(table)) for name, table in tables.items() if table is not None}
-    try:
-        files |= {name: to_bytes(model) for name, model in models.items() if model is not None}
-    except InputError as error:
-        warnings.warn(f"the model is not written: {error}", UserWarning, stacklevel=3)
+    for name, content in models.items():
+        if isinstance(content, InputError):
+            warnings.warn(f"the model is not written: {content}", UserWarning, stacklevel=3)
+        else:
+            files[name] = content
     files["methods.txt"] = _bytes(f"{result['methods_text']}\n\n{result['bibtex']}")
     files["report.html"] = _bytes(page)
     files["result.json"] = (json.dumps(result, indent=2, allow_nan=False) + "\n").encode()
     try:
         publish(out, "study", files, [name for name in WRITTEN if name not in files])
     except OSError as error:
-        raise write_error(error, f"the folder {format_path(out)} cannot be written to") from error
+        raise file_error(error, f"the folder {format_path(out)} cannot be written to") from error
     names = ("result.json", *tables, *models, "methods.txt", "report.html")
     return [out / name for name in names if name in files]
 
@@ -116,7 +137,7 @@ def write_text(path: Path, text: str) -> None:
             check_file(path)  # a folder, a pipe or a device is not replaced
         write_atomic(path, _bytes(text))
     except OSError as error:
-        raise write_error(error, f"{format_path(path)} cannot be written") from error
+        raise file_error(error, f"{format_path(path)} cannot be written") from error
 
 
 def check_replaced(path: Path, force: bool, column: str | None = None) -> None:
@@ -141,14 +162,14 @@ def check_replaced(path: Path, force: bool, column: str | None = None) -> None:
 
 
 def write_page(path: Path, page: str) -> None:
-    """A report; where it is the report of a result folder of ours, the folder's mark knows of it."""
-    mark = read_mark(path.parent) if path.name == "report.html" else None
+    """A page; where it is one of a result folder of ours, the folder's mark knows of it."""
+    mark = read_mark(path.parent) if path.name in PAGES else None
     if mark is None or mark["marginsieve"] != "study":
         return write_text(path, page)
     try:
         publish(path.parent, "study", {path.name: page.encode()})
     except OSError as error:
-        raise write_error(error, f"{format_path(path)} cannot be written") from error
+        raise file_error(error, f"{format_path(path)} cannot be written") from error
 
 
 def _bytes(text: str) -> bytes:
@@ -174,10 +195,11 @@ def write_back(path: Path, folder: Path, features: pd.DataFrame, result: Mapping
     }
     temporary = temporary_name(folder)
     try:
+        os.close(create_file(temporary))  # before others could read what is in it
         data.write_h5ad(temporary)
         add_published(folder, "study", copy_name(path, folder), temporary)
     except OSError as error:
-        raise write_error(error, f"the copy of {format_path(path)} cannot be written") from error
+        raise file_error(error, f"the copy of {format_path(path)} cannot be written") from error
     finally:
         temporary.unlink(missing_ok=True)
     return folder / copy_name(path, folder)

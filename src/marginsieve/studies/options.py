@@ -27,6 +27,7 @@ from ..errors import (
     listing,
     positive_number,
     shown_value,
+    truth_value,
     whole_number,
 )
 from .checks import refuse_unknown
@@ -284,6 +285,14 @@ class StudyOptions:
         check=lambda _, value: check_device(value),
         decides=False,
     )
+    follow_umask: bool = option(
+        False,
+        "Results may be read by others as far as the umask lets them; by default they are for their owner alone (files "
+        "0600, new folders 0700; on POSIX systems).",
+        check=lambda name, value: truth_value("study", name, value),
+        decides=False,
+        recorded=False,
+    )
     plan: Mapping[str, Any] | None = option(
         None,
         'What an earlier study decided by its minutes (`result["protocol"]["plan"]`, on the command line its result '
@@ -422,7 +431,7 @@ def kind_of(entry: Field[Any]) -> str:
 def word_type_of(entry: Field[Any]) -> Any:
     """What the command line takes a text for; names may be given several times."""
     if info_of(entry).read is None:
-        for start, kind in (("int", int), ("float", float), ("Sequence", list[str])):
+        for start, kind in (("int", int), ("float", float), ("bool", bool), ("Sequence", list[str])):
             if str(entry.type).startswith(start):
                 return kind
     return str

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..batches.arrays import has_cuda
+from ..data.file_access import follow_umask
 from ..engine.units import Method
 from ..engine.workers import Run, run_in_thread, workers
 from ..errors import InputError, SolverError
@@ -27,7 +28,7 @@ from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
 from .analysis import ANALYSES, AnalysisResult, Choice, Shape, StudyRun, levels_of, load_analyses
 from .checks import Finding
-from .files import LONG_NAME, check_folder, write_study, write_text
+from .files import LONG_NAME, check_folder, digests_of, model_files, write_study, write_text
 from .options import StudyOptions, from_options
 from .planning import FOLDS, Planner, choose, follow_plan, format_duration, methods_of, wall_seconds
 from .selection import FoldRows, Selection, outer_units, prepare_method, run_method
@@ -191,7 +192,11 @@ class Study:
     @cached_property
     def result(self) -> dict[str, Any]:
         """The whole study as plain JSON: what result.json holds and the report shows."""
-        return summarize(self.run)
+        return summarize(self.run) | {"models": digests_of(self._models)}
+
+    @cached_property
+    def _models(self) -> dict[str, bytes | InputError]:
+        return model_files({NAME: self.model, LONG_NAME: self.long_model})
 
     @with_study_example
     def html(self) -> str:
@@ -233,7 +238,8 @@ class Study:
         ...     study.report(Path(folder) / "report.html").name
         'report.html'
         """
-        write_text(Path(file), self.html())
+        with follow_umask(self.run.options.follow_umask):
+            write_text(Path(file), self.html())
         return Path(file)
 
     @with_study_example
@@ -258,13 +264,13 @@ class Study:
         ...     sorted(file.name for file in study.save(folder))[:3]
         ['features.csv', 'methods.txt', 'model-long.marginsieve']
         """
-        check_folder(Path(folder))
         tables = {"features.csv": self.features, "predictions.csv": self.predictions}
         tables |= {"ledger.csv": self.ledger} if len(self.ledger) else {}
         for result in self.run.results.values():
             tables |= result.tables
-        models = {NAME: self.model, LONG_NAME: self.long_model}
-        return write_study(Path(folder), self.result, self.html(), tables, models)
+        with follow_umask(self.run.options.follow_umask):
+            check_folder(Path(folder))
+            return write_study(Path(folder), self.result, self.html(), tables, self._models)
 
     def _repr_html_(self) -> str:
         return render_in_notebook(self.result)
@@ -323,7 +329,8 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     ['g03', 'g07']
     """
     columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "include", "drop")}
-    return run_study(from_arrays(X, y, **columns, by_label=options.outcome == "classes"), options)
+    with follow_umask(bool(options.follow_umask)):
+        return run_study(from_arrays(X, y, **columns, by_label=options.outcome == "classes"), options)
 
 
 def run_study(
