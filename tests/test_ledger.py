@@ -130,12 +130,16 @@ def test_a_study_predicts_labels_of_the_type_given():
     assert set(study(draw(), y, **QUICK).model.predict(draw())) == set(y)
 
 
-def test_spellings_of_a_class_are_joined_in_files_and_in_python(table):
+def test_spellings_of_a_class_are_joined_in_files_and_said_in_python(table):
     path = table(put("case ", row=4, column="y"))
-    for data in (read_study(path), from_arrays(pd.read_csv(path).drop(columns="y"), pd.read_csv(path)["y"])):
-        assert sorted(set(data.y)) == ["case", "control"]
-        assert places(data, "what", "action", "column", "row", "cell") == [["label", "joined", "y", 5, "case "]]
-        assert [finding.code for finding in data.findings] == ["MS116"]
+    data = read_study(path)
+    assert sorted(set(data.y)) == ["case", "control"]
+    assert places(data, "what", "action", "column", "row", "cell") == [["label", "joined", "y", 5, "case "]]
+    given = from_arrays(pd.read_csv(path).drop(columns="y"), pd.read_csv(path)["y"])
+    assert sorted(set(given.y)) == ["case", "case ", "control"]
+    assert places(given, "what") == []
+    for one in (data, given):
+        assert [finding.code for finding in one.findings if finding.code == "MS116"] == ["MS116"]
 
 
 def test_numbers_as_labels_that_are_written_in_two_ways_are_said(table):

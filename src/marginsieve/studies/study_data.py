@@ -133,13 +133,13 @@ def from_frame(
     Columns of `keep` and `include` are features whatever they look like. `by_label`: whether the target holds classes,
     of which there is more to say. `ledger`: what was changed when the table was read; what is changed here is added.
     """
-    ledger = Ledger() if ledger is None else ledger
+    in_python, ledger = ledger is None, Ledger() if ledger is None else ledger
     labels, is_id = _row_names(frame)
     frame = frame.reset_index(drop=True)
     _check_names(frame, target, groups, drop, ids or (), {"keep": keep, "include": include})
     keep = (*keep, *include)
     y = _read_target(frame[target], by_label, ledger)
-    y, spelt = merge_labels(y, ledger) if by_label else (y, [])
+    y, spelt = merge_labels(y, ledger, in_python) if by_label else (y, [])
     left_out = [name for name in (groups, *drop) if name is not None]
     frame = tidy_frame(frame.drop(columns=[target, *drop]), ledger)
     X, empty = _drop_empty(frame.drop(columns=[] if groups is None else groups), keep)

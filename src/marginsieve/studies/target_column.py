@@ -44,8 +44,11 @@ AFTER = re.compile(
 CAMEL = re.compile(r"([a-z0-9])([A-Z])")
 
 
-def merge_labels(y: pd.Series, ledger: Ledger) -> tuple[pd.Series, list[Finding]]:
-    """Labels that differ in case and in spaces around them alone, as the most frequent of their spellings."""
+def merge_labels(y: pd.Series, ledger: Ledger, in_python: bool) -> tuple[pd.Series, list[Finding]]:
+    """Labels that differ in case and in spaces around them alone, as the most frequent of their spellings.
+
+    Labels given in Python are what somebody's code made of them: they stay as they are, and that is said.
+    """
     counts = y.value_counts()
     spellings: dict[str, list[Any]] = {}
     for label in sorted(counts.index, key=lambda label: (-counts[label], str(label))):
@@ -53,6 +56,10 @@ def merge_labels(y: pd.Series, ledger: Ledger) -> tuple[pd.Series, list[Finding]
     several = {labels[0]: labels[1:] for labels in spellings.values() if len(labels) > 1}
     if not several or y.dtype != object:
         return y, []
+    if in_python:
+        texts = [listing([label, *others], 1 + len(others)) for label, others in several.items()]
+        text = f"labels that differ in case or spaces alone are different classes: {'; '.join(texts)}"
+        return y, [Finding("labels", "alarm", text)]
     back = {other: label for label, others in several.items() for other in others}
     rows = np.flatnonzero(y.isin(list(back)))
     ledger.add("label", "joined", y.name, "with a class spelled in another way", rows=rows, cells=y.iloc[rows].tolist())
