@@ -1,0 +1,341 @@
+"""The ramp loss with a budget of features at several prices of the loss and several budgets: one pool of points.
+
+    F_c(w, b) = |w|_1 + c L(w, b),     L the loss at price 1,     at most `budget` features
+
+A point has the same |w|_1 and L at every price c, so it is a line in c, and the best value known within a budget is the
+lower envelope of the lines of the pool: it rises with c, is concave in c, and does not rise with the budget. Whatever
+search finds a point, it joins the pool, and every other price and budget begins from it. Prices between those asked for
+make the way from one to the next shorter: a set of features that is best at a high price often comes from a low one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..contracts import Array, IntArray
+from ..errors import SolverError
+from . import ramp_programs
+from .execution import Clock, TimeUp
+from .programs import Limits
+from .ramp_descent import (
+    FALL,
+    Ramp,
+    RampPoint,
+    affordable_features,
+    class_separation,
+    descend_on,
+    with_room,
+    without_budget,
+)
+from .ramp_search import SignedColumns, VertexSearch
+
+SWEEPS = 4  # over all prices and budgets, each with a share of the random changes
+WORK = 6e5  # cells of the programs of each random change, on average, after which a price and budget ends
+STEP = 5.0  # a larger step from price to price has others between
+BETWEEN = (0.215, 0.464)  # of the larger one
+SHARED = 8  # points of each other price and budget that exchanges begin at
+DEEP = 2  # points, the best, for which exchanges of two features are tried
+PARTNERS = 30  # points that are crossed with the best
+ACCEPTED = 1.1  # a point up to so much above the last is gone on from
+SAMPLE_SHAKES = 5  # random choices of samples for each of the random changes, where the budget has room
+MOST_SAMPLE_SHAKES = 50
+SWAPS = 0.5  # of the time of "exact" that all but the exact programs may take
+ROUNDS = 4  # of tightening
+NODES = 200_000  # of branch and bound
+TINY = 120  # cells of a table up to which every solver proves its answer,
+TINY_ROWS = 30  # and rows: what each sample's side costs doubles with every few of them
+TINY_NODES = 20_000
+TINY_GAP = 1e-6
+CLOSE = 5e-4  # above the bound without a budget, relative: nothing is left to gain for small exact programs
+BY_SAMPLE = 1000  # samples up to which each has a constant of its own
+SAME = 1e-9  # of the objective: what rounding may change
+
+Key = tuple[float, float]  # price, budget
+
+
+@dataclass(frozen=True)
+class PathAnswer:
+    """The best point of a price and budget, a bound that no point is below (nan: none is known), and how it ended."""
+
+    point: RampPoint
+    bound: float
+    status: str  # "optimal", "limit" or "heuristic"
+    nodes: int = 0
+
+
+@dataclass
+class PointPool:
+    """Points as lines |w|_1 + price L; for each set of features those that are lowest at some price.
+
+    Attributes
+    ----------
+    lines : dict
+        By set of features: (|w|_1, L, point).
+    """
+
+    lines: dict[bytes, list[tuple[float, float, RampPoint]]] = field(default_factory=dict)
+
+    def add(self, price: float, point: RampPoint) -> None:
+        """A point whose objective is that at a price."""
+        norm = float(np.abs(point.w).sum())
+        loss = max(point.F - norm, 0.0) / price
+        known = self.lines.setdefault(point.features.tobytes(), [])
+        if not any(a <= norm and b <= loss for a, b, _ in known):
+            known[:] = [line for line in known if line[0] < norm or line[1] < loss] + [(norm, loss, point)]
+
+    def ranked(self, ramp: Ramp, price: float, count: int) -> list[RampPoint]:
+        """The lowest points at a price within the ramp's budget, one of each set of features."""
+        best = [min(lines, key=lambda line: line[0] + price * line[1]) for lines in self.lines.values()]
+        best = [line for line in best if ramp.fits(line[2].features)]
+        best.sort(key=lambda line: line[0] + price * line[1])
+        return [point for _, _, point in best[:count]]
+
+
+@dataclass
+class _Instance:
+    """One price and budget: its search, its best point and what is known of the optimum."""
+
+    search: VertexSearch
+    best: RampPoint
+    asked: bool
+    free: bool = False  # the budget has room for the machine on all features
+    bound: float = -np.inf
+    status: str = "heuristic"
+    nodes: int = 0
+
+    @property
+    def is_optimal(self) -> bool:
+        return self.status == "optimal" or self.bound >= self.best.F - FALL * max(1.0, self.best.F)
+
+
+class PathSearch:
+    """All prices and budgets of one table.
+
+    Parameters
+    ----------
+    ramp : Ramp
+        The instance at price 1; its budget does not count.
+    prices, budgets : sequences of float
+        Factors of the prices of samples, and budgets.
+    rng : Generator
+        For random changes.
+    shakes : int
+        Random changes at each price and budget.
+    clock : Clock
+        The time for all of it.
+    """
+
+    def __init__(
+        self,
+        ramp: Ramp,
+        prices: Sequence[float],
+        budgets: Sequence[float],
+        rng: np.random.Generator,
+        shakes: int,
+        clock: Clock,
+    ) -> None:
+        self.rng, self.shakes, self.clock, self.pool = rng, shakes, clock, PointPool()
+        self.faults: list[str] = []
+        table, self.instances = SignedColumns.from_ramp(ramp), dict[Key, _Instance]()
+        for budget in sorted(set(budgets)):
+            for price in fill_prices(prices) if shakes else sorted(set(prices)):
+                data = replace(ramp.data, top=price * ramp.data.top)
+                search = VertexSearch(replace(ramp, data=data, budget=budget, clock=clock), table)
+                self.instances[price, budget] = _Instance(search, search.ramp.flat_point(), price in prices)
+
+    def run(self, solver: str, starts: Iterable[RampPoint] = ()) -> dict[Key, PathAnswer]:
+        """The answers at the prices and budgets asked for, from the points of another search where there are some."""
+        swaps = self.clock.part(SWAPS) if solver == "exact" else self.clock
+        self._keep_clock(swaps)
+        starts = list(starts)
+        for key, at in self.instances.items():
+            for point in starts:
+                if at.search.ramp.fits(point.features):
+                    self._add(key, at.search.improve(at.search.descend(point.features, point)))
+            self._begin(key, at)
+        for sweep in range(min(SWEEPS, self.shakes) + 1):
+            # Up and down again: points of high prices are of use at low ones, but less often.
+            for key in [*self.instances, *reversed(self.instances)]:
+                self._share(key)
+            if sweep < SWEEPS:
+                for key in self.instances:
+                    self._change_at_random(key, self.shakes // SWEEPS + (sweep < self.shakes % SWEEPS))
+        self._keep_clock(self.clock)
+        asked = [key for key, at in self.instances.items() if at.asked]
+        self._prove(asked, solver)
+        return self._settle(asked)
+
+    def _keep_clock(self, clock: Clock) -> None:
+        for at in self.instances.values():
+            at.search.ramp = at.search.ramp.with_clock(clock)
+
+    def _attempt(self, action: Callable[[], None]) -> None:
+        """What HiGHS does: if it fails, or the time is up, what it would have added is missing, and nothing else."""
+        try:
+            action()
+        except TimeUp:
+            pass
+        except SolverError as error:
+            self.faults.append(str(error))
+
+    def _add(self, key: Key, point: RampPoint) -> None:
+        self.pool.add(key[0], point)
+        at = self.instances[key]
+        if point.F < at.best.F:
+            at.best = point
+
+    def _begin(self, key: Key, at: _Instance) -> None:
+        """The points that a price and budget begins with."""
+        search, ramp = at.search, at.search.ramp
+        search.limit = WORK * (self.shakes + 10)
+        self._add(key, at.best)
+        sets = [affordable_features(ramp, class_separation(ramp))]
+        self._attempt(lambda: sets.extend(self._solve_without_budget(key, at)))
+        if at.is_optimal:
+            return
+        for features in sets:
+            if len(features) and not self.clock.is_up():
+                whole = search.descend(features)
+                self._add(key, search.improve(whole if ramp.fits(whole.features) else search.eliminate(whole)))
+        for point in search.try_every_set() if at.asked else ():
+            self._add(key, search.improve(point))
+
+    def _solve_without_budget(self, key: Key, at: _Instance) -> list[list[int]]:
+        """The machine on all features: a bound, and the features with its largest weights."""
+        floor, free, weight = without_budget(at.search.ramp)
+        at.bound, at.free = floor, free is not None
+        at.search.ramp = ramp = replace(at.search.ramp, floor=floor)
+        if free is not None:
+            rounds = min(SAMPLE_SHAKES * self.shakes, MOST_SAMPLE_SHAKES)
+            self._add(key, with_room(ramp, free, rounds, self.rng))
+        if weight is None or free is not None:
+            return []
+        return [affordable_features(ramp, weight), np.flatnonzero(weight).tolist()]
+
+    def _share(self, key: Key) -> None:
+        """Begin from the best points of all prices and budgets."""
+        at = self.instances[key]
+        search = at.search
+        if at.is_optimal or search.is_over():
+            return
+        near = {other for other in self.instances if key[0] == other[0] or key[1] == other[1]}
+        for other in near if self.shakes else [key]:
+            for point in self.pool.ranked(self.instances[other].search.ramp, other[0], SHARED):
+                fits = search.ramp.fits(point.features)
+                there = search.descend(point.features, point)
+                self._add(key, search.improve(there if fits else search.eliminate(there)))
+        for point in self.pool.ranked(search.ramp, key[0], DEEP) if self.shakes else ():
+            self._add(key, search.deepen(search.descend(point.features, point)))
+
+    def _change_at_random(self, key: Key, rounds: int) -> None:
+        """Random changes and crossings, after a third of them from a point built anew."""
+        at, rng = self.instances[key], self.rng
+        here, search = at.best, at.search
+        for k in range(rounds):
+            if at.is_optimal or search.is_over():
+                return
+            if k == rounds // 3:
+                here = search.improve(search.build(rng))
+                self._add(key, here)
+            elif k == 2 * rounds // 3:
+                here = at.best
+            partners = self.pool.ranked(search.ramp, key[0], PARTNERS) if k % 3 == 2 else []
+            if partners:
+                there = search.cross(here, partners[rng.integers(len(partners))])
+            else:
+                there = search.shake(here, rng)
+            there = search.improve(there)
+            self._add(key, there)
+            if there.F < ACCEPTED * here.F:
+                here = there
+
+    # -- exact programs -----------------------------------------------------------------------------------------------
+
+    def _prove(self, asked: Sequence[Key], solver: str) -> None:
+        """Programs of HiGHS at the prices asked for: polish, small exact programs, proofs."""
+        for left, key in zip(range(len(asked), 0, -1), asked, strict=True):
+            at = self.instances[key]
+            self._take_lowest(key)
+            if not self.clock.is_up() and not at.is_optimal:
+                self._attempt(lambda key=key, at=at: self._polish(key, at))
+            cells, m = at.search.ramp.data.X.size, len(at.search.ramp.data.y)
+            tiny = cells <= TINY and m <= TINY_ROWS
+            if at.is_optimal or (self.clock.is_up() and solver != "exact"):
+                continue
+            clock = self.clock.part(1.0 / left)
+            if tiny or solver == "exact":
+                limits = Limits(nodes=NODES) if solver == "exact" else Limits(nodes=TINY_NODES, gap=TINY_GAP)
+                self._attempt(lambda key=key, at=at, c=clock, lim=limits: self._solve_exactly(key, at, c, lim))
+            elif solver == "daks" and not at.free and at.bound * (1.0 + CLOSE) < at.best.F:
+                self._attempt(lambda key=key, at=at: self._search_kernels(key, at))
+            self.clock.cut = self.clock.cut or clock.cut
+
+    def _polish(self, key: Key, at: _Instance) -> None:
+        """The last programs by HiGHS, whose dual variables are exact."""
+        self._add(key, descend_on(at.search.ramp, at.best.features, at.best.marked))
+
+    def _search_kernels(self, key: Key, at: _Instance) -> None:
+        seen = self.pool.ranked(at.search.ramp, key[0], 400)
+        search = ramp_programs.KernelSearch(at.search, at.best, seen)
+        try:
+            search.run()
+        finally:
+            self._add(key, search.best)
+
+    def _solve_exactly(self, key: Key, at: _Instance, clock: Clock, limits: Limits) -> None:
+        ramp = at.search.ramp.with_clock(clock)
+        proved = ramp_programs.solve(ramp, at.best, ROUNDS, limits, len(ramp.data.y) <= BY_SAMPLE)
+        self._add(key, proved.point)
+        at.bound, at.nodes = max(at.bound, proved.bound), proved.nodes
+        at.status = proved.status
+
+    # -- the laws -----------------------------------------------------------------------------------------------------
+
+    def _take_lowest(self, key: Key) -> None:
+        """The lowest of the pool's points at a price and budget: by it the objectives keep their laws."""
+        search = self.instances[key].search
+        for point in self.pool.ranked(search.ramp, key[0], 1):
+            alpha = search.descend(point.features, point, False).alpha if len(point.features) else point.alpha
+            self._add(key, search.ramp.point_at(point.columns, point.w, point.b, alpha))
+
+    def _settle(self, asked: Sequence[Key]) -> dict[Key, PathAnswer]:
+        for key in asked:
+            self._take_lowest(key)
+        if self.faults:
+            text = f"the best point found is used, though a program failed: {self.faults[0]}"
+            warnings.warn(text, ConvergenceWarning, stacklevel=2)
+        answers = dict[Key, PathAnswer]()
+        for key in asked:
+            at = self.instances[key]
+            # What no point is below at a lower price or within a larger budget, none is below here.
+            below = [self.instances[other].bound for other in asked if other[0] <= key[0] and other[1] >= key[1]]
+            at.bound = min(max(below), at.best.F)
+            cut = self.clock.cut or bool(self.faults) or at.status == "limit"
+            status = "optimal" if at.is_optimal else "limit" if cut else "heuristic"
+            known = status == "optimal" or at.nodes or at.status == "limit" or at.bound * (1.0 + CLOSE) >= at.best.F
+            answers[key] = PathAnswer(at.best, at.bound if known else float("nan"), status, at.nodes)
+        check_laws({key: answer.point.F for key, answer in answers.items()})
+        return answers
+
+
+def check_laws(values: dict[Key, float]) -> None:
+    """The least objective neither falls with the price nor rises with the budget."""
+    for key, value in values.items():
+        for other, there in values.items():
+            if other[0] >= key[0] and other[1] <= key[1] and there < value * (1.0 - SAME):
+                raise SolverError(f"a point of value {there:.9g} at {other} is below the best of {value:.9g} at {key}")
+
+
+def fill_prices(prices: Sequence[float]) -> list[float]:
+    """The prices, and others where the step from one to the next is large, or below a single one."""
+    asked = sorted(set(prices))
+    filled = set(asked)
+    for low, high in zip([None, *asked] if len(asked) == 1 else asked, asked if len(asked) == 1 else asked[1:]):
+        if low is None or high / low > STEP:
+            filled |= {high * share for share in BETWEEN}
+    return sorted(filled)
