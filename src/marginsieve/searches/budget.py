@@ -21,7 +21,6 @@ from ..solvers.ramp_path import PathAnswer, PathSearch
 
 SOLVERS = ("auto", "daks", "exact", "fast")
 SECONDS = {"fast": 60.0, "daks": 180.0, "auto": 180.0, "exact": 600.0}  # where no time_limit is given
-KERNELS = 5_000  # rows up to which "auto" solves small exact programs
 SAME = 1e-9  # of an objective: what rounding may change
 DENSE = 50_000_000  # cells of a sparse table that may be unpacked
 
@@ -41,9 +40,9 @@ class Budget(BaseEstimator):
     solver : "auto", "fast", "daks" or "exact", default="auto"
         Descents and exchanges, at two lower prices of the loss too, whose points are starts at this one ("fast"); these,
         then small exact programs ("daks"); these, then branch and bound on the whole program, with a bound on how far
-        the answer is from the optimum ("exact"). "auto" is "daks" up to 5,000 rows, then "fast". A table of at most 30
-        rows and 120 cells is solved to the optimum by each of them; of one or two features all sets are tried where
-        they are few.
+        the answer is from the optimum ("exact"). "auto" is "daks" on at most 500 rows where at most 15 lie on the wrong
+        side of the best point, then "fast". A table of at most 30 rows and 120 cells is solved to the optimum by each
+        of them; of one or two features all sets are tried where they are few.
     feature_costs : mapping of column to cost, sequence with a cost for each column, or None, default=None
         Cost of each feature; 1 by default, and for columns that a mapping does not name.
     shakes : int, default=40
@@ -199,10 +198,7 @@ class Budget(BaseEstimator):
         """The answers at prices, factors of the instance's, and budgets."""
         seconds = SECONDS[self.solver] if self.time_limit is None else self.time_limit
         clock = Clock(seconds * len(set(prices)) * len(set(budgets)))
-        solver = self.solver
-        if solver == "auto":
-            solver = "daks" if len(ramp.data.y) <= KERNELS else "fast"
-        return PathSearch(ramp, prices, budgets, rng, self.shakes, clock).run(solver, starts)
+        return PathSearch(ramp, prices, budgets, rng, self.shakes, clock).run(self.solver, starts)
 
     def solve_path(
         self, problem: ProblemView, C: Sequence[float], budgets: Sequence[float], rng: np.random.Generator
@@ -292,6 +288,12 @@ class BudgetPoint:
         Weights by feature and level (-1 for numbers), of the columns as the machine sees them.
     intercept : float
         Its intercept.
+
+    Examples
+    --------
+    >>> from marginsieve.searches import BudgetPoint
+    >>> BudgetPoint(1.0, 2, 8.5, float("nan"), "heuristic", ("age",), {("age", -1.0): 0.5}, 0.1).features
+    ('age',)
     """
 
     C: float

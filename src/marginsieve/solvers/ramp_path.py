@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..contracts import Array, IntArray
 from ..errors import SolverError
 from . import ramp_programs
 from .execution import Clock, TimeUp
@@ -29,17 +28,20 @@ from .ramp_descent import (
     affordable_features,
     class_separation,
     descend_on,
+    l1_start,
     with_room,
     without_budget,
 )
 from .ramp_search import SignedColumns, VertexSearch
 
 SWEEPS = 4  # over all prices and budgets, each with a share of the random changes
-WORK = 6e5  # cells of the programs of each random change, on average, after which a price and budget ends
+WORK = 1.6e6  # cells of the programs of each random change, on average, after which a price and budget ends
 STEP = 5.0  # a larger step from price to price has others between
 BETWEEN = (0.215, 0.464)  # of the larger one
-SHARED = 8  # points of each other price and budget that exchanges begin at
+SHARED = 5  # points of each neighbouring price and budget that exchanges begin at
+NEAR = 2  # prices on either side that are neighbours
 DEEP = 2  # points, the best, for which exchanges of two features are tried
+PAIRS = 5e6  # cells of the programs up to which that is done before the last sweep
 PARTNERS = 30  # points that are crossed with the best
 ACCEPTED = 1.1  # a point up to so much above the last is gone on from
 SAMPLE_SHAKES = 5  # random choices of samples for each of the random changes, where the budget has room
@@ -53,6 +55,8 @@ TINY_NODES = 20_000
 TINY_GAP = 1e-6
 CLOSE = 5e-4  # above the bound without a budget, relative: nothing is left to gain for small exact programs
 BY_SAMPLE = 1000  # samples up to which each has a constant of its own
+OPEN = 15  # samples on the wrong side up to which "auto" solves small exact programs: more leave them no bound,
+KERNEL_ROWS = 500  # and rows
 SAME = 1e-9  # of the objective: what rounding may change
 
 Key = tuple[float, float]  # price, budget
@@ -161,7 +165,7 @@ class PathSearch:
         for sweep in range(min(SWEEPS, self.shakes) + 1):
             # Up and down again: points of high prices are of use at low ones, but less often.
             for key in [*self.instances, *reversed(self.instances)]:
-                self._share(key)
+                self._share(key, sweep == SWEEPS)
             if sweep < SWEEPS:
                 for key in self.instances:
                     self._change_at_random(key, self.shakes // SWEEPS + (sweep < self.shakes % SWEEPS))
@@ -215,22 +219,31 @@ class PathSearch:
             self._add(key, with_room(ramp, free, rounds, self.rng))
         if weight is None or free is not None:
             return []
+        self._add(key, at.search.improve(l1_start(ramp, weight)))
         return [affordable_features(ramp, weight), np.flatnonzero(weight).tolist()]
 
-    def _share(self, key: Key) -> None:
-        """Begin from the best points of all prices and budgets."""
+    def _share(self, key: Key, last: bool) -> None:
+        """Begin from the best points of the neighbouring prices and budgets."""
         at = self.instances[key]
         search = at.search
         if at.is_optimal or search.is_over():
             return
-        near = {other for other in self.instances if key[0] == other[0] or key[1] == other[1]}
-        for other in near if self.shakes else [key]:
+        for other in self._neighbors(key) if self.shakes else [key]:
             for point in self.pool.ranked(self.instances[other].search.ramp, other[0], SHARED):
                 fits = search.ramp.fits(point.features)
                 there = search.descend(point.features, point)
                 self._add(key, search.improve(there if fits else search.eliminate(there)))
         for point in self.pool.ranked(search.ramp, key[0], DEEP) if self.shakes else ():
-            self._add(key, search.deepen(search.descend(point.features, point)))
+            if last or search.cells_of_pairs(point) <= PAIRS:
+                self._add(key, search.deepen(search.descend(point.features, point)))
+
+    def _neighbors(self, key: Key) -> list[Key]:
+        """This price and budget, the prices next to it, and the budgets."""
+        prices, budgets = (sorted({other[part] for other in self.instances}) for part in (0, 1))
+        price, budget = prices.index(key[0]), budgets.index(key[1])
+        near = prices[max(price - NEAR, 0) : price + NEAR + 1]
+        others = budgets[max(budget - 1, 0) : budget] + budgets[budget + 1 : budget + 2]
+        return [*((other, key[1]) for other in near), *((key[0], other) for other in others)]
 
     def _change_at_random(self, key: Key, rounds: int) -> None:
         """Random changes and crossings, after a third of them from a point built anew."""
@@ -271,9 +284,17 @@ class PathSearch:
             if tiny or solver == "exact":
                 limits = Limits(nodes=NODES) if solver == "exact" else Limits(nodes=TINY_NODES, gap=TINY_GAP)
                 self._attempt(lambda key=key, at=at, c=clock, lim=limits: self._solve_exactly(key, at, c, lim))
-            elif solver == "daks" and not at.free and at.bound * (1.0 + CLOSE) < at.best.F:
+            elif self._has_kernels(at, solver):
                 self._attempt(lambda key=key, at=at: self._search_kernels(key, at))
             self.clock.cut = self.clock.cut or clock.cut
+
+    def _has_kernels(self, at: _Instance, solver: str) -> bool:
+        """Whether small exact programs are solved: "auto" has them where few samples could be left out."""
+        if at.free or at.bound * (1.0 + CLOSE) >= at.best.F or solver not in ("auto", "daks"):
+            return False
+        best, data = at.best, at.search.ramp.data
+        open_samples = int((data.outside(best.w, best.b, best.columns) >= 1.0).sum()) if at.search.ramp.ramp else 0
+        return solver == "daks" or (open_samples <= OPEN and len(data.y) <= KERNEL_ROWS)
 
     def _polish(self, key: Key, at: _Instance) -> None:
         """The last programs by HiGHS, whose dual variables are exact."""

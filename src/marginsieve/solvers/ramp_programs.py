@@ -434,7 +434,7 @@ LARGEST = 30  # features in a kernel that the points seen propose
 RANKED = 10  # and that the ranking does
 RELAXED = 60  # features of the program without a whole budget
 AGREEING = 2  # answers with the same z after which that is fixed
-CELLS = 1e6  # nodes times cells of the program's matrix
+CELLS = 6e5  # nodes times cells of the program's matrix
 STRICT = 1e-6  # of the objective: what a better point must be better by
 
 

@@ -19,7 +19,7 @@ from .ramp_descent import FALL, Ramp, RampPoint, by_feature
 from .ramp_vertices import descend_vertices, join_each, spread_margins
 
 OFFERS = 40  # features that are tried in the place of one that goes
-FIRST_OF_TWO = 5  # and those of them after which a second is tried
+FIRST_OF_TWO = 3  # and those of them after which a second is tried
 LIKELY = 20  # features that a random choice is made from
 SLICE = 2e5  # cells of the programs that are solved without a look at the clock
 EVERY_SET = 2e7  # cells of the programs up to which all sets of one or two features are tried
@@ -85,6 +85,11 @@ class VertexSearch:
         while not self.is_over() and (there := self._exchange_two(here)) is not None:
             here = self.improve(there)
         return here
+
+    def cells_of_pairs(self, here: RampPoint) -> float:
+        """How many cells the programs of one round of exchanges of two features have."""
+        count = len(here.features)
+        return 0.5 * count**2 * (1 + FIRST_OF_TWO) * OFFERS * self.table.X.shape[1] * (len(here.columns) + 1)
 
     def _is_known(self, count: int, here: RampPoint) -> bool:
         """Whether exchanges of so many features were begun at a point: they find nothing else the second time."""
