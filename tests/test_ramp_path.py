@@ -84,7 +84,7 @@ def test_a_point_that_breaks_a_law_is_taken():
     search._add((1.0, 2.0), good)  # every other instance has its flat point alone
     answers = search._settle(list(search.instances))
     assert all(answer.point.F <= good.F for answer in answers.values() if answer is not answers[0.5, 2.0])
-    assert answers[1.0, 3.0].point.F == pytest.approx(good.F)
+    assert pytest.approx(good.F) == answers[1.0, 3.0].point.F
     assert answers[0.5, 3.0].point.F <= good.F
 
 

@@ -79,7 +79,7 @@ def ramp_path(
     loss: str = "ramp",
     solver: str = "auto",
     feature_costs: Any = None,
-    shakes: int = 40,
+    shakes: int = 100,
     time_limit: float | None = None,
     random_state: int | None = None,
     **settings: Any,
@@ -110,7 +110,7 @@ def ramp_path(
         See `marginsieve.searches.Budget`.
     feature_costs : mapping, sequence or None, default=None
         Cost of each feature; 1 by default.
-    shakes : int, default=40
+    shakes : int, default=100
         Number of random changes at each C and budget after which the exchanges start again.
     time_limit : float or None, default=None
         Seconds for each C and budget on average; None as in `marginsieve.searches.Budget`.

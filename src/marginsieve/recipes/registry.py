@@ -121,8 +121,8 @@ class SharedParameters:
     solver
         How the program is solved: by descents and exchanges of features ("fast"), by these and then small exact
         programs ("daks"), or by these and then branch and bound on the whole program ("exact"), which also gives a
-        bound on the objective; "auto" is "daks" where such programs help, else "fast". Tables of at most 30 rows and 120 cells
-        are solved to the optimum by each of them.
+        bound on the objective; "auto" is "daks" where such programs help, else "fast". Tables of at most 30 rows and
+        120 cells are solved to the optimum by each of them.
     feature_costs
         Cost of each column, by name or in the order of the columns; None is a cost of 1 for each, as it is for columns
         that a mapping does not name.

@@ -38,11 +38,11 @@ class Budget(BaseEstimator):
         Number of features, or the total that their costs may reach; None is no limit: with machine "ramp" it is then
         RL-l1-M.
     solver : "auto", "fast", "daks" or "exact", default="auto"
-        Descents and exchanges, at two lower prices of the loss too, whose points are starts at this one ("fast"); these,
-        then small exact programs ("daks"); these, then branch and bound on the whole program, with a bound on how far
-        the answer is from the optimum ("exact"). "auto" is "daks" on at most 500 rows where at most 15 lie on the wrong
-        side of the best point, then "fast". A table of at most 30 rows and 120 cells is solved to the optimum by each
-        of them; of one or two features all sets are tried where they are few.
+        Descents and exchanges, at two lower prices of the loss too, whose points are starts at this one ("fast");
+        these, then small exact programs ("daks"); these, then branch and bound on the whole program, with a bound on
+        how far the answer is from the optimum ("exact"). "auto" is "daks" on at most 500 rows where at most 15 lie on
+        the wrong side of the best point, else "fast". A table of at most 30 rows and 120 cells is solved to the optimum
+        by each of them; of one or two features all sets are tried where they are few.
     feature_costs : mapping of column to cost, sequence with a cost for each column, or None, default=None
         Cost of each feature; 1 by default, and for columns that a mapping does not name.
     shakes : int, default=40

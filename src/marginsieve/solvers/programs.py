@@ -17,8 +17,8 @@ from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
 from ..errors import SolverError
 from .execution import Clock, TimeUp
 
-# HiGHS's ways to end, in our words. A fault raises SolverError, and so does a status that is not here; who holds a point
-# goes on with that one.
+# HiGHS's ways to end, in our words. A fault raises SolverError, and so does a status that is not here; who holds a
+# point goes on with that one.
 STATES = {"kOptimal": "optimal", "kModelEmpty": "optimal", "kUnbounded": "unbounded"}
 STATES |= dict.fromkeys(("kInfeasible", "kUnboundedOrInfeasible"), "infeasible")
 STATES |= dict.fromkeys(("kIterationLimit", "kTimeLimit", "kSolutionLimit"), "limit")

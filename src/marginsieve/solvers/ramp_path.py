@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -35,7 +36,8 @@ from .ramp_descent import (
 from .ramp_search import SignedColumns, VertexSearch
 
 SWEEPS = 4  # over all prices and budgets, each with a share of the random changes
-WORK = 1.6e6  # cells of the programs of each random change, on average, after which a price and budget ends
+WORK = 1.6e6  # cells of the programs for each random change, on average, after which a price and budget ends,
+MOST_WORK = 8e7  # and in all
 STEP = 5.0  # a larger step from price to price has others between
 BETWEEN = (0.215, 0.464)  # of the larger one
 SHARED = 5  # points of each neighbouring price and budget that exchanges begin at
@@ -196,7 +198,7 @@ class PathSearch:
     def _begin(self, key: Key, at: _Instance) -> None:
         """The points that a price and budget begins with."""
         search, ramp = at.search, at.search.ramp
-        search.limit = WORK * (self.shakes + 10)
+        search.limit = min(WORK * (self.shakes + 10), MOST_WORK)
         self._add(key, at.best)
         sets = [affordable_features(ramp, class_separation(ramp))]
         self._attempt(lambda: sets.extend(self._solve_without_budget(key, at)))
@@ -226,7 +228,7 @@ class PathSearch:
         """Begin from the best points of the neighbouring prices and budgets."""
         at = self.instances[key]
         search = at.search
-        if at.is_optimal or search.is_over():
+        if at.is_optimal or search.is_over() or self._is_settled(key):
             return
         for other in self._neighbors(key) if self.shakes else [key]:
             for point in self.pool.ranked(self.instances[other].search.ramp, other[0], SHARED):
@@ -245,11 +247,19 @@ class PathSearch:
         others = budgets[max(budget - 1, 0) : budget] + budgets[budget + 1 : budget + 2]
         return [*((other, key[1]) for other in near), *((key[0], other) for other in others)]
 
+    def _is_settled(self, key: Key) -> bool:
+        """Whether the best point at the next lower price has no loss: no higher price can ask for another."""
+        below = [other for other in self.instances if other[1] == key[1] and other[0] < key[0]]
+        if not below:
+            return False
+        best = self.instances[max(below)].best
+        return best.F - float(np.abs(best.w).sum()) <= FALL * best.F
+
     def _change_at_random(self, key: Key, rounds: int) -> None:
         """Random changes and crossings, after a third of them from a point built anew."""
         at, rng = self.instances[key], self.rng
         here, search = at.best, at.search
-        for k in range(rounds):
+        for k in range(0 if self._is_settled(key) else rounds):
             if at.is_optimal or search.is_over():
                 return
             if k == rounds // 3:
@@ -258,11 +268,8 @@ class PathSearch:
             elif k == 2 * rounds // 3:
                 here = at.best
             partners = self.pool.ranked(search.ramp, key[0], PARTNERS) if k % 3 == 2 else []
-            if partners:
-                there = search.cross(here, partners[rng.integers(len(partners))])
-            else:
-                there = search.shake(here, rng)
-            there = search.improve(there)
+            partner = partners[rng.integers(len(partners))] if partners else None
+            there = search.improve(search.shake(here, rng) if partner is None else search.cross(here, partner))
             self._add(key, there)
             if there.F < ACCEPTED * here.F:
                 here = there
@@ -284,7 +291,7 @@ class PathSearch:
             if tiny or solver == "exact":
                 limits = Limits(nodes=NODES) if solver == "exact" else Limits(nodes=TINY_NODES, gap=TINY_GAP)
                 self._attempt(lambda key=key, at=at, c=clock, lim=limits: self._solve_exactly(key, at, c, lim))
-            elif self._has_kernels(at, solver):
+            elif self._has_kernels(at, solver) and not self._is_settled(key):
                 self._attempt(lambda key=key, at=at: self._search_kernels(key, at))
             self.clock.cut = self.clock.cut or clock.cut
 
@@ -356,7 +363,8 @@ def fill_prices(prices: Sequence[float]) -> list[float]:
     """The prices, and others where the step from one to the next is large, or below a single one."""
     asked = sorted(set(prices))
     filled = set(asked)
-    for low, high in zip([None, *asked] if len(asked) == 1 else asked, asked if len(asked) == 1 else asked[1:]):
-        if low is None or high / low > STEP:
+    steps = pairwise(asked) if len(asked) > 1 else ((0.0, asked[0]),)
+    for low, high in steps:
+        if high > STEP * low:
             filled |= {high * share for share in BETWEEN}
     return sorted(filled)

@@ -1,8 +1,8 @@
 """Exchanges of features for one instance of the ramp loss with a budget: good points fast, no proof.
 
-An exchange drops a feature, descends (`ramp_vertices`), and adds the one of those whose pull |sum_i alpha_i y_i x_ij| is
-largest with which a further descent ends lowest; a double exchange drops two and adds two. Random changes, builds from
-nothing and crossings of two points are where exchanges begin anew. Counts of cells bound the work.
+An exchange drops a feature, descends (`ramp_vertices`), and adds that one of those with the largest pull
+|sum_i alpha_i y_i x_ij| with which a further descent ends lowest; a double exchange drops two and adds two. Random
+changes, builds from nothing and crossings of two points are where exchanges begin anew. Counts of cells bound the work.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -56,7 +55,9 @@ class VertexSearch:
         """Whether the clock or the limit of work ends the search."""
         return self.ramp.clock.is_up() or self.work >= self.limit
 
-    def descend(self, features: Sequence[int] | IntArray, start: RampPoint | None = None, far: bool = True) -> RampPoint:
+    def descend(
+        self, features: Sequence[int] | IntArray, start: RampPoint | None = None, far: bool = True
+    ) -> RampPoint:
         """A descent on some features from a point, or from where one with the hinge ends; `far` as in the vertices."""
         ramp, data = self.ramp, self.ramp.data
         columns = ramp.columns(features)
@@ -223,7 +224,9 @@ class VertexSearch:
         cheapest, n = np.sort(ramp.cost), len(ramp.cost)
         m, width = table.X.shape[1], 2 * table.X.shape[0] / n + 1
         pairs = bool(cheapest[:2].sum() <= ramp.budget * (1 + 1e-12)) and n > 1
-        if n > 2 and cheapest[:3].sum() <= ramp.budget * (1 + 1e-12) or m * width * n * (n if pairs else 1) > EVERY_SET:
+        if (n > 2 and cheapest[:3].sum() <= ramp.budget * (1 + 1e-12)) or m * width * n * (
+            n if pairs else 1
+        ) > EVERY_SET:
             return
         found = list[tuple[float, tuple[int, ...]]]()
         every = np.flatnonzero(ramp.cost <= ramp.budget * (1 + 1e-12))
@@ -242,5 +245,3 @@ class VertexSearch:
             found += [(float(value), (int(j), int(k))) for value, k in zip(values, others, strict=True)]
         for _, features in sorted(found)[:KEPT]:
             yield self.descend(features)
-
-

@@ -193,9 +193,7 @@ def _settle(margin: Array, G: Array, u: Array, kink: IntArray, loose: Array) -> 
 
 
 @jit
-def descend_vertices(
-    G: Array, top: Array, highest: float, margin: Array, u: Array, alpha: Array, far: bool
-) -> float:
+def descend_vertices(G: Array, top: Array, highest: float, margin: Array, u: Array, alpha: Array, far: bool) -> float:
     """F at the vertex where a descent from u ends; u (p,) and the dual variables alpha (m,) in place.
 
     With `far` edges that begin upwards are tried too where none goes down.
@@ -272,6 +270,4 @@ def join_each(
             G[k + q] = X[columns[first[j] + q]]
         G[k + width] = y
         start[:k], start[k : k + width], start[k + width] = u[:k], 0.0, u[k]
-        out[place] = descend_vertices(
-            G[: k + width + 1], top, highest, margin, start[: k + width + 1], alpha, False
-        )
+        out[place] = descend_vertices(G[: k + width + 1], top, highest, margin, start[: k + width + 1], alpha, False)
