@@ -115,7 +115,7 @@ def test_the_plain_hinge_is_the_best_of_all_sets_of_features(seed, C):
 @pytest.mark.parametrize("seed", range(3))
 def test_small_exact_programs_end_at_the_optimum_of_small_instances(seed, ramp):
     given = instance(seed, 16, 6, 2.0, 2.0, ramp=ramp)
-    start = given.flat_point()
+    start = begun(given, 0)
     search = _exact.KernelSearch(VertexSearch(given), start, [start])
     found = search.run()
     proved = _exact.solve(given, found, limits=TIGHT)

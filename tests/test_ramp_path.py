@@ -49,14 +49,17 @@ def test_descents_from_vertex_to_vertex_solve_the_hinge(seed, C, k):
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), C=st.sampled_from([0.1, 1.0, 10.0]))
-def test_descents_on_the_ramp_never_rise_and_end_where_programs_find_nothing_lower(seed, C):
+def test_descents_on_the_ramp_end_at_an_optimum_of_the_samples_that_are_left_in(seed, C):
     ramp = instance(seed, 40, 5, C, 5.0)
     search = VertexSearch(ramp)
     there = search.descend(np.arange(5))
     again = search.descend(np.arange(5), there)
     assert again.F <= there.F * (1 + 1e-6)
-    if len(there.features):
-        assert _ramp.descend_on(ramp, there.features, there.marked).F >= there.F * (1 - 1e-5)
+    if len(there.features):  # without the samples beyond the ramp it is an optimum of the linear program
+        program = ramp.program(there.columns)
+        program.leave_out(there.marked)
+        least = program.solve().value + 2.0 * ramp.data.top[there.marked].sum()
+        assert pytest.approx(there.F, rel=1e-5) == least
 
 
 @pytest.mark.parametrize("ramp_loss", [True, False])
@@ -154,7 +157,7 @@ def test_a_status_without_an_answer_is_a_limit_where_the_time_is_over_and_else_a
     with pytest.raises(SolverError, match="HiGHS ended with"):
         program.solve(Limits(seconds=60.0))
     late = program.solve(Limits(seconds=1e-9))
-    assert (late.status, late.clock, late.x) == ("limit", True, None)
+    assert (late.status, late.clock) == ("limit", True)
 
 
 def test_no_time_is_a_limit():
@@ -193,7 +196,7 @@ def sites_of_programs(monkeypatch, action, broken=None):
 def test_a_fault_at_any_place_leaves_the_best_point(monkeypatch, solver):
     X, y = wide()
     # Work enough to come to every place, and no more.
-    settings = {"budget": 4, "C": 0.5, "solver": solver, "shakes": 1, "random_state": 0, "resamples": 0}
+    settings = {"budget": 4, "C": 0.5, "solver": solver, "shakes": 0, "random_state": 0, "resamples": 0}
     monkeypatch.setattr(_exact, "CELLS", 2e4)
     monkeypatch.setattr("marginsieve.solvers.ramp_path.NODES", 20)
     selector = recipes.ramp_fs(**settings)
@@ -215,7 +218,10 @@ def test_a_fault_at_any_place_leaves_the_best_point(monkeypatch, solver):
 @pytest.mark.parametrize("solver", ["daks", "exact"])
 def test_a_limit_of_time_on_a_wide_table_is_no_error(solver, seconds):
     X, y = wide(49, 400 if seconds < 1 else 7129)
-    made = recipes.ramp_fs(budget=10, solver=solver, C=1.0, time_limit=seconds, random_state=0, resamples=0).fit(X, y)
+    made = recipes.ramp_fs(budget=10, solver=solver, C=1.0, time_limit=seconds, random_state=0, resamples=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # no time for a single feature
+        made.fit(X, y)
     assert made.status_ == "limit"
     assert made.n_features_ <= 10
 
@@ -226,7 +232,7 @@ def test_a_limit_of_time_on_a_wide_table_is_no_error(solver, seconds):
 @pytest.mark.parametrize("loss", ["ramp", "hinge"])
 def test_the_selectors_of_a_path_have_its_machines(loss):
     X, y = wide(40, 20)
-    path = recipes.ramp_path(X, y, C=[1.0, 0.1], budget=[2, 3], loss=loss, shakes=2, random_state=0)
+    path = recipes.ramp_path(X, y, C=[1.0, 0.1], budget=[2, 3], loss=loss, shakes=2, solver="fast", random_state=0, resamples=0)
     table = path.to_pandas()
     assert list(table["n_features"] <= table["budget"]) == [True] * 4
     for C, budget in itertools.product((0.1, 1.0), (2, 3)):
@@ -239,7 +245,7 @@ def test_the_selectors_of_a_path_have_its_machines(loss):
         assert selector.status_ == point.status
         other = clone(selector).fit(X[:30], y[:30])  # other rows: the path's points are starts
         assert other.n_features_ <= budget
-    again = recipes.ramp_path(X, y, C=[0.1, 1.0], budget=[3, 2], loss=loss, shakes=2, random_state=0)
+    again = recipes.ramp_path(X, y, C=[0.1, 1.0], budget=[3, 2], loss=loss, shakes=2, solver="fast", random_state=0, resamples=0)
     assert {(p.C, p.budget): p.objective for p in path.points} == {(p.C, p.budget): p.objective for p in again.points}
 
 
@@ -266,8 +272,8 @@ def test_a_path_with_categories_costs_and_features_to_keep():
     [
         ({"loss": "square"}, "loss is 'square'; it must be one of"),
         ({"C": []}, "C and budget need one value each at least"),
-        ({"C": [0.0]}, "C is 0.0"),
-        ({"budget": [0]}, "budget is 0"),
+        ({"C": [0.0]}, "C is .*0.0"),
+        ({"budget": [0]}, "budget is .*0"),
     ],
 )
 def test_mistakes_of_a_path_are_named(settings, message):

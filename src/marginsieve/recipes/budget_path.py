@@ -134,7 +134,7 @@ def ramp_path(
     [[0.1, 1.0, 1.0], [1.0, 1.0, 1.0], [0.1, 2.0, 2.0], [1.0, 2.0, 2.0]]
     """
     one_of("ramp_path", "loss", loss, tuple(LOSSES))
-    prices, budgets = list(np.atleast_1d(C)), list(np.atleast_1d(budget))
+    prices, budgets = np.atleast_1d(C).tolist(), np.atleast_1d(budget).tolist()
     if not prices or not budgets:
         raise InputError("ramp_path: C and budget need one value each at least")
     for value in prices:

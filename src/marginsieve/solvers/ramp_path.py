@@ -37,7 +37,7 @@ from .ramp_search import SignedColumns, VertexSearch
 
 SWEEPS = 4  # over all prices and budgets, each with a share of the random changes
 WORK = 1.6e6  # cells of the programs for each random change, on average, after which a price and budget ends,
-MOST_WORK = 8e7  # and in all
+MOST_WORK = 5e7  # and in all
 STEP = 5.0  # a larger step from price to price has others between
 BETWEEN = (0.215, 0.464)  # of the larger one
 SHARED = 5  # points of each neighbouring price and budget that exchanges begin at

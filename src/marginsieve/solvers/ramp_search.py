@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from ..contracts import Array, IntArray
-from .ramp_descent import FALL, Ramp, RampPoint, by_feature
+from .ramp_descent import FALL, Ramp, RampPoint, best_of, by_feature
 from .ramp_vertices import descend_vertices, join_each, spread_margins
 
 OFFERS = 40  # features that are tried in the place of one that goes
@@ -223,10 +223,8 @@ class VertexSearch:
         ramp, table, data = self.ramp, self.table, self.ramp.data
         cheapest, n = np.sort(ramp.cost), len(ramp.cost)
         m, width = table.X.shape[1], 2 * table.X.shape[0] / n + 1
-        pairs = bool(cheapest[:2].sum() <= ramp.budget * (1 + 1e-12)) and n > 1
-        if (n > 2 and cheapest[:3].sum() <= ramp.budget * (1 + 1e-12)) or m * width * n * (
-            n if pairs else 1
-        ) > EVERY_SET:
+        pairs, more = (n >= k and cheapest[:k].sum() <= ramp.budget * (1 + 1e-12) for k in (2, 3))
+        if more or m * width * n * (n if pairs else 1) > EVERY_SET:
             return
         found = list[tuple[float, tuple[int, ...]]]()
         every = np.flatnonzero(ramp.cost <= ramp.budget * (1 + 1e-12))
@@ -244,4 +242,5 @@ class VertexSearch:
             )
             found += [(float(value), (int(j), int(k))) for value, k in zip(values, others, strict=True)]
         for _, features in sorted(found)[:KEPT]:
-            yield self.descend(features)
+            # With the ramp descents from different starts end in different places.
+            yield best_of([self.descend(features), self.descend(features, ramp.flat_point())])

@@ -18,6 +18,7 @@ from .execution import jit
 
 FLAT = 1e-9  # a slope, of the length of its edge, or a fall of F, relative, that is none
 SMALL = 1e-10  # a rate that is none
+NOTHING = -1_000_000_000  # an event that there is none of
 SPREAD = 1e-7  # by how much the margins of samples are moved apart, so that few vertices have more kinks than p
 STEPS = 40  # from vertex to vertex for each entry of u, after which a descent ends
 
@@ -81,16 +82,21 @@ def _list_events(
 def _lowest_on_line(
     slope: float, size: int, concave: float, t: Array, change: Array, event: IntArray
 ) -> tuple[float, float, int]:
-    """(distance, change of F, event) of the lowest convex kink along a line that begins with this slope."""
+    """(distance, change of F, event) of the lowest convex kink along a line that begins with this slope.
+
+    Where kinks at the start let nothing be lower, it is the one of them at which the slope turns.
+    """
     for place in range(size // 2 - 1, -1, -1):
         _sift(t, change, event, place, size)
-    now, value, best, far, entering = 0.0, 0.0, 0.0, 0.0, 0
+    now, value, best, far, entering = 0.0, 0.0, 0.0, 0.0, NOTHING
     # The slope can fall by `concave` at most: once it is above, nothing further on is lower.
     while size > 0 and slope - concave < 0.0:
         value += slope * (t[0] - now)
         now = t[0]
         if value < best and change[0] > 0.0:
             best, far, entering = value, now, event[0]
+        if entering == NOTHING and value == 0.0 and slope + change[0] >= 0.0:
+            entering = event[0]  # the line is closed at its start
         slope += change[0]
         if change[0] < 0.0:
             concave += change[0]
@@ -213,21 +219,23 @@ def descend_vertices(G: Array, top: Array, highest: float, margin: Array, u: Arr
         alone = place >= 0
         if steps > STEPS * p or not (alone or far):
             break
-        best, distance, entering = 0.0, 0.0, 0
+        best, distance, entering = 0.0, 0.0, NOTHING
         for edge in range(2 * place + way if alone else 0, 2 * place + way + 1 if alone else 2 * p):
             r, sign = edge // 2, 1.0 - 2.0 * (edge % 2)
             slope = sign * along[r] + _slope_at_kink(kink[r], loose[r], edge % 2, top)
             reach, fall, there = _look_along(
                 G, top, highest, u, slack, kink, loose, sign * inverse[:, r], slope, r, t, change, event
             )
-            if fall < best:
+            if fall < best or alone:
                 best, distance, entering, place, way = fall, reach, there, r, edge % 2
         steps += 1
         if best > -FLAT:
             if not alone:
                 break
-            tried[place, way] = True
-            continue
+            if not loose[place] or entering == NOTHING:
+                tried[place, way] = True
+                continue
+            distance = 0.0  # a start at a vertex: its kinks take the place of what is loose
         u += distance * (1.0 - 2.0 * way) * inverse[:, place]
         _enter_kink(G, inverse, kink, loose, held, place, entering)
         slack = _settle(margin, G, u, kink, loose)
