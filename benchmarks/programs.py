@@ -16,15 +16,13 @@ import numpy as np
 import pandas as pd
 
 from marginsieve import recipes
-from marginsieve.data.table import filled_with_means
-from marginsieve.estimators.inputs import encode
-from marginsieve.fitting.procedure import plan_of
-from marginsieve.fitting.training import prepare
+from marginsieve.estimators import prepare_search
 from marginsieve.solvers import l1_start, ramp_programs
 from marginsieve.solvers.execution import Clock
 from marginsieve.solvers.programs import Limits
 from marginsieve.solvers.ramp_path import PathSearch
 from reproduction import named_problems
+from reproduction.exact_and_daks import with_means
 from reproduction.ramp_loss import BUDGETS
 
 from .timing import Result
@@ -37,27 +35,17 @@ BUDGET = 5
 SECONDS = 600.0
 
 
-def filled(X):
-    """The table with the columns' means where numbers are missing; categories stay as they are."""
-    numbers = X.select_dtypes("number")
-    if numbers.shape[1] < X.shape[1]:
-        return X.fillna(numbers.mean().fillna(0.0))
-    Z = X.to_numpy(dtype=float)
-    return pd.DataFrame(filled_with_means(Z, Z))
-
-
 def instance(name, C, budget, rows=None, columns=None, seed=0):
     """One program on a table, or on random rows and columns of it."""
     data = named_problems.load(name)
-    X, y = filled(data.X), np.asarray(data.y)
+    X, y = with_means(data)
+    y = np.asarray(y)
     if rows is not None:
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(len(y), rows, replace=False))
         X, y = X.iloc[chosen, np.sort(rng.choice(X.shape[1], columns, replace=False))], y[chosen]
-    selector = recipes.ramp_fs(budget=budget, C=C)
-    encoded = encode(selector, X, y, None)
-    problem = prepare(plan_of(selector, encoded), encoded.part()[0], np.random.default_rng(0)).problem
-    ramp, rows, _ = selector.search.instance(problem)
+    search, problem = prepare_search(recipes.ramp_fs(budget=budget, C=C, positive=data.positive), X, y)
+    ramp, rows, _ = search.instance(problem)
     return ramp, rows.unit
 
 

@@ -123,7 +123,8 @@ def test_all_sets_of_one_or_two_features_have_the_optimum_of_the_whole_program(b
         best = _ramp.best_of(tried)
         proved = _exact.solve(ramp, _ramp.best_of([best, ramp.flat_point()]), limits=Limits(gap=1e-7))
         assert proved.status == "optimal"
-        assert best.F <= proved.point.F * (1 + 1e-6) or not len(proved.point.features)
+        # With the ramp a descent on one set may end above the least of that set.
+        assert best.F <= proved.point.F * (1.05 if ramp_loss else 1 + 1e-6) or not len(proved.point.features)
     assert not list(VertexSearch(replace(ramp, budget=3.0)).try_every_set())
 
 
@@ -232,7 +233,9 @@ def test_a_limit_of_time_on_a_wide_table_is_no_error(solver, seconds):
 @pytest.mark.parametrize("loss", ["ramp", "hinge"])
 def test_the_selectors_of_a_path_have_its_machines(loss):
     X, y = wide(40, 20)
-    path = recipes.ramp_path(X, y, C=[1.0, 0.1], budget=[2, 3], loss=loss, shakes=2, solver="fast", random_state=0, resamples=0)
+    path = recipes.ramp_path(
+        X, y, C=[1.0, 0.1], budget=[2, 3], loss=loss, shakes=2, solver="fast", random_state=0, resamples=0
+    )
     table = path.to_pandas()
     assert list(table["n_features"] <= table["budget"]) == [True] * 4
     for C, budget in itertools.product((0.1, 1.0), (2, 3)):
@@ -245,7 +248,9 @@ def test_the_selectors_of_a_path_have_its_machines(loss):
         assert selector.status_ == point.status
         other = clone(selector).fit(X[:30], y[:30])  # other rows: the path's points are starts
         assert other.n_features_ <= budget
-    again = recipes.ramp_path(X, y, C=[0.1, 1.0], budget=[3, 2], loss=loss, shakes=2, solver="fast", random_state=0, resamples=0)
+    again = recipes.ramp_path(
+        X, y, C=[0.1, 1.0], budget=[3, 2], loss=loss, shakes=2, solver="fast", random_state=0, resamples=0
+    )
     assert {(p.C, p.budget): p.objective for p in path.points} == {(p.C, p.budget): p.objective for p in again.points}
 
 

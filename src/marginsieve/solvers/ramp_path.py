@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -180,10 +181,10 @@ class PathSearch:
         for at in self.instances.values():
             at.search.ramp = at.search.ramp.with_clock(clock)
 
-    def _attempt(self, action: Callable[[], None]) -> None:
+    def _attempt(self, action: Callable[..., None], *arguments: Any) -> None:
         """What HiGHS does: if it fails, or the time is up, what it would have added is missing, and nothing else."""
         try:
-            action()
+            action(*arguments)
         except TimeUp:
             pass
         except SolverError as error:
@@ -201,7 +202,7 @@ class PathSearch:
         search.limit = min(WORK * (self.shakes + 10), MOST_WORK)
         self._add(key, at.best)
         sets = [affordable_features(ramp, class_separation(ramp))]
-        self._attempt(lambda: sets.extend(self._solve_without_budget(key, at)))
+        self._attempt(self._solve_without_budget, key, at, sets)
         if at.is_optimal:
             return
         for features in sets:
@@ -211,18 +212,17 @@ class PathSearch:
         for point in search.try_every_set() if at.asked else ():
             self._add(key, search.improve(point))
 
-    def _solve_without_budget(self, key: Key, at: _Instance) -> list[list[int]]:
-        """The machine on all features: a bound, and the features with its largest weights."""
+    def _solve_without_budget(self, key: Key, at: _Instance, sets: list[list[int]]) -> None:
+        """The machine on all features: a bound, and the features with its largest weights, which are added."""
         floor, free, weight = without_budget(at.search.ramp)
         at.bound, at.free = floor, free is not None
         at.search.ramp = ramp = replace(at.search.ramp, floor=floor)
         if free is not None:
             rounds = min(SAMPLE_SHAKES * self.shakes, MOST_SAMPLE_SHAKES)
             self._add(key, with_room(ramp, free, rounds, self.rng))
-        if weight is None or free is not None:
-            return []
-        self._add(key, at.search.improve(l1_start(ramp, weight)))
-        return [affordable_features(ramp, weight), np.flatnonzero(weight).tolist()]
+        if weight is not None and free is None:
+            self._add(key, at.search.improve(l1_start(ramp, weight)))
+            sets += [affordable_features(ramp, weight), np.flatnonzero(weight).tolist()]
 
     def _share(self, key: Key, last: bool) -> None:
         """Begin from the best points of the neighbouring prices and budgets."""
@@ -282,7 +282,7 @@ class PathSearch:
             at = self.instances[key]
             self._take_lowest(key)
             if not self.clock.is_up() and not at.is_optimal:
-                self._attempt(lambda key=key, at=at: self._polish(key, at))
+                self._attempt(self._polish, key, at)
             cells, m = at.search.ramp.data.X.size, len(at.search.ramp.data.y)
             tiny = cells <= TINY and m <= TINY_ROWS
             if at.is_optimal or (self.clock.is_up() and solver != "exact"):
@@ -290,9 +290,9 @@ class PathSearch:
             clock = self.clock.part(1.0 / left)
             if tiny or solver == "exact":
                 limits = Limits(nodes=NODES) if solver == "exact" else Limits(nodes=TINY_NODES, gap=TINY_GAP)
-                self._attempt(lambda key=key, at=at, c=clock, lim=limits: self._solve_exactly(key, at, c, lim))
+                self._attempt(self._solve_exactly, key, at, clock, limits)
             elif self._has_kernels(at, solver) and not self._is_settled(key):
-                self._attempt(lambda key=key, at=at: self._search_kernels(key, at))
+                self._attempt(self._search_kernels, key, at)
             self.clock.cut = self.clock.cut or clock.cut
 
     def _has_kernels(self, at: _Instance, solver: str) -> bool:

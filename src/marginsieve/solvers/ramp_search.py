@@ -90,7 +90,7 @@ class VertexSearch:
     def cells_of_pairs(self, here: RampPoint) -> float:
         """How many cells the programs of one round of exchanges of two features have."""
         count = len(here.features)
-        return 0.5 * count**2 * (1 + FIRST_OF_TWO) * OFFERS * self.table.X.shape[1] * (len(here.columns) + 1)
+        return float(0.5 * count**2 * (1 + FIRST_OF_TWO) * OFFERS * self.table.X.shape[1] * (len(here.columns) + 1))
 
     def _is_known(self, count: int, here: RampPoint) -> bool:
         """Whether exchanges of so many features were begun at a point: they find nothing else the second time."""
@@ -175,8 +175,9 @@ class VertexSearch:
     def shake(self, here: RampPoint, rng: np.random.Generator) -> RampPoint:
         """Up to half of the features go at random, others come."""
         count = len(here.features)
-        gone = rng.choice(here.features, size=rng.integers(1, max(2, count // 2 + 1)), replace=False) if count else []
-        stay = np.setdiff1d(here.features, gone)
+        stay = here.features
+        if count:
+            stay = np.setdiff1d(stay, rng.choice(stay, size=rng.integers(1, max(2, count // 2 + 1)), replace=False))
         pull, likely = self.pulls(here), max(LIKELY, 3 * count)
         while (new := self._draw(pull, stay, likely, rng)) is not None:
             stay = np.append(stay, new)
@@ -229,12 +230,12 @@ class VertexSearch:
         found = list[tuple[float, tuple[int, ...]]]()
         every = np.flatnonzero(ramp.cost <= ramp.budget * (1 + 1e-12))
         for j in every:
-            alone = self.descend([j])
+            alone = self.descend(every[every == j])
             found.append((alone.F, (int(j),)))
             others = every[(every > j) & (ramp.cost[every] <= self._room(np.array([j])) + 1e-12 * ramp.budget)]
             if not pairs or not len(others) or self.is_over():
                 continue
-            base, values = ramp.columns([j]), np.empty(len(others))
+            base, values = ramp.columns(every[every == j]), np.empty(len(others))
             u = np.append(np.zeros(len(base)), alone.b)
             u[np.searchsorted(base, alone.columns)] = alone.w
             join_each(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..contracts import Array, IntArray
+from ..contracts import Array, BoolArray, IntArray
 from .execution import jit
 
 FLAT = 1e-9  # a slope, of the length of its edge, or a fall of F, relative, that is none
@@ -120,7 +120,7 @@ def _exchange_kink(inverse: Array, row: Array, place: int) -> None:
 
 
 @jit
-def _gradient(G: Array, top: Array, highest: float, u: Array, slack: Array, held: Array, price: Array) -> Array:
+def _gradient(G: Array, top: Array, highest: float, u: Array, slack: Array, held: BoolArray, price: Array) -> Array:
     """(p,) of F at a point without the kinks that are held; `price` (m,) has what each sample pays a unit."""
     for i in range(len(slack)):
         price[i] = top[i] if not held[i] and 0.0 < slack[i] < highest else 0.0
@@ -139,7 +139,7 @@ def _slope_at_kink(kink: int, loose: bool, way: int, top: Array) -> float:
 
 @jit
 def _steepest_edge(
-    along: Array, inverse: Array, kink: IntArray, loose: Array, top: Array, tried: Array
+    along: Array, inverse: Array, kink: IntArray, loose: BoolArray, top: Array, tried: BoolArray
 ) -> tuple[int, int]:
     """(row, way) of the edge that goes down most steeply, of those not tried in vain from here; (-1, 0): none."""
     p, steepest, found, found_way = len(kink), -FLAT, -1, 0
@@ -156,7 +156,7 @@ def _steepest_edge(
 
 @jit
 def _look_along(
-    G: Array, top: Array, highest: float, u: Array, slack: Array, kink: IntArray, loose: Array, step: Array,
+    G: Array, top: Array, highest: float, u: Array, slack: Array, kink: IntArray, loose: BoolArray, step: Array,
     slope: float, place: int, t: Array, change: Array, event: IntArray,
 ) -> tuple[float, float, int]:  # fmt: skip
     """(distance, change of F, event) of the lowest kink on the edge that leaves one kink."""
@@ -170,7 +170,9 @@ def _look_along(
 
 
 @jit
-def _enter_kink(G: Array, inverse: Array, kink: IntArray, loose: Array, held: Array, place: int, entering: int) -> None:
+def _enter_kink(
+    G: Array, inverse: Array, kink: IntArray, loose: BoolArray, held: BoolArray, place: int, entering: int
+) -> None:
     """A kink takes the place of another, in place."""
     p = len(kink)
     if kink[place] >= 0:
@@ -186,7 +188,7 @@ def _enter_kink(G: Array, inverse: Array, kink: IntArray, loose: Array, held: Ar
 
 
 @jit
-def _settle(margin: Array, G: Array, u: Array, kink: IntArray, loose: Array) -> Array:
+def _settle(margin: Array, G: Array, u: Array, kink: IntArray, loose: BoolArray) -> Array:
     """(m,) the slack at u; what is held at a kink is exactly there, in u too."""
     for q in range(len(kink)):
         if kink[q] < 0 and not loose[q]:
