@@ -22,6 +22,7 @@ from marginsieve.solvers.programs import STATES, Limits, Program
 from marginsieve.solvers.ramp_path import PathSearch, check_laws, fill_prices
 from marginsieve.solvers.ramp_search import VertexSearch
 from test_ramp import brute_force, instance, value
+from tiers import long_but
 
 PRICES, BUDGETS = (0.05, 0.3, 1.0, 8.0), (1.0, 2.0, 4.0)
 
@@ -35,7 +36,7 @@ def at(ramp, price, budget):
     return replace(ramp, data=replace(ramp.data, top=price * ramp.data.top), budget=budget)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6), C=st.sampled_from([0.1, 1.0, 10.0, 1000.0]), k=st.integers(1, 7))
 def test_descents_from_vertex_to_vertex_solve_the_hinge(seed, C, k):
     ramp = instance(seed, 40, 8, C, 8.0, ramp=False)
@@ -47,7 +48,7 @@ def test_descents_from_vertex_to_vertex_solve_the_hinge(seed, C, k):
     assert found.alpha.sum() == pytest.approx(found.F, rel=1e-5)  # and optimal
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6), C=st.sampled_from([0.1, 1.0, 10.0]))
 def test_descents_on_the_ramp_end_at_an_optimum_of_the_samples_that_are_left_in(seed, C):
     ramp = instance(seed, 40, 5, C, 5.0)
@@ -63,10 +64,10 @@ def test_descents_on_the_ramp_end_at_an_optimum_of_the_samples_that_are_left_in(
 
 
 @pytest.mark.parametrize("ramp_loss", [True, False])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", long_but(range(3), 0))
 def test_the_objective_neither_falls_with_the_price_nor_rises_with_the_budget(seed, ramp_loss):
-    ramp = instance(seed, 40, 12, 1.0, 4.0, ramp_loss)
-    answers = path_of(ramp)
+    ramp = instance(seed, 30, 10, 1.0, 4.0, ramp_loss)
+    answers = path_of(ramp, shakes=1)
     F = np.array([[answers[price, budget].point.F for price in PRICES] for budget in BUDGETS])
     assert (np.diff(F, axis=1) >= -1e-9 * F[:, 1:]).all()
     assert (np.diff(F, axis=0) <= 1e-9 * F[1:]).all()
@@ -124,7 +125,8 @@ def test_all_sets_of_one_or_two_features_have_the_optimum_of_the_whole_program(b
         proved = _exact.solve(ramp, _ramp.best_of([best, ramp.flat_point()]), limits=Limits(gap=1e-7))
         assert proved.status == "optimal"
         # With the ramp a descent on one set may end above the least of that set.
-        assert best.F <= proved.point.F * (1.05 if ramp_loss else 1 + 1e-6) or not len(proved.point.features)
+        most = proved.point.F * (1.05 if ramp_loss else 1 + 1e-6)
+        assert most >= best.F or not len(proved.point.features)
     assert not list(VertexSearch(replace(ramp, budget=3.0)).try_every_set())
 
 
@@ -193,8 +195,8 @@ def sites_of_programs(monkeypatch, action, broken=None):
     return list(seen)
 
 
-@pytest.mark.parametrize("solver", ["daks", pytest.param("exact", marks=pytest.mark.long)])
-def test_a_fault_at_any_place_leaves_the_best_point(monkeypatch, solver):
+@pytest.mark.parametrize(("solver", "every"), long_but([("daks", 5), ("daks", 1), ("exact", 1)], ("daks", 5)))
+def test_a_fault_at_any_place_leaves_the_best_point(monkeypatch, solver, every):
     X, y = wide()
     # Work enough to come to every place, and no more.
     settings = {"budget": 4, "C": 0.5, "solver": solver, "shakes": 0, "random_state": 0, "resamples": 0}
@@ -206,7 +208,7 @@ def test_a_fault_at_any_place_leaves_the_best_point(monkeypatch, solver):
         places = sites_of_programs(monkeypatch, lambda: selector.fit(X, y))
     flat = 2.0 * 0.5 * min(np.bincount(y))
     assert len(places) > 5
-    for place in places:
+    for place in places[::every]:
         broken = recipes.ramp_fs(**settings)
         with pytest.warns(ConvergenceWarning, match="the best point found is used, though a program failed: injected"):
             sites_of_programs(monkeypatch, lambda broken=broken: broken.fit(X, y), place)

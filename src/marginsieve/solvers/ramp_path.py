@@ -38,7 +38,8 @@ from .ramp_search import SignedColumns, VertexSearch
 
 SWEEPS = 4  # over all prices and budgets, each with a share of the random changes
 WORK = 1.6e6  # cells of the programs for each random change, on average, after which a price and budget ends,
-MOST_WORK = 5e7  # and in all
+MOST_WORK = 7e7  # and in all,
+SHARE_BETWEEN = 0.35  # of it at prices between those asked for
 STEP = 5.0  # a larger step from price to price has others between
 BETWEEN = (0.215, 0.464)  # of the larger one
 SHARED = 5  # points of each neighbouring price and budget that exchanges begin at
@@ -199,7 +200,7 @@ class PathSearch:
     def _begin(self, key: Key, at: _Instance) -> None:
         """The points that a price and budget begins with."""
         search, ramp = at.search, at.search.ramp
-        search.limit = min(WORK * (self.shakes + 10), MOST_WORK)
+        search.limit = min(WORK * (self.shakes + 10), MOST_WORK) * (1.0 if at.asked else SHARE_BETWEEN)
         self._add(key, at.best)
         sets = [affordable_features(ramp, class_separation(ramp))]
         self._attempt(self._solve_without_budget, key, at, sets)
