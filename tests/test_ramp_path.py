@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from tiers import long_but
 
 from marginsieve import recipes
 from marginsieve.errors import InputError, SolverError
@@ -22,7 +23,6 @@ from marginsieve.solvers.programs import STATES, Limits, Program
 from marginsieve.solvers.ramp_path import PathSearch, check_laws, fill_prices
 from marginsieve.solvers.ramp_search import VertexSearch
 from test_ramp import brute_force, instance, value
-from tiers import long_but
 
 PRICES, BUDGETS = (0.05, 0.3, 1.0, 8.0), (1.0, 2.0, 4.0)
 

@@ -96,7 +96,7 @@ class PointPool:
         if not any(a <= norm and b <= loss for a, b, _ in known):
             known[:] = [line for line in known if line[0] < norm or line[1] < loss] + [(norm, loss, point)]
 
-    def ranked(self, ramp: Ramp, price: float, count: int) -> list[RampPoint]:
+    def lowest_points(self, ramp: Ramp, price: float, count: int) -> list[RampPoint]:
         """The lowest points at a price within the ramp's budget, one of each set of features."""
         best = [min(lines, key=lambda line: line[0] + price * line[1]) for lines in self.lines.values()]
         best = [line for line in best if ramp.fits(line[2].features)]
@@ -110,7 +110,7 @@ class _Instance:
 
     search: VertexSearch
     best: RampPoint
-    asked: bool
+    requested: bool
     free: bool = False  # the budget has room for the machine on all features
     bound: float = -np.inf
     status: str = "heuristic"
@@ -174,9 +174,9 @@ class PathSearch:
                 for key in self.instances:
                     self._change_at_random(key, self.shakes // SWEEPS + (sweep < self.shakes % SWEEPS))
         self._keep_clock(self.clock)
-        asked = [key for key, at in self.instances.items() if at.asked]
-        self._prove(asked, solver)
-        return self._settle(asked)
+        requested = [key for key, at in self.instances.items() if at.requested]
+        self._prove(requested, solver)
+        return self._settle(requested)
 
     def _keep_clock(self, clock: Clock) -> None:
         for at in self.instances.values():
@@ -200,7 +200,7 @@ class PathSearch:
     def _begin(self, key: Key, at: _Instance) -> None:
         """The points that a price and budget begins with."""
         search, ramp = at.search, at.search.ramp
-        search.limit = min(WORK * (self.shakes + 10), MOST_WORK) * (1.0 if at.asked else SHARE_BETWEEN)
+        search.limit = min(WORK * (self.shakes + 10), MOST_WORK) * (1.0 if at.requested else SHARE_BETWEEN)
         self._add(key, at.best)
         sets = [affordable_features(ramp, class_separation(ramp))]
         self._attempt(self._solve_without_budget, key, at, sets)
@@ -210,7 +210,7 @@ class PathSearch:
             if len(features) and not self.clock.is_up():
                 whole = search.descend(features)
                 self._add(key, search.improve(whole if ramp.fits(whole.features) else search.eliminate(whole)))
-        for point in search.try_every_set() if at.asked else ():
+        for point in search.try_every_set() if at.requested else ():
             self._add(key, search.improve(point))
 
     def _solve_without_budget(self, key: Key, at: _Instance, sets: list[list[int]]) -> None:
@@ -232,11 +232,11 @@ class PathSearch:
         if at.is_optimal or search.is_over() or self._is_settled(key):
             return
         for other in self._neighbors(key) if self.shakes else [key]:
-            for point in self.pool.ranked(self.instances[other].search.ramp, other[0], SHARED):
+            for point in self.pool.lowest_points(self.instances[other].search.ramp, other[0], SHARED):
                 fits = search.ramp.fits(point.features)
                 there = search.descend(point.features, point)
                 self._add(key, search.improve(there if fits else search.eliminate(there)))
-        for point in self.pool.ranked(search.ramp, key[0], DEEP) if self.shakes else ():
+        for point in self.pool.lowest_points(search.ramp, key[0], DEEP) if self.shakes else ():
             if last or search.cells_of_pairs(point) <= PAIRS:
                 self._add(key, search.deepen(search.descend(point.features, point)))
 
@@ -268,7 +268,7 @@ class PathSearch:
                 self._add(key, here)
             elif k == 2 * rounds // 3:
                 here = at.best
-            partners = self.pool.ranked(search.ramp, key[0], PARTNERS) if k % 3 == 2 else []
+            partners = self.pool.lowest_points(search.ramp, key[0], PARTNERS) if k % 3 == 2 else []
             partner = partners[rng.integers(len(partners))] if partners else None
             there = search.improve(search.shake(here, rng) if partner is None else search.cross(here, partner))
             self._add(key, there)
@@ -277,9 +277,9 @@ class PathSearch:
 
     # -- exact programs -----------------------------------------------------------------------------------------------
 
-    def _prove(self, asked: Sequence[Key], solver: str) -> None:
+    def _prove(self, requested: Sequence[Key], solver: str) -> None:
         """Programs of HiGHS at the prices asked for: polish, small exact programs, proofs."""
-        for left, key in zip(range(len(asked), 0, -1), asked, strict=True):
+        for left, key in zip(range(len(requested), 0, -1), requested, strict=True):
             at = self.instances[key]
             self._take_lowest(key)
             if not self.clock.is_up() and not at.is_optimal:
@@ -309,7 +309,7 @@ class PathSearch:
         self._add(key, descend_on(at.search.ramp, at.best.features, at.best.marked))
 
     def _search_kernels(self, key: Key, at: _Instance) -> None:
-        seen = self.pool.ranked(at.search.ramp, key[0], 400)
+        seen = self.pool.lowest_points(at.search.ramp, key[0], 400)
         search = ramp_programs.KernelSearch(at.search, at.best, seen)
         try:
             search.run()
@@ -328,21 +328,21 @@ class PathSearch:
     def _take_lowest(self, key: Key) -> None:
         """The lowest of the pool's points at a price and budget: by it the objectives keep their laws."""
         search = self.instances[key].search
-        for point in self.pool.ranked(search.ramp, key[0], 1):
+        for point in self.pool.lowest_points(search.ramp, key[0], 1):
             alpha = search.descend(point.features, point, False).alpha if len(point.features) else point.alpha
             self._add(key, search.ramp.point_at(point.columns, point.w, point.b, alpha))
 
-    def _settle(self, asked: Sequence[Key]) -> dict[Key, PathAnswer]:
-        for key in asked:
+    def _settle(self, requested: Sequence[Key]) -> dict[Key, PathAnswer]:
+        for key in requested:
             self._take_lowest(key)
         if self.faults:
             text = f"the best point found is used, though a program failed: {self.faults[0]}"
             warnings.warn(text, ConvergenceWarning, stacklevel=2)
         answers = dict[Key, PathAnswer]()
-        for key in asked:
+        for key in requested:
             at = self.instances[key]
             # What no point is below at a lower price or within a larger budget, none is below here.
-            below = [self.instances[other].bound for other in asked if other[0] <= key[0] and other[1] >= key[1]]
+            below = [self.instances[other].bound for other in requested if other[0] <= key[0] and other[1] >= key[1]]
             at.bound = min(max(below), at.best.F)
             cut = self.clock.cut or bool(self.faults) or at.status == "limit"
             status = "optimal" if at.is_optimal else "limit" if cut else "heuristic"
@@ -362,9 +362,9 @@ def check_laws(values: dict[Key, float]) -> None:
 
 def fill_prices(prices: Sequence[float]) -> list[float]:
     """The prices, and others where the step from one to the next is large, or below a single one."""
-    asked = sorted(set(prices))
-    filled = set(asked)
-    steps = pairwise(asked) if len(asked) > 1 else ((0.0, asked[0]),)
+    requested = sorted(set(prices))
+    filled = set(requested)
+    steps = pairwise(requested) if len(requested) > 1 else ((0.0, requested[0]),)
     for low, high in steps:
         if high > STEP * low:
             filled |= {high * share for share in BETWEEN}

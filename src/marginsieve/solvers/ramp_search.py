@@ -215,9 +215,9 @@ class VertexSearch:
             features = here.features
         return here
 
-    def cross(self, one: RampPoint, other: RampPoint) -> RampPoint:
+    def cross(self, here: RampPoint, other: RampPoint) -> RampPoint:
         """The features of two points, as many as the budget has room for."""
-        return self.eliminate(self.descend(np.union1d(one.features, other.features), one, False))
+        return self.eliminate(self.descend(np.union1d(here.features, other.features), here, False))
 
     def try_every_set(self) -> Iterator[RampPoint]:
         """The best of all sets of features, where the budget has room for two at most and they are few enough."""
@@ -227,11 +227,11 @@ class VertexSearch:
         pairs, more = (n >= k and cheapest[:k].sum() <= ramp.budget * (1 + 1e-12) for k in (2, 3))
         if more or m * width * n * (n if pairs else 1) > EVERY_SET:
             return
-        found = list[tuple[float, tuple[int, ...]]]()
+        tried = list[tuple[float, tuple[int, ...]]]()
         every = np.flatnonzero(ramp.cost <= ramp.budget * (1 + 1e-12))
         for j in every:
             alone = self.descend(every[every == j])
-            found.append((alone.F, (int(j),)))
+            tried.append((alone.F, (int(j),)))
             others = every[(every > j) & (ramp.cost[every] <= self._room(np.array([j])) + 1e-12 * ramp.budget)]
             if not pairs or not len(others) or self.is_over():
                 continue
@@ -241,7 +241,7 @@ class VertexSearch:
             join_each(
                 table.X, base, data.y, data.top, ramp.top, table.margin, u, others, table.first, table.columns, values
             )
-            found += [(float(value), (int(j), int(k))) for value, k in zip(values, others, strict=True)]
-        for _, features in sorted(found)[:KEPT]:
+            tried += [(float(value), (int(j), int(k))) for value, k in zip(values, others, strict=True)]
+        for _, features in sorted(tried)[:KEPT]:
             # With the ramp descents from different starts end in different places.
             yield best_of([self.descend(features), self.descend(features, ramp.flat_point())])

@@ -142,7 +142,7 @@ def _steepest_edge(
     along: Array, inverse: Array, kink: IntArray, loose: BoolArray, top: Array, tried: BoolArray
 ) -> tuple[int, int]:
     """(row, way) of the edge that goes down most steeply, of those not tried in vain from here; (-1, 0): none."""
-    p, steepest, found, found_way = len(kink), -FLAT, -1, 0
+    p, steepest, place, side = len(kink), -FLAT, -1, 0
     for r in range(p):
         square = 0.0
         for q in range(p):
@@ -150,21 +150,22 @@ def _steepest_edge(
         for way in range(2):
             slope = (along[r] if way == 0 else -along[r]) + _slope_at_kink(kink[r], loose[r], way, top)
             if slope < 0.0 and not tried[r, way] and slope / np.sqrt(square) < steepest:
-                steepest, found, found_way = slope / np.sqrt(square), r, way
-    return found, found_way
+                steepest, place, side = slope / np.sqrt(square), r, way
+    return place, side
 
 
 @jit
 def _look_along(
     G: Array, top: Array, highest: float, u: Array, slack: Array, kink: IntArray, loose: BoolArray, step: Array,
-    slope: float, place: int, t: Array, change: Array, event: IntArray,
+    slope: float, place: int,
 ) -> tuple[float, float, int]:  # fmt: skip
     """(distance, change of F, event) of the lowest kink on the edge that leaves one kink."""
     rate = -(step @ G)
     for q in range(len(kink)):
         if kink[q] >= 0 and q != place:
             rate[kink[q]] = 0.0
-    leaving = 2 * len(slack) if loose[place] else kink[place]
+    leaving, most = 2 * len(slack) if loose[place] else kink[place], 2 * len(slack) + len(u)
+    t, change, event = np.empty(most), np.empty(most), np.empty(most, dtype=np.int64)
     size, concave = _list_events(u, step, slack, rate, top, highest, leaving, t, change, event)
     return _lowest_on_line(slope, size, concave, t, change, event)
 
@@ -211,7 +212,6 @@ def descend_vertices(G: Array, top: Array, highest: float, margin: Array, u: Arr
     # A row of the matrix of kinks is a kink, or an entry of u as it is at the start: that one leaves at no price.
     kink, loose = -1 - np.arange(p), u != 0.0
     loose[p - 1] = True
-    t, change, event = np.empty(2 * m + p), np.empty(2 * m + p), np.empty(2 * m + p, dtype=np.int64)
     tried, steps = np.zeros((p, 2), dtype=np.bool_), 0
     slack = _settle(margin, G, u, kink, loose)
     while True:
@@ -225,9 +225,7 @@ def descend_vertices(G: Array, top: Array, highest: float, margin: Array, u: Arr
         for edge in range(2 * place + way if alone else 0, 2 * place + way + 1 if alone else 2 * p):
             r, sign = edge // 2, 1.0 - 2.0 * (edge % 2)
             slope = sign * along[r] + _slope_at_kink(kink[r], loose[r], edge % 2, top)
-            reach, fall, there = _look_along(
-                G, top, highest, u, slack, kink, loose, sign * inverse[:, r], slope, r, t, change, event
-            )
+            reach, fall, there = _look_along(G, top, highest, u, slack, kink, loose, sign * inverse[:, r], slope, r)
             if fall < best or alone:
                 best, distance, entering, place, way = fall, reach, there, r, edge % 2
         steps += 1
