@@ -36,7 +36,8 @@ from .ramp_descent import (
 )
 from .ramp_search import SignedColumns, VertexSearch
 
-SWEEPS = 4  # over all prices and budgets, each with a share of the random changes
+SWEEPS = 4  # over all prices and budgets, each with a share of the random changes;
+FEW_SWEEPS = 2  # where one of each is asked for
 WORK = 1.6e6  # cells of the programs for each random change, on average, after which a price and budget ends,
 MOST_WORK = 7e7  # and in all,
 SHARE_BETWEEN = 0.35  # of it at prices between those asked for
@@ -166,15 +167,16 @@ class PathSearch:
                 if at.search.ramp.fits(point.features):
                     self._add(key, at.search.improve(at.search.descend(point.features, point)))
             self._begin(key, at)
-        for sweep in range(min(SWEEPS, self.shakes) + 1):
+        requested = [key for key, at in self.instances.items() if at.requested]
+        sweeps = min(SWEEPS if len(requested) > 1 else FEW_SWEEPS, self.shakes)
+        for sweep in range(sweeps + 1):
             # Up and down again: points of high prices are of use at low ones, but less often.
             for key in [*self.instances, *reversed(self.instances)]:
-                self._share(key, sweep == SWEEPS)
-            if sweep < SWEEPS:
+                self._share(key, sweep == sweeps, len(requested) > 1)
+            if sweep < sweeps:
                 for key in self.instances:
-                    self._change_at_random(key, self.shakes // SWEEPS + (sweep < self.shakes % SWEEPS))
+                    self._change_at_random(key, self.shakes // sweeps + (sweep < self.shakes % sweeps))
         self._keep_clock(self.clock)
-        requested = [key for key, at in self.instances.items() if at.requested]
         self._prove(requested, solver)
         return self._settle(requested)
 
@@ -225,8 +227,8 @@ class PathSearch:
             self._add(key, at.search.improve(l1_start(ramp, weight)))
             sets += [affordable_features(ramp, weight), np.flatnonzero(weight).tolist()]
 
-    def _share(self, key: Key, last: bool) -> None:
-        """Begin from the best points of the neighbouring prices and budgets."""
+    def _share(self, key: Key, last: bool, deep: bool) -> None:
+        """Begin from the best points of the neighbouring prices and budgets; exchange two where `deep` or at last."""
         at = self.instances[key]
         search = at.search
         if at.is_optimal or search.is_over() or self._is_settled(key):
@@ -237,7 +239,7 @@ class PathSearch:
                 there = search.descend(point.features, point)
                 self._add(key, search.improve(there if fits else search.eliminate(there)))
         for point in self.pool.lowest_points(search.ramp, key[0], DEEP) if self.shakes else ():
-            if last or search.cells_of_pairs(point) <= PAIRS:
+            if last or (deep and search.cells_of_pairs(point) <= PAIRS):
                 self._add(key, search.deepen(search.descend(point.features, point)))
 
     def _neighbors(self, key: Key) -> list[Key]:
@@ -282,6 +284,7 @@ class PathSearch:
         for left, key in zip(range(len(requested), 0, -1), requested, strict=True):
             at = self.instances[key]
             self._take_lowest(key)
+            self._begin_anew(key, at)
             if not self.clock.is_up() and not at.is_optimal:
                 self._attempt(self._polish, key, at)
             cells, m = at.search.ramp.data.X.size, len(at.search.ramp.data.y)
@@ -295,6 +298,14 @@ class PathSearch:
             elif self._has_kernels(at, solver) and not self._is_settled(key):
                 self._attempt(self._search_kernels, key, at)
             self.clock.cut = self.clock.cut or clock.cut
+
+    def _begin_anew(self, key: Key, at: _Instance) -> None:
+        """With the ramp: the best sets of features again, from where the hinge ends instead of from another point."""
+        if not at.search.ramp.ramp or at.is_optimal:
+            return
+        for point in self.pool.lowest_points(at.search.ramp, key[0], PARTNERS):
+            if len(point.features) and not self.clock.is_up():
+                self._add(key, at.search.descend(point.features))
 
     def _has_kernels(self, at: _Instance, solver: str) -> bool:
         """Whether small exact programs are solved: "auto" has them where few samples could be left out."""
