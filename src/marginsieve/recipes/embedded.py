@@ -160,7 +160,7 @@ def ramp_svm(
     final: MachineLike | None = None,
     stop: str = "ranking",
     solver: str = "descent",
-    shakes: int = 40,
+    shakes: int = 20,
     time_limit: float | None = None,
     standardize: bool = True,
     **settings: Any,
@@ -178,7 +178,7 @@ def ramp_svm(
         "descent" is a local optimum at every C of the path. The others solve the program at `C` alone, as `ramp_fs`
         does, without a budget, and rank features by their weight: "exact" by branch and bound, with a bound on the
         objective (`bound_`, `gap_`); `points`, `final` and `stop` play no part there.
-    shakes : int, default=40
+    shakes : int, default=20
         For the other solvers: number of random changes after which the exchanges start again.
     time_limit : float or None, default=None
         For the other solvers: seconds after which the best point so far is used; None is 60 for "fast", 180 for "auto"
@@ -216,7 +216,7 @@ def fs_svm(
     solver: str = "auto",
     C: float = 1.0,
     feature_costs: Any = None,
-    shakes: int = 40,
+    shakes: int = 20,
     time_limit: float | None = None,
     start: Any = (),
     threshold: Any = "margin",
@@ -231,7 +231,7 @@ def fs_svm(
     solver : "auto", "daks", "exact" or "fast", default="auto"
     C : float, default=1.0
     feature_costs : mapping, sequence or None, default=None
-    shakes : int, default=40
+    shakes : int, default=20
     time_limit : float or None, default=None
     start : sequence of BudgetPoint, default=()
         Points of `ramp_path` that the search begins with.
@@ -267,7 +267,7 @@ def ramp_fs(
     solver: str = "auto",
     C: float = 1.0,
     feature_costs: Any = None,
-    shakes: int = 40,
+    shakes: int = 20,
     time_limit: float | None = None,
     start: Any = (),
     threshold: Any = "margin",
@@ -282,7 +282,7 @@ def ramp_fs(
     solver : "auto", "daks", "exact" or "fast", default="auto"
     C : float, default=1.0
     feature_costs : mapping, sequence or None, default=None
-    shakes : int, default=40
+    shakes : int, default=20
     time_limit : float or None, default=None
     start : sequence of BudgetPoint, default=()
         Points of `ramp_path` that the search begins with.

@@ -45,7 +45,7 @@ class Budget(BaseEstimator):
         by each of them; of one or two features all sets are tried where they are few.
     feature_costs : mapping of column to cost, sequence with a cost for each column, or None, default=None
         Cost of each feature; 1 by default, and for columns that a mapping does not name.
-    shakes : int, default=40
+    shakes : int, default=20
         Number of random changes at each price after which the exchanges start again; counts of work may end them
         earlier. With 0 there are no further prices.
     time_limit : float or None, default=None
@@ -75,7 +75,7 @@ class Budget(BaseEstimator):
     budget: float | None = 10
     solver: str = "auto"
     feature_costs: Mapping[str, float] | Sequence[float] | None = None
-    shakes: int = 40
+    shakes: int = 20
     time_limit: float | None = None
     start: Sequence[BudgetPoint] = ()
 

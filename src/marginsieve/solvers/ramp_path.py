@@ -34,10 +34,10 @@ from .ramp_descent import (
     with_room,
     without_budget,
 )
-from .ramp_search import SignedColumns, VertexSearch
+from .ramp_search import OFFERS, SignedColumns, VertexSearch
 
 SWEEPS = 4  # over all prices and budgets, each with a share of the random changes;
-FEW_SWEEPS = 2  # where one of each is asked for
+FEW_SWEEPS, FEW_SHARED, FEW_OFFERS = 2, 3, 25  # these where one of each is asked for
 WORK = 1.6e6  # cells of the programs for each random change, on average, after which a price and budget ends,
 MOST_WORK = 7e7  # and in all,
 SHARE_BETWEEN = 0.35  # of it at prices between those asked for
@@ -150,11 +150,12 @@ class PathSearch:
     ) -> None:
         self.rng, self.shakes, self.clock, self.pool = rng, shakes, clock, PointPool()
         self.faults: list[str] = []
+        offers = FEW_OFFERS if len(set(prices)) * len(set(budgets)) == 1 else OFFERS
         table, self.instances = SignedColumns.from_ramp(ramp), dict[Key, _Instance]()
         for budget in sorted(set(budgets)):
             for price in fill_prices(prices) if shakes else sorted(set(prices)):
                 data = replace(ramp.data, top=price * ramp.data.top)
-                search = VertexSearch(replace(ramp, data=data, budget=budget, clock=clock), table)
+                search = VertexSearch(replace(ramp, data=data, budget=budget, clock=clock), table, offers)
                 self.instances[price, budget] = _Instance(search, search.ramp.flat_point(), price in prices)
 
     def run(self, solver: str, starts: Iterable[RampPoint] = ()) -> dict[Key, PathAnswer]:
@@ -233,12 +234,13 @@ class PathSearch:
         search = at.search
         if at.is_optimal or search.is_over() or self._is_settled(key):
             return
+        shared, pairs = (SHARED, DEEP) if deep else (FEW_SHARED, 1)
         for other in self._neighbors(key) if self.shakes else [key]:
-            for point in self.pool.lowest_points(self.instances[other].search.ramp, other[0], SHARED):
+            for point in self.pool.lowest_points(self.instances[other].search.ramp, other[0], shared):
                 fits = search.ramp.fits(point.features)
                 there = search.descend(point.features, point)
                 self._add(key, search.improve(there if fits else search.eliminate(there)))
-        for point in self.pool.lowest_points(search.ramp, key[0], DEEP) if self.shakes else ():
+        for point in self.pool.lowest_points(search.ramp, key[0], pairs) if self.shakes else ():
             if last or (deep and search.cells_of_pairs(point) <= PAIRS):
                 self._add(key, search.deepen(search.descend(point.features, point)))
 

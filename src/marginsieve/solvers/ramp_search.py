@@ -46,9 +46,9 @@ class SignedColumns:
 class VertexSearch:
     """Moves from point to point of one instance; `work` counts cells of programs, `limit` ends the search."""
 
-    def __init__(self, ramp: Ramp, table: SignedColumns | None = None, limit: float = np.inf) -> None:
-        self.ramp, self.table, self.limit = ramp, table or SignedColumns.from_ramp(ramp), limit
-        self.work = 0.0
+    def __init__(self, ramp: Ramp, table: SignedColumns | None = None, offers: int = OFFERS) -> None:
+        self.ramp, self.table, self.offers = ramp, table or SignedColumns.from_ramp(ramp), offers
+        self.work, self.limit = 0.0, np.inf
         self._stable = set[tuple[int, bytes, str]]()  # points that no exchange of so many features lowers
 
     def is_over(self) -> bool:
@@ -90,7 +90,9 @@ class VertexSearch:
     def cells_of_pairs(self, here: RampPoint) -> float:
         """How many cells the programs of one round of exchanges of two features have."""
         count = len(here.features)
-        return float(0.5 * count**2 * (1 + FIRST_OF_TWO) * OFFERS * self.table.X.shape[1] * (len(here.columns) + 1))
+        return float(
+            0.5 * count**2 * (1 + FIRST_OF_TWO) * self.offers * self.table.X.shape[1] * (len(here.columns) + 1)
+        )
 
     def _is_known(self, count: int, here: RampPoint) -> bool:
         """Whether exchanges of so many features were begun at a point: they find nothing else the second time."""
@@ -142,7 +144,7 @@ class VertexSearch:
         pull = self.pulls(here)
         pull[ramp.cost > left + 1e-12 * ramp.budget] = 0.0
         pull[list(gone)] = 0.0
-        offers = np.argsort(-pull, kind="stable")[:OFFERS]
+        offers = np.argsort(-pull, kind="stable")[: self.offers]
         offers = offers[pull[offers] > 1.0]
         values, u = np.empty(len(offers)), np.append(here.w, here.b)
         size = table.X.shape[1] * (len(u) + 1)
