@@ -48,6 +48,8 @@ NEAR = 2  # prices on either side that are neighbours
 DEEP = 2  # points, the best, for which exchanges of two features are tried
 PAIRS = 5e6  # cells of the programs up to which that is done before the last sweep
 PARTNERS = 30  # points that are crossed with the best
+MOST_SETS = 400  # sets of features of the pool that are begun anew at last, or that propose a kernel,
+ANEW = 5e6  # and cells of the programs after which that ends
 ACCEPTED = 1.1  # a point up to so much above the last is gone on from
 SAMPLE_SHAKES = 5  # random choices of samples for each of the random changes, where the budget has room
 MOST_SAMPLE_SHAKES = 50
@@ -305,8 +307,11 @@ class PathSearch:
         """With the ramp: the best sets of features again, from where the hinge ends instead of from another point."""
         if not at.search.ramp.ramp or at.is_optimal:
             return
-        for point in self.pool.lowest_points(at.search.ramp, key[0], PARTNERS):
-            if len(point.features) and not self.clock.is_up():
+        last = at.search.work + ANEW
+        for point in self.pool.lowest_points(at.search.ramp, key[0], MOST_SETS):
+            if at.search.work >= last or self.clock.is_up():
+                break
+            if len(point.features):
                 self._add(key, at.search.descend(point.features))
 
     def _has_kernels(self, at: _Instance, solver: str) -> bool:
@@ -322,7 +327,7 @@ class PathSearch:
         self._add(key, descend_on(at.search.ramp, at.best.features, at.best.marked))
 
     def _search_kernels(self, key: Key, at: _Instance) -> None:
-        seen = self.pool.lowest_points(at.search.ramp, key[0], 400)
+        seen = self.pool.lowest_points(at.search.ramp, key[0], MOST_SETS)
         search = ramp_programs.KernelSearch(at.search, at.best, seen)
         try:
             search.run()
