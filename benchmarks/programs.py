@@ -1,8 +1,8 @@
-"""The ramp loss within a budget: fast, DAKS and exact on the papers' tables.
+"""The ramp loss within a budget on the papers' tables: the path of table 4, single fits, proofs.
 
-`make bench` runs a few instances. `python -m benchmarks.programs heuristics.csv` runs all of them;
-`python -m benchmarks.programs --exact exact.csv` proves some, ten minutes each, beside the paper's constants. Both go
-on where the file ends.
+`make bench` runs a few instances. `python -m benchmarks.programs paths.csv` searches the five values of C of each table
+of table 4 together, beside the lowest point that the kept run has; `python -m benchmarks.programs --exact exact.csv`
+proves some, ten minutes each, beside the paper's constants. Both go on where the file ends.
 """
 
 import csv
@@ -16,47 +16,36 @@ import numpy as np
 import pandas as pd
 
 from marginsieve import recipes
-from marginsieve.data.table import filled_with_means
-from marginsieve.estimators.inputs import encode
-from marginsieve.fitting.procedure import plan_of
-from marginsieve.fitting.training import prepare
-from marginsieve.solvers import ramp_descent, ramp_programs
+from marginsieve.estimators import prepare_search
+from marginsieve.solvers import l1_start, ramp_programs
 from marginsieve.solvers.execution import Clock
 from marginsieve.solvers.programs import Limits
-from marginsieve.solvers.ramp_programs import daks
+from marginsieve.solvers.ramp_path import PathSearch
 from reproduction import named_problems
+from reproduction.exact_and_daks import with_means
+from reproduction.ramp_loss import BUDGETS
 
 from .timing import Result
 
 SETS = ("WDBC", "SONAR", "IONOSPHERE", "COLON", "LEUKEMIA", "DLBCL", "ARRHYTHMIA", "MFEAT", "LEPIOTA")
-LARGE = ("MFEAT", "LEPIOTA")
+KEPT = Path(__file__).parents[1] / "docs" / "reproduction" / "ramp-loss" / "table-4.csv"
 PRICES = (0.01, 0.1, 1.0, 10.0, 100.0)
 PROVED = {(name, C) for name in ("WDBC", "SONAR", "COLON") for C in (0.1, 1.0)}
 BUDGET = 5
 SECONDS = 600.0
 
 
-def filled(X):
-    """The table with the columns' means where numbers are missing; categories stay as they are."""
-    numbers = X.select_dtypes("number")
-    if numbers.shape[1] < X.shape[1]:
-        return X.fillna(numbers.mean().fillna(0.0))
-    Z = X.to_numpy(dtype=float)
-    return pd.DataFrame(filled_with_means(Z, Z))
-
-
 def instance(name, C, budget, rows=None, columns=None, seed=0):
     """One program on a table, or on random rows and columns of it."""
     data = named_problems.load(name)
-    X, y = filled(data.X), np.asarray(data.y)
+    X, y = with_means(data)
+    y = np.asarray(y)
     if rows is not None:
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(len(y), rows, replace=False))
         X, y = X.iloc[chosen, np.sort(rng.choice(X.shape[1], columns, replace=False))], y[chosen]
-    selector = recipes.ramp_fs(budget=budget, C=C)
-    encoded = encode(selector, X, y, None)
-    problem = prepare(plan_of(selector, encoded), encoded.part()[0], np.random.default_rng(0)).problem
-    ramp, rows, _ = selector.search.instance(problem)
+    search, problem = prepare_search(recipes.ramp_fs(budget=budget, C=C, positive=data.positive), X, y)
+    ramp, rows, _ = search.instance(problem)
     return ramp, rows.unit
 
 
@@ -65,42 +54,38 @@ def timed(call):
     return call(), time.perf_counter() - since
 
 
-def heuristics(name, C):
-    """One row: swaps, kernel search, and iterated swaps for as long as that took, from another seed."""
-    ramp, unit = instance(name, C, BUDGET)
-    rng, seen, clock = np.random.default_rng(0), [], Clock(180.0 if name in LARGE else 60.0)
-    (fast, first), fast_s = timed(lambda: ramp_descent.fast(ramp, rng, seen=seen))
-    kernel, daks_s = timed(lambda: daks(ramp.with_clock(clock), fast, seen, rng))
-    other = np.random.default_rng(1)
-    iterated, iterated_s = timed(
-        lambda: ramp_descent.iterated_swaps(ramp.with_clock(Clock(fast_s + daks_s)), fast, 10_000, other)
-    )
-    return {
-        "data": name,
-        "C": C,
-        "printed_start": first.F / unit,
-        "fast": fast.F / unit,
-        "fast_s": fast_s,
-        "daks": kernel.F / unit,
-        "daks_s": fast_s + daks_s,
-        "daks_cut": clock.cut,
-        "iterated": iterated.F / unit,
-        "iterated_s": iterated_s,
-    }
+def search(ramp, prices=(1.0,), solver="auto", shakes=40):
+    """The answers at some prices."""
+    return PathSearch(ramp, prices, [ramp.budget], np.random.default_rng(0), shakes, Clock()).run(solver)
+
+
+def paths(name):
+    """One row for each C of table 4, searched together."""
+    ramp, unit = instance(name, 1.0, BUDGETS[name][0])
+    kept = pd.read_csv(KEPT).set_index(["data", "C"])[["exact", "printed", "daks"]].min(axis=1)
+    since = time.process_time()
+    answers = search(ramp, PRICES, shakes=100)
+    seconds = time.process_time() - since
+    for (C, budget), answer in answers.items():
+        best = answer.point.F / unit
+        row = {"data": name, "C": C, "budget": budget, "kept": kept[name, C], "path": best}
+        yield row | {
+            "change_percent": 100 * (best / kept[name, C] - 1),
+            "status": answer.status,
+            "table_cpu_s": seconds,
+        }
 
 
 def proofs(name, C):
-    """One row: the tightened program from the point of the kernel search, and the printed one from its own start."""
+    """One row: the tightened program from the point of the search, and the printed one from its own start."""
     ramp, unit = instance(name, C, BUDGET)
-    rng, seen = np.random.default_rng(0), []
-    fast, first = ramp_descent.fast(ramp, rng, seen=seen)
-    start = daks(ramp.with_clock(Clock(60.0)), fast, seen, rng)
+    first, start = l1_start(ramp), search(ramp)[1.0, ramp.budget].point
     proved, exact_s = timed(lambda: ramp_programs.solve(ramp.with_clock(Clock(SECONDS)), start, 10))
     naive = ramp_programs.MixedIntegerProgram(ramp, ramp_programs.first_bounds(ramp, first.F)).solve(
         first, Limits(seconds=SECONDS)
     )
     reached = min(first.F, naive.value)
-    return {
+    yield {
         "data": name,
         "C": C,
         "start": start.F / unit,
@@ -123,7 +108,7 @@ def run():
     ):
         for C in prices:
             ramp, _ = instance(name, C, 3, rows, columns, draw)
-            start, _ = ramp_descent.fast(ramp, np.random.default_rng(0))
+            start = search(ramp, solver="fast")[1.0, ramp.budget].point
             proved, seconds = timed(
                 partial(ramp_programs.solve, ramp.with_clock(Clock(2 * limit)), start, limits=Limits(gap=1e-4))
             )
@@ -131,14 +116,14 @@ def run():
             yield Result(what, f"limit of {limit} s", seconds if proved.status == "optimal" else np.inf, limit, 1)
     for name, C in (("SONAR", 10.0), ("LEUKEMIA", 1.0)):
         ramp, _ = instance(name, C, BUDGET)
-        (found, first), seconds = timed(lambda ramp=ramp: ramp_descent.fast(ramp, np.random.default_rng(0)))
+        found, seconds = timed(lambda ramp=ramp: search(ramp, solver="fast")[1.0, ramp.budget].point)
         yield Result(f"fast, {name}, budget {BUDGET}, C = {C:g}", "limit of 15 s", seconds, 15, 1)
-        yield Result("its objective (not seconds)", "the paper's start", found.F, first.F, 1.25)
+        yield Result("its objective (not seconds)", "the paper's start", found.F, l1_start(ramp).F, 1.25)
     for name in ("LEUKEMIA", "DLBCL"):
         made = recipes.ramp_fs(budget=10, C=1.0, random_state=0)
         data = named_problems.load(name)
         _, seconds = timed(lambda made=made, data=data: made.fit(data.X, data.y))
-        yield Result(f"daks, {name} ({data.X.shape[1]:,} columns), budget 10, C = 1", "limit of 60 s", seconds, 60, 1)
+        yield Result(f"auto, {name} ({data.X.shape[1]:,} columns), budget 10, C = 1", "limit of 20 s", seconds, 20, 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     yield Result("the largest memory of this process so far, in GB", "limit of 1 GB", peak, 1.0, 1)
 
@@ -149,16 +134,15 @@ def main(path, exact):
         with path.open() as handle:
             done = {(row["data"], float(row["C"])) for row in csv.DictReader(handle)}
     for name in named_problems.present(SETS):
-        for C in PRICES:
-            if (name, C) in done or (exact and (name, C) not in PROVED):
-                continue
-            row = proofs(name, C) if exact else heuristics(name, C)
-            begun = path.exists()
+        calls = [partial(proofs, name, C) for C in PRICES if (name, C) in PROVED - done] if exact else []
+        calls += [] if exact or {(name, C) for C in PRICES} <= done else [partial(paths, name)]
+        for call in calls:
+            rows, begun = list(call()), path.exists()
             with path.open("a", newline="") as handle:
-                writer = csv.DictWriter(handle, row)
+                writer = csv.DictWriter(handle, rows[0])
                 if not begun:
                     writer.writeheader()
-                writer.writerow(row)
+                writer.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -9,20 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginsieve.errors import SolverError
-from marginsieve.searches import Budget
 from marginsieve.solvers import ramp_descent as _ramp
 from marginsieve.solvers import ramp_programs as _exact
 from marginsieve.solvers.execution import Clock
 from marginsieve.solvers.programs import HingeData, Limits, Program
 from marginsieve.solvers.ramp_descent import Ramp
-from marginsieve.solvers.ramp_programs import daks
-from test_ramp import brute_force, instance, value
+from marginsieve.solvers.ramp_path import PathSearch
+from marginsieve.solvers.ramp_search import VertexSearch
+from test_ramp import brute_force, instance, searched, value
 
 TIGHT = Limits(gap=1e-7)
 
 
-def begun(ramp, rounds=2):
-    return _ramp.fast(ramp, np.random.default_rng(0), rounds)[0]
+def begun(ramp, shakes=2):
+    """A good point, without the proof that tiny tables get."""
+    search = VertexSearch(ramp)
+    here = search.improve(search.descend(_ramp.affordable_features(ramp, _ramp.class_separation(ramp))))
+    for _ in range(shakes):
+        here = _ramp.best_of([here, search.improve(search.shake(here, np.random.default_rng(0)))])
+    return _ramp.best_of([here, ramp.flat_point()])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -108,38 +113,26 @@ def test_the_plain_hinge_is_the_best_of_all_sets_of_features(seed, C):
 
 @pytest.mark.parametrize("ramp", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_daks_ends_at_the_optimum_of_small_instances(seed, ramp):
-    """With the ramp the start is above the optimum at each of these seeds."""
+def test_small_exact_programs_end_at_the_optimum_of_small_instances(seed, ramp):
     given = instance(seed, 16, 6, 2.0, 2.0, ramp=ramp)
-    seen = []
-    start, _ = _ramp.fast(given, np.random.default_rng(0), 0, seen=seen)
-    found = daks(given, start, seen, np.random.default_rng(0))
+    start = begun(given, 0)
+    search = _exact.KernelSearch(VertexSearch(given), start, [start])
+    found = search.run()
     proved = _exact.solve(given, found, limits=TIGHT)
     assert pytest.approx(value(given, found), rel=1e-9) == found.F
     assert found.F <= start.F
-    assert found.F < (1 - 1e-3) * start.F or not ramp
     assert proved.point.F <= found.F <= 1.01 * proved.point.F
     assert len(found.features) <= 2
 
 
-def test_daks_with_costs_and_columns_of_one_feature():
+def test_kernels_with_costs_and_columns_of_one_feature():
     cost = np.array([3.0, 1.0, 1.0, 1.0])
     base = instance(5, 24, 6, 2.0, 2.0)
     ramp = Ramp(base.data, np.array([0, 0, 1, 1, 2, 3]), cost, 3.0)
-    start, _ = _ramp.fast(ramp, np.random.default_rng(0), 0)
-    found = daks(ramp, start, [], np.random.default_rng(0))
+    found = searched(ramp, 0, "daks")
     proved = _exact.solve(ramp, found, limits=TIGHT)
     assert cost[found.features].sum() <= 3.0
     assert proved.point.F <= found.F <= 1.01 * proved.point.F
-
-
-def test_daks_says_when_the_clock_cut_it():
-    ramp = instance(9, 30, 12, 1.0, 3.0)
-    start, _ = _ramp.fast(ramp, np.random.default_rng(0), 0)
-    clock = Clock(0.0)
-    found = daks(ramp.with_clock(clock), start, [], np.random.default_rng(0))
-    assert clock.cut
-    assert found.F <= start.F
 
 
 def test_costs_and_columns_of_one_feature():
@@ -215,38 +208,34 @@ def test_every_program_has_the_clock(monkeypatch, ramp):
         return solve(self, given, **options)
 
     monkeypatch.setattr(Program, "solve", watched)
-    given, clock, rng, seen = instance(9, 30, 12, 1.0, 3.0, ramp=ramp), Clock(60.0), np.random.default_rng(0), []
-    given = given.with_clock(clock)
-    start, _ = _ramp.fast(given, rng, 1, seen)
-    daks(given, start, seen, rng)
+    given = instance(9, 30, 12, 1.0, 3.0, ramp=ramp).with_clock(Clock(60.0))
+    start = searched(given, 1, "daks")
     _exact.solve(given, start, rounds=1, limits=Limits(nodes=10))
     _exact.tighten_bounds(given, _exact.first_bounds(given, start.F), start.F, 1, by_sample=False)
-    assert len(limits) > 100
+    assert len(limits) > 50
     assert all(one is not None and 0.0 < one.seconds <= 60.0 for one in limits)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.02, 0.1])
 def test_a_cut_at_any_time_leaves_a_point(seconds):
     """Wherever the clock runs out, there is a point within the budget and its value is its own."""
-    ramp = instance(9, 60, 40, 1.0, 3.0)
-    clock, seen = Clock(seconds), []
-    ramp = ramp.with_clock(clock)
-    start, _ = _ramp.fast(ramp, np.random.default_rng(0), 10, seen)
-    point = daks(ramp, start, seen, np.random.default_rng(0))
+    ramp, clock = instance(9, 60, 40, 1.0, 3.0), Clock(seconds)
+    answer = PathSearch(ramp, [1.0], [3.0], np.random.default_rng(0), 40, clock).run("daks")[1.0, 3.0]
     assert clock.cut
-    assert point.F <= start.F <= ramp.flat_point().F
-    assert pytest.approx(value(ramp, point), rel=1e-9) == point.F
-    assert len(point.features) <= 3
+    assert answer.status == "limit"
+    assert answer.point.F <= ramp.flat_point().F
+    assert pytest.approx(value(ramp, answer.point), rel=1e-9) == answer.point.F
+    assert len(answer.point.features) <= 3
 
 
 @pytest.mark.parametrize("solver", ["fast", "daks"])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_solver_misses_a_tiny_optimum(solver, seed):
     ramp = instance(seed, 9, 4, 3.0, 2.0)
-    point, bound, status, _ = Budget(2, solver, shakes=0)._solve(ramp, np.random.default_rng(0))
-    assert status == "optimal"
-    assert pytest.approx(brute_force(ramp), rel=1e-6) == point.F
-    assert bound <= point.F
+    answer = PathSearch(ramp, [1.0], [2.0], np.random.default_rng(0), 0, Clock()).run(solver)[1.0, 2.0]
+    assert answer.status == "optimal"
+    assert pytest.approx(brute_force(ramp), rel=1e-6) == answer.point.F
+    assert answer.bound <= answer.point.F
 
 
 @pytest.mark.parametrize("seed", range(3))

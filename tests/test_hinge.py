@@ -333,5 +333,5 @@ def test_a_stopped_search_has_its_point_and_bound(monkeypatch):
 
     monkeypatch.setattr(Program, "should_stop", later)
     answer = branching().solve(Limits(gap=0.0))
-    assert answer.status == "limit"
+    assert answer.status == "interrupted"
     assert answer.bound <= answer.value < 0.0

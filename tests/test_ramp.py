@@ -17,6 +17,8 @@ from marginsieve.solvers import programs
 from marginsieve.solvers import ramp_descent as _ramp
 from marginsieve.solvers.programs import HingeData
 from marginsieve.solvers.ramp_descent import Ramp
+from marginsieve.solvers.ramp_path import PathSearch
+from marginsieve.solvers.ramp_search import VertexSearch
 
 
 def instance(seed, m=14, n=5, C=1.0, budget=2.0, ramp=True, cost=None):
@@ -26,6 +28,12 @@ def instance(seed, m=14, n=5, C=1.0, budget=2.0, ramp=True, cost=None):
     y[rng.choice(m, 2, replace=False)] *= -1
     top = C * rng.uniform(0.5, 2.0, m)
     return Ramp(HingeData(X, y, top), np.arange(n), np.ones(n) if cost is None else cost, budget, ramp)
+
+
+def searched(ramp, shakes=4, solver="fast", seed=0):
+    """The best point of a search at one price and budget."""
+    rng = np.random.default_rng(seed)
+    return PathSearch(ramp, [1.0], [ramp.budget], rng, shakes, ramp.clock).run(solver)[1.0, ramp.budget].point
 
 
 def value(ramp, point):
@@ -54,7 +62,7 @@ def brute_force(ramp):
 @given(seed=st.integers(0, 10**6), C=st.sampled_from([0.01, 0.3, 1.0, 10.0, 100.0]), budget=st.integers(1, 4))
 def test_what_is_found_is_what_it_says(seed, C, budget):
     ramp = instance(seed, 20, 8, C, float(budget))
-    found, start = _ramp.fast(ramp, np.random.default_rng(0), rounds=1)
+    found, start = searched(ramp, 1), _ramp.l1_start(ramp)
     assert pytest.approx(value(ramp, found), rel=1e-9) == found.F
     assert pytest.approx(value(ramp, start), rel=1e-9) == start.F
     assert found.F <= start.F * (1 + 1e-12)
@@ -69,7 +77,7 @@ def test_what_is_found_is_what_it_says(seed, C, budget):
 @pytest.mark.parametrize("C", [0.3, 3.0])
 def test_it_is_never_below_and_mostly_at_the_optimum(seed, C):
     ramp = instance(seed, 8, 3, C, 2.0)
-    found, _ = _ramp.fast(ramp, np.random.default_rng(0), rounds=10)
+    found = searched(ramp)
     best = brute_force(ramp)
     assert best * (1 - 1e-9) <= found.F
     assert best * 1.02 >= found.F
@@ -97,14 +105,14 @@ def test_a_small_price_leaves_no_weight():
     ramp = instance(0)
     X, m = ramp.data.X, len(ramp.data.y)
     small = Ramp(HingeData(X, ramp.data.y, np.full(m, 0.99 / (m * np.abs(X).max()))), ramp.owner, ramp.cost, 2.0)
-    found, _ = _ramp.fast(small, np.random.default_rng(0))
+    found = searched(small)
     assert not len(found.features)
     assert pytest.approx(2 * small.data.top[0] * min((ramp.data.y > 0).sum(), (ramp.data.y < 0).sum())) == found.F
 
 
 def test_without_the_ramp_it_is_the_hinge_with_a_budget():
     ramp = instance(1, 16, 4, 1.0, 2.0, ramp=False)
-    found, _ = _ramp.fast(ramp, np.random.default_rng(0), rounds=3)
+    found = searched(ramp)
     sets = [ramp.program(ramp.columns(pair)).solve().value for pair in itertools.combinations(range(4), 2)]
     assert pytest.approx(min(sets), rel=1e-7) == found.F
     assert not found.marked.any()
@@ -113,7 +121,7 @@ def test_without_the_ramp_it_is_the_hinge_with_a_budget():
 def test_a_budget_may_be_a_sum_of_costs():
     cost = np.array([5.0, 1.0, 1.0, 2.0, 9.0])
     ramp = instance(2, 20, 5, 3.0, 4.0, cost=cost)
-    found, start = _ramp.fast(ramp, np.random.default_rng(0))
+    found, start = searched(ramp), _ramp.l1_start(ramp)
     for point in (found, start):
         assert cost[point.features].sum() <= 4.0
     assert not {0, 4} & set(found.features)
@@ -123,7 +131,7 @@ def test_a_budget_may_be_a_sum_of_costs():
 def test_columns_of_one_feature_count_once():
     base = instance(3, 24, 6, 3.0, 2.0)
     ramp = Ramp(base.data, np.array([0, 0, 0, 1, 2, 3]), np.ones(4), 2.0)
-    found, _ = _ramp.fast(ramp, np.random.default_rng(0))
+    found = searched(ramp)
     assert len(found.features) <= 2
     assert set(ramp.owner[found.columns]) == set(found.features)
     assert pytest.approx(value(ramp, found)) == found.F
@@ -131,16 +139,16 @@ def test_columns_of_one_feature_count_once():
 
 def test_the_same_seed_gives_the_same_point():
     ramp = instance(4, 30, 12, 3.0, 3.0)
-    one, two = (_ramp.fast(ramp, np.random.default_rng(7), rounds=4)[0] for _ in range(2))
+    one, two = (searched(ramp, seed=7) for _ in range(2))
     np.testing.assert_array_equal(one.columns, two.columns)
     assert one.F == two.F
 
 
 def test_more_budget_is_no_worse_from_the_same_point():
     small = instance(5, 40, 10, 3.0, 2.0)
-    here, _ = _ramp.fast(small, np.random.default_rng(0), rounds=3)
+    here = searched(small)
     large = Ramp(small.data, small.owner, small.cost, 4.0)
-    assert _ramp.swap_until_stable(large, here).F <= here.F
+    assert VertexSearch(large).improve(here).F <= here.F
 
 
 # -- the machine ---------------------------------------------------------------------------------------------------
@@ -211,34 +219,7 @@ def test_where_the_budget_has_room_samples_are_found_as_by_swaps(seed):
     assert free is not None
     point = _ramp.with_room(replace(ramp, floor=floor), free, 50, np.random.default_rng(0))
     assert value(ramp, point) == pytest.approx(point.F)
-    assert point.F <= 1.02 * _ramp.fast(ramp, np.random.default_rng(0), rounds=10)[0].F
-
-
-@pytest.mark.parametrize("ramp_loss", [True, False])
-def test_bounds_of_exchanges_are_below_what_exchanges_cost(ramp_loss):
-    tight = 0
-    for seed in range(10):
-        ramp = instance(seed, 30, 12, 1.0, 4.0, ramp_loss)
-        here = _ramp.descend_on(ramp, [0, 1, 2, 3])
-        for gone in here.features:
-            rest = [int(j) for j in here.features if j != gone]
-            less = _ramp._point(ramp, _fixed(ramp, rest, here.marked))
-            less = replace(less, marked=here.marked)
-            others = np.setdiff1d(np.arange(12), here.features)
-            bounds = _ramp._exchange_bounds(ramp, here, less, others)
-            left_out = 2.0 * ramp.data.top[here.marked].sum()
-            for j, bound in zip(others, bounds, strict=True):
-                cost = _fixed(ramp, [*rest, int(j)], here.marked).value + left_out
-                assert bound <= cost * (1 + 1e-7)
-                tight += bound > 0.9 * cost
-    assert tight > 50
-
-
-def _fixed(ramp, features, marked):
-    """The program on some features with these samples left out."""
-    program = ramp.program(ramp.columns(np.array(sorted(features))))
-    program.leave_out(marked)
-    return program.solve()
+    assert point.F <= 1.02 * searched(ramp).F
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -280,31 +261,3 @@ def test_every_solver_of_the_ramp_without_a_budget_says_what_it_did():
     assert objectives["exact"] <= min(objectives.values()) * (1 + 1e-9)
     with pytest.raises(InputError, match="solver is 'cplex'; it must be one of"):
         recipes.ramp_svm(solver="cplex").fit(X, y)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_weights_that_are_known_are_not_found_again(seed):
-    ramp = instance(seed, 30, 12, 1.0, 3.0)
-    _, free, weight = _ramp.without_budget(ramp)
-    assert free is None
-    np.testing.assert_array_equal(weight, _ramp.l1_weights(ramp))
-    points = [_ramp.fast(ramp, np.random.default_rng(0), rounds=2, weight=given)[0] for given in (None, weight)]
-    np.testing.assert_array_equal(points[0].features, points[1].features)
-    assert points[0].F == points[1].F
-
-
-@pytest.mark.parametrize("ramp_loss", [True, False])
-@pytest.mark.parametrize("seed", range(3))
-def test_moves_that_were_tried_lead_to_the_same_point(monkeypatch, seed, ramp_loss):
-    def found():
-        ramp = instance(seed, 30, 12, 1.0, 3.0, ramp_loss)
-        return _ramp.fast(ramp, np.random.default_rng(0), rounds=6)[0], ramp
-
-    known, ramp = found()
-    monkeypatch.setattr(_ramp, "_try_move", lambda ramp, here, target, move: move(ramp, here, target))
-    again, slow = found()
-    assert ramp.tried
-    assert not slow.tried
-    assert ramp.n_programs == slow.n_programs  # programs that were not solved again count all the same
-    np.testing.assert_array_equal(known.features, again.features)
-    assert pytest.approx(again.F, rel=1e-12) == known.F

@@ -1,5 +1,6 @@
 """The methods by their names: each recipe is a function that returns a configured selector, and cites its paper."""
 
+from .budget_path import RampPath, ramp_path
 from .elimination import clinical_rfe, interactions, mkl_rfe, svdd_rfe, svm_bfe, svm_rfe, two_views
 from .embedded import fs_svm, fsv, kp_cssvm, kp_svdd, kp_svm, l1_cssvm, ramp_fs, ramp_svm, svm_l1
 from .filters import (
@@ -20,7 +21,7 @@ from .filters import (
 from .registry import RECIPES, Recipe, defaults, entry, get, names, reference_text, references, register
 
 __all__ = ["RECIPES", "Recipe", "defaults", "entry", "get", "names", "reference_text", "references", "register"]
-__all__ += ["interactions", "two_views"]
+__all__ += ["RampPath", "interactions", "ramp_path", "two_views"]
 __all__ += ["clinical_rfe", "mkl_rfe", "svdd_rfe", "svm_bfe", "svm_rfe"]
 __all__ += ["d_hell", "dbfs", "fast", "fisher", "hellinger", "hfs_5nn", "hfs_nb"]
 __all__ += ["relieff", "smote_pca", "smote_relieff", "stable_fisher", "su", "symon"]

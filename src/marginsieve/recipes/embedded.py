@@ -160,7 +160,7 @@ def ramp_svm(
     final: MachineLike | None = None,
     stop: str = "ranking",
     solver: str = "descent",
-    shakes: int = 10,
+    shakes: int = 20,
     time_limit: float | None = None,
     standardize: bool = True,
     **settings: Any,
@@ -174,15 +174,15 @@ def ramp_svm(
     points : int, default=40
     final : str, Machine or None, default=None
     stop : "ranking" or "own", default="ranking"
-    solver : "descent", "fast", "daks" or "exact", default="descent"
+    solver : "descent", "auto", "fast", "daks" or "exact", default="descent"
         "descent" is a local optimum at every C of the path. The others solve the program at `C` alone, as `ramp_fs`
         does, without a budget, and rank features by their weight: "exact" by branch and bound, with a bound on the
         objective (`bound_`, `gap_`); `points`, `final` and `stop` play no part there.
-    shakes : int, default=10
+    shakes : int, default=20
         For the other solvers: number of random changes after which the exchanges start again.
     time_limit : float or None, default=None
-        For the other solvers: seconds after which the best point so far is used; None is 60, 180 and 600 for "fast",
-        "daks" and "exact".
+        For the other solvers: seconds after which the best point so far is used; None is 60 for "fast", 180 for "auto"
+        and "daks", 600 for "exact".
     standardize : bool, default=True
     **settings
 
@@ -213,11 +213,12 @@ def ramp_svm(
 @register("labbe2019", family="linear", takes="numbers categories sparse")
 def fs_svm(
     budget: float = 10,
-    solver: str = "daks",
+    solver: str = "auto",
     C: float = 1.0,
     feature_costs: Any = None,
-    shakes: int = 10,
+    shakes: int = 20,
     time_limit: float | None = None,
+    start: Any = (),
     threshold: Any = "margin",
     standardize: bool = True,
     **settings: Any,
@@ -227,11 +228,13 @@ def fs_svm(
     Parameters
     ----------
     budget : float, default=10
-    solver : "daks", "exact" or "fast", default="daks"
+    solver : "auto", "daks", "exact" or "fast", default="auto"
     C : float, default=1.0
     feature_costs : mapping, sequence or None, default=None
-    shakes : int, default=10
+    shakes : int, default=20
     time_limit : float or None, default=None
+    start : sequence of BudgetPoint, default=()
+        Points of `ramp_path` that the search begins with.
     threshold : "margin", "auto", "balanced", float or (float, float), default="margin"
     standardize : bool, default=True
     **settings
@@ -254,18 +257,19 @@ def fs_svm(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    search = Budget(budget, solver, feature_costs, shakes, time_limit)
+    search = Budget(budget, solver, feature_costs, shakes, time_limit, start)
     return _linear(HingeSVC(C=C), search, threshold=threshold, standardize=standardize, **settings)
 
 
 @register("baldomero2021", family="linear", takes="numbers categories sparse")
 def ramp_fs(
     budget: float = 10,
-    solver: str = "daks",
+    solver: str = "auto",
     C: float = 1.0,
     feature_costs: Any = None,
-    shakes: int = 10,
+    shakes: int = 20,
     time_limit: float | None = None,
+    start: Any = (),
     threshold: Any = "margin",
     standardize: bool = True,
     **settings: Any,
@@ -275,11 +279,13 @@ def ramp_fs(
     Parameters
     ----------
     budget : float, default=10
-    solver : "daks", "exact" or "fast", default="daks"
+    solver : "auto", "daks", "exact" or "fast", default="auto"
     C : float, default=1.0
     feature_costs : mapping, sequence or None, default=None
-    shakes : int, default=10
+    shakes : int, default=20
     time_limit : float or None, default=None
+    start : sequence of BudgetPoint, default=()
+        Points of `ramp_path` that the search begins with.
     threshold : "margin", "auto", "balanced", float or (float, float), default="margin"
     standardize : bool, default=True
     **settings
@@ -302,7 +308,7 @@ def ramp_fs(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    search = Budget(budget, solver, feature_costs, shakes, time_limit)
+    search = Budget(budget, solver, feature_costs, shakes, time_limit, start)
     return _linear(RampSVC(C=C), search, threshold=threshold, standardize=standardize, **settings)
 
 

@@ -119,16 +119,18 @@ class SharedParameters:
     budget
         Number of features, or the total that their costs may reach.
     solver
-        How the program is solved: by descents, exchanges and swaps ("fast"), by these and then small exact programs
-        ("daks"), or by these and then branch and bound on the whole program ("exact"), which also gives a bound on the
-        objective. Tables of at most 30 rows and 120 cells are solved to the optimum by each of them.
+        How the program is solved: by descents and exchanges of features ("fast"), by these and then small exact
+        programs ("daks"), or by these and then branch and bound on the whole program ("exact"), which also gives a
+        bound on the objective; "auto" is "daks" where such programs help, else "fast". Tables of at most 30 rows and
+        120 cells are solved to the optimum by each of them.
     feature_costs
         Cost of each column, by name or in the order of the columns; None is a cost of 1 for each, as it is for columns
         that a mapping does not name.
     shakes
-        Number of random changes after which the exchanges start again; fewer above 200 samples.
+        Number of random changes after which the exchanges start again.
     time_limit
-        Seconds after which the best point so far is used; None is 60 for "fast", 180 for "daks" and 600 for "exact".
+        Seconds after which the best point so far is used; None is 60 for "fast", 180 for "auto" and "daks", 600
+        for "exact".
     threshold
         Threshold of the decision value, as in SVMSelector.
     r

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ..contracts import Search
-from .budget import Budget
+from .budget import Budget, BudgetPoint
 from .harmony import Harmony
 from .merge import Merge
 from .penalized import Objective, PenalizedScaling, QuasiNewton
@@ -19,5 +19,5 @@ SEARCHES: dict[str, Callable[..., Search]] = {
     "top_k": TopK,
 }
 
-__all__ = ["SEARCHES", "Backward", "Budget", "Harmony", "LearnedPath", "Merge", "Objective", "PenalizedScaling"]
-__all__ += ["QuasiNewton", "TopK"]
+__all__ = ["SEARCHES", "Backward", "Budget", "BudgetPoint", "Harmony", "LearnedPath", "Merge", "Objective"]
+__all__ += ["PenalizedScaling", "QuasiNewton", "TopK"]

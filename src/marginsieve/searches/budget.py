@@ -12,26 +12,16 @@ from sklearn.base import BaseEstimator
 
 from ..algebra import ColumnView, as_columns
 from ..contracts import Array, FitsBudget, IntArray, Path, ProblemView, Solution, Step, StopInfo, is_sparse
-from ..errors import InputError, SolverError, listing, one_of, positive_number, whole_number
+from ..errors import InputError, listing, one_of, positive_number, whole_number
 from ..problem import WorkDone
 from ..solvers import ramp_descent as _ramp
-from ..solvers import ramp_programs as _exact
 from ..solvers.execution import Clock
-from ..solvers.programs import HingeData, Limits
-from ..solvers.ramp_programs import daks
+from ..solvers.programs import HingeData
+from ..solvers.ramp_path import PathAnswer, PathSearch
 
-SOLVERS = ("daks", "exact", "fast")
-SECONDS = {"fast": 60.0, "daks": 180.0, "exact": 600.0}  # where no time_limit is given
-SWAPS = 0.5  # of the time of "exact" that descents and swaps may take
-ROUNDS = 4  # of tightening
-NODES = 200_000  # of branch and bound
-TINY = 120  # cells of a table up to which every solver proves its answer,
-TINY_ROWS = 30  # and rows: what each sample's side costs doubles with every few of them
-TINY_NODES = 20_000
-TINY_GAP = 1e-6
-SAMPLE_SHAKES = 5  # random choices of samples for each of the random changes, where the budget has room
-CLOSE = 5e-4  # above the bound without a budget, relative: nothing is left to gain for small exact programs
-BY_SAMPLE = 1000  # samples up to which each has a constant of its own
+SOLVERS = ("auto", "daks", "exact", "fast")
+SECONDS = {"fast": 60.0, "daks": 180.0, "auto": 180.0, "exact": 600.0}  # where no time_limit is given
+SAME = 1e-9  # of an objective: what rounding may change
 DENSE = 50_000_000  # cells of a sparse table that may be unpacked
 
 
@@ -47,18 +37,24 @@ class Budget(BaseEstimator):
     budget : float or None, default=10
         Number of features, or the total that their costs may reach; None is no limit: with machine "ramp" it is then
         RL-l1-M.
-    solver : "daks", "exact" or "fast", default="daks"
-        Descents, exchanges and swaps ("fast"); these, then small exact programs ("daks"); these, then branch and bound
-        on the whole program, with a bound on how far the answer is from the optimum ("exact"). A table of at most 30
-        rows and 120 cells is solved to the optimum by each of them.
+    solver : "auto", "fast", "daks" or "exact", default="auto"
+        Descents and exchanges, at two lower prices of the loss too, whose points are starts at this one ("fast");
+        these, then small exact programs ("daks"); these, then branch and bound on the whole program, with a bound on
+        how far the answer is from the optimum ("exact"). "auto" is "daks" on at most 500 rows where at most 15 lie on
+        the wrong side of the best point, else "fast". A table of at most 30 rows and 120 cells is solved to the optimum
+        by each of them; of one or two features all sets are tried where they are few.
     feature_costs : mapping of column to cost, sequence with a cost for each column, or None, default=None
         Cost of each feature; 1 by default, and for columns that a mapping does not name.
-    shakes : int, default=10
-        Number of random changes after which the exchanges start again; fewer above 200 samples ("daks" adds further
-        ones).
+    shakes : int, default=20
+        Number of random changes at each price after which the exchanges start again; counts of work may end them
+        earlier. With 0 there are no further prices.
     time_limit : float or None, default=None
-        Seconds after which the best point so far is used; None is 60, 180 and 600 for fast, daks and exact. Work is
-        limited by counts first: only a result with status "limit" was cut short, and may differ from run to run.
+        Seconds after which the best point so far is used; None is 60 for "fast", 180 for "auto" and "daks", 600 for
+        "exact". Work is limited by counts first: only a result with status "limit" was cut short by the clock or by a
+        fault of the solver, and may differ from run to run.
+    start : sequence of BudgetPoint, default=()
+        Points of a path (`marginsieve.recipes.ramp_path`) that the search begins with. One that was found for these
+        rows at this C and budget is the answer.
 
     Examples
     --------
@@ -77,10 +73,11 @@ class Budget(BaseEstimator):
     multiclass = False  # a budget is shared by the weights of one machine
 
     budget: float | None = 10
-    solver: str = "daks"
+    solver: str = "auto"
     feature_costs: Mapping[str, float] | Sequence[float] | None = None
-    shakes: int = 10
+    shakes: int = 20
     time_limit: float | None = None
+    start: Sequence[BudgetPoint] = ()
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
@@ -120,7 +117,9 @@ class Budget(BaseEstimator):
         """Features to keep, then the chosen by the size of their weight, then the others by their gradient at zero."""
         since = time.perf_counter()
         ramp, rows, view = self.instance(problem)
-        point, bound, status, nodes = self._solve(ramp, rng)
+        starts, answer = self._from_start(problem, ramp, rows, view)
+        answer = answer or self._solve(ramp, [1.0], [ramp.budget], rng, starts)[1.0, ramp.budget]
+        point, bound, status, nodes = answer.point, answer.bound, answer.status, answer.nodes
         # Features without a weight rank below all others, by a gradient mapped into [0, 1).
         pull = _ramp.pulls(ramp, point)
         point, bound = rows.in_units(point), bound / rows.unit
@@ -188,39 +187,123 @@ class Budget(BaseEstimator):
         unit = float(cost.max()) or 1.0  # the solver's tolerances are for numbers around 1
         return cost / unit, left / unit
 
-    def _solve(self, ramp: _ramp.Ramp, rng: np.random.Generator) -> tuple[_ramp.RampPoint, float, str, int]:
-        """(point, bound, status, nodes of branch and bound)."""
-        clock = Clock(SECONDS[self.solver] if self.time_limit is None else self.time_limit)
-        seen: list[_ramp.RampPoint] = []
-        # The bound without a budget comes first: where it is met at once, the rest is not needed.
-        swaps = clock.part(SWAPS) if self.solver == "exact" else clock
-        floor, free, weight = _ramp.without_budget(ramp.with_clock(swaps))
-        ramp = replace(ramp, floor=floor, clock=swaps)
-        if free is None:
-            best, _ = _ramp.fast(ramp, rng, self.shakes, seen, weight)
-        else:
-            best = _ramp.with_room(ramp, free, SAMPLE_SHAKES * self.shakes, rng)
-        if ramp.is_optimal(best.F):
-            return best, min(ramp.floor, best.F), "optimal", 0
-        ramp = ramp.with_clock(clock)
-        if self.solver == "exact":
-            by_sample = len(ramp.data.y) <= BY_SAMPLE
-            proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=NODES), by_sample)
-            return proved.point, proved.bound, proved.status, proved.nodes
-        if ramp.data.X.size <= TINY and len(ramp.data.y) <= TINY_ROWS and not clock.is_up():
-            try:
-                proved = _exact.solve(ramp, best, ROUNDS, Limits(nodes=TINY_NODES, gap=TINY_GAP))
-            except SolverError:
-                pass  # no proof, but the point is as good as swaps make it
-            else:
-                best = proved.point
-                if proved.status == "optimal":
-                    return best, proved.bound, proved.status, proved.nodes
-        if self.solver == "daks" and free is None and ramp.floor * (1.0 + CLOSE) < best.F:
-            best = daks(ramp, best, seen, rng)
-        status = "optimal" if ramp.is_optimal(best.F) else "limit" if clock.cut else "heuristic"
-        known = status == "optimal" or ramp.floor * (1.0 + CLOSE) >= best.F
-        return best, min(ramp.floor, best.F) if known else float("nan"), status, 0
+    def _solve(
+        self,
+        ramp: _ramp.Ramp,
+        prices: Sequence[float],
+        budgets: Sequence[float],
+        rng: np.random.Generator,
+        starts: Sequence[_ramp.RampPoint] = (),
+    ) -> dict[tuple[float, float], PathAnswer]:
+        """The answers at prices, factors of the instance's, and budgets."""
+        seconds = SECONDS[self.solver] if self.time_limit is None else self.time_limit
+        clock = Clock(seconds * len(set(prices)) * len(set(budgets)))
+        return PathSearch(ramp, prices, budgets, rng, self.shakes, clock).run(self.solver, starts)
+
+    def solve_path(
+        self, problem: ProblemView, C: Sequence[float], budgets: Sequence[float], rng: np.random.Generator
+    ) -> list[BudgetPoint]:
+        """The best machines at several values of C and budgets, found together.
+
+        Parameters
+        ----------
+        problem : ProblemView
+            What a fit hands to its search.
+        C : sequence of float
+            Costs of a margin error.
+        budgets : sequence of float
+            Budgets; that of the search does not count.
+        rng : Generator
+            For random changes.
+
+        Returns
+        -------
+        list of BudgetPoint
+            One for each C and budget.
+        """
+        by_scaled = {replace(self, budget=budget)._costs(problem)[1]: float(budget) for budget in budgets}
+        ramp, rows, view = replace(self, budget=max(budgets)).instance(problem)
+        assert isinstance(problem.machine, FitsBudget)
+        unit = problem.machine.C
+        by_price = {float(value) / unit: float(value) for value in C}
+        answers = self._solve(ramp, list(by_price), list(by_scaled), rng)
+        names = problem.table.names
+        points = []
+        for (price, scaled), answer in answers.items():
+            point = rows.in_units(answer.point)
+            weights = {_column_name(view, names, int(k)): float(w) for k, w in zip(point.columns, point.w, strict=True)}
+            features = tuple(names[j] for j in np.union1d(point.features, problem.keep).astype(int))
+            objective, bound = point.F, answer.bound / rows.unit
+            points.append(
+                BudgetPoint(
+                    by_price[price], by_scaled[scaled], objective, bound, answer.status, features, weights, point.b
+                )
+            )
+        return points
+
+    def _from_start(
+        self, problem: ProblemView, ramp: _ramp.Ramp, rows: MergedRows, view: ColumnView
+    ) -> tuple[list[_ramp.RampPoint], PathAnswer | None]:
+        """The points of the path to start from, and the answer where one of them is that of this program."""
+        names, points = problem.table.names, list[_ramp.RampPoint]()
+        place = {_column_name(view, names, k): k for k in range(len(view.owner))}
+        assert isinstance(problem.machine, FitsBudget)
+        for start in self.start:
+            if not set(start.weights) <= set(place):
+                continue  # a column that does not vary in these rows
+            columns = np.array([place[name] for name in start.weights], dtype=np.intp)
+            order = np.argsort(columns)
+            w = np.array(list(start.weights.values()))[order] * rows.unit
+            point = ramp.point_at(columns[order], w, start.intercept)
+            points.append(point)
+            same = start.C == problem.machine.C and start.budget == self.budget
+            if same and abs(point.F / rows.unit - start.objective) <= SAME * start.objective:
+                return points, PathAnswer(point, start.bound * rows.unit, start.status)
+        return points, None
+
+
+def _column_name(view: ColumnView, names: Sequence[str], k: int) -> tuple[str, float]:
+    """A column by the name of its feature and its level; nan-free, so that equal names are equal."""
+    feature, level = view.key(k)
+    return names[feature], -1.0 if level is None else level
+
+
+@dataclass(frozen=True)
+class BudgetPoint:
+    """The best machine known at one C within one budget.
+
+    Attributes
+    ----------
+    C, budget : float
+        Cost of a margin error, and what the features may cost.
+    objective : float
+        Its objective.
+    bound : float
+        No machine has a lower one; nan where that is not known.
+    status : str
+        "optimal", "limit" (a limit or a fault ended the work) or "heuristic".
+    features : tuple of str
+        Its features, those to keep among them.
+    weights : dict
+        Weights by feature and level (-1 for numbers), of the columns as the machine sees them.
+    intercept : float
+        Its intercept.
+
+    Examples
+    --------
+    >>> from marginsieve.searches import BudgetPoint
+    >>> BudgetPoint(1.0, 2, 8.5, float("nan"), "heuristic", ("age",), {("age", -1.0): 0.5}, 0.1).features
+    ('age',)
+    """
+
+    C: float
+    budget: float
+    objective: float
+    bound: float
+    status: str
+    features: tuple[str, ...]
+    weights: Mapping[tuple[str, float], float]
+    intercept: float
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ min  cost'x    subject to  row_lower <= A x <= row_upper,  lower <= x <= upper, 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +17,16 @@ from ..contracts import Array, BoolArray, IntArray, Matrix, is_sparse
 from ..errors import SolverError
 from .execution import Clock, TimeUp
 
-STATES = {"kOptimal": "optimal", "kUnbounded": "unbounded"}  # HiGHS's ways to end, in our words
+# HiGHS's ways to end, in our words. A fault raises SolverError, and so does a status that is not here; who holds a
+# point goes on with that one.
+STATES = {"kOptimal": "optimal", "kModelEmpty": "optimal", "kUnbounded": "unbounded"}
 STATES |= dict.fromkeys(("kInfeasible", "kUnboundedOrInfeasible"), "infeasible")
-STATES |= dict.fromkeys(("kIterationLimit", "kTimeLimit", "kSolutionLimit", "kObjectiveBound", "kInterrupt"), "limit")
+STATES |= dict.fromkeys(("kIterationLimit", "kTimeLimit", "kSolutionLimit"), "limit")
+STATES |= dict.fromkeys(("kObjectiveBound", "kObjectiveTarget"), "limit")
+STATES |= dict.fromkeys(("kInterrupt", "kHighsInterrupt"), "interrupted")
+STATES |= dict.fromkeys(("kNotset", "kLoadError", "kModelError", "kPresolveError", "kSolveError"), "fault")
+STATES |= dict.fromkeys(("kPostsolveError", "kUnknown", "kMemoryLimit"), "fault")
+NEARLY = 0.99  # of its seconds: a program that ends without an answer after so many was cut by the clock
 
 # What HiGHS does before the first node without looking at the clock: on 300 x 3,000 cells it took 8 s, and tables have
 # no symmetry and come with a start.
@@ -63,7 +71,7 @@ class Answer:
     Attributes
     ----------
     status : str
-        "optimal", "limit" (with or without a point), "infeasible" or "unbounded".
+        "optimal", "limit" or "interrupted" (with or without a point), "infeasible" or "unbounded".
     x : array of shape (n,) or None
         The point.
     value : float
@@ -176,23 +184,29 @@ class Program:
 
     def solve(self, limits: Limits | None = None, reduced_costs: bool = True) -> Answer:
         """Solve from where the last solve ended; reduced costs are read where they are asked for."""
-        self._limit(limits or Limits())
+        limits, since = limits or Limits(), time.perf_counter()
+        if limits.seconds is not None and limits.seconds <= 0.0:
+            return Answer("limit", None, np.inf, -np.inf, None, clock=True)
+        self._limit(limits)
         self._run()
         status = self._h.getModelStatus()
         if not self.whole and status == self._highspy.HighsModelStatus.kOptimal:
             return self._optimum(reduced_costs)
-        info, state = self._h.getInfo(), self._state_of(status)
+        # Where the time ends before the first node, HiGHS has no status of its own for it ("Not Set").
+        late = limits.seconds is not None and time.perf_counter() - since >= NEARLY * limits.seconds
+        info, state = self._h.getInfo(), self._state_of(status, late)
         solution = self._h.getSolution()
-        feasible = state == "optimal" or (state == "limit" and info.primal_solution_status == 2)  # 2: feasible
+        stopped = state in ("limit", "interrupted")
+        feasible = state == "optimal" or (stopped and info.primal_solution_status == 2)  # 2: feasible
         has_point = bool(solution.value_valid) and feasible
         value = float(info.objective_function_value) if has_point else np.inf
         return Answer(
             state,
             np.array(solution.col_value) if has_point else None,
             value,
-            float(info.mip_dual_bound) if self.whole else (value if state == "optimal" else -np.inf),
+            self._bound(info.mip_dual_bound, status) if self.whole else (value if state == "optimal" else -np.inf),
             np.array(solution.row_dual) if has_point and solution.dual_valid else None,
-            status == self._highspy.HighsModelStatus.kTimeLimit,
+            status == self._highspy.HighsModelStatus.kTimeLimit or (late and state == "limit"),
             max(int(info.mip_node_count), 0) if self.whole else 0,
             np.array(solution.col_dual) if reduced_costs and has_point and solution.dual_valid else None,
         )
@@ -235,9 +249,14 @@ class Program:
         """Whether a search is to stop; for those who have their own reason."""
         return False
 
-    def _state_of(self, status: Any) -> str:
-        if status.name in STATES:
-            return STATES[status.name]
+    def _bound(self, bound: float, status: Any) -> float:
+        """HiGHS's bound, which means nothing where it ended without a status."""
+        return float(bound) if STATES.get(status.name, "fault") != "fault" else -np.inf
+
+    def _state_of(self, status: Any, late: bool) -> str:
+        state = STATES.get(status.name, "fault")
+        if state != "fault" or late:
+            return "limit" if state == "fault" else state
         raise SolverError(
             f"HiGHS ended with {self._h.modelStatusToString(status)!r} on a program of {self._h.getNumCol()} columns "
             f"and {self.rows} rows: rescale the table (standardize=True), or lower C"

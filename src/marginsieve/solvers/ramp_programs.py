@@ -5,7 +5,7 @@
     sum_{k of j} (p_k + q_k) <= U_j v_j,   sum_j cost_j v_j <= budget
 
 with w = p - q; z_i = 1 leaves sample i out at the full loss of 2, v_j = 1 lets feature j have weights. M and U come
-from an upper bound of the optimum (a point of `ramp_descent.fast`), and linear programs over all points that are no
+from an upper bound of the optimum (a point of `ramp_path`), and linear programs over all points that are no
 worse make them smaller, round by round: a sample whose M_i is at most 2 cannot gain by being left out, a feature whose
 U_j is 0 is gone. With the plain hinge (FS-SVM) there is no z, xi has no top, and M plays no part.
 """
@@ -22,18 +22,8 @@ from ..contracts import Array, BoolArray, IntArray
 from ..errors import SolverError
 from .execution import TimeUp
 from .programs import Answer, HingeData, Limits, Program, answers, begin, even_duals, finish
-from .ramp_descent import (
-    FALL,
-    GRACE,
-    Ramp,
-    RampPoint,
-    best_of,
-    by_feature,
-    descend_on,
-    iterated_swaps,
-    pulls_at,
-    swap_until_stable,
-)
+from .ramp_descent import FALL, GRACE, Ramp, RampPoint, best_of, by_feature, descend_on, pulls_at
+from .ramp_search import VertexSearch
 
 SAFETY = 1e-6  # added to the value of a linear program before it is used as a bound
 GONE = 1e-6  # a feature whose weights cannot be larger is dropped; the bound allows for it
@@ -426,50 +416,26 @@ class MixedIntegerProgram:
 # The dynamic adaptive kernel search: small exact programs over promising features and doubtful samples (DAKS).
 #
 # Every sample is out (its z is 1), in (0) or doubtful (z is to be found), every feature is in the kernel or not. Phase
-# 1 is a good point and the other points at which swaps ended on the way. Phase 2 solves the program without a whole
+# 1 is a good point and the pool of others that the search by exchanges met. Phase 2 solves the program without a whole
 # budget for the doubtful samples, ranks the features by weight and then by pull, and solves the program on a kernel:
-# the features of the points seen, which local optima share in part and an exact program recombines, and the best
-# ranked. Phase 3 adds the next features of the ranking, a bucket, and asks for a better point that uses one of them.
-# After each answer the samples' states follow it, and a descent and swaps polish it. Before each pass random changes
-# find further points: where a program is dear, a pass may be all that there is time for.
+# the features of the pool, which local optima share in part and an exact program recombines, and the best ranked. Phase
+# 3 adds the next features of the ranking, a bucket, and asks for a better point that uses one of them. After each
+# answer the samples' states follow it, and a descent and exchanges polish it.
 #
 # What a program does not have is not in it: features outside the kernel, samples that are out. The constants M and U
 # are tightened on the small program itself, which is why it is solved in a second where the whole one is not in an
 # hour.
 
 IN, OUT, DOUBTFUL = 0, 1, 2
-PASSES = 5  # of phases 2 and 3
-IDLE = 3  # of them without a better point: it ends
+PASSES = 3  # of phases 2 and 3; they end with the first that finds nothing
 GROWING = 1  # passes with a ranking and a phase 3
-SHAKES = 60  # random changes before a pass, at most
-WORK = 17_000  # linear programs after which they end, fewer the more samples there are
-SAMPLES = 400  # half as many at so many
 GOOD = 1.3  # points up to so many times the best one propose features for the kernel
 LARGEST = 30  # features in a kernel that the points seen propose
 RANKED = 10  # and that the ranking does
 RELAXED = 60  # features of the program without a whole budget
 AGREEING = 2  # answers with the same z after which that is fixed
-CELLS = 4e5  # nodes times cells of the program's matrix
+CELLS = 6e5  # nodes times cells of the program's matrix
 STRICT = 1e-6  # of the objective: what a better point must be better by
-
-
-def daks(ramp: Ramp, start: RampPoint, seen: list[RampPoint], rng: np.random.Generator) -> RampPoint:
-    """A point that is no worse than the start; `seen` are the points met on the way to it."""
-    programs = WORK / (1.0 + len(ramp.data.y) / SAMPLES)
-    search, idle = _KernelSearch(ramp, start, list(seen)), 0
-    for k in range(PASSES):
-        if ramp.clock.is_up() or idle == IDLE or ramp.is_optimal(search.best.F):
-            break
-        before = search.best
-        search.best = iterated_swaps(ramp, search.best, SHAKES, rng, search.seen, programs)
-        try:
-            search.run_pass(k < GROWING)
-        except TimeUp:
-            break
-        if search.best is not before:
-            search.best = swap_until_stable(ramp, search.best)
-        idle = idle + 1 if search.best is before else 0
-    return search.best
 
 
 def restrict_program(
@@ -512,19 +478,39 @@ def restrict_program(
         return None
     owner = np.searchsorted(features, ramp.owner[columns])
     kept = HingeData(np.asfortranarray(data.some(columns)[rows]), data.y[rows], data.top[rows])
-    part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features], tried={})
+    part = replace(ramp, data=kept, owner=owner, cost=ramp.cost[features])
     first = first_bounds(part, worth)
     bounds = tighten_bounds(part, replace(first, fixed=first.fixed | inside), worth, rounds)
     return None if bounds.norm <= GONE or not (bounds.U > GONE).any() else (part, bounds)
 
 
-class _KernelSearch:
-    """The best point, the state of each sample, and what the last answers had in common."""
+class KernelSearch:
+    """The best point, the state of each sample, and what the last answers had in common.
 
-    def __init__(self, ramp: Ramp, start: RampPoint, seen: list[RampPoint]) -> None:
-        self.ramp, self.best, self.seen, self.clock = ramp, start, seen, ramp.clock
+    Parameters
+    ----------
+    search : VertexSearch
+        Exchanges on the instance.
+    start : RampPoint
+        A point; none that is worse replaces it.
+    seen : list of RampPoint
+        Further points, whose features are the kernel.
+    """
+
+    def __init__(self, search: VertexSearch, start: RampPoint, seen: list[RampPoint]) -> None:
+        self.search, self.ramp, self.best, self.seen = search, search.ramp, start, list(seen)
+        self.clock = self.ramp.clock
         self.state = self._states(start)
         self.answers: list[RampPoint] = []
+
+    def run(self) -> RampPoint:
+        """All passes; where the clock or a fault ends one, `best` is the best point until then."""
+        for k in range(PASSES):
+            before = self.best
+            self.run_pass(k < GROWING)
+            if self.clock.is_up() or self.best is before or self.ramp.is_optimal(self.best.F):
+                break
+        return self.best
 
     def _states(self, point: RampPoint) -> IntArray:
         """Out where a sample is left out, doubtful where it lies on the wrong side, else in."""
@@ -612,11 +598,8 @@ class _KernelSearch:
     ) -> tuple[IntArray, BoolArray] | None:
         # Fewer nodes in larger programs, so that each takes about the same time.
         nodes = int(np.clip(CELLS / (part.data.X.size + 1), 20, 1000))
-        limits = Limits(nodes=nodes, stall_nodes=max(nodes // 4, 20), seconds=self.clock.remaining())
-        try:
-            answer = program.solve(start, limits)
-        except SolverError:
-            return None  # a program that cannot be solved proposes nothing
+        limits = Limits(nodes=nodes, stall_nodes=max(nodes // 2, 20), seconds=self.clock.remaining())
+        answer = program.solve(start, limits)
         self.clock.cut = self.clock.cut or answer.clock
         return None if answer.x is None else program.decode(answer.x)
 
@@ -639,7 +622,7 @@ class _KernelSearch:
         # What several answers in a row agree on is fixed, which makes the next programs smaller.
         self.answers = [*self.answers, point][-AGREEING:]
         if self.best.F - FALL * max(1.0, self.best.F) > point.F:
-            self.best = swap_until_stable(ramp, point)
+            self.best = best_of([point, self.search.deepen(point)])
             self.seen.append(self.best)
         if ramp.ramp:
             self.state = self._states_after(point)
