@@ -1,6 +1,5 @@
 """The methods by their names: each recipe is a function that returns a configured selector, and cites its paper."""
 
-from .budget_path import RampPath, ramp_path
 from .elimination import clinical_rfe, interactions, mkl_rfe, svdd_rfe, svm_bfe, svm_rfe, two_views
 from .embedded import fs_svm, fsv, kp_cssvm, kp_svdd, kp_svm, l1_cssvm, ramp_fs, ramp_svm, svm_l1
 from .filters import (
@@ -18,6 +17,7 @@ from .filters import (
     su,
     symon,
 )
+from .paths import RampPath, ramp_path
 from .registry import RECIPES, Recipe, defaults, entry, get, names, reference_text, references, register
 
 __all__ = ["RECIPES", "Recipe", "defaults", "entry", "get", "names", "reference_text", "references", "register"]
