@@ -112,7 +112,7 @@ def test_tables_sort_and_filter_by_keyboard(page_of):
     page.keyboard.press("Enter")
     assert ranks() == list(range(8, 0, -1))
     page.get_by_role("button", name="effect").first.click()
-    cells = page.locator("#features ~ .scroll table tbody").first.locator("tr td:nth-child(4)")
+    cells = page.locator("#features ~ .scroll table tbody").first.locator("tr td:nth-child(5)")
     sizes = [float(cell.get_attribute("data-value")) for cell in cells.all()]
     assert sizes == sorted(sizes)
     page.get_by_label("Filter features").fill("level")

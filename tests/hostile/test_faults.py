@@ -280,4 +280,4 @@ def test_some_calls_fail_and_nothing_is_lost():
 def test_each_call_fails_and_nothing_is_lost(name):
     counts, wrong = faults.inject(name, every=3, start=1)
     assert wrong == []
-    assert counts["survived"] == counts["tried"] > 1
+    assert counts["survived"] == counts["tried"] >= 1

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, listing, one_of
-from .file_access import check_file
+from .file_access import check_file, file_error
 from .ledger import Ledger
 from .text_files import RAGGED, TEXT, ReadOptions, read_text, refuse_large, tells_rows
 
@@ -98,6 +98,8 @@ def read_table(
     except Exception as error:
         if getattr(error, "errno", None) == errno.ENOMEM or "out of memory" in str(error):
             raise MemoryError(f"{path.name!r} does not fit into memory") from error
+        if isinstance(error, OSError) and error.errno is not None:  # the system's; libraries raise others for bad files
+            raise file_error(error, f"{path.name!r} cannot be read") from error
         raise InputError(f"{path.name!r} could not be read as {kind[1:].upper()}: {error}") from error
     if frame.empty:
         raise InputError(
