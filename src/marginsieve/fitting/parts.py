@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -45,6 +46,7 @@ MOST_PERCENT = 1e5
 BASES = ("drawn", "each")
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class Smote(BaseEstimator):
     """Synthetic rows of the rarest class between its own neighbors, by imbalanced-learn.
 
@@ -63,17 +65,10 @@ class Smote(BaseEstimator):
         None takes the selector's own.
     """
 
-    def __init__(
-        self,
-        percent: float | None = 400.0,
-        k_neighbors: int = 5,
-        bases: str = "drawn",
-        random_state: int | None = None,
-    ) -> None:
-        self.percent = percent
-        self.k_neighbors = k_neighbors
-        self.bases = bases
-        self.random_state = random_state
+    percent: float | None = 400.0
+    k_neighbors: int = 5
+    bases: str = "drawn"
+    random_state: int | None = None
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         """The rows with the new ones after them."""

@@ -61,6 +61,7 @@ class ReferenceRow:
     seconds: float  # of all fits on training parts
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class OnCodes(ClassifierMixin, BaseEstimator):
     """An estimator on codes of a table: gaps filled with means, a column for each level, columns standardised.
 
@@ -74,12 +75,9 @@ class OnCodes(ClassifierMixin, BaseEstimator):
         Values of a parameter that inner folds choose from.
     """
 
-    def __init__(
-        self, estimator: Any, kind: tuple[str, ...], grid: Mapping[str, Sequence[float]] | None = None
-    ) -> None:
-        self.estimator = estimator
-        self.kind = kind
-        self.grid = grid
+    estimator: Any
+    kind: tuple[str, ...]
+    grid: Mapping[str, Sequence[float]] | None = None
 
     def fit(self, Z: Array, y: Any, groups: IntArray | None = None) -> OnCodes:
         """Fit on training rows; of two classes the threshold comes from values of rows that were not fitted on."""
