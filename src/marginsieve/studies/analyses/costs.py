@@ -29,15 +29,7 @@ from ...fitting.rows import Rows
 from ...fitting.settings import AnyPlan
 from ...report.numbers import format_score
 from ...solvers.execution import one_thread, parallel
-from ..analysis import (
-    AnalysisResult,
-    Facts,
-    StudyRun,
-    costs_little,
-    part_of_every_study,
-    register_analysis,
-    say_nothing,
-)
+from ..analysis import AnalysisResult, Facts, StudyRun, part_of_every_study, register_analysis
 from ..study_data import column_costs
 from .substitutes import auc_change, predict_on, training_rows
 
@@ -71,7 +63,6 @@ class Costs:
         return None if facts.shape.has_auc else "there are more than two classes"
 
     levels = staticmethod(part_of_every_study)
-    cost = staticmethod(costs_little)
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """The cheapest list, and what it and the main one cost."""
@@ -108,8 +99,6 @@ class Costs:
         text = f"A list that costs {costs['cheapest']:g} instead of {costs['main']:g} did as well in inner folds"
         span = span if span.startswith("no") else f"90 % interval {span}"
         return f"{text}; over the outer folds the AUC changed by {value} ({span})."
-
-    doubt = staticmethod(say_nothing)
 
 
 def cheapest_list(

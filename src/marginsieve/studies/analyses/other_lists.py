@@ -23,7 +23,7 @@ from ...fitting.false_share import places
 from ...fitting.rows import Rows
 from ...fitting.training import varying_columns
 from ...solvers.execution import one_thread, parallel
-from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis, say_nothing
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
 from ..planning import search_seconds
 from .shuffled_study import rows_to_shuffle
 from .substitutes import MARGIN, auc_change, predict_on, training_rows
@@ -88,8 +88,6 @@ class OtherLists:
         for row in rows:
             row |= {"n_features": len(row["features"]), "features": list(row["features"][:NAMED])}
         return AnalysisResult({"margin": MARGIN, "rows": rows} if rows else None, details=frame)
-
-    sentence = doubt = staticmethod(say_nothing)  # the page has them
 
 
 def search_half(run: StudyRun) -> None:

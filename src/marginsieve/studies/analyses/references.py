@@ -30,7 +30,7 @@ from ...errors import join_words, many
 from ...outcomes.scores import balanced_threshold
 from ...outcomes.target import Splits, stratified_folds, units_per_stratum
 from ...report.numbers import format_score
-from ..analysis import Facts, Level, StudyRun, applies_to_classes, register_analysis, say_nothing
+from ..analysis import Facts, Level, StudyRun, applies_to_classes, register_analysis
 from ..selection import plain_scores
 
 COSTS = (0.03, 0.1, 0.3, 1.0)  # C of the logistic regression, chosen by inner folds
@@ -161,8 +161,6 @@ class References:
     def sentence(self, result: dict[str, Any]) -> str | None:
         """Whether a model that selects nothing, or otherwise, scores higher than the list."""
         return compare_with_list(result, self.name)
-
-    doubt = staticmethod(say_nothing)
 
 
 def compare_references(run: StudyRun, references: Sequence[Reference]) -> dict[str, Any]:

@@ -28,15 +28,7 @@ from ...fitting.rows import Rows
 from ...fitting.training import varying_columns
 from ...searches import TopK
 from ...solvers.execution import one_thread, parallel
-from ..analysis import (
-    AnalysisResult,
-    Facts,
-    StudyRun,
-    costs_little,
-    part_of_every_study,
-    register_analysis,
-    say_nothing,
-)
+from ..analysis import AnalysisResult, Facts, StudyRun, part_of_every_study, register_analysis
 from ..study_data import column_costs
 
 if TYPE_CHECKING:
@@ -73,7 +65,6 @@ class Substitutes:
         return f"there are more than {MOST_ROWS:,} rows" if facts.shape.rows > MOST_ROWS else None
 
     levels = staticmethod(part_of_every_study)
-    cost = staticmethod(costs_little)
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """What could stand in for features of the list; None where nothing was tried."""
@@ -101,8 +92,6 @@ class Substitutes:
         text = f"{many(counted, 'feature')} of the list {'has' if counted == 1 else 'have'} a substitute outside it"
         tried = f"{known['margin']} of AUC by a 90 % interval; {many(len(known['rows']), 'swap')} tried"
         return f"{text}, such as {first} (within {tried})."
-
-    doubt = staticmethod(say_nothing)
 
 
 def find_substitutes(
