@@ -36,7 +36,6 @@ from .scores import (
     fit_sigmoid,
     labelled_aucs,
     linearise_scores,
-    ranking_auc,
     ranking_aucs,
     rooms_of,
 )
@@ -427,7 +426,7 @@ class ClassTarget(Target):
         """Balanced accuracy of values (m, k) cut at 0; of equally good machines the one with the larger AUC wins."""
         second = 0.0
         if self.binary:
-            second = float(ranking_auc(values[:, 0], self.codes == self.positive, self.weight[None, :])[0])
+            second = float(ranking_aucs(values[None, :, 0], self.codes == self.positive, self.weight)[0])
         return self.accuracy_of(values), second
 
     def tuning_scores(self, values: Array, fold: IntArray) -> tuple[float, float]:
