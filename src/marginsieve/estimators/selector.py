@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..contracts import ProblemView, Search
 from ..criteria import Fisher, MarginChange
-from ..errors import InputError, listing, positive_number
+from ..errors import InputError, one_of, positive_number
 from ..fitting.false_share import fit_list
 from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
 from ..fitting.procedure import ONE_LIST, Fitted, ListRequest, fit_encoded, plan_of, refit_at_sizes
@@ -410,8 +410,7 @@ class Blend(FittedSelector):
 
     def check(self) -> None:
         """Refuse parameters that no table could make sense of."""
-        if not isinstance(self.combine, str) or self.combine not in COMBINE:
-            raise InputError(f"combine is {self.combine!r}; it must be one of {listing(COMBINE)}")
+        one_of("Blend", "combine", self.combine, COMBINE)
         for view in self.view_settings():
             view.check()
         if self.false_share is not None:

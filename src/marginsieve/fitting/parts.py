@@ -34,7 +34,7 @@ from ..contracts import (
     targets_of,
 )
 from ..criteria import CRITERIA, FILTERS
-from ..errors import InputError, listing, positive_number, shown_value, whole_number
+from ..errors import InputError, listing, one_of, positive_number, whole_number
 from ..kernels import KERNELS
 from ..machines import MACHINES
 from ..problem import is_filter
@@ -77,8 +77,7 @@ class Smote(BaseEstimator):
         if self.percent is not None:
             positive_number("sampler", "percent", self.percent, MOST_PERCENT)
         whole_number("sampler", "k_neighbors", self.k_neighbors)
-        if self.bases not in BASES:
-            raise InputError(f"sampler: bases is {shown_value(self.bases)}; it must be one of {listing(BASES)}")
+        one_of("sampler", "bases", self.bases, BASES)
         if self.bases == "each" and (self.percent is None or self.percent % 100 != 0):
             raise InputError(f'sampler: percent is {self.percent}; with bases="each" it must be 100, 200 and so on')
         labels, which, counts = np.unique(y, return_inverse=True, return_counts=True)
