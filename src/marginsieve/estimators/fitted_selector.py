@@ -23,6 +23,7 @@ from ..contracts import Array, BoolArray, Decision, Gram, IntArray, T, is_sparse
 from ..data.cells import as_trained, is_text, tidy_frame
 from ..data.table import as_frame, is_missing
 from ..errors import InputError, listing
+from ..fitting.false_share import fit_list
 from ..fitting.procedure import ONE_LIST, Fitted, ListRequest, decision_values, seed_sequence
 from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan, CommonSettings, outcome_of, refuse_distances
@@ -124,6 +125,13 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettin
         """The plan of a fit on these rows; refuses what makes no sense."""
 
     @abstractmethod
+    def on_all(self) -> Self:
+        """The same selector on every column that it is given."""
+
+    @abstractmethod
+    def fit_plan(self, encoded: Rows, seed: np.random.SeedSequence | None, plan: Any, lists: ListRequest) -> Fitted:
+        """The whole fit of a plan, but for a list by its share of false features."""
+
     def fit_rows(
         self,
         encoded: Rows,
@@ -132,6 +140,10 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettin
         lists: ListRequest = ONE_LIST,
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the selector."""
+        plan = self.plan(encoded) if plan is None else plan
+        if self.false_share is not None:
+            return fit_list(self, encoded, seed, plan, self.on_all().fit_rows)
+        return self.fit_plan(encoded, seed, plan, lists)
 
     def adopt(self, fitted: Fitted, seed: np.random.SeedSequence) -> None:
         """Take over what a fit left that was run elsewhere, as studies do."""

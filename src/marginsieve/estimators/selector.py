@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -13,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..contracts import ProblemView, Search
 from ..criteria import Fisher, MarginChange
 from ..errors import InputError, one_of, positive_number
-from ..fitting.false_share import fit_list
 from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
-from ..fitting.procedure import ONE_LIST, Fitted, ListRequest, fit_encoded, plan_of, refit_at_sizes
+from ..fitting.procedure import Fitted, ListRequest, fit_encoded, plan_of, refit_at_sizes
 from ..fitting.rows import Rows
-from ..fitting.settings import AnyPlan, Plan, Settings, check_seed, check_settings, outcome_of
+from ..fitting.settings import Plan, Settings, check_seed, check_settings, outcome_of
 from ..fitting.training import prepare
 from ..fitting.view_averaging import COMBINE, BlendPlan, blend_plan, fit_blend
 from ..kernels import Clinical
@@ -155,9 +154,9 @@ class SVMSelector(Settings, FittedSelector):
             resolve(axis, getattr(self, axis))
         criterion_of(self.criterion)
 
-    def on_all(self) -> SVMSelector:
+    def on_all(self) -> Self:
         """The same selector on every column that it is given."""
-        copy: SVMSelector = clone(self)
+        copy: Self = clone(self)
         copy.set_params(false_share=None, n_features_to_select=1.0, keep=None, prefilter=None, ensemble=None)
         return copy
 
@@ -165,18 +164,8 @@ class SVMSelector(Settings, FittedSelector):
         """The plan of a fit on these rows; refuses what makes no sense."""
         return plan_of(self, encoded)
 
-    def fit_rows(
-        self,
-        encoded: Rows,
-        seed: np.random.SeedSequence | None = None,
-        plan: AnyPlan | None = None,
-        lists: ListRequest = ONE_LIST,
-    ) -> Fitted:
-        """The whole fit on encoded rows, without a change of the selector."""
-        if self.false_share is not None:
-            plan = self.plan(encoded) if plan is None else plan
-            return fit_list(self, encoded, seed, plan, self.on_all().fit_rows)
-        assert plan is None or isinstance(plan, Plan)
+    def fit_plan(self, encoded: Rows, seed: np.random.SeedSequence | None, plan: Plan, lists: ListRequest) -> Fitted:
+        """The whole fit of a plan, but for a list by its share of false features."""
         return fit_encoded(self, encoded, seed, plan, lists)
 
     def at_sizes(self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None) -> Iterator[SVMSelector]:
@@ -396,10 +385,10 @@ class Blend(FittedSelector):
             out.append(clone(view).set_params(**shared))
         return out
 
-    def on_all(self) -> Blend:
+    def on_all(self) -> Self:
         """The same blend on every column that it is given."""
         views = [view.set_params(keep=None, prefilter=None, ensemble=None) for view in self.view_settings()]
-        copy: Blend = clone(self)
+        copy: Self = clone(self)
         copy.set_params(views=views, false_share=None, n_features_to_select=1.0)
         return copy
 
@@ -417,18 +406,10 @@ class Blend(FittedSelector):
             positive_number("Blend", "false_share", self.false_share, 1.0)
         check_seed(self.random_state)
 
-    def fit_rows(
-        self,
-        encoded: Rows,
-        seed: np.random.SeedSequence | None = None,
-        plan: AnyPlan | None = None,
-        lists: ListRequest = ONE_LIST,
+    def fit_plan(
+        self, encoded: Rows, seed: np.random.SeedSequence | None, plan: BlendPlan, lists: ListRequest
     ) -> Fitted:
-        """The whole fit on encoded rows, without a change of the blend."""
-        plan = self.plan(encoded) if plan is None else plan
-        assert isinstance(plan, BlendPlan)
-        if self.false_share is not None:
-            return fit_list(self, encoded, seed, plan, self.on_all().fit_rows)
+        """The whole fit of a plan, but for a list by its share of false features."""
         return fit_blend(self, self.view_settings(), self.combine, encoded, seed, plan, lists)
 
     def __sklearn_tags__(self) -> Any:

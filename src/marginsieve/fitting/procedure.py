@@ -184,12 +184,11 @@ ONE_LIST = ListRequest()
 def fit_encoded(
     settings: Settings,
     encoded: Rows,
-    seed: np.random.SeedSequence | None = None,
-    plan: Plan | None = None,
+    seed: np.random.SeedSequence | None,
+    plan: Plan,
     lists: ListRequest = ONE_LIST,
 ) -> Fitted:
-    """The whole fit on encoded rows; `plan` where it is known already, `lists` where there is more than one."""
-    plan = plan_of(settings, encoded) if plan is None else plan
+    """The whole fit on encoded rows; `lists` where there is more than one."""
     refuse_too_large(settings, plan, encoded)
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = rows_of_fit(settings, encoded, rng, plan)
