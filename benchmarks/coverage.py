@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 from scipy import special, stats
+from sklearn.metrics import average_precision_score
 
 from marginsieve import nested_cv, recipes
 from marginsieve.engine import scoring
 from marginsieve.engine.nested import nested_errors, nested_splits, pair_splits, score_on_splits
 from marginsieve.engine.units import PlainTable
 from marginsieve.outcomes import Classes, ClassTarget
-from marginsieve.outcomes.scores import CLASS_METRICS, average_precision, ranking_auc
+from marginsieve.outcomes.scores import CLASS_METRICS, ranking_aucs
 from marginsieve.solvers.execution import one_thread
 
 SCORED = ("balanced_accuracy", "auc", "pr_auc", "accuracy", "brier")
@@ -124,13 +125,13 @@ def truth_of(selector: Any, setting: Setting, shift: np.ndarray) -> dict[str, fl
 
 def _weighted(value: np.ndarray, truth: np.ndarray, probability: Any, weight: np.ndarray) -> dict[str, float]:
     """The metrics of weighted rows."""
-    positive, w = truth == 1, weight[None]
+    positive = truth == 1
     right = (value > 0) == positive
     recall = [float(np.average(right[truth == k], weights=weight[truth == k])) for k in (0, 1)]
     out = {
         "balanced_accuracy": float(np.mean(recall)),
-        "auc": float(ranking_auc(value, positive, w)[0]),
-        "pr_auc": float(average_precision(value, positive, w)[0]),
+        "auc": float(ranking_aucs(value[None], positive, weight)[0]),
+        "pr_auc": float(average_precision_score(positive, value, sample_weight=weight)),
         "accuracy": float(weight @ right),
         "brier": float("nan"),
     }

@@ -115,7 +115,9 @@ class SelectionOnHalf:
         halves = [(rest[train], rest[test]) for train, test in splits]
         for method, by_size in lists.items():
             for size, features in by_size.items():
-                machine = SVMSelector(Gaussian(width=width), CSVC(C=C), "fisher", "top_k", 1.0, **FIXED)
+                machine = SVMSelector(
+                    Gaussian(width=width), CSVC(C=C), "fisher", "top_k", n_features_to_select=1.0, **FIXED
+                )
                 Z = np.ascontiguousarray(X[:, features])
                 right = [machine.fit(Z[train], y[train]).score(Z[test], y[test]) for train, test in halves]
                 row = {"data": name, "method": method, "at": size, "size": len(features)}
@@ -127,7 +129,7 @@ class SelectionOnHalf:
 
     def _best_gaussian(self, X: Array, y: Array) -> tuple[dict[str, Any], float]:
         """C and the width with the best balanced accuracy on all features."""
-        selector = SVMSelector(Gaussian(), CSVC(), "fisher", "top_k", 1.0, **FIXED)
+        selector = SVMSelector(Gaussian(), CSVC(), "fisher", "top_k", n_features_to_select=1.0, **FIXED)
         folds = list(StratifiedKFold(self.folds, shuffle=True, random_state=0).split(X, y))
         tuned = tune_on_all_features(selector, X, y, {"machine__C": COSTS, "kernel__width": WIDTHS}, folds)
         return tuned.params, tuned.scores["machine"]

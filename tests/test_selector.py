@@ -132,18 +132,18 @@ def test_folds_are_repeated_where_rows_are_few(rng):
 
 def test_a_list_ends_before_what_is_not_allowed(cohort):
     from marginsieve.estimators.inputs import encode
-    from marginsieve.fitting.procedure import ListRequest, fit_encoded
+    from marginsieve.fitting.procedure import ListRequest
 
     selector = recipes.fisher(n_features_to_select="auto", random_state=0)
     encoded = encode(selector, cohort.X, cohort.y, None, None, None)
-    whole = fit_encoded(selector, encoded)
+    whole = selector.fit_rows(encoded)
     order, size = whole.path.order, whole.path.n_selected
     assert size > 2
     allowed = np.ones(len(order), dtype=bool)
     allowed[order[size - 1]] = False
-    assert fit_encoded(selector, encoded, lists=ListRequest(allowed=allowed)).path.n_selected < size
+    assert selector.fit_rows(encoded, lists=ListRequest(allowed=allowed)).path.n_selected < size
     given = recipes.fisher(n_features_to_select=size, random_state=0)
-    assert fit_encoded(given, encoded, lists=ListRequest(allowed=allowed)).path.n_selected == size
+    assert given.fit_rows(encoded, lists=ListRequest(allowed=allowed)).path.n_selected == size
 
 
 def test_inner_folds_choose_a_size_and_say_how(cohort):

@@ -770,25 +770,15 @@ class Batched(Protocol):
     def in_batches(self) -> bool: ...
 
 
-class BatchedKernel(Batched, Protocol):
-    unit_free: ClassVar[bool]
+class BatchedPart(Batched, Protocol):
+    """The methods of all axes for it, of which a part has that of its own."""
+
+    tol: float  # of a machine
+    ended: ClassVar[str]  # of a search
 
     def pair_sums(self, arrays: Any, X: Any, scales: Any) -> Any: ...
-
-
-class BatchedMachine(Batched, Protocol):
-    tol: float
-
     def solve_batched(self, arrays: Any, K: Any, y: Any, cost: Any) -> Any: ...
-
-
-class BatchedCriterion(Batched, Protocol):
     def score_batched(self, batch: Batch, live: Any) -> Any: ...
-
-
-class BatchedSearch(Batched, Protocol):
-    ended: ClassVar[str]
-
     def run_batched(self, batch: Batch) -> tuple[Any, Any]: ...
 
 

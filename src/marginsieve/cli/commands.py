@@ -319,22 +319,11 @@ def cohort(
     random_state: Annotated[int, Option(help="The same seed gives the same table.", min=0)] = 0,
 ) -> None:
     """Generate a table with a known truth to try things on; its target is the column `outcome`."""
+    settings: dict[str, Any] = {name: value for name, value in locals().items() if name != "path"}
     from ..data import make_cohort
 
     arguments.check_cells(n_samples, n_features + max(n_categorical, 0))
-    table = make_cohort(
-        n_samples,
-        n_features,
-        n_relevant=n_relevant,
-        n_redundant=n_redundant,
-        n_categorical=n_categorical,
-        n_categorical_relevant=n_categorical_relevant,
-        prevalence=prevalence,
-        effect=effect,
-        flip=flip,
-        missing=missing,
-        random_state=random_state,
-    )
+    table = make_cohort(**settings)
     truth = path.with_suffix(".truth.json")
     arguments.write_cohort(path, truth, table.frame().round(5), table.truth.to_dict())
     typer.echo(f"{n_samples} rows, {n_features + n_categorical} columns: {path}; what was planted: {truth}")

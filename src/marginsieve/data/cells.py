@@ -213,10 +213,13 @@ def restore_text(value: Any) -> Any:
 
 def is_formula(value: Any) -> bool:
     """Whether `inert` cannot have made this text: a program could run it. Numbers are no formulas."""
-    if not isinstance(value, str) or not FORMULA.search(value):
-        return False
+    return isinstance(value, str) and bool(FORMULA.search(value)) and not is_numeral(value)
+
+
+def is_numeral(text: Any) -> bool:
+    """Whether Python reads this text as a number."""
     try:
-        float(value)
+        float(text)
     except ValueError:
-        return True
-    return False
+        return False
+    return True

@@ -30,7 +30,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from .. import recipes
 from ..contracts import Array, IntArray
 from ..data.table import filled_with_means, one_hot
-from ..errors import InputError, listing, positive_number, shown_value, truth_value, whole_number
+from ..errors import InputError, listing, one_of, positive_number, shown_value, truth_value, whole_number
 from ..estimators import SVMSelector
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.inputs import refuse_cells, takes_gaps
@@ -256,9 +256,7 @@ def _check(protocol: Protocol) -> None:
     if protocol.scheme == "shares" and protocol.test_share + protocol.validation_share >= 1:
         raise InputError("protocol: test_share and validation_share leave nothing to train on")
     for field_, known in (("tuned", ("", "nested", "reported")), ("scheme", ("folds", "loo", "shares"))):
-        if getattr(protocol, field_) not in known:
-            value = shown_value(getattr(protocol, field_))
-            raise InputError(f"protocol: {field_} is {value}; it must be one of {listing(known)}")
+        one_of("protocol", field_, getattr(protocol, field_), known)
     truth_value("protocol", "impute", protocol.impute)
     if not isinstance(protocol.settings, Mapping):
         raise InputError(f"protocol: settings is {shown_value(protocol.settings)}; it must be a table of parameters")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from .inputs import encode, read_new, read_training
 # -- SVDD -------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class SVDD(OutlierMixin, BaseEstimator):
     """The smallest soft sphere around the rows, in the space of a kernel; a row outside is an outlier.
 
@@ -73,19 +74,11 @@ class SVDD(OutlierMixin, BaseEstimator):
     array([ 1, -1])
     """
 
-    def __init__(
-        self,
-        kernel: KernelLike = "gaussian",
-        r: float = 0.1,
-        r_out: float = 0.1,
-        standardize: bool = False,
-        tol: float = 1e-4,
-    ) -> None:
-        self.kernel = kernel
-        self.r = r
-        self.r_out = r_out
-        self.standardize = standardize
-        self.tol = tol
+    kernel: KernelLike = "gaussian"
+    r: float = 0.1
+    r_out: float = 0.1
+    standardize: bool = False
+    tol: float = 1e-4
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, outliers: Any = None) -> SVDD:  # noqa: ARG002
         """Fit the sphere around the rows.
@@ -247,6 +240,7 @@ def _mask(outliers: Any, m: int) -> BoolArray:
 # -- MKLClassifier ----------------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class MKLClassifier(ClassifierMixin, BaseEstimator):
     """A support vector machine on sum_f mu_f K_f, one kernel per column, that learns mu >= 0, sum(mu) = 1.
 
@@ -302,23 +296,13 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
     1.0
     """
 
-    def __init__(
-        self,
-        kernel: KernelLike = "clinical",
-        C: float = 1.0,
-        class_weight: Mapping[Any, float] | str | None = None,
-        standardize: bool = False,
-        kinds: Mapping[str, str] | None = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.class_weight = class_weight
-        self.standardize = standardize
-        self.kinds = kinds
-        self.tol = tol
-        self.max_iter = max_iter
+    kernel: KernelLike = "clinical"
+    C: float = 1.0
+    class_weight: Mapping[Any, float] | str | None = None
+    standardize: bool = False
+    kinds: Mapping[str, str] | None = None
+    tol: float = 1e-6
+    max_iter: int = 1000
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLClassifier:
         """Learn the weights of the kernels and the machine.

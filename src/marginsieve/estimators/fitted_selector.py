@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from types import MethodType
@@ -19,13 +19,14 @@ from sklearn.utils import gen_batches
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array, BoolArray, Decision, Gram, IntArray, Outcome, T, is_sparse
+from ..contracts import Array, BoolArray, Decision, Gram, IntArray, T, is_sparse
 from ..data.cells import as_trained, is_text, tidy_frame
 from ..data.table import as_frame, is_missing
 from ..errors import InputError, listing
+from ..fitting.false_share import fit_list
 from ..fitting.procedure import ONE_LIST, Fitted, ListRequest, decision_values, seed_sequence
 from ..fitting.rows import Rows
-from ..fitting.settings import AnyPlan, outcome_of, refuse_distances
+from ..fitting.settings import AnyPlan, CommonSettings, outcome_of, refuse_distances
 from ..fitting.training import Model
 from ..outcomes import ClassDecision
 from .inputs import as_given, encode, read_new
@@ -74,13 +75,9 @@ class _WithProbability:
         return MethodType(self.method, selector)
 
 
-class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
+class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettings):
     """A selector as studies and commands use it: parameters of its own, a fit on encoded rows, one kind of result."""
 
-    outcome: str | Outcome
-    kinds: Mapping[str, str] | None
-    probability: bool
-    random_state: Any
     _decision: Decision
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -128,6 +125,13 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         """The plan of a fit on these rows; refuses what makes no sense."""
 
     @abstractmethod
+    def on_all(self) -> Self:
+        """The same selector on every column that it is given."""
+
+    @abstractmethod
+    def fit_plan(self, encoded: Rows, seed: np.random.SeedSequence | None, plan: Any, lists: ListRequest) -> Fitted:
+        """The whole fit of a plan, but for a list by its share of false features."""
+
     def fit_rows(
         self,
         encoded: Rows,
@@ -136,6 +140,10 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator):
         lists: ListRequest = ONE_LIST,
     ) -> Fitted:
         """The whole fit on encoded rows, without a change of the selector."""
+        plan = self.plan(encoded) if plan is None else plan
+        if self.false_share is not None:
+            return fit_list(self, encoded, seed, plan, self.on_all().fit_rows)
+        return self.fit_plan(encoded, seed, plan, lists)
 
     def adopt(self, fitted: Fitted, seed: np.random.SeedSequence) -> None:
         """Take over what a fit left that was run elsewhere, as studies do."""

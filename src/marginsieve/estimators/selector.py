@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import (
-    CriterionLike,
-    KernelLike,
-    MachineLike,
-    Outcome,
-    PrefilterLike,
-    ProblemView,
-    SamplerLike,
-    Search,
-    SearchLike,
-)
+from ..contracts import ProblemView, Search
 from ..criteria import Fisher, MarginChange
-from ..errors import InputError, listing, positive_number
-from ..fitting.false_share import fit_list
+from ..errors import InputError, one_of, positive_number
 from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
-from ..fitting.procedure import ONE_LIST, RESAMPLES, Fitted, ListRequest, fit_encoded, plan_of, refit_at_sizes
+from ..fitting.procedure import Fitted, ListRequest, fit_encoded, plan_of, refit_at_sizes
 from ..fitting.rows import Rows
-from ..fitting.settings import AnyPlan, Plan, check_seed, check_settings, outcome_of
+from ..fitting.settings import Plan, Settings, check_seed, check_settings, outcome_of
 from ..fitting.training import prepare
 from ..fitting.view_averaging import COMBINE, BlendPlan, blend_plan, fit_blend
 from ..kernels import Clinical
@@ -36,7 +26,7 @@ from .fitted_selector import FittedSelector, describe_like, optimality
 from .inputs import encode
 
 
-class SVMSelector(FittedSelector):
+class SVMSelector(Settings, FittedSelector):
     """Selects features with a support vector machine and classifies with the selected features.
 
     Parameters
@@ -55,23 +45,8 @@ class SVMSelector(FittedSelector):
         most 500 rows: "best" is the best score, smoothed over neighbouring sizes; "auto" is that less a price for sizes
         far from the usual (see docs/size.md). None is the number of features chosen by the method where it chooses one,
         else "auto".
-    standardize : bool, default=False
-        Scale every column to mean 0 and variance 1 over the training rows.
-    prefilter : (filter, int) or None, default=None
-        Search only among this number of best columns of a filter, for example ("fisher", 2000).
-    sampler : imbalanced-learn sampler, "smote" or None, default=None
-        Oversamples the training rows; held-out rows are never changed.
-    ensemble : int or None, default=None
-        Average the ranking over this number of stratified subsamples of 80 % of the rows. The rows that they leave out
-        replace the inner folds: they choose the number of features and the threshold.
-    keep : list of column names or numbers, or None, default=None
-        Features that are always selected; they count towards the size.
     kinds : dict of column name to kind, or None, default=None
         Kinds of columns ("real", "ordinal", "nominal" or "boolean") where they differ from what the dtypes imply.
-    class_weight : None, "balanced" or dict, default=None
-        Weight of each class; "balanced" gives both sides of each binary problem the same total weight.
-    negative_weight : float, default=1.0
-        Factor on the cost of every sample that is not of the positive class.
     positive : label or None, default=None
         The class of interest; None is the rarer one. It affects costs and reports, not the order of `classes_`.
     threshold : "auto", "balanced", "margin", float or (float, float), default="auto"
@@ -88,9 +63,6 @@ class SVMSelector(FittedSelector):
     similar : float or None, default=0.95
         Columns whose correlation with a selected one is at least this in absolute value are listed with it in `groups_`
         (for the 200 best selected ones), since the choice among them is nearly random; None skips this.
-    resamples : int, default=50
-        Number of fits on subsamples that estimate how often a suspect of a machine with the ramp loss is left out; 0
-        for none.
     false_share : float or None, default=None
         Select the longest list whose estimated share of false features is at most this, by rankings of halves of the
         rows against those with shuffled labels (420 searches; see docs/false_share.md), in place of a number.
@@ -108,6 +80,24 @@ class SVMSelector(FittedSelector):
         Seed of the inner folds, subsamples and searches.
     outcome : str or Outcome, default="classes"
         What y is.
+    standardize : bool, default=False
+        Scale every column to mean 0 and variance 1 over the training rows.
+    prefilter : (filter, int) or None, default=None
+        Search only among this number of best columns of a filter, for example ("fisher", 2000).
+    sampler : imbalanced-learn sampler, "smote" or None, default=None
+        Oversamples the training rows; held-out rows are never changed.
+    ensemble : int or None, default=None
+        Average the ranking over this number of stratified subsamples of 80 % of the rows. The rows that they leave out
+        replace the inner folds: they choose the number of features and the threshold.
+    keep : list of column names or numbers, or None, default=None
+        Features that are always selected; they count towards the size.
+    class_weight : None, "balanced" or dict, default=None
+        Weight of each class; "balanced" gives both sides of each binary problem the same total weight.
+    negative_weight : float, default=1.0
+        Factor on the cost of every sample that is not of the positive class.
+    resamples : int, default=50
+        Number of fits on subsamples that estimate how often a suspect of a machine with the ramp loss is left out; 0
+        for none.
 
     Attributes
     ----------
@@ -157,60 +147,6 @@ class SVMSelector(FittedSelector):
     (3, (60,))
     """
 
-    def __init__(
-        self,
-        kernel: KernelLike = "linear",
-        machine: MachineLike = "c_svc",
-        criterion: CriterionLike = "margin",
-        search: SearchLike = "backward",
-        n_features_to_select: int | float | str | None = None,
-        standardize: bool = False,
-        prefilter: PrefilterLike = None,
-        sampler: SamplerLike = None,
-        ensemble: int | None = None,
-        keep: Sequence[Any] | None = None,
-        kinds: Mapping[str, str] | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        negative_weight: float = 1.0,
-        positive: Any = None,
-        threshold: float | str | tuple[float, float] = "auto",
-        probability: bool = False,
-        max_samples: int | None = None,
-        similar: float | None = 0.95,
-        resamples: int = RESAMPLES,
-        false_share: float | None = None,
-        cv: Any = 5,
-        n_jobs: int | None = None,
-        device: str = "cpu",
-        random_state: Any = None,
-        outcome: str | Outcome = "classes",
-    ) -> None:
-        self.kernel = kernel
-        self.machine = machine
-        self.criterion = criterion
-        self.search = search
-        self.n_features_to_select = n_features_to_select
-        self.standardize = standardize
-        self.prefilter = prefilter
-        self.sampler = sampler
-        self.ensemble = ensemble
-        self.keep = keep
-        self.kinds = kinds
-        self.class_weight = class_weight
-        self.negative_weight = negative_weight
-        self.positive = positive
-        self.threshold = threshold
-        self.probability = probability
-        self.max_samples = max_samples
-        self.similar = similar
-        self.resamples = resamples
-        self.false_share = false_share
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.device = device
-        self.random_state = random_state
-        self.outcome = outcome
-
     def check(self) -> None:
         """Refuse parameters that no table could make sense of."""
         check_settings(self)
@@ -218,9 +154,9 @@ class SVMSelector(FittedSelector):
             resolve(axis, getattr(self, axis))
         criterion_of(self.criterion)
 
-    def on_all(self) -> SVMSelector:
+    def on_all(self) -> Self:
         """The same selector on every column that it is given."""
-        copy: SVMSelector = clone(self)
+        copy: Self = clone(self)
         copy.set_params(false_share=None, n_features_to_select=1.0, keep=None, prefilter=None, ensemble=None)
         return copy
 
@@ -228,17 +164,8 @@ class SVMSelector(FittedSelector):
         """The plan of a fit on these rows; refuses what makes no sense."""
         return plan_of(self, encoded)
 
-    def fit_rows(
-        self,
-        encoded: Rows,
-        seed: np.random.SeedSequence | None = None,
-        plan: AnyPlan | None = None,
-        lists: ListRequest = ONE_LIST,
-    ) -> Fitted:
-        """The whole fit on encoded rows, without a change of the selector."""
-        assert plan is None or isinstance(plan, Plan)
-        if self.false_share is not None:
-            return fit_list(self, encoded, seed, plan)
+    def fit_plan(self, encoded: Rows, seed: np.random.SeedSequence | None, plan: Plan, lists: ListRequest) -> Fitted:
+        """The whole fit of a plan, but for a list by its share of false features."""
         return fit_encoded(self, encoded, seed, plan, lists)
 
     def at_sizes(self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None) -> Iterator[SVMSelector]:
@@ -364,6 +291,7 @@ OF_ALL_VIEWS = (
 
 
 @describe_like(SVMSelector)
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class Blend(FittedSelector):
     """Selects features by several views of a table and classifies by the mean of their decision values.
 
@@ -435,39 +363,8 @@ class Blend(FittedSelector):
     3
     """
 
-    def __init__(
-        self,
-        views: Sequence[SVMSelector] | None = None,
-        combine: str = "mean",
-        n_features_to_select: int | float | str | None = None,
-        kinds: Mapping[str, str] | None = None,
-        positive: Any = None,
-        threshold: float | str | tuple[float, float] = "auto",
-        probability: bool = False,
-        max_samples: int | None = None,
-        similar: float | None = 0.95,
-        false_share: float | None = None,
-        cv: Any = 5,
-        n_jobs: int | None = None,
-        device: str = "cpu",
-        random_state: Any = None,
-        outcome: str | Outcome = "classes",
-    ) -> None:
-        self.views = views
-        self.combine = combine
-        self.n_features_to_select = n_features_to_select
-        self.kinds = kinds
-        self.positive = positive
-        self.threshold = threshold
-        self.probability = probability
-        self.max_samples = max_samples
-        self.similar = similar
-        self.false_share = false_share
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.device = device
-        self.random_state = random_state
-        self.outcome = outcome
+    views: Sequence[SVMSelector] | None = None
+    combine: str = "mean"
 
     def view_settings(self) -> list[SVMSelector]:
         """Copies of the views, with what the blend decides for all of them."""
@@ -488,51 +385,32 @@ class Blend(FittedSelector):
             out.append(clone(view).set_params(**shared))
         return out
 
-    @property
-    def class_weight(self) -> Any:
-        """The class weights of the first view, by which "auto" decides where to cut."""
-        return self.view_settings()[0].class_weight
-
-    @property
-    def negative_weight(self) -> float:
-        """The cost factor of the first view, by which "auto" decides where to cut."""
-        return self.view_settings()[0].negative_weight
-
-    def on_all(self) -> Blend:
+    def on_all(self) -> Self:
         """The same blend on every column that it is given."""
         views = [view.set_params(keep=None, prefilter=None, ensemble=None) for view in self.view_settings()]
-        copy: Blend = clone(self)
+        copy: Self = clone(self)
         copy.set_params(views=views, false_share=None, n_features_to_select=1.0)
         return copy
 
     def plan(self, encoded: Rows) -> BlendPlan:
         """The plan of a fit on these rows; refuses what makes no sense."""
         self.check()
-        return blend_plan(self, encoded)
+        return blend_plan(self.view_settings(), outcome_of(self), encoded)
 
     def check(self) -> None:
         """Refuse parameters that no table could make sense of."""
-        if not isinstance(self.combine, str) or self.combine not in COMBINE:
-            raise InputError(f"combine is {self.combine!r}; it must be one of {listing(COMBINE)}")
+        one_of("Blend", "combine", self.combine, COMBINE)
         for view in self.view_settings():
             view.check()
         if self.false_share is not None:
             positive_number("Blend", "false_share", self.false_share, 1.0)
         check_seed(self.random_state)
 
-    def fit_rows(
-        self,
-        encoded: Rows,
-        seed: np.random.SeedSequence | None = None,
-        plan: AnyPlan | None = None,
-        lists: ListRequest = ONE_LIST,
+    def fit_plan(
+        self, encoded: Rows, seed: np.random.SeedSequence | None, plan: BlendPlan, lists: ListRequest
     ) -> Fitted:
-        """The whole fit on encoded rows, without a change of the blend."""
-        plan = self.plan(encoded) if plan is None else plan
-        assert isinstance(plan, BlendPlan)
-        if self.false_share is not None:
-            return fit_list(self, encoded, seed, plan)
-        return fit_blend(self, encoded, seed, plan, lists)
+        """The whole fit of a plan, but for a list by its share of false features."""
+        return fit_blend(self, self.view_settings(), self.combine, encoded, seed, plan, lists)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,7 +17,7 @@ from ..fitting.procedure import sample_index, seed_sequence
 from ..fitting.rows import Rows
 from ..outcomes import Classes, ClassTarget
 from ..outcomes.label_noise import wrong_label
-from ..outcomes.scores import ranking_auc
+from ..outcomes.scores import ranking_aucs
 from ..outcomes.target import Splits, stratified_folds, units_per_stratum
 from ..solvers.execution import one_thread, parallel
 from ..solvers.ridge import HeldOutRidge, screened_scores
@@ -189,7 +189,7 @@ def _judge_label(
         counts = [count for count in SCREENED if 2 * count <= machines.columns.shape[1]]
         if counts and (folds := _folds(label > 0, groups, seed)):
             judges.append(screened_scores(machines.columns, label, weight, folds, counts))
-        areas = [float(ranking_auc(score, label > 0, weight[None, :])[0]) for score in judges]
+        areas = ranking_aucs(np.array(judges), label > 0, weight)
         best = int(np.argmax([areas[0] + LINEAR_LEAD, *areas[1:]]))
         ones, zeros = (label > 0).sum(), (label < 0).sum()
         by_chance = np.sqrt((ones + zeros + 1) / (12.0 * ones * zeros))

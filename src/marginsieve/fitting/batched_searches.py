@@ -21,10 +21,7 @@ from ..batches.arrays import Backend, DeviceArray, backend_for, explain_device_e
 from ..batches.pair_sums import PairSums, Scales
 from ..contracts import (
     Array,
-    BatchedCriterion,
-    BatchedKernel,
-    BatchedMachine,
-    BatchedSearch,
+    BatchedPart,
     HasParameters,
     IntArray,
     Machine,
@@ -339,7 +336,7 @@ class PartsBatch:
         self.train, self.filled = arrays.to_device(train, np.int64), arrays.to_device(filled)  # (F, m)
         self.scales = self._scale(spread)
         self.usable = arrays.order(-self.scales.usable)[:, :count]
-        self.sums: PairSums = cast(BatchedKernel, plan.kernel).pair_sums(arrays, X, self.scales)
+        self.sums: PairSums = cast(BatchedPart, plan.kernel).pair_sums(arrays, X, self.scales)
 
     def _scale(self, spread: DeviceArray) -> Scales:
         """What the parts say of the columns, from their spreads (F, n)."""
@@ -354,7 +351,7 @@ class PartsBatch:
 
     def score(self, live: DeviceArray) -> DeviceArray:
         """(F, q): the criterion at the live features (F, q)."""
-        criterion = cast(BatchedCriterion, self.plan.criterion)
+        criterion = cast(BatchedPart, self.plan.criterion)
         if not is_filter(self.plan.criterion):
             return self.arrays.take_along(criterion.score_batched(self, live), live)
         parts = (part for job in self.jobs for part in (job.train, job.target.strata, job.target.weight))
@@ -388,18 +385,18 @@ class PartsBatch:
         small = arrays.take_along(K.reshape(F, r * r), flat.reshape(F, -1)).reshape(F, train.shape[1], train.shape[1])
         y = xp.where(filled > 0, arrays.take_along(self.labels[part, k], train), 1.0)
         cost = arrays.take_along(self.cost[part, k], train) * filled
-        machines = cast(BatchedMachine, machine).solve_batched(arrays, small, y, cost)
+        machines = cast(BatchedPart, machine).solve_batched(arrays, small, y, cost)
         coef = arrays.add_at(arrays.zeros(F, r), train, machines.coef * filled)
         return coef, machines.intercept, arrays.to_host(machines.objective), arrays.to_host(machines.violation)
 
     def rank(self, sizes: Sequence[int], with_scores: bool) -> list[Ranking]:
         """Every part's ranking, and decision values of its test rows at these sizes."""
-        order, scores = cast(BatchedSearch, self.plan.search).run_batched(self)
+        order, scores = cast(BatchedPart, self.plan.search).run_batched(self)
         n, p = self.X.shape[0], order.shape[1]
         ascending = sorted(sizes)
         values, worst = self._values(order, ascending)
         places = [ascending.index(size) for size in sizes]
-        tol = cast(BatchedMachine, self.plan.machine).tol
+        tol = cast(BatchedPart, self.plan.machine).tol
         orders = self.arrays.to_host(self.arrays.as_int32(order))
         by_place = self.arrays.to_host(scores) if with_scores else np.empty((len(self.jobs), 0))
         solves = self.labels.shape[1] * (len(self.solved) + len(sizes))

@@ -13,9 +13,8 @@ ridge regression (`ridge_false_share`), for which one factoring of a half serves
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
 
 import numpy as np
 from joblib import delayed
@@ -28,7 +27,7 @@ from .evidence import MOST_ROWS, numeric_columns
 from .held_out import run_search, run_searches
 from .procedure import Fitted, constant_and_equal, groups_of, rows_of_fit, seed_sequence
 from .rows import Rows
-from .settings import AnyPlan, Plan
+from .settings import AnyPlan, CommonSettings, Plan
 from .training import varying_columns
 from .view_averaging import BlendPlan, JointPlaces
 
@@ -101,53 +100,37 @@ def false_share(
     return FalseShare(score, q_values(score, flat, shuffles), flat, pairs, shuffles, sizes)
 
 
-class ListSelector(Protocol):
-    """A selector whose list may be cut by its share of false features."""
-
-    false_share: float | None
-    max_samples: int | None
-    similar: float | None
-    random_state: Any
-    n_jobs: int | None
-
-    def plan(self, encoded: Rows) -> AnyPlan:
-        """The plan of a fit on these rows."""
-
-    def on_all(self) -> ListSelector:
-        """The same selector on every column that it is given."""
-
-    def fit_rows(self, encoded: Rows, seed: np.random.SeedSequence | None = None) -> Fitted:
-        """The whole fit on encoded rows."""
-
-
 def fit_list(
-    selector: ListSelector, encoded: Rows, seed: np.random.SeedSequence | None, plan: AnyPlan | None
+    settings: CommonSettings,
+    encoded: Rows,
+    seed: np.random.SeedSequence | None,
+    plan: AnyPlan,
+    fit_all: Callable[[Rows, np.random.SeedSequence], Fitted],
 ) -> Fitted:
     """The longest list whose estimated share of false features is at most `false_share`, and the machine on it.
 
     Features to keep come first and are in the list whatever their score. Where no list keeps the share, the feature
-    with the best score is taken, with a note.
+    with the best score is taken, with a note. `fit_all` fits the same selector on every column that it is given.
     """
-    assert selector.false_share is not None
-    plan = selector.plan(encoded) if plan is None else plan
-    seeds = seed_sequence(selector.random_state) if seed is None else seed
-    rows = rows_of_fit(selector, encoded, np.random.default_rng(seeds), plan)
-    known = false_share(plan, rows.sample_part, FEWEST_PAIRS, FEWEST_SHUFFLES, seeds.spawn(1)[0], selector.n_jobs)
+    assert settings.false_share is not None
+    seeds = seed_sequence(settings.random_state) if seed is None else seed
+    rows = rows_of_fit(settings, encoded, np.random.default_rng(seeds), plan)
+    known = false_share(plan, rows.sample_part, FEWEST_PAIRS, FEWEST_SHUFFLES, seeds.spawn(1)[0], settings.n_jobs)
     kept = _kept_features(plan, rows.sample_part)
     first = ~np.isin(np.arange(len(known.score)), kept)
     order = np.lexsort((-known.score, first)).astype(np.intp)
-    count = int(np.count_nonzero((known.q <= selector.false_share + 1e-12) & first)) + len(kept)
-    notes = [] if count else [f"no list keeps a false share of {selector.false_share:g}: the best feature is taken"]
+    count = int(np.count_nonzero((known.q <= settings.false_share + 1e-12) & first)) + len(kept)
+    notes = [] if count else [f"no list keeps a false share of {settings.false_share:g}: the best feature is taken"]
     columns = np.sort(order[: max(count, 1)])
     few = encoded.columns(columns)
-    fitted = selector.on_all().fit_rows(few, seeds)
+    fitted = fit_all(few, seeds)
     path = Path(
         order, known.score, (), "features by how often they lead in halves of the rows", n_selected=len(columns)
     )
     constant, duplicates = constant_and_equal(encoded.schema, rows.sample_part)
     model = fitted.model.in_wider_table(columns)
     whole = replace(fitted, plan=plan, schema=encoded.schema, model=model, path=path, constant=constant)
-    groups = groups_of(selector.similar, whole, constant, rows.sample_part)
+    groups = groups_of(settings.similar, whole, constant, rows.sample_part)
     texts = (*notes, *fitted.notes)
     return replace(whole, duplicates=duplicates, groups=groups, notes=texts)
 

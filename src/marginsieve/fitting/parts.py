@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -33,7 +34,7 @@ from ..contracts import (
     targets_of,
 )
 from ..criteria import CRITERIA, FILTERS
-from ..errors import InputError, listing, positive_number, shown_value, whole_number
+from ..errors import InputError, listing, one_of, positive_number, whole_number
 from ..kernels import KERNELS
 from ..machines import MACHINES
 from ..problem import is_filter
@@ -45,6 +46,7 @@ MOST_PERCENT = 1e5
 BASES = ("drawn", "each")
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class Smote(BaseEstimator):
     """Synthetic rows of the rarest class between its own neighbors, by imbalanced-learn.
 
@@ -63,17 +65,10 @@ class Smote(BaseEstimator):
         None takes the selector's own.
     """
 
-    def __init__(
-        self,
-        percent: float | None = 400.0,
-        k_neighbors: int = 5,
-        bases: str = "drawn",
-        random_state: int | None = None,
-    ) -> None:
-        self.percent = percent
-        self.k_neighbors = k_neighbors
-        self.bases = bases
-        self.random_state = random_state
+    percent: float | None = 400.0
+    k_neighbors: int = 5
+    bases: str = "drawn"
+    random_state: int | None = None
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         """The rows with the new ones after them."""
@@ -82,8 +77,7 @@ class Smote(BaseEstimator):
         if self.percent is not None:
             positive_number("sampler", "percent", self.percent, MOST_PERCENT)
         whole_number("sampler", "k_neighbors", self.k_neighbors)
-        if self.bases not in BASES:
-            raise InputError(f"sampler: bases is {shown_value(self.bases)}; it must be one of {listing(BASES)}")
+        one_of("sampler", "bases", self.bases, BASES)
         if self.bases == "each" and (self.percent is None or self.percent % 100 != 0):
             raise InputError(f'sampler: percent is {self.percent}; with bases="each" it must be 100, 200 and so on')
         labels, which, counts = np.unique(y, return_inverse=True, return_counts=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_random_state
@@ -52,6 +52,7 @@ from .held_out import (
 from .rows import MOST_ROWS, Rows, with_rest
 from .settings import (
     AnyPlan,
+    CommonSettings,
     Plan,
     Settings,
     check_seed,
@@ -114,13 +115,7 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31)))
 
 
-class HasRows(Protocol):
-    """What decides on which rows a machine is trained."""
-
-    max_samples: int | None
-
-
-def rows_of_fit(settings: HasRows, encoded: Rows, rng: np.random.Generator, plan: AnyPlan) -> Rows:
+def rows_of_fit(settings: CommonSettings, encoded: Rows, rng: np.random.Generator, plan: AnyPlan) -> Rows:
     """The rows that a plan is fitted on, with its settings of the outcome; refuses more than it can take."""
     part = encoded.active
     part = replace(part, target=part.target.settle(plan.outcome))
@@ -189,12 +184,11 @@ ONE_LIST = ListRequest()
 def fit_encoded(
     settings: Settings,
     encoded: Rows,
-    seed: np.random.SeedSequence | None = None,
-    plan: Plan | None = None,
+    seed: np.random.SeedSequence | None,
+    plan: Plan,
     lists: ListRequest = ONE_LIST,
 ) -> Fitted:
-    """The whole fit on encoded rows; `plan` where it is known already, `lists` where there is more than one."""
-    plan = plan_of(settings, encoded) if plan is None else plan
+    """The whole fit on encoded rows; `lists` where there is more than one."""
     refuse_too_large(settings, plan, encoded)
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = rows_of_fit(settings, encoded, rng, plan)
@@ -553,7 +547,6 @@ def _dense(block: Matrix) -> Array:
 # -- samples that a machine with the ramp loss leaves out -------------------------------------------------------------
 
 LEFT_OUT = 0.3  # share of each class that a fit does not see
-RESAMPLES = 50
 BEYOND = -1.0 - 1e-9  # a margin below this is beyond the opposite one
 
 

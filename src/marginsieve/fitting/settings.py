@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -65,35 +65,42 @@ SIZE_RULES = ("short", "auto", "best")
 MOST_MEMBERS = 100_000  # of an ensemble, and of fits on subsamples
 
 
-class HasOutcome(Protocol):
-    """Parameters that say what y is."""
+@dataclass(eq=False, repr=False, kw_only=True)  # scikit-learn has its own
+class CommonSettings:
+    """The parameters that a selector and a blend have in common, as `marginsieve.SVMSelector` describes them."""
 
-    outcome: str | Outcome
+    n_features_to_select: int | float | str | None = None
+    kinds: Mapping[str, str] | None = None
+    positive: Any = None
+    threshold: float | str | tuple[float, float] = "auto"
+    probability: bool = False
+    max_samples: int | None = None
+    similar: float | None = 0.95
+    false_share: float | None = None
+    cv: Any = 5
+    n_jobs: int | None = None
+    device: str = "cpu"
+    random_state: Any = None
+    outcome: str | Outcome = "classes"
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
-
-class Settings(HasOutcome, Protocol):
+@dataclass(eq=False, repr=False)
+class Settings(CommonSettings):
     """The parameters of a selector, as `marginsieve.SVMSelector` describes them."""
 
-    kernel: KernelLike
-    machine: MachineLike
-    criterion: CriterionLike
-    search: SearchLike
-    n_features_to_select: int | float | str | None
-    standardize: bool
-    prefilter: PrefilterLike
-    sampler: SamplerLike
-    ensemble: int | None
-    keep: Sequence[Any] | None
-    max_samples: int | None
-    similar: float | None
-    resamples: int
-    false_share: float | None
-    cv: Any
-    n_jobs: int | None
-    device: str
-    random_state: Any
+    kernel: KernelLike = "linear"
+    machine: MachineLike = "c_svc"
+    criterion: CriterionLike = "margin"
+    search: SearchLike = "backward"
+    _: KW_ONLY
+    standardize: bool = False
+    prefilter: PrefilterLike = None
+    sampler: SamplerLike = None
+    ensemble: int | None = None
+    keep: Sequence[Any] | None = None
+    class_weight: Mapping[Any, float] | str | None = None
+    negative_weight: float = 1.0
+    resamples: int = 50
 
 
 class AnyPlan(Protocol):
@@ -166,9 +173,9 @@ def find_outcome(value: Any, settings: Mapping[str, Any]) -> Outcome:
     return OUTCOMES[value](settings)
 
 
-def outcome_of(settings: HasOutcome) -> Outcome:
+def outcome_of(settings: CommonSettings) -> Outcome:
     """What y is by the parameters of a selector."""
-    return find_outcome(settings.outcome, settings.get_params(deep=False))
+    return find_outcome(settings.outcome, {field.name: getattr(settings, field.name) for field in fields(settings)})
 
 
 def make_plan(settings: Settings, rows: Rows) -> Plan:
@@ -294,7 +301,7 @@ def keep_places(keep: Sequence[Any] | None, names: Sequence[str]) -> tuple[int, 
     return tuple(dict.fromkeys(places))
 
 
-def feature_count(settings: Settings, columns: int) -> int | None:
+def feature_count(settings: CommonSettings, columns: int) -> int | None:
     """n_features_to_select as a count; None where a rule or the method decides."""
     size: Any = settings.n_features_to_select
     if size is None or (isinstance(size, str) and size in SIZE_RULES):

@@ -17,7 +17,7 @@ from scipy import sparse
 from ..batches.arrays import backend_for, explain_device_errors
 from ..contracts import (
     Array,
-    BatchedSearch,
+    BatchedPart,
     BoolArray,
     HoldsOut,
     IntArray,
@@ -549,7 +549,7 @@ def _from_batch(plan: Plan, part: Rows, ready: Prepared) -> Searched | None:
     scores[ranking.order[: ranking.usable]] = ranking.scores
     ready.problem.count(ranking.work)
     steps = ranking.steps or (Step(ranking.usable, 0.0, 0.0, 0.0),)
-    return Searched(ready, Path(ranking.order, scores, steps, cast(BatchedSearch, plan.search).ended))
+    return Searched(ready, Path(ranking.order, scores, steps, cast(BatchedPart, plan.search).ended))
 
 
 def _place_path(path: Path, inside: IntArray, rest: IntArray, n: int) -> Path:

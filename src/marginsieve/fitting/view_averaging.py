@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -38,34 +37,18 @@ from .procedure import (
 from .rows import Rows
 from .settings import (
     AnyPlan,
-    HasOutcome,
+    CommonSettings,
     Plan,
     Settings,
     feature_count,
     keep_places,
     make_plan,
-    outcome_of,
     refuse_too_large,
     size_choice,
 )
 from .training import Blended, Searched, average_values, fit_model, varying_columns
 
 COMBINE = ("mean", "best")
-
-
-class BlendSettings(HasOutcome, Protocol):
-    """The parameters of a blend, as `marginsieve.Blend` describes them."""
-
-    combine: str
-    n_features_to_select: int | float | str | None
-    max_samples: int | None
-    similar: float | None
-    cv: Any
-    n_jobs: int | None
-    random_state: Any
-
-    def view_settings(self) -> Sequence[Settings]:
-        """The views, with what the blend decides for all of them."""
 
 
 @dataclass(frozen=True)
@@ -94,15 +77,15 @@ class BlendPlan:
         return all(view.plan.linear_in_rows for view in self.views)
 
 
-def blend_plan(settings: BlendSettings, encoded: Rows) -> BlendPlan:
-    """The plan of every view on these rows.
+def blend_plan(given_views: Sequence[Settings], outcome: Outcome, encoded: Rows) -> BlendPlan:
+    """The plan of every view on these rows; what the views keep is written into their settings.
 
     A view sees the columns of the kinds that its kernel takes; one whose kernel takes no missing cells has them filled
     with the means of the training rows. A view that would see nothing is left out.
     """
     encoded.target.refuse()
     part, views = encoded.active, []
-    for place, view in enumerate(settings.view_settings()):
+    for place, view in enumerate(given_views):
         kernel = kernel_of(view.kernel)
         taken = kinds_taken(kernel, machine_of(view.machine))
         columns = np.flatnonzero([kind in taken for kind in encoded.schema.kind]).astype(np.intp)
@@ -114,7 +97,7 @@ def blend_plan(settings: BlendSettings, encoded: Rows) -> BlendPlan:
         views.append(ViewPlan(replace(plan, fills=not kernel.missing), columns, place))
     if not views:
         raise InputError("no view takes a column of this table: give one whose kernel takes categories")
-    return BlendPlan(tuple(views), outcome_of(settings))
+    return BlendPlan(tuple(views), outcome)
 
 
 @dataclass(frozen=True)
@@ -141,22 +124,23 @@ class _ViewSearch:
 
 
 def fit_blend(
-    settings: BlendSettings,
+    settings: CommonSettings,
+    given_views: Sequence[Settings],
+    combine: str,
     encoded: Rows,
-    seed: np.random.SeedSequence | None = None,
-    plan: BlendPlan | None = None,
+    seed: np.random.SeedSequence | None,
+    plan: BlendPlan,
     lists: ListRequest = ONE_LIST,
 ) -> Fitted:
-    """The whole fit on encoded rows; `plan` and `lists` as in `fit_encoded`."""
-    plan = blend_plan(settings, encoded) if plan is None else plan
+    """The whole fit on encoded rows; `lists` as in `fit_encoded`."""
     rng = np.random.default_rng(seed_sequence(settings.random_state) if seed is None else seed)
     rows = rows_of_fit(settings, encoded, rng, plan)
     require_folds(rows.sample_part.target)
     constant, duplicates = constant_and_equal(encoded.schema, rows.sample_part)
-    views, remarks = _run_views(settings, plan, rows, rng, lists)
+    views, remarks = _run_views(settings, given_views, combine == "mean", plan, rows, rng, lists)
 
     def average(views: list[_ViewSearch]) -> Fitted:
-        if settings.combine == "best":
+        if combine == "best":
             views = [max(views, key=lambda view: view.best)]
         return replace(_average_views(plan, rows, views), rows=rows.row_numbers()[rows.sample_rows])
 
@@ -174,7 +158,9 @@ def fit_blend(
 
 
 def _run_views(
-    settings: BlendSettings,
+    settings: CommonSettings,
+    given_views: Sequence[Settings],
+    shares_list: bool,
     plan: BlendPlan,
     rows: Rows,
     rng: np.random.Generator,
@@ -182,8 +168,8 @@ def _run_views(
 ) -> tuple[list[_ViewSearch], list[str]]:
     """Every view's search, held-out values and number of features; and remarks."""
     remarks, n = list[str](), rows.table.shape[1]
-    count = feature_count(settings, n)  # type: ignore[arg-type]
-    ready, given_views = [], settings.view_settings()
+    count = feature_count(settings, n)
+    ready = []
     ran = run_searches(((view.plan, view.part(rows.sample_part)) for view in plan.views), rng)
     for view in plan.views:
         of_view, seen = given_views[view.place], view.part(rows.sample_part)
@@ -197,7 +183,7 @@ def _run_views(
     if count is not None and all(choice.note for _, _, choice in ready):
         remarks.append(ready[0][2].note)
     wishes: list[int | None] = [None] * len(ready)
-    if count is not None and settings.combine == "mean":
+    if count is not None and shares_list:
         wishes = [*sizes_of_list([view.columns[searched.path.order] for view, searched, _ in ready], count)]
     ready = [entry for entry, wished in zip(ready, wishes, strict=True) if wished != 0]  # a short list is for few views
     wishes = [wished for wished in wishes if wished != 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -125,6 +126,7 @@ class Linear(KernelMixin, BaseEstimator):
 # The polynomial kernel: base_j(u, v) = u v, outer(A) = (A + 1)^d.
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class Polynomial(WidthMixin, BaseEstimator):
     """K(x, z) = (sum_j w_j x_j z_j + 1)^degree.
 
@@ -153,13 +155,10 @@ class Polynomial(WidthMixin, BaseEstimator):
 
     resources = Resources(peak=(4.5, 7.0))
 
-    def __init__(
-        self, degree: int = 3, width: float | str = "auto", average: bool = True, cache: float = CACHE
-    ) -> None:
-        self.degree = degree
-        self.width = width
-        self.average = average
-        self.cache = cache
+    degree: int = 3
+    width: float | str = "auto"
+    average: bool = True
+    cache: float = CACHE
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""

@@ -26,6 +26,7 @@ from ..contracts import (
     Words,
     is_sparse,
 )
+from ..data.cells import is_numeral
 from ..errors import InputError, cost_number, listing, many, shown_value, truth_value
 from .class_effects import confusion, describe_feature, draw_curves
 from .scores import (
@@ -36,7 +37,6 @@ from .scores import (
     fit_sigmoid,
     labelled_aucs,
     linearise_scores,
-    ranking_auc,
     ranking_aucs,
     rooms_of,
 )
@@ -427,7 +427,7 @@ class ClassTarget(Target):
         """Balanced accuracy of values (m, k) cut at 0; of equally good machines the one with the larger AUC wins."""
         second = 0.0
         if self.binary:
-            second = float(ranking_auc(values[:, 0], self.codes == self.positive, self.weight[None, :])[0])
+            second = float(ranking_aucs(values[None, :, 0], self.codes == self.positive, self.weight)[0])
         return self.accuracy_of(values), second
 
     def tuning_scores(self, values: Array, fold: IntArray) -> tuple[float, float]:
@@ -574,7 +574,7 @@ class ClassTarget(Target):
             apart = "the classes of {target}"
             return Words(rows, f"separate {apart}", f"separates {apart}", weighting=weighting)
         other = str(self.classes[1 - self._code])
-        named = [f"{{target}} {label}" if _is_number(label) else label for label in (known["positive"], other)]
+        named = [f"{{target}} {label}" if is_numeral(label) else label for label in (known["positive"], other)]
         apart = " from ".join(label.replace("{", "{{").replace("}", "}}") for label in named)
         apart = apart.replace("{{target}}", "{target}")
         return Words(
@@ -715,11 +715,3 @@ class ClassDecision:
         """The decision of a selector that has these attributes."""
         positive = int(np.flatnonzero(selector.classes_ == selector.positive_)[0])
         return cls(selector.classes_, positive, selector.threshold_, getattr(selector, "_sigmoid", None))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -1,10 +1,8 @@
 """Scores of decision values and predictions against classes, for weighted samples; where values are cut.
 
-Weights are (B, m): a bootstrap draw is a row of counts, the plain value a row of ones, and all draws are worked out at
-once. The AUC is here three times, since one value under many weights and many values under one weight are two loops:
-`ranking_auc` shares one sort between all draws; `area_and_gap` is compiled, for searches and filters that come with
-another order each time; that of `linearise_scores` has the `influence` (m,) of each row, what it adds to a score, so
-that the variance of a score is a sum of squares.
+The AUC is here twice: `area_and_gap` is compiled, for searches and filters that come with another order each time; that
+of `linearise_scores` has the `influence` (m,) of each row, what it adds to a score, so that the variance of a score is
+a sum of squares.
 """
 
 from __future__ import annotations
@@ -16,30 +14,6 @@ from scipy import optimize
 
 from ..contracts import Array, BoolArray, IntArray, Predictions, Score, ScoreInfo
 from ..solvers.execution import jit
-
-
-def by_value(decision: Array, positive: BoolArray, weights: Array) -> tuple[Array, Array]:
-    """(B, G) weight of the positives and of the negatives at each distinct decision value, ascending."""
-    order = np.argsort(decision, kind="stable")
-    v = decision[order]
-    starts = np.flatnonzero(np.concatenate([[True], v[1:] != v[:-1]]))
-    w, side = weights[:, order], positive[order]
-    return np.add.reduceat(w * side, starts, axis=1), np.add.reduceat(w * ~side, starts, axis=1)
-
-
-def ranking_auc(decision: Array, positive: BoolArray, weights: Array) -> Array:
-    """(B,) the chance that a positive ranks above a negative, ties counting half."""
-    P, N = by_value(decision, positive, weights)
-    below = np.cumsum(N, axis=1) - N
-    return np.asarray(np.sum(P * (below + 0.5 * N), axis=1) / (P.sum(axis=1) * N.sum(axis=1)))
-
-
-def average_precision(decision: Array, positive: BoolArray, weights: Array) -> Array:
-    """(B,) area under the precision-recall steps."""
-    P, N = by_value(decision, positive, weights)
-    hits, misses = np.cumsum(P[:, ::-1], axis=1), np.cumsum(N[:, ::-1], axis=1)
-    precision = np.nan_to_num(hits / (hits + misses))
-    return np.asarray(np.sum(P[:, ::-1] * precision, axis=1) / P.sum(axis=1))
 
 
 @jit
@@ -66,31 +40,29 @@ def ranking_aucs(values: Array, positive: BoolArray, weight: Array) -> Array:
     """(S,) the AUC of each row of values (S, m); nan where a class is missing."""
     if positive.all() or not positive.any():
         return np.full(len(values), np.nan)
-    plus, out = np.where(positive, weight, 0.0), np.empty(len(values))
-    values = np.ascontiguousarray(values)
-    _areas(values, np.argsort(values, axis=1, kind="stable"), plus, weight - plus, out)
-    return out
-
-
-@jit
-def _areas(values: Array, order: IntArray, positive: Array, negative: Array, out: Array) -> None:
-    """The AUC of each row, into out (S,)."""
-    for row in range(values.shape[0]):
-        out[row] = area_and_gap(values[row], order[row], positive, negative)[0]
+    plus = np.where(positive, weight, 0.0)
+    return _aucs(values, np.argsort(values, axis=1, kind="stable"), plus[None, :], (weight - plus)[None, :])
 
 
 def labelled_aucs(values: Array, positive: BoolArray) -> Array:
     """(B,) the AUC of each row of values (B, m) by labels of its own."""
+    plus = positive.astype(np.float64)
+    return _aucs(values, np.argsort(values, axis=1), plus, 1.0 - plus)
+
+
+def _aucs(values: Array, order: IntArray, positive: Array, negative: Array) -> Array:
+    """(B,) the AUC of each row of values (B, m), with the classes' weights in the same row, or in the only one."""
     out = np.empty(len(values))
-    _fill_aucs(values, np.argsort(values, axis=1), positive.astype(np.float64), out)
+    _fill_aucs(np.ascontiguousarray(values), order, positive, negative, out)
     return out
 
 
 @jit
-def _fill_aucs(values: Array, order: IntArray, positive: Array, out: Array) -> None:
-    """The AUC of each row with the labels of the same row, into out (B,)."""
+def _fill_aucs(values: Array, order: IntArray, positive: Array, negative: Array, out: Array) -> None:
+    """The AUC of each row, into out (B,)."""
     for row in range(values.shape[0]):
-        out[row] = area_and_gap(values[row], order[row], positive[row], 1.0 - positive[row])[0]
+        labels = row if positive.shape[0] > 1 else 0
+        out[row] = area_and_gap(values[row], order[row], positive[labels], negative[labels])[0]
 
 
 def balanced_accuracy(right: Array | BoolArray, codes: IntArray, weight: Array) -> float:

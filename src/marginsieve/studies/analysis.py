@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -197,8 +197,20 @@ class StudyRun:
         return replace(scores, low=zero, high=zero, error=zero) if ours is theirs else scores
 
 
-class Analysis(Protocol):
-    """Something that a study looks at besides its methods.
+class CanRun(Protocol):
+    """What an analysis must have; the rest of `Analysis` it may leave out."""
+
+    name: str
+    order: float
+    template: str
+
+    def run(self, run: StudyRun) -> Mapping[str, Any] | AnalysisResult:
+        """Plain values, or a result with columns and tables besides; reads what it is given and writes nothing."""
+        ...
+
+
+class Analysis(CanRun, Protocol):
+    """Something that a study looks at besides its methods; all but the attributes and `run` may be left out.
 
     Attributes
     ----------
@@ -212,20 +224,12 @@ class Analysis(Protocol):
         place and title, as in `{# 75: Sites #}`; "" for none. The template is given the result as `r`.
     """
 
-    name: str
-    order: float
-    template: str
-
     def applies(self, facts: Facts) -> str | None:
-        """None, or the sentence why it cannot be run on this table."""
+        """None, as for any table, or the sentence why it cannot be run on this table."""
         ...
 
     def cost(self, facts: Facts) -> float:
-        """Expected seconds of one process."""
-        ...
-
-    def run(self, run: StudyRun) -> Mapping[str, Any] | AnalysisResult:
-        """Plain values, or a result with columns and tables besides; reads what it is given and writes nothing."""
+        """Expected seconds of one process; 0 for what is little beside the folds."""
         ...
 
     def sentence(self, result: dict[str, Any]) -> str | None:
@@ -304,7 +308,19 @@ class HasCard(Protocol):
 
 
 ANALYSES: dict[str, Analysis] = {}  # by name, in their order
-A = TypeVar("A", bound=Callable[[], Analysis])
+A = TypeVar("A", bound=Callable[[], CanRun])
+
+
+def _nothing(_: Any) -> None:
+    """`applies` of an analysis of any table; `sentence` or `doubt` of what is seen elsewhere."""
+
+
+def _costs_little(_: Facts) -> float:
+    """`cost` of what is little beside the folds."""
+    return 0.0
+
+
+DEFAULTS = {"applies": _nothing, "cost": _costs_little, "sentence": _nothing, "doubt": _nothing}
 
 
 def register_analysis(make: A) -> A:
@@ -320,7 +336,10 @@ def register_analysis(make: A) -> A:
     callable
         The same.
     """
-    analysis = make()
+    analysis = cast(Analysis, make())
+    for name, default in DEFAULTS.items():
+        if not hasattr(analysis, name):
+            setattr(type(analysis), name, staticmethod(default))
     register_template(analysis.name, analysis.template)
     known = sorted([*ANALYSES.values(), analysis], key=lambda each: each.order)
     ANALYSES.clear()
@@ -343,24 +362,11 @@ def levels_of(analysis: Analysis, facts: Facts) -> Sequence[Level]:
 # -- what several analyses have in common -----------------------------------------------------------------------------
 
 
-def applies_always(facts: Facts) -> None:
-    """`applies` of an analysis of any table."""
-
-
 def applies_to_classes(facts: Facts) -> str | None:
     """Of an analysis that is about classes."""
     return None if facts.shape.outcome == "classes" else f"it is for classes, not for {facts.shape.outcome}"
 
 
-def costs_little(facts: Facts) -> float:  # noqa: ARG001
-    """`cost` of what is little beside the folds."""
-    return 0.0
-
-
 def part_of_every_study(facts: Facts) -> tuple[Level, ...]:  # noqa: ARG001
     """`levels` of what belongs to the least study."""
     return (Level((), 0),)
-
-
-def say_nothing(result: dict[str, Any]) -> None:
-    """`sentence` or `doubt` of what is seen elsewhere."""

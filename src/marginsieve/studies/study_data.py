@@ -14,7 +14,7 @@ import numpy as np
 
 from ..batches.arrays import on_host
 from ..contracts import Array, IntArray, Outcome, is_sparse
-from ..data.cells import are_numbers, find_separated, is_text, read_numerals, tidy_frame
+from ..data.cells import are_numbers, find_separated, is_numeral, is_text, read_numerals, tidy_frame
 from ..data.ledger import TOO_LARGE, Ledger
 from ..data.stored import as_memory, is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
@@ -344,7 +344,7 @@ def _check_names(
         if name is not None and name not in frame.columns:
             close = difflib.get_close_matches(str(name), [str(c) for c in frame.columns], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"its columns are {listing(list(frame.columns))}"
-            if not close and all(_plain_number(column) for column in frame.columns):
+            if not close and all(is_numeral(column) for column in frame.columns):
                 hint += "; has the file a line with names at its top?"
             raise InputError(f"{role} names {name!r}, which the table does not have; {hint}")
     if target in (groups, *drop, *ids):
@@ -359,14 +359,6 @@ def _check_names(
                 f"{int(np.argmax(frame[name].isna().to_numpy())) + 1}; fill or remove these rows (a cell with NA, NaN, "
                 "null or nothing counts as empty)"
             )
-
-
-def _plain_number(text: Any) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def from_arrays(

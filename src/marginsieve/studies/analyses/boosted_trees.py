@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..analysis import Facts, Level, StudyRun, applies_to_classes, register_analysis, say_nothing
+from ..analysis import Facts, Level, StudyRun, applies_to_classes, register_analysis
 from .references import boosted_trees, compare_references, compare_with_list
 
 
@@ -35,5 +35,3 @@ class BoostedTrees:
     def sentence(self, result: dict[str, Any]) -> str | None:
         """Whether they score higher than the list."""
         return compare_with_list(result, self.name)
-
-    doubt = staticmethod(say_nothing)

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import delayed
 
 from ...contracts import Array, IntArray
-from ...engine.nested import Fold, Nested
+from ...engine.nested import Nested
 from ...engine.scoring import Scores
 from ...engine.units import PreparedMethod, UnitTable
 from ...fitting.false_share import places
@@ -28,18 +28,9 @@ from ...fitting.held_out import inner_folds
 from ...fitting.rows import Rows
 from ...fitting.settings import AnyPlan
 from ...report.numbers import format_score
-from ...solvers.execution import one_thread, parallel
-from ..analysis import (
-    AnalysisResult,
-    Facts,
-    StudyRun,
-    costs_little,
-    part_of_every_study,
-    register_analysis,
-    say_nothing,
-)
+from ..analysis import AnalysisResult, Facts, StudyRun, part_of_every_study, register_analysis
 from ..study_data import column_costs
-from .substitutes import auc_change, predict_on, training_rows
+from .substitutes import auc_change, predict_by_lists, predict_on
 
 EXPONENTS = (0.0, 0.5, 1.0, 2.0)
 SIZES = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200)
@@ -71,23 +62,14 @@ class Costs:
         return None if facts.shape.has_auc else "there are more than two classes"
 
     levels = staticmethod(part_of_every_study)
-    cost = staticmethod(costs_little)
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """The cheapest list, and what it and the main one cost."""
         options, names = run.options, run.table.rows.schema.names
         cost = column_costs(options.feature_costs or {}, names)
         cheap = cheapest_list(
-            run.table,
-            run.main_method,
-            run.main.nested,
-            run.selected_features,
-            cost,
-            keep=options.keep,
-            n_jobs=options.n_jobs,
+            run.table, run.main_method, run.main.nested, run.selected_features, cost, options.keep, options.n_jobs
         )
-        if cheap is None:
-            return AnalysisResult(None, {"cost": cost})
         change = cheap.change
         values = {
             "main": cheap.main_cost,
@@ -109,8 +91,6 @@ class Costs:
         span = span if span.startswith("no") else f"90 % interval {span}"
         return f"{text}; over the outer folds the AUC changed by {value} ({span})."
 
-    doubt = staticmethod(say_nothing)
-
 
 def cheapest_list(
     table: UnitTable,
@@ -120,39 +100,21 @@ def cheapest_list(
     cost: Array,
     keep: Sequence[str],
     n_jobs: int | None,
-) -> CheapList | None:
-    """The cheapest list and its score beside the main list; None where there are not two classes."""
-    encoded, names = table.rows, table.rows.schema.names
-    folds = [fold for fold in nested.folds if fold.repeat == 0]
-    if not table.target.has_auc or any(fold.support is None for fold in folds):
-        return None
+) -> CheapList:
+    """The cheapest list and its score beside the main list."""
+    names = table.rows.schema.names
     kept = np.array([names.index(name) for name in keep], dtype=np.intp)
-    plan = prepared.plan
-    jobs = [delayed(_values_of_fold)(encoded, plan, cost, kept, fold, k) for k, fold in enumerate(folds)]
-    *values, chosen = parallel(n_jobs)([*jobs, delayed(_choose)(encoded, plan, cost, kept, main, len(folds))])
+    choose = partial(_choose, plan=prepared.plan, cost=cost, kept=kept)
+    values, (chosen, _) = predict_by_lists(table.rows, nested, main, choose, n_jobs)
     change = auc_change(nested, [each[0] for each in values], [each[1] for each in values])
     listed = tuple(names[j] for j in chosen)
     return CheapList(listed, float(cost[chosen].sum()), float(cost[main].sum()), change)
 
 
-def _values_of_fold(
-    encoded: Rows, plan: AnyPlan, cost: Array, kept: IntArray, fold: Fold, number: int
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Predictions of a fold's test rows: with the cheapest list of the training rows, and with the main one."""
-    assert fold.support is not None
-    part = training_rows(encoded, fold)
-    with one_thread():
-        chosen = _choose(part, plan, cost, kept, fold.support, number)
-        lists = (np.sort(chosen), np.sort(fold.support))
-        ours, main = (predict_on(part, columns, encoded, fold.test) for columns in lists)
-    return ours, main
-
-
-def _choose(encoded: Rows, plan: AnyPlan, cost: Array, kept: IntArray, main: IntArray, number: int) -> IntArray:
-    """The columns of the cheapest list on some rows, in the order in which they came in.
-
-    `main`: the main method's list on these rows.
-    """
+def _choose(
+    encoded: Rows, main: IntArray, number: int, plan: AnyPlan, cost: Array, kept: IntArray
+) -> tuple[IntArray, IntArray]:
+    """The columns of the cheapest list on some rows, in the order in which they came in, and of the main one there."""
     rng = np.random.default_rng(number)
     (folds, *_), _ = inner_folds(FOLDS, encoded, rng)
     orders = _orders(places(plan, encoded, rng), cost, kept)
@@ -173,7 +135,7 @@ def _choose(encoded: Rows, plan: AnyPlan, cost: Array, kept: IntArray, main: Int
     enough = [(i, k) for i, k in np.ndindex(*mean.shape) if mean[i, k] >= least]
     lists = [orders[i][: sizes[k]] for i, k in enough]
     best = min(range(len(lists)), key=lambda j: (cost[lists[j]].sum(), -mean[enough[j]]))
-    return lists[best] if cost[lists[best]].sum() < cost[main].sum() else main
+    return (lists[best] if cost[lists[best]].sum() < cost[main].sum() else main), main
 
 
 def _orders(place: Array, cost: Array, kept: IntArray) -> list[IntArray]:

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from ..analysis import (
-    AnalysisResult,
-    StudyRun,
-    applies_always,
-    costs_little,
-    part_of_every_study,
-    register_analysis,
-    say_nothing,
-)
+from ..analysis import AnalysisResult, StudyRun, part_of_every_study, register_analysis
 
 DETAILED = 100  # selected features with a small plot
 
@@ -21,9 +13,7 @@ class Effects:
 
     name, order, template = "effects", 6.0, ""
 
-    applies = staticmethod(applies_always)
     levels = staticmethod(part_of_every_study)
-    cost = staticmethod(costs_little)
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """Columns for all features; effect, direction and the numbers of a small plot for the selected ones."""
@@ -42,5 +32,3 @@ class Effects:
         without_plot = {name: {key: each[name][key] for key in ("effect", "direction")} for name in listed[DETAILED:]}
         entries = {name: each[name] for name in listed[:DETAILED]} | without_plot
         return AnalysisResult({"features": len(each)}, columns, entries)
-
-    sentence = doubt = staticmethod(say_nothing)  # they stand beside the features

@@ -21,8 +21,7 @@ from ...fitting.evidence import (
     find_evidence,
 )
 from ...report.numbers import format_p
-from ..analysis import AnalysisResult, Facts, StudyRun, applies_always, part_of_every_study, register_analysis
-from ..analysis import say_nothing as no_doubt
+from ..analysis import AnalysisResult, Facts, StudyRun, part_of_every_study, register_analysis
 
 CELL = 1.3e-10  # seconds of a permutation for a cell of the table, and for a pair of rows
 NAMED = 10  # columns that pass, in result.json
@@ -40,7 +39,6 @@ class EvidenceTest:
 
     name, order, template = "evidence", 5.0, ""
 
-    applies = staticmethod(applies_always)
     levels = staticmethod(part_of_every_study)
 
     def cost(self, facts: Facts) -> float:
@@ -113,8 +111,6 @@ class EvidenceTest:
                 words = [f"one column alone, {known['columns'][0]}"]
             text += f"; it is carried by {join_words(words)}{' alike' if len(words) > 1 else ''}."
         return text if alone or not known["n_columns"] else f"{text} {_passing(known)}."
-
-    doubt = staticmethod(no_doubt)
 
 
 def _passing(known: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from ...fitting.evidence import numeric_columns, permutation_p
 from ...fitting.false_share import FEWEST_COLUMNS, RIDGE_PAIRS, RIDGE_SHUFFLES, FalseShare, ridge_false_share
 from ...fitting.rows import Rows
 from ...report.numbers import format_expected, format_share
-from ..analysis import AnalysisResult, Facts, Level, StudyRun, Support, applies_always, register_analysis
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, Support, register_analysis
 from ..checks import ALARM, Finding
 
 COLUMN = 2e-8  # seconds of a labelling of a half, for a column
@@ -36,8 +36,6 @@ class FalseFeatures:
     """The share of false features in the lists, by halves of the rows; q-values of the features."""
 
     name, order, template = "false-share", 20.0, ""
-
-    applies = staticmethod(applies_always)
 
     def levels(self, facts: Facts) -> list[Level]:
         """Pairs of halves, and shuffles; (0, 0) is the test of each column alone."""

@@ -8,25 +8,23 @@ the place of the feature in the ranking there, so that the score is that of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import delayed
 
 from ...contracts import IntArray
 from ...data.association import most_alike
-from ...engine.nested import Fold, Nested
+from ...engine.nested import Nested
 from ...engine.units import PreparedMethod, UnitTable
 from ...estimators.fitted_selector import FittedSelector
 from ...fitting.false_share import places
 from ...fitting.rows import Rows
 from ...fitting.training import varying_columns
-from ...solvers.execution import one_thread, parallel
-from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis, say_nothing
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
 from ..planning import search_seconds
 from .shuffled_study import rows_to_shuffle
-from .substitutes import MARGIN, auc_change, predict_on, training_rows
+from .substitutes import MARGIN, auc_change, predict_by_lists
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,15 +34,6 @@ SEARCH = "search on half of the rows"
 LISTS, MOST_SECONDS = 5, 30.0  # how many are made where their searches take no longer than that
 NAMED = 100  # features of a list in result.json
 COLUMNS = ("without", "features", "shared", "change", "low", "high", "as_good")
-
-
-@dataclass(frozen=True)
-class _Lists:
-    """The main method's list on some rows, and those without the k-th of its features, then without all of it."""
-
-    first: IntArray
-    free: IntArray  # those of it that the user does not want in every list
-    others: tuple[IntArray | None, ...]  # None: nothing is left to choose from
 
 
 @register_analysis
@@ -82,14 +71,12 @@ class OtherLists:
         """Lists that differ; None where none could be made."""
         count, options = run.choice.efforts[self.name][0], run.options
         frame = find_other_lists(
-            run.table, run.main_method, run.main.nested, len(run.selected_features), count, options.keep, options.n_jobs
+            run.table, run.main_method, run.main.nested, run.selected_features, count, options.keep, options.n_jobs
         )
         rows: list[dict[Any, Any]] = frame.to_dict("records")
         for row in rows:
             row |= {"n_features": len(row["features"]), "features": list(row["features"][:NAMED])}
         return AnalysisResult({"margin": MARGIN, "rows": rows} if rows else None, details=frame)
-
-    sentence = doubt = staticmethod(say_nothing)  # the page has them
 
 
 def search_half(run: StudyRun) -> None:
@@ -104,31 +91,28 @@ def find_other_lists(
     table: UnitTable,
     prepared: PreparedMethod,
     nested: Nested,
-    size: int,
+    main: IntArray,
     count: int,
     keep: Sequence[str],
     n_jobs: int | None,
 ) -> pd.DataFrame:
-    """`count` lists with the change of AUC on the first repeat's folds, the best first; none without two classes.
+    """`count` lists with the change of AUC on the first repeat's folds, the best first.
 
-    `size`: the number of features of the lists on all rows; in a fold it is that of the fold's list.
+    They have as many features as the main list, `main` on all rows.
     """
-    encoded, selector = table.rows, prepared.selector
-    folds = [fold for fold in nested.folds if fold.repeat == 0]
-    if not table.target.has_auc or count < 1 or any(fold.support is None for fold in folds):
-        return lists_frame([])
-    names, rows = encoded.schema.names, []
+    names, rows = table.rows.schema.names, []
     kept = np.array([names.index(name) for name in keep], dtype=np.intp)
-    jobs = [delayed(_values_of_fold)(encoded, selector, fold, count, kept) for fold in folds]
-    *values, lists = parallel(n_jobs)([*jobs, delayed(_lists)(encoded, selector, size, count, kept)])
-    for k, other in enumerate(lists.others):
-        ours = [each[1][k] for each in values]
+    choose = partial(_lists, selector=prepared.selector, count=count, kept=kept)
+    values, (first, *others) = predict_by_lists(table.rows, nested, main, choose, n_jobs)
+    free = first[~np.isin(first, kept)]
+    for k, other in enumerate(others):
+        ours = [each[k + 1] for each in values]
         if other is None or any(value is None for value in ours):
             continue
         gap = auc_change(nested, ours, [each[0] for each in values])
         change, low, high = (ends["auc"] for ends in (gap.value, gap.low, gap.high))
-        without = "the whole list" if k == count - 1 else names[lists.free[k]]
-        shared = int(np.isin(other, lists.first).sum())
+        without = "the whole list" if k == count - 1 else names[free[k]]
+        shared = int(np.isin(other, first).sum())
         rows.append((without, tuple(names[j] for j in other), shared, change, low, high, bool(low > -MARGIN)))
     return lists_frame(rows).sort_values("change", ascending=False, kind="stable", ignore_index=True)
 
@@ -140,23 +124,14 @@ def lists_frame(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _values_of_fold(
-    encoded: Rows, selector: FittedSelector, fold: Fold, count: int, kept: IntArray
-) -> tuple[dict[str, Any], list[dict[str, Any] | None]]:
-    """Predictions of a fold's test rows with the main method's list and with each of the others."""
-    assert fold.support is not None
-    part = training_rows(encoded, fold)
-    with one_thread():
-        lists = _lists(part, selector, max(1, len(fold.support)), count, kept)
-        every = [None if columns is None else np.sort(columns) for columns in (lists.first, *lists.others)]
-        first, *others = (
-            None if columns is None else predict_on(part, columns, encoded, fold.test) for columns in every
-        )
-    assert first is not None
-    return first, others
+def _lists(
+    encoded: Rows, main: IntArray, _: int, selector: FittedSelector, count: int, kept: IntArray
+) -> list[IntArray | None]:
+    """The main method's list on some rows, and those without the k-th of its features, then without all of it.
 
-
-def _lists(encoded: Rows, selector: FittedSelector, size: int, count: int, kept: IntArray) -> _Lists:
+    None: nothing is left to choose from. What the user wants in every list is never left out.
+    """
+    size = max(1, len(main))
     usable = varying_columns(encoded.table)
     kept = kept[usable[kept]]
     first = rank_columns(encoded, selector, np.arange(len(usable)), size, kept)
@@ -168,12 +143,12 @@ def _lists(encoded: Rows, selector: FittedSelector, size: int, count: int, kept:
             continue
         left_out = free
         if k < count - 1:
-            (near, alike), *_ = most_alike(encoded.table, free[[k]], usable, MOST_SAME)
+            [(near, alike)] = most_alike(encoded.table, free[[k]], usable, MOST_SAME)
             left_out = np.append(near[np.abs(alike) >= SAME], free[k])
         rest = np.setdiff1d(np.arange(len(usable)), np.setdiff1d(left_out, kept))
         enough = usable[rest].sum() >= max(2, size)
         others.append(rank_columns(encoded, selector, rest, size, kept) if enough else None)
-    return _Lists(first, free, tuple(others))
+    return [first, *others]
 
 
 def rank_columns(encoded: Rows, selector: FittedSelector, columns: IntArray, size: int, kept: IntArray) -> IntArray:

@@ -30,7 +30,7 @@ from ...errors import join_words, many
 from ...outcomes.scores import balanced_threshold
 from ...outcomes.target import Splits, stratified_folds, units_per_stratum
 from ...report.numbers import format_score
-from ..analysis import Facts, Level, StudyRun, applies_to_classes, register_analysis, say_nothing
+from ..analysis import Facts, Level, StudyRun, applies_to_classes, register_analysis
 from ..selection import plain_scores
 
 COSTS = (0.03, 0.1, 0.3, 1.0)  # C of the logistic regression, chosen by inner folds
@@ -61,6 +61,7 @@ class ReferenceRow:
     seconds: float  # of all fits on training parts
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
 class OnCodes(ClassifierMixin, BaseEstimator):
     """An estimator on codes of a table: gaps filled with means, a column for each level, columns standardised.
 
@@ -74,12 +75,9 @@ class OnCodes(ClassifierMixin, BaseEstimator):
         Values of a parameter that inner folds choose from.
     """
 
-    def __init__(
-        self, estimator: Any, kind: tuple[str, ...], grid: Mapping[str, Sequence[float]] | None = None
-    ) -> None:
-        self.estimator = estimator
-        self.kind = kind
-        self.grid = grid
+    estimator: Any
+    kind: tuple[str, ...]
+    grid: Mapping[str, Sequence[float]] | None = None
 
     def fit(self, Z: Array, y: Any, groups: IntArray | None = None) -> OnCodes:
         """Fit on training rows; of two classes the threshold comes from values of rows that were not fitted on."""
@@ -163,8 +161,6 @@ class References:
     def sentence(self, result: dict[str, Any]) -> str | None:
         """Whether a model that selects nothing, or otherwise, scores higher than the list."""
         return compare_with_list(result, self.name)
-
-    doubt = staticmethod(say_nothing)
 
 
 def compare_references(run: StudyRun, references: Sequence[Reference]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ...fitting.settings import Plan
 from ...fitting.view_averaging import BlendPlan, ViewPlan
 from ...problem import is_filter, size_grid
 from ...solvers.execution import parallel
-from ..analysis import Facts, Level, StudyRun, register_analysis, say_nothing
+from ..analysis import Facts, Level, StudyRun, register_analysis
 from ..options import StudyOptions
 from ..planning import ALL_COST, cost_of, fit_seconds, is_cheap
 
@@ -80,8 +80,6 @@ class ShuffledStudy:
         known = result["analyses"][self.name]
         share, count = f"{known['p']:.0%}", known["shuffles"]
         return f"Of this study and {count} on shuffled labels {share} score as well as this one (p = {known['p']:.2g})."
-
-    doubt = staticmethod(say_nothing)
 
 
 def above_chance(run: StudyRun, shuffles: int) -> Chance:

@@ -9,7 +9,7 @@ the list is not shown to be as good.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +28,7 @@ from ...fitting.rows import Rows
 from ...fitting.training import varying_columns
 from ...searches import TopK
 from ...solvers.execution import one_thread, parallel
-from ..analysis import (
-    AnalysisResult,
-    Facts,
-    StudyRun,
-    costs_little,
-    part_of_every_study,
-    register_analysis,
-    say_nothing,
-)
+from ..analysis import AnalysisResult, Facts, StudyRun, part_of_every_study, register_analysis
 from ..study_data import column_costs
 
 if TYPE_CHECKING:
@@ -48,6 +40,7 @@ FEATURES, CANDIDATES = 20, 3  # of the list, and for each of them
 ALIKE = 0.5  # how alike a candidate is at least
 MOST_ROWS = 1000
 WORK = 4e7  # swaps x folds x rows^2 / 4 up to which all are tried
+ChooseLists = Callable[[Rows, IntArray, int], Sequence[IntArray | None]]
 COLUMNS = ("feature", "substitute", "alike", "change", "low", "high", "equivalent")
 
 
@@ -73,7 +66,6 @@ class Substitutes:
         return f"there are more than {MOST_ROWS:,} rows" if facts.shape.rows > MOST_ROWS else None
 
     levels = staticmethod(part_of_every_study)
-    cost = staticmethod(costs_little)
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """What could stand in for features of the list; None where nothing was tried."""
@@ -102,30 +94,26 @@ class Substitutes:
         tried = f"{known['margin']} of AUC by a 90 % interval; {many(len(known['rows']), 'swap')} tried"
         return f"{text}, such as {first} (within {tried})."
 
-    doubt = staticmethod(say_nothing)
-
 
 def find_substitutes(
     table: UnitTable, nested: Nested, ranked: IntArray, n_jobs: int | None, fixed: Sequence[str] = ()
 ) -> pd.DataFrame:
     """A row for each feature of the list and candidate: the change of AUC with its interval, and the verdict.
 
-    `ranked`: the selected features, the best first; only the first are looked at, and none of `fixed`. There are no
-    rows where there are more than two classes, or too many rows or too few of a class for an interval.
+    `ranked`: the selected features, the best first; only the first are looked at, and none of `fixed`.
     """
     rows, names = [], table.rows.schema.names
-    if table.target.has_auc and len(table.target) <= MOST_ROWS:
-        swaps = _candidates(table.rows, ranked, [names.index(name) for name in fixed if name in names])
-        swaps = swaps[: max(CANDIDATES, int(4 * WORK / len(nested.folds) / len(table.target) ** 2))]
-        # A swap says something only of a feature that is missed: where nothing in its place is as good, so is anything.
-        needed = set()
-        for swap, (change, low, high) in _changes(table, nested, _removals(swaps), n_jobs):
-            if change < 0 and not (low > -MARGIN and high < MARGIN):
-                needed.add(swap.feature)
-        for swap, (change, low, high) in _changes(table, nested, [s for s in swaps if s.feature in needed], n_jobs):
-            assert swap.candidate is not None
-            same = bool(low > -MARGIN and high < MARGIN)
-            rows.append((names[swap.feature], names[swap.candidate], swap.alike, change, low, high, same))
+    swaps = _candidates(table.rows, ranked, [names.index(name) for name in fixed if name in names])
+    swaps = swaps[: max(CANDIDATES, int(4 * WORK / len(nested.folds) / len(table.target) ** 2))]
+    # A swap says something only of a feature that is missed: where nothing in its place is as good, so is anything.
+    needed = set()
+    for swap, (change, low, high) in _changes(table, nested, _removals(swaps), n_jobs):
+        if change < 0 and not (low > -MARGIN and high < MARGIN):
+            needed.add(swap.feature)
+    for swap, (change, low, high) in _changes(table, nested, [s for s in swaps if s.feature in needed], n_jobs):
+        assert swap.candidate is not None
+        same = bool(low > -MARGIN and high < MARGIN)
+        rows.append((names[swap.feature], names[swap.candidate], swap.alike, change, low, high, same))
     return substitutes_frame(rows)
 
 
@@ -217,6 +205,27 @@ def predict_on(part: Rows, columns: IntArray, encoded: Rows, test: IntArray) -> 
     )
     fitted = selector.fit_rows(some)
     return encoded.target.entry(fitted.decision, fitted.model.decision(new))
+
+
+def predict_by_lists(
+    encoded: Rows, nested: Nested, main: IntArray, choose: ChooseLists, n_jobs: int | None
+) -> tuple[list[list[Any]], Sequence[Any]]:
+    """Predictions of the test rows of the first repeat's folds, by lists of the training rows; the lists of all rows.
+
+    `choose` is called with rows, the main method's list on them (`main` on all), and a number of the fold.
+    """
+    folds = [fold for fold in nested.folds if fold.repeat == 0]
+    jobs = [delayed(_predict_by_lists)(encoded, fold, choose, k) for k, fold in enumerate(folds)]
+    *values, lists = parallel(n_jobs)([*jobs, delayed(choose)(encoded, main, len(folds))])
+    return values, lists
+
+
+def _predict_by_lists(encoded: Rows, fold: Fold, choose: ChooseLists, number: int) -> list[dict[str, Any] | None]:
+    assert fold.support is not None
+    part = training_rows(encoded, fold)
+    with one_thread():
+        lists = choose(part, fold.support, number)
+        return [None if each is None else predict_on(part, np.sort(each), encoded, fold.test) for each in lists]
 
 
 def auc_change(

@@ -16,7 +16,7 @@ from ...engine.nested import Nested
 from ...errors import InputError, SolverError, listing, many
 from ...estimators.suspects import CLEAN_RATE, PREDICTS, WRONG_SHARE, judge_labels
 from ...report.numbers import format_share
-from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_to_classes, register_analysis, say_nothing
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_to_classes, register_analysis
 from ..checks import Finding
 from ..planning import fit_seconds
 from ..study_data import suspect_table
@@ -96,8 +96,6 @@ class Suspects:
             if some := [row for row in rows if row["verdict"] == verdict]:
                 parts.append(f"{many(len(some), 'label')} {texts[len(some) > 1]} ({_list_rows(some, by)})")
         return f"{' and '.join(parts)}: check them by hand. {estimate}"
-
-    doubt = staticmethod(say_nothing)
 
     def card(self, result: dict[str, Any]) -> tuple[str, str] | None:
         """How many rows are not explained, or labels look wrong."""
