@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 MOST_DIGITS = 4
@@ -11,8 +10,8 @@ MOST_DIGITS = 4
 def format_score(score: dict[str, Any], digits: int = 2, signed: bool = False) -> tuple[str, str]:
     """A value and its interval, "0.94 to 1.00", with further digits where these would hide that they differ.
 
-    A value below 1 is not written as 1, the two ends are not written alike, and a difference whose interval is on one
-    side of 0 has no end that is written as 0; "no interval" where there is none.
+    A value below 1 is not written as 1, the two ends are not written alike, and no end of the interval of a difference
+    is written as 0 that is not; "no interval" where there is none.
     """
     known = [score[key] for key in ("value", "low", "high") if score[key] is not None]
     while digits < MOST_DIGITS and _hides_difference([f"{value:z.{digits}f}" for value in known], known, signed):
@@ -41,13 +40,13 @@ def format_expected(share: float, count: int) -> str:
     """How many of a list that share is expected to be: "about 3 of them are", "fewer than 1 of them is"."""
     if share * count < 0.5:
         return "fewer than 1 of them is"
-    number = math.ceil(share * count - 1e-9)
+    number = max(round(share * count), 1)
     return "all of them are" if number >= count else f"about {number:,} of them {'is' if number == 1 else 'are'}"
 
 
 def _hides_difference(texts: list[str], values: list[float], signed: bool) -> bool:
     """Whether rounding makes 1 of what is less, 0 of an end that is not, or equal ends of an interval that differ."""
-    if signed and len(texts) == 3 and values[1] * values[2] > 0 and 0.0 in map(float, texts[1:]):
+    if signed and len(texts) == 3 and values[1] * values[2] != 0 and 0.0 in map(float, texts[1:]):
         return True
     if any(float(text) >= 1.0 > value for text, value in zip(texts[:2], values[:2], strict=False)):
         return True

@@ -193,7 +193,9 @@ def _stability(result: dict[str, Any]) -> str:
     if stability is None:
         most = result["methods"][0]["size_rule"] != "given" and len(result["n_features_over_folds"]["usual"]) == 2
         if most and 2 * result["n_features_over_folds"]["median"] > result["table"]["features"]:
-            return "Stability is not given: the lists of the folds hold most of the columns."
+            median, columns = result["n_features_over_folds"]["median"], result["table"]["features"]
+            share = f"about half of the columns or more (median {median:g} of {columns:,})"
+            return f"Stability is not given, since the folds take {share}."
         return ""
     value, count, always = stability["value"], result["n_features"], result["n_always"]
     span = "" if stability["low"] is None else f", {stability['low']:.2f} to {stability['high']:.2f}"
@@ -203,9 +205,10 @@ def _stability(result: dict[str, Any]) -> str:
         return f"{every} of the list came up in every outer fold; what varies is how many others did ({scale})."
     word = f"The list is {_stability_word(value)}"
     if stability["low"] is not None and _stability_word(stability["low"]) != _stability_word(stability["high"]):
-        word += "; the folds do not tell it from one that is " + join_words(
-            [each for each in STABILITY if each != _stability_word(value) and _reaches(stability, each)], "or"
-        )
+        others = [each for each in STABILITY if each != _stability_word(value) and _reaches(stability, each)]
+        word += f"; the folds do not tell it from one that is {join_words(others, 'or')}"
+        if len(others) == 2:
+            word = "The outer folds do not say how stable the list is"
     if value < UNSTABLE:
         word += ": other samples would have given another"
     if count == 1:
@@ -289,8 +292,9 @@ def _doubt_list(result: dict[str, Any], doubt: Callable[[str, str], None]) -> No
     if outside := result["often_outside"]:
         names = ", ".join(f"{each['name']} ({each['frequency']:.0%})" for each in outside[:NAMED])
         more = f" and {len(outside) - NAMED:,} more" if len(outside) > NAMED else ""
-        them = "it" if len(outside) == 1 else "them"
-        doubt("outside", f"the list is without {names}{more}: more outer folds chose {them} than some listed features")
+        was, them = ("was", "is") if len(outside) == 1 else ("were", "are")
+        text = f"{names}{more} {was} chosen by at least half of the outer folds and {them} not in the list"
+        doubt("outside", f"{text}; some listed features were chosen by fewer")
     longer = result["lists"]["difference"]
     if longer is not None and verdict(longer[headline_score(result)]) == "better":
         doubt(

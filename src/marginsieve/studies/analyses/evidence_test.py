@@ -29,7 +29,7 @@ CARRIED = {
     SINGLE: "the column that is furthest by itself",
     TOGETHER: "many columns together",
     NON_LINEAR: "a non-linear machine on all columns",
-    SEVERAL: "several columns, each by itself",
+    SEVERAL: "the columns that are furthest, each by itself",
 }
 
 
@@ -109,7 +109,7 @@ class EvidenceTest:
             words = [CARRIED[word] for word in tied]
             if alone:
                 words = [f"one column alone, {known['columns'][0]}"]
-            text += f"; it is carried by {join_words(words)}{' alike' if len(words) > 1 else ''}."
+            text += f"; the smallest p is that of {join_words(words, 'and that of')}."
         return text if alone or not known["n_columns"] else f"{text} {_passing(known)}."
 
 

@@ -62,6 +62,7 @@ class FalseFeatures:
             "marginal": int(np.count_nonzero(q[listed] <= TENTH)),
             "others": [names[j] for j in run.selected_features if not q[j] <= TENTH],
             "features_note": FEW_NOTE,
+            "methods_text": "Each column was tested by itself, adjusted over all columns after Benjamini and Hochberg.",
         }
         if pairs:
             known = ridge_false_share(run.table.rows.active, seed, run.options.n_jobs)
@@ -93,8 +94,10 @@ class FalseFeatures:
         if not result["answer"]["evidence"]:
             return None
         counted = f"{known['marginal']:,} of {many(result['n_features'], 'listed feature')}"
-        alone = f"by a test of each column alone {counted} are in a set of which a tenth is expected to be false"
-        alone += " (marginal_q)"
+        alone = (
+            f"by a test of each column alone {counted} are in a set of which about a tenth at most is expected to be"
+        )
+        alone += " false (marginal_q)"
         if known["share"] is None:
             few = f"the table has fewer than {FEWEST_COLUMNS} columns"
             others = f", all but {', '.join(known['others'])}" if 0 < len(known["others"]) <= NAMED else ""
@@ -127,7 +130,7 @@ class FalseFeatures:
             text, its = "", chance.replace("of them", f"of its {count:,} features")
             warning = f"Fewer than half of this list can be expected to be real: {its}. "
         if best := known["best_supported"]:
-            how = "in nine of ten folds, and in the set with q at most .1, of which a tenth is expected to be false"
+            how = "in at least 90 % of the outer folds, and with q at most .1"
             text += f"; {len(best):,} {'is' if len(best) == 1 else 'are'} best supported ({how})"
         return Support(warning, text)
 

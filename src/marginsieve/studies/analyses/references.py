@@ -193,8 +193,9 @@ def compare_with_list(result: dict[str, Any], name: str) -> str | None:
         parts = [f"{short} {value} against the list ({span})" for short, (value, span) in texts.items()]
         return f"{row['title']} ({many(row['n_features'], 'feature')}): {join_words(parts)}"
 
+    short = result["short_names"][metric]
     better = {
-        row["title"]: describe(row, ahead)
+        row["title"]: describe(row, list(dict.fromkeys([*ahead, metric])))
         for row in rows
         if (ahead := [each for each in result["compared_scores"] if (row["against_list"][each]["low"] or 0.0) > 0.0])
     }
@@ -202,8 +203,8 @@ def compare_with_list(result: dict[str, Any], name: str) -> str | None:
         return f"Scores higher than the list on the same folds: {'; '.join(better.values())}."
     best = describe(max(rows, key=lambda row: row["scores"][metric]["value"]), [metric])
     if rows[0]["against_list"][metric]["low"] is None:
-        return f"Without intervals no model for reference can be shown to be better or worse; the highest is {best}."
-    return f"No model for reference is shown to be better than the list; the highest is {best}."
+        return f"Without intervals no reference model can be shown to be better or worse; the highest in {short} is {best}."
+    return f"No model for reference is shown to be better than the list; the highest in {short} is {best}."
 
 
 def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[ReferenceRow, ...]:

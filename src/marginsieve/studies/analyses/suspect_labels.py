@@ -64,6 +64,7 @@ class Suspects:
             frame = frame.sort_values(["missed", "margin", "row"], ascending=[False, True, True], ignore_index=True)
         rows = frame[frame["verdict"] != ""].drop(columns="suspect", errors="ignore").to_dict("records")
         values |= {"judged": len(frame), "count": len(rows), "rows": rows}
+        values["missed"] = int(np.count_nonzero(judged["missed"] > 0.5))
         values |= {"named_by": "id" if "id" in frame else "row"}
         values["trusted"] = run.evident and judged.attrs[PREDICTS]
         if fallible:
@@ -79,7 +80,8 @@ class Suspects:
         by, rows = known["named_by"], known["rows"]
         if known["labels"] != "fallible":
             if not rows:
-                return "No row is so unlike its class that it stands out from the errors that such a model makes."
+                missed = f"{many(known['missed'], 'row')} {'is' if known['missed'] == 1 else 'are'}"
+                return f"{missed} on the wrong side in most predictions; none stands out from the model's other errors."
             which = f"{many(len(rows), 'row')} ({_list_rows(rows, by)})"
             they, labels = ("they look", "their labels are") if len(rows) > 1 else ("it looks", "its label is")
             text = f"The model cannot explain {which}: {they} like another class to models that did not see "
@@ -101,6 +103,8 @@ class Suspects:
         """How many rows are not explained, or labels look wrong."""
         known = result["analyses"][self.name]
         if not known["judged"] or not known["trusted"]:
+            return None
+        if known["labels"] != "fallible" and not known["count"]:
             return None
         if known["labels"] != "fallible":
             return str(known["count"]), f"{'row' if known['count'] == 1 else 'rows'} that the model cannot explain"
