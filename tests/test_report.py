@@ -464,7 +464,7 @@ def test_a_difference_keeps_the_side_of_its_interval(score, written):
 
 def test_shares_and_counts_that_are_not_zero_are_not_written_as_zero():
     assert [format_share(share) for share in (0.0, 0.0002, 0.01, 0.3)] == ["0%", "under 1%", "1%", "30%"]
-    texts = [format_expected(share, 20) for share in (0.0, 0.02, 0.03, 0.06, 1.0)]
+    texts = [format_expected(share, 20) for share in (0.0, 0.02, 0.03, 0.11, 1.0)]
     assert texts == [
         *("fewer than 1 of them is", "fewer than 1 of them is", "about 1 of them is"),
         *("about 2 of them are", "all of them are"),

@@ -94,10 +94,8 @@ class FalseFeatures:
         if not result["answer"]["evidence"]:
             return None
         counted = f"{known['marginal']:,} of {many(result['n_features'], 'listed feature')}"
-        alone = (
-            f"by a test of each column alone {counted} are in a set of which about a tenth at most is expected to be"
-        )
-        alone += " false (marginal_q)"
+        among = "are in a set of which about a tenth at most is expected to be false (marginal_q)"
+        alone = f"by a test of each column alone {counted} {among}"
         if known["share"] is None:
             few = f"the table has fewer than {FEWEST_COLUMNS} columns"
             others = f", all but {', '.join(known['others'])}" if 0 < len(known["others"]) <= NAMED else ""

@@ -203,7 +203,7 @@ def compare_with_list(result: dict[str, Any], name: str) -> str | None:
         return f"Scores higher than the list on the same folds: {'; '.join(better.values())}."
     best = describe(max(rows, key=lambda row: row["scores"][metric]["value"]), [metric])
     if rows[0]["against_list"][metric]["low"] is None:
-        return f"Without intervals no reference model can be shown to be better or worse; the highest in {short} is {best}."
+        return f"Without intervals no reference model is shown to be better or worse; the highest in {short} is {best}."
     return f"No model for reference is shown to be better than the list; the highest in {short} is {best}."
 
 
