@@ -344,9 +344,9 @@ def fit_prepared(
         out = []
         for each, rule in ((fitted.short, "short"), (fitted, None)):
             if each is not None:
-                own = clone(selector).set_params(**({} if rule is None else {"n_features_to_select": rule}))
-                own.adopt(each, seed_sequence(selector.random_state))
-                out.append(own)
-    for own in out:
-        own.notes_ = list(dict.fromkeys([*own.notes_, *(str(item.message) for item in caught)]))
+                of_list = clone(selector).set_params(**({} if rule is None else {"n_features_to_select": rule}))
+                of_list.adopt(each, seed_sequence(selector.random_state))
+                out.append(of_list)
+    for of_list in out:
+        of_list.notes_ = list(dict.fromkeys([*of_list.notes_, *(str(item.message) for item in caught)]))
     return out

@@ -103,7 +103,7 @@ class EvidenceTest:
         least = min(each["p"] for each in known["statistics"])
         tied = list(dict.fromkeys(each["looks_for"] for each in known["statistics"] if each["p"] <= least + 1e-12))
         alone = tied == [SINGLE] and known["n_columns"] == 1
-        if len(tied) == len(set(STATISTICS)):
+        if len(tied) == len(set(STATISTICS)) and least <= known["smallest_p"] + 1e-12:
             text += f"; each of its statistics is as far out as {known['permutations']:,} permutations can show."
         else:
             words = [CARRIED[word] for word in tied]
