@@ -12,7 +12,7 @@ from marginsieve.engine import claim, publish
 from marginsieve.errors import InputError
 
 from .catalogue import PAPERS
-from .evidence import VERDICTS, kind_of
+from .claims import VERDICTS
 from .markdown import table_lines
 from .paper import KEPT
 from .record import commit, hours_by_commit
@@ -59,24 +59,21 @@ def _prefix_progress(progress: Progress, name: str) -> Progress:
 
 
 def claims_of(out: Path) -> pd.DataFrame:
-    """The claims of all papers that were run: paper, claim, where, verdict, and the verdict's first word as `kind`."""
+    """The claims of all papers that were run, with their verdicts."""
     pieces = [
         pd.read_csv(out / name / CLAIMS, keep_default_na=False) for name in PAPERS if (out / name / CLAIMS).is_file()
     ]
-    frame = pd.concat(pieces, ignore_index=True)[["paper", "claim", "where", "verdict", "why"]]
-    return frame.assign(kind=[kind_of(verdict) for verdict in frame["verdict"]])
+    return pd.concat(pieces, ignore_index=True)
 
 
 def _page(claims: pd.DataFrame, failed: dict[str, str], command: str, seconds: float, core_hours: float) -> list[str]:
     """Claims counted by verdict and paper, then a line for each."""
-    counts = claims.groupby(["paper", "kind"], sort=False).size().unstack("kind", fill_value=0)
-    kinds, papers = [kind for kind in VERDICTS if kind in counts], list(dict.fromkeys(claims["paper"]))
-    counts = counts.reindex(columns=kinds, index=papers)
+    counts = claims.groupby(["paper", "verdict"], sort=False).size().unstack("verdict", fill_value=0)
+    counts = counts.reindex(columns=list(VERDICTS), index=list(dict.fromkeys(claims["paper"])), fill_value=0)
     counts.loc["all"] = counts.sum()
     origin = f"Made by {command}; this run took {seconds / 3600:.2f} hours on the clock, and the units in the stores "
     origin += f"{core_hours:.1f} hours of one core."
-    level = "'Level': the direction is the paper's but not clear, or nothing differs where the paper says that it "
-    lines = ["# The five papers: claims and verdicts", "", origin, "", f"{level}does.", ""]
+    lines = ["# The five papers: claims and verdicts", "", origin, ""]
     rows = (
         (f"[{paper}]({paper}/{REPORT})" if paper in PAPERS else paper, *map(int, row))
         for paper, *row in counts.itertuples()

@@ -1,9 +1,9 @@
-"""What a run left, and the words of a verdict on a claim."""
+"""What a run left: figures in three columns, tables of parts; and what a rule finds in them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,11 @@ import pandas as pd
 
 from marginsieve.bench import SuiteResult
 
-REPRODUCED, BETTER, LEVEL, WORSE, NOT_COMPARABLE = "reproduced", "better", "level", "worse", "not comparable"
-VERDICTS = (REPRODUCED, BETTER, LEVEL, WORSE, NOT_COMPARABLE)
+#: how a figure of ours was made: by the paper's own protocol; by that with every rival at its own best; with nothing
+#: chosen on the rows that are judged
+AS_PRINTED, REPAIRED, HONEST = "as_printed", "repaired", "honest"
+COLUMNS = {AS_PRINTED: "as printed", REPAIRED: "rivals repaired", HONEST: "honest"}
+YES, NEAR, NO = "yes", "level", "no"
 EQUAL = 1e-9  # a smaller difference of two means is none
 
 
@@ -21,34 +24,50 @@ class NotRun(Exception):
 
 
 @dataclass(frozen=True)
+class Finding:
+    """Whether a rule is met, with the figures that decide it."""
+
+    answer: str  # YES, NEAR or NO
+    figures: str
+
+    def __str__(self) -> str:
+        return f"{self.answer}: {self.figures}"
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """What a run left: `ours` (job, dataset, method, quantity, printed, paper, nested), tables of parts, studies."""
+    """What a run left: `ours` (job, dataset, method, quantity, printed and the columns), tables of parts, studies.
+
+    Rules read one column of it: see `read`.
+    """
 
     ours: Any  # a pandas table; tables are Any here, since every cell of one may be anything
     drafts: Path
-    studies: Mapping[str, SuiteResult] = field(default_factory=dict)
+    studies: Mapping[tuple[str, str], SuiteResult] = field(default_factory=dict)  # by job and column
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # names of jobs that are one table together
+    column: str = AS_PRINTED
 
-    def means(self, quantity: str, methods: Sequence[str], job: str = "", tuned: str = "paper") -> Any:
-        """Our values by data set (rows) and method, on the data sets that all of them have.
+    def read(self, column: str) -> Evidence:
+        """The same, read in another column."""
+        return replace(self, column=column)
 
-        `tuned` is "paper", as the paper does it, or "nested", inside the training parts.
-        """
+    def means(self, quantity: str, methods: Sequence[str], job: str = "") -> Any:
+        """Our values by data set (rows) and method, on the data sets that all of them have."""
         part = self.ours[(self.ours["quantity"] == quantity) & self.ours["method"].isin(methods)]
-        part = part[(part["job"] == job) & part[tuned].notna()] if job else part[part[tuned].notna()]
+        part = part[(part["job"] == job) & part[self.column].notna()] if job else part[part[self.column].notna()]
         if lacking := [name for name in methods if name not in set(part["method"])]:
             raise NotRun(f"{', '.join(lacking)} of {job or quantity} were not run")
-        return part.pivot_table(index="dataset", columns="method", values=tuned)[list(methods)].dropna()
+        return part.pivot_table(index="dataset", columns="method", values=self.column)[list(methods)].dropna()
 
     def study(self, job: str) -> SuiteResult:
-        """The results of a job by the paper's protocol."""
-        if job not in self.studies:
+        """The results of a job."""
+        if (job, self.column) not in self.studies:
             raise NotRun(f"{job} was not run")
-        return self.studies[job]
+        return self.studies[job, self.column]
 
     def group(self, name: str) -> list[SuiteResult]:
         """The results of the jobs of a group."""
-        if not (some := [self.studies[job] for job in self.groups.get(name, ()) if job in self.studies]):
+        if not (some := [self.study(job) for job in self.groups.get(name, ()) if (job, self.column) in self.studies]):
             raise NotRun(f"{name} was not run")
         return some
 
@@ -60,14 +79,9 @@ class Evidence:
         return pd.read_csv(file)
 
 
-def kind_of(verdict: str) -> str:
-    """The verdict's first words."""
-    return next((kind for kind in VERDICTS if verdict.startswith(kind)), NOT_COMPARABLE)
-
-
-def if_holds(holds: bool, figures: str, otherwise: str = WORSE) -> str:
-    """'reproduced' or another verdict, with the figures that decide it."""
-    return f"{REPRODUCED if holds else otherwise}: {figures}"
+def if_holds(holds: bool, figures: str, otherwise: str = NO) -> Finding:
+    """What a rule finds, with the figures that decide it."""
+    return Finding(YES if holds else otherwise, figures)
 
 
 def format_values(values: Any, digits: int = 1) -> str:

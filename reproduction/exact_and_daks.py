@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginsieve import SVMSelector, recipes
+from marginsieve import SVMSelector
 from marginsieve.data import NamedTable, Schema, filled_with_means
 from marginsieve.estimators import prepare_search
 from marginsieve.searches import Budget
@@ -22,6 +22,7 @@ from marginsieve.solvers import Clock, MixedIntegerProgram, Ramp, restrict_progr
 from . import named_problems
 from .daks_printed import PrintedDaks
 from .markdown import number, table_lines
+from .pins import make_selector
 from .workplace import Call, Workplace
 
 PROGRAMS = 6  # of DAKS by the printed rules, of equal length, fit into its time
@@ -88,10 +89,10 @@ class ExactAndDaks:
         return row | {f"{solver}_{key}": stop.details[key] for key in ("bound", "nodes", "status")}
 
     def _selector(self, problem: NamedTable, C: float, solver: str, seconds: float | None = None) -> SVMSelector:
-        return recipes.ramp_fs(
-            budget=self.budgets[problem.name], C=C, solver=solver, positive=problem.positive, random_state=0,
-            resamples=0, similar=None, time_limit=seconds,
-        )  # fmt: skip
+        fixed: dict[str, Any] = {"positive": problem.positive, "random_state": 0, "resamples": 0, "similar": None}
+        chosen = {"budget": self.budgets[problem.name], "C": C, "solver": solver, "time_limit": seconds}
+        selector: SVMSelector = make_selector("ramp_fs", **chosen, **fixed)
+        return selector
 
     def _program(self, problem: NamedTable, C: float) -> tuple[Ramp, float]:
         """The program of the table, and the unit of its objective."""

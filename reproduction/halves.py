@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
-from marginsieve import SVMSelector, recipes
+from marginsieve import SVMSelector
 from marginsieve.contracts import Array, IntArray
 from marginsieve.data import NamedTable, filled_with_means
 from marginsieve.engine import tune_on_all_features
@@ -23,6 +23,7 @@ from .drawings import curves
 from .kp_printed import kp_as_printed
 from .markdown import grid
 from .paper import printed_figures
+from .pins import make_selector
 from .workplace import Call, Workplace
 
 COSTS = (0.1, 0.5, 1.0, *(10.0 * k for k in range(1, 11)), 200.0, 300.0, 400.0, 500.0, 1000.0)  # 18, as the paper has
@@ -142,7 +143,7 @@ class SelectionOnHalf:
         sizes = sorted({*self.sizes[name], self.printed_size[name]})
         for method, settings in RIVALS.items():
             settings = {**settings, "C": C} if method != "fsv" else settings
-            selector = recipes.get(method)(n_features_to_select=1, standardize=False, **settings, **FIXED)
+            selector = make_selector(method, n_features_to_select=1, standardize=False, **settings, **FIXED)
             order = np.argsort(selector.fit(X, y).ranking_)
             out[method] = {size: order[:size] for size in sizes}
         order = self._kp_ranking(X, y, C, width)
@@ -157,14 +158,21 @@ class SelectionOnHalf:
     def _on_all_rows(self, name: str, X: Array, y: Array, C: float, width: float) -> dict[str, dict[int, IntArray]]:
         """What a selection finds that sees the rows on which it is judged: by method, at the printed size."""
         size = self.printed_size[name]
-        fisher = recipes.fisher(n_features_to_select=1, standardize=False, **FIXED).fit(X, y)
+        fisher = make_selector("fisher", n_features_to_select=1, standardize=False, **FIXED).fit(X, y)
         orders = {"fisher": np.argsort(fisher.ranking_), "kp_svm": self._kp_ranking(X, y, C, width)}
         return {method: {size: order[:size]} for method, order in orders.items()}
 
     @staticmethod
     def _kp_ranking(X: Array, y: Array, C: float, width: float) -> IntArray:
-        ranked = recipes.kp_svm(
-            C=C, width=width, stop="ranking", n_features_to_select=1, standardize=False, final="start", **FIXED
+        ranked = make_selector(
+            "kp_svm",
+            C=C,
+            width=width,
+            stop="ranking",
+            n_features_to_select=1,
+            standardize=False,
+            final="start",
+            **FIXED,
         )
         return np.asarray(ranked.fit(X, y).path_.order)
 
@@ -180,4 +188,4 @@ class SelectionOnHalf:
 
     @staticmethod
     def _kp(X: Array, y: Array, C: float, width: float, C2: float) -> Any:
-        return recipes.kp_svm(C=C, width=width, C2=C2, standardize=False, final="start", **FIXED).fit(X, y)
+        return make_selector("kp_svm", C=C, width=width, C2=C2, standardize=False, final="start", **FIXED).fit(X, y)

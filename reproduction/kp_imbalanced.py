@@ -7,8 +7,8 @@ from typing import Any
 
 from marginsieve.bench import compare
 
-from .claims import Claim, is_ahead, is_best, leads, list_claims, undecidable_claim
-from .evidence import EQUAL, LEVEL, WORSE, Evidence, NotRun, format_values, if_holds
+from .claims import Claim, Experiment, is_ahead, is_best, leads, list_claims, undecidable_claim
+from .evidence import AS_PRINTED, EQUAL, HONEST, NEAR, NO, Evidence, Finding, NotRun, format_values, if_holds
 from .named_problems import load
 from .paper import Job, Paper, bases
 from .parameters import ConvergenceStudy
@@ -83,20 +83,20 @@ def _maxima(evidence: Evidence) -> Any:
     return table.assign(kp_cssvm=table["kp_cssvm"].combine(other.reindex(table.index), max))
 
 
-def _kp_first(evidence: Evidence) -> str:
+def _kp_first(evidence: Evidence) -> Finding:
     means = _maxima(evidence).mean().sort_values(ascending=False)
     figures = f"{format_values(means)} (printed: kp_cssvm 95.9, l1_cssvm 93.9, svm_rfe 91.6, fisher 91.4)"
     return if_holds(means.index[0] == "kp_cssvm", figures)
 
 
-def _best_ranks(evidence: Evidence) -> str:
+def _best_ranks(evidence: Evidence) -> Finding:
     compared = compare(_maxima(evidence))
     ranks = dict(sorted(zip(compared.methods, compared.ranks, strict=True), key=lambda pair: pair[1]))
     figures = f"average ranks {format_values(ranks, 2)} (printed: kp_cssvm 2.08, l1_cssvm 2.58, fisher 3.08)"
     return if_holds(set(list(ranks)[:2]) == {"kp_cssvm", "l1_cssvm"}, figures)
 
 
-def _holm(evidence: Evidence) -> str:
+def _holm(evidence: Evidence) -> Finding:
     table = compare(_maxima(evidence), control="kp_cssvm").table().set_index("method")
     p = table["p_against_control"].drop("kp_cssvm")
     differing = {str(name) for name in p.index[p <= 0.05]}
@@ -104,7 +104,7 @@ def _holm(evidence: Evidence) -> str:
     return if_holds(differing == {"svm_rfe", "kp_svdd"}, figures)
 
 
-def _against_svdd(evidence: Evidence) -> str:
+def _against_svdd(evidence: Evidence) -> Finding:
     selected = evidence.means(MAXIMUM, ("kp_svdd",), "selection")["kp_svdd"]
     every = evidence.means("balanced_accuracy", ("svdd",), "no-selection")["svdd"]
     both = selected.to_frame("selected").join(every.rename("every"), how="inner")
@@ -117,7 +117,7 @@ def _against_svdd(evidence: Evidence) -> str:
 PLAIN = ("svm_linear", "svm_gaussian", "cs_svm_linear", "cs_svm_gaussian", "l1_cssvm", "svdd")
 
 
-def _usually_cs_svm(evidence: Evidence) -> str:
+def _usually_cs_svm(evidence: Evidence) -> Finding:
     table = evidence.means("balanced_accuracy", PLAIN, "no-selection")
     best = {name: leads(table, name) for name in PLAIN}
     either = int((best["cs_svm_linear"] | best["cs_svm_gaussian"]).sum())
@@ -126,7 +126,7 @@ def _usually_cs_svm(evidence: Evidence) -> str:
     return if_holds(either > len(table) / 2, figures)
 
 
-def _svdd_but_for_car3(evidence: Evidence) -> str:
+def _svdd_but_for_car3(evidence: Evidence) -> Finding:
     table = evidence.means("balanced_accuracy", ("cs_svm_linear", "cs_svm_gaussian", "svdd"), "no-selection")
     other = table["svdd"] - table[["cs_svm_linear", "cs_svm_gaussian"]].max(axis=1)
     ahead = [str(name) for name in other.index[other > EQUAL]]
@@ -136,7 +136,7 @@ def _svdd_but_for_car3(evidence: Evidence) -> str:
     )
 
 
-def _selection_helps(evidence: Evidence) -> str:
+def _selection_helps(evidence: Evidence) -> Finding:
     selected = _maxima(evidence).max(axis=1)
     every = evidence.means("balanced_accuracy", EVERY_MACHINE, "no-selection").max(axis=1)
     change = (selected - every).dropna()
@@ -144,7 +144,7 @@ def _selection_helps(evidence: Evidence) -> str:
     figures = f"better on {better}, similar on {len(change) - better - worse}, worse on {worse} of {len(change)} "
     figures += "(printed: 5, 5 and 2 of 12)"
     kept = worse < len(change) / 2  # improved or kept on most problems, but not improved more often than lost
-    return if_holds(worse <= 2 and better > worse, figures, LEVEL if kept else WORSE)
+    return if_holds(worse <= 2 and better > worse, figures, NEAR if kept else NO)
 
 
 def _smote_gain(evidence: Evidence) -> Any:
@@ -152,14 +152,14 @@ def _smote_gain(evidence: Evidence) -> Any:
     return table["cs_svm_gaussian_smote"] - table["cs_svm_gaussian"]
 
 
-def _smote_similar(evidence: Evidence) -> str:
+def _smote_similar(evidence: Evidence) -> Finding:
     change = _smote_gain(evidence)
     similar = int((change.abs() <= CLOSE).sum())
     figures = f"within {CLOSE:g} point on {similar} of {len(change)}, {change.mean():+.1f} on average"
     return if_holds(similar > len(change) / 2, figures)
 
 
-def _smote_for_glioma(evidence: Evidence) -> str:
+def _smote_for_glioma(evidence: Evidence) -> Finding:
     change = _smote_gain(evidence)
     if "GLIOMA" not in change.index:
         raise NotRun("GLIOMA was not run")
@@ -167,7 +167,7 @@ def _smote_for_glioma(evidence: Evidence) -> str:
     return if_holds(bool(change["GLIOMA"] > CLOSE), f"GLIOMA {change['GLIOMA']:+.1f} (printed +6.0); {largest}")
 
 
-def _kernels(evidence: Evidence) -> str:
+def _kernels(evidence: Evidence) -> Finding:
     names = [name for name in _plain_machines() if name.startswith(("svm_", "cs_svm_")) and not name.endswith("drawn")]
     table = evidence.means("balanced_accuracy", names, "no-selection")
     best = {kind: table[[name for name in names if kind in name]].max(axis=1) for kind in ("linear", "gaussian")}
@@ -187,17 +187,17 @@ def _by_penalty(evidence: Evidence) -> Any:
     return 100 * table
 
 
-def _best_penalty(evidence: Evidence) -> str:
+def _best_penalty(evidence: Evidence) -> Finding:
     means = _by_penalty(evidence).mean()
     best = float(means.idxmax())
     figures = f"C2 = 0.125 {means[0.125]:.1f}; the best is {best:g} with {means[best]:.1f}, the lowest "
     figures += f"{means.min():.1f} ({len(means)} values, maxima over the sizes)"
     if best != 0.125 and means[best] - means[0.125] < 0.5:
-        return f"{LEVEL}: {figures}"
+        return Finding(NEAR, f"{figures}")
     return if_holds(best == 0.125, figures)
 
 
-def _glioma_at_100(evidence: Evidence) -> str:
+def _glioma_at_100(evidence: Evidence) -> Finding:
     scores: Any = evidence.study("selection").scores("balanced_accuracy")
     part = scores[(scores["data"] == "GLIOMA") & (scores["size"] == 100)]
     if part.empty:
@@ -207,7 +207,7 @@ def _glioma_at_100(evidence: Evidence) -> str:
     return if_holds(best.idxmax() == "kp_cssvm" and bool(best.drop("kp_cssvm").median() < 60), figures)
 
 
-def _seconds(evidence: Evidence) -> str:
+def _seconds(evidence: Evidence) -> Finding:
     frame: Any = evidence.study("selection").to_pandas().drop_duplicates(["data", "method", "split"])
     base = bases(frame["method"])
     means = frame.groupby([base, "data"])["seconds"].mean().groupby("method").max()
@@ -215,7 +215,7 @@ def _seconds(evidence: Evidence) -> str:
     return if_holds(bool(means.max() < 300), figures)
 
 
-def _quasi_newton_is_faster(evidence: Evidence) -> str:
+def _quasi_newton_is_faster(evidence: Evidence) -> Finding:
     moves = evidence.table("updates").pivot(index="data", columns="variant", values="moves")
     means = moves.mean()
     fewer = int((moves["quasi-newton"] < moves["gradient"]).sum())
@@ -244,7 +244,7 @@ TUNED_INSIDE = (
 
 def _nested_order(evidence: Evidence) -> str:
     """The six methods where no parameter and no size is chosen on the samples that they are measured on."""
-    means = evidence.means(MEAN, SIX, "selection", "nested").mean().sort_values(ascending=False)
+    means = evidence.read(HONEST).means(MEAN, SIX, "selection").mean().sort_values(ascending=False)
     tried = bases(evidence.study("selection").scores("balanced_accuracy")["method"].drop_duplicates()).value_counts()
     counts = ", ".join(f"{name} {tried.get(name, 0)}" for name in SIX)
     return (
@@ -255,7 +255,7 @@ def _nested_order(evidence: Evidence) -> str:
 
 def _points_of_a_sample(evidence: Evidence) -> str:
     """What one sample of the rarer class is worth."""
-    names = list(dict.fromkeys(evidence.ours.loc[evidence.ours["paper"].notna(), "dataset"]))
+    names = list(dict.fromkeys(evidence.ours.loc[evidence.ours[AS_PRINTED].notna(), "dataset"]))
     tables = [load(str(name)) for name in names]
     points = {table.name: 50 / int((table.y == table.positive).sum()) for table in tables}
     least, most = min(points, key=lambda name: points[name]), max(points, key=lambda name: points[name])
@@ -267,7 +267,7 @@ def _points_of_a_sample(evidence: Evidence) -> str:
 
 def _nested_machines(evidence: Evidence) -> str:
     """Machines on all features where their parameters are tuned inside the training parts."""
-    means = evidence.means("balanced_accuracy", EVERY_MACHINE, "no-selection", "nested").mean()
+    means = evidence.read(HONEST).means("balanced_accuracy", EVERY_MACHINE, "no-selection").mean()
     return (
         f"with C, costs and widths tuned inside the training parts the means are "
         f"{format_values(means.sort_values(ascending=False))}. {_points_of_a_sample(evidence)}"
@@ -276,8 +276,8 @@ def _nested_machines(evidence: Evidence) -> str:
 
 def _nested_gain(evidence: Evidence, methods: tuple[str, ...], machines: tuple[str, ...]) -> str:
     """Selection against all features, means over methods, sizes and machines: nothing is the best of several."""
-    selected = evidence.means(MEAN, methods, "selection", "nested").mean(axis=1)
-    every = evidence.means("balanced_accuracy", machines, "no-selection", "nested").mean(axis=1)
+    selected = evidence.read(HONEST).means(MEAN, methods, "selection").mean(axis=1)
+    every = evidence.read(HONEST).means("balanced_accuracy", machines, "no-selection").mean(axis=1)
     change = (selected - every).dropna()
     texts = {str(name): float(value) for name, value in change.items()}
     return (
@@ -290,8 +290,8 @@ def _both_smotes(evidence: Evidence) -> str:
     """What SMOTE changes, in both ways to count its 400 %, tuned as the paper does and inside the training parts."""
     names = ("cs_svm_gaussian", "cs_svm_gaussian_smote", "cs_svm_gaussian_drawn")
     texts = []
-    for tuned, words in (("paper", "tuned as in the paper"), ("nested", "tuned inside the training parts")):
-        table = evidence.means("balanced_accuracy", names, "no-selection", tuned)
+    for column, words in ((AS_PRINTED, "tuned as in the paper"), (HONEST, "tuned inside the training parts")):
+        table = evidence.read(column).means("balanced_accuracy", names, "no-selection")
         each, drawn = table[names[1]] - table[names[0]], table[names[2]] - table[names[0]]
         glioma = f" (GLIOMA {each['GLIOMA']:+.1f} and {drawn['GLIOMA']:+.1f})" if "GLIOMA" in table.index else ""
         texts.append(f"{words} {each.mean():+.1f} and {drawn.mean():+.1f} on average{glioma}")
@@ -352,8 +352,13 @@ CLAIMS = (
         ("SMOTE changes little in most cases", _smote_similar),
         ("SMOTE helps CS-SVM where the classes overlap most: GLIOMA", _smote_for_glioma),
     ),
-    Claim("the Gaussian kernel is best more often than the linear one", "section 6", _kernels, _nested_machines),
-    Claim("C2 = 0.125 is the best in general", "section 5.1", _best_penalty, _spread_of_penalties),
+    Claim(
+        "the Gaussian kernel is best more often than the linear one",
+        "section 6",
+        _kernels,
+        Experiment(_nested_machines),
+    ),
+    Claim("C2 = 0.125 is the best in general", "section 5.1", _best_penalty, Experiment(_spread_of_penalties)),
     *list_claims(
         "section 5.3, figure A.2",
         _nested_order,

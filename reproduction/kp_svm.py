@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from . import named_problems
-from .claims import Claim, is_best, leads, list_claims
-from .evidence import LEVEL, Evidence, NotRun, format_values, if_holds
+from .claims import Claim, Experiment, is_best, leads, list_claims
+from .evidence import NEAR, Evidence, Finding, NotRun, format_values, if_holds
 from .halves import COSTS, LEAKED, RIVALS, WIDTHS, SelectionOnHalf
 from .paper import Job, Paper
 from .parameters import ConvergenceStudy, ParameterStudy
@@ -102,7 +102,7 @@ FOUR = ("fisher", "svm_rfe", "fsv", "kp_svm")
 MICROARRAYS = ("COLON", "LYMPHOMA")
 
 
-def _gaussian_everywhere(evidence: Evidence) -> str:
+def _gaussian_everywhere(evidence: Evidence) -> Finding:
     table = evidence.means("effectiveness_percent", ("svm_linear", "svm_polynomial", "svm_gaussian"), "table-2")
     count = int(leads(table, "svm_gaussian").sum())
     figures = f"best or level on {count} of {len(table)}; means {format_values(table.mean())}"
@@ -116,7 +116,7 @@ def _at_printed_size(evidence: Evidence) -> Any:
     return 100 * frame.pivot_table(index="data", columns="method", values="accuracy")
 
 
-def _own_protocol(evidence: Evidence) -> str:
+def _own_protocol(evidence: Evidence) -> Finding:
     means = _at_printed_size(evidence)[list(FOUR)].mean()
     return if_holds(means.idxmax() == "kp_svm", f"{format_values(means)} (printed 83.5, 81.8, 81.7, 92.6)")
 
@@ -143,7 +143,7 @@ def _by_length(evidence: Evidence) -> str:
     return f"KP-SVM's list and Fisher's on LYMPHOMA by the number of genes: {', '.join(texts)}"
 
 
-def _gain_on_microarrays(evidence: Evidence) -> str:
+def _gain_on_microarrays(evidence: Evidence) -> Finding:
     frame = evidence.table("halves")
     frame = frame[(frame["size"] == frame["data"].map(KP_SVM_SETS)) & frame["method"].isin(FOUR)]
     texts, ahead = [], []
@@ -158,7 +158,7 @@ def _gain_on_microarrays(evidence: Evidence) -> str:
     return if_holds(all(ahead), "; ".join(texts))
 
 
-def _others_fail(evidence: Evidence) -> str:
+def _others_fail(evidence: Evidence) -> Finding:
     table = _at_printed_size(evidence).loc[list(MICROARRAYS), ["fisher", "svm_rfe", "fsv"]]
     figures = "; ".join(f"{name}: {format_values(row)}" for name, row in table.iterrows())
     return if_holds(
@@ -166,7 +166,7 @@ def _others_fail(evidence: Evidence) -> str:
     )
 
 
-def _ranking_on_colon(evidence: Evidence) -> str:
+def _ranking_on_colon(evidence: Evidence) -> Finding:
     frame = evidence.table("halves")
     frame = frame[(frame["data"] == "COLON") & frame["size"].isin([20, 50, 100, 250, 500, 1000])]
     table = 100 * frame.pivot_table(index="size", columns="method", values="accuracy")[list(FOUR)]
@@ -179,14 +179,14 @@ def _errors(evidence: Evidence, figure: str) -> Any:
     return evidence.table(figure).set_index(evidence.table(figure).columns[0])["error"]
 
 
-def _no_penalty(evidence: Evidence) -> str:
+def _no_penalty(evidence: Evidence) -> Finding:
     error = _errors(evidence, "figure-6")
     best = error.drop(0.0).min()
     figures = f"error {error[0.0]:.1f} % without, {best:.1f} % with the best penalty"
     return if_holds(bool(error[0.0] > best), figures)
 
 
-def _less_influence(evidence: Evidence) -> str:
+def _less_influence(evidence: Evidence) -> Finding:
     spans = {}
     for figure, name in (("figure-6", "C2"), ("figure-8", "beta"), ("figure-9", "eps"), ("figure-10", "start")):
         error = _errors(evidence, figure)
@@ -195,7 +195,7 @@ def _less_influence(evidence: Evidence) -> str:
     return if_holds(all(spans[name] < spans["C2"] for name in ("beta", "eps", "start")), figures)
 
 
-def _fewer_moves(evidence: Evidence) -> str:
+def _fewer_moves(evidence: Evidence) -> Finding:
     frame = evidence.table("figure-7-moves").set_index("variant")["moves"]
     frame.index = frame.index.astype(float)
     frame = frame.sort_index()
@@ -203,23 +203,23 @@ def _fewer_moves(evidence: Evidence) -> str:
     return if_holds(bool(frame.iloc[-1] < frame.iloc[0]), figures)
 
 
-def _moves(evidence: Evidence) -> str:
+def _moves(evidence: Evidence) -> Finding:
     frame = evidence.table("figure-11").set_index("data")
     figures = ", ".join(f"{name} {row['moves']}" for name, row in frame.iterrows())
     holds = bool(frame["moves"].max() < 200) and bool(frame["converged"].all())
     if holds and frame.loc["COLON", "moves"] >= 75:
-        return f"{LEVEL}: {figures}; all under 200, COLON not under 75"
+        return Finding(NEAR, f"{figures}; all under 200, COLON not under 75")
     return if_holds(holds, f"{figures} (printed: under 75 on COLON, under 200 on all)")
 
 
-def _worse_later(evidence: Evidence) -> str:
+def _worse_later(evidence: Evidence) -> Finding:
     error = _errors(evidence, "figure-12")
     early, late = error[error.index <= 26].min(), error[error.index > 26]
     figures = f"lowest error up to 26 moves {early:.1f} %, after that {late.min():.1f} to {late.max():.1f} %"
     return if_holds(bool(late.min() > early), figures)
 
 
-def _own_number(evidence: Evidence) -> str:
+def _own_number(evidence: Evidence) -> Finding:
     frame = evidence.table("halves")
     frame = frame[frame["method"] == "kp_svm, own number"].set_index("data")
     figures = ", ".join(f"{name} {int(row['size'])} ({KP_SVM_SETS[str(name)]})" for name, row in frame.iterrows())
@@ -291,11 +291,21 @@ CLAIMS = (
         ),
         ("its gain is significant on the microarrays", _gain_on_microarrays),
     ),
-    Claim("other methods fail to find a small list on the microarrays", "section 5.2", _others_fail, _leak),
-    Claim("as a ranking it is ahead at almost all sizes on COLON", "section 5.3, figure 5", _ranking_on_colon, _leak),
-    Claim("it keeps a handful of features by itself: 5, 15, 20 and 8", TABLE_3, _own_number, BY_PENALTY),
-    Claim("no penalty (C2 = 0) is worse than a penalised solution", "section 6, figure 6", _no_penalty, BY_PENALTY),
-    Claim("a larger step leads to fewer iterations", "section 6, figure 7", _fewer_moves, _moves_by_step),
+    Claim("other methods fail to find a small list on the microarrays", "section 5.2", _others_fail, Experiment(_leak)),
+    Claim(
+        "as a ranking it is ahead at almost all sizes on COLON",
+        "section 5.3, figure 5",
+        _ranking_on_colon,
+        Experiment(_leak),
+    ),
+    Claim("it keeps a handful of features by itself: 5, 15, 20 and 8", TABLE_3, _own_number, Experiment(BY_PENALTY)),
+    Claim(
+        "no penalty (C2 = 0) is worse than a penalised solution",
+        "section 6, figure 6",
+        _no_penalty,
+        Experiment(BY_PENALTY),
+    ),
+    Claim("a larger step leads to fewer iterations", "section 6, figure 7", _fewer_moves, Experiment(_moves_by_step)),
     *list_claims(
         "section 6, figures 8 to 10",
         _influences,

@@ -15,18 +15,18 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from marginsieve import recipes
 from marginsieve.bench import Comparison, SuiteResult, compare
 from marginsieve.contracts import Array, IntArray
 from marginsieve.data import NamedTable, Schema, filled_with_means, one_hot
 from marginsieve.kernels import heom_distances
 
 from . import named_problems
-from .claims import Claim, is_ahead, list_claims
+from .claims import Claim, Experiment, is_ahead, list_claims
 from .drawings import curves
-from .evidence import LEVEL, WORSE, Evidence, NotRun, format_values, if_holds
+from .evidence import NEAR, NO, Evidence, Finding, NotRun, format_values, if_holds
 from .markdown import grid
 from .paper import Job, Paper
+from .pins import make_selector
 from .record import result_in
 from .workplace import Call, Workplace
 
@@ -76,7 +76,7 @@ class FamilyComparison:
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report; the tables as CSV and the pictures beside it. The job was run before."""
         drafts = place.drafts
-        if (result := result_in(place.out / f"{self.job}-paper")) is None:
+        if (result := result_in(place.out / f"{self.job}-as-printed")) is None:
             return []
         both = scores_and_stability(result)
         both.to_csv(drafts / f"{self.name}.csv", index=False)
@@ -179,7 +179,7 @@ class FinalClassifiers:
         out: dict[tuple[str, int], float] = {}
         left, right = X.iloc[train], X.iloc[test]
         fixed = {"threshold": "margin", "similar": None, "random_state": 0, "class_weight": "balanced"}
-        selector = recipes.get(method)(n_features_to_select=1, **fixed).fit(left, y[train])
+        selector = make_selector(method, n_features_to_select=1, **fixed).fit(left, y[train])
         order = np.argsort(selector.ranking_)
         sizes = [size for size in self.sizes if size <= X.shape[1]]
         for size, fitted in zip(sizes, selector.at_sizes(left, y[train], sizes), strict=True):
@@ -260,7 +260,7 @@ def _ranks(compared: Comparison) -> dict[str, float]:
     return dict(sorted(zip(compared.methods, compared.ranks, strict=True), key=lambda pair: pair[1]))
 
 
-def _highly_significant(evidence: Evidence, job: str) -> str:
+def _highly_significant(evidence: Evidence, job: str) -> Finding:
     both = (
         _compare_ranks(evidence, job, "balanced_accuracy"),
         _compare_ranks(evidence, job, "balanced_accuracy", ("data",)),
@@ -269,23 +269,23 @@ def _highly_significant(evidence: Evidence, job: str) -> str:
     return if_holds(both[0].p_value < 1e-30, f"{figures} (printed below 1e-30, over data sets and sizes)")
 
 
-def _mkl_first(evidence: Evidence, job: str) -> str:
+def _mkl_first(evidence: Evidence, job: str) -> Finding:
     compared = _compare_ranks(evidence, job, "balanced_accuracy")
     ranks = _ranks(compared)
     least = min(ranks[name] for name in HYBRID) - max(ranks[name] for name in ELIMINATION)
     figures = f"average ranks {format_values(ranks, 2)}; critical difference {compared.critical_difference:.2f}"
     order = list(ranks)[:2] == ["mkl_rfe", "clinical_rfe"]
-    return if_holds(order and least > compared.critical_difference, figures, LEVEL if order else WORSE)
+    return if_holds(order and least > compared.critical_difference, figures, NEAR if order else NO)
 
 
-def _less_stable(evidence: Evidence, job: str) -> str:
+def _less_stable(evidence: Evidence, job: str) -> Finding:
     compared = _compare_ranks(evidence, job, "stability")
     ranks = _ranks(compared)
     least = min(ranks[name] for name in ELIMINATION) - max(ranks[name] for name in HYBRID)
     figures = (
         f"average ranks by stability {format_values(ranks, 2)}; critical difference {compared.critical_difference:.2f}"
     )
-    return if_holds(least > compared.critical_difference, figures, LEVEL if least > 0 else WORSE)
+    return if_holds(least > compared.critical_difference, figures, NEAR if least > 0 else NO)
 
 
 def _leads(evidence: Evidence, job: str) -> dict[str, float]:
@@ -296,7 +296,7 @@ def _leads(evidence: Evidence, job: str) -> dict[str, float]:
     return {str(name): float(value) for name, value in ahead.items()}
 
 
-def _larger_where_wide(evidence: Evidence, job: str) -> str:
+def _larger_where_wide(evidence: Evidence, job: str) -> Finding:
     leads = _leads(evidence, job)
     columns = {name: named_problems.load(name).X.shape[1] for name in leads}
     order = sorted(leads, key=lambda name: columns[name])
@@ -321,7 +321,7 @@ def _by_data_and_cost(evidence: Evidence) -> str:
     )
 
 
-def _similar(evidence: Evidence) -> str:
+def _similar(evidence: Evidence) -> Finding:
     means = evidence.table("classifiers").groupby(["classifier", "method"])["bcr"].mean().unstack("method")
     ranks = dict(zip(means.index, means.rank(axis=1).to_numpy(), strict=True))
     agree = [name for name in CLASSIFIERS[1:] if np.corrcoef(ranks[name], ranks["SVM"])[0, 1] >= AGREE]
@@ -353,7 +353,9 @@ def _claims(job: str, setting: str) -> tuple[Claim, ...]:
         ("RFE-MKL is best, then RFE-SVM, both significantly ahead of HFS", FIGURE_2, partial(_mkl_first, job=job)),
         ("both RFE methods are significantly less stable than HFS", FIGURE_2, partial(_less_stable, job=job)),
     )
-    return tuple(Claim(f"{text} ({setting})", where, decide, _by_data_and_cost) for text, where, decide in rows)
+    return tuple(
+        Claim(f"{text} ({setting})", where, decide, Experiment(_by_data_and_cost)) for text, where, decide in rows
+    )
 
 
 CLAIMS = (

@@ -13,6 +13,7 @@ from marginsieve.bench import SuiteResult
 from marginsieve.errors import InputError
 
 from .claims import Claim
+from .evidence import AS_PRINTED, HONEST, REPAIRED
 from .workplace import Workplace
 
 QUICK, KEPT, FULL = "quick", "kept", "full"  # how much of a study is run
@@ -21,7 +22,10 @@ MANY_VALUES = 8  # of a parameter, which a quick run does not try all
 
 @dataclass(frozen=True)
 class Job:
-    """A suite and the printed quantities that it answers.
+    """A suite and the printed quantities that it answers, run once for each column.
+
+    A `handicap` is set in the printed column alone (by the long names of parameters of parts, where a method has them);
+    with one there is a column without it, in which the rivals are repaired.
 
     `methods` maps a printed method to (recipe, settings).
     `quantities` maps a printed quantity to (metric, "value" | "mean" | "max" over sizes). `variants` are settings of a
@@ -39,7 +43,8 @@ class Job:
     quantities: Mapping[str, tuple[str, str]]
     note: str = ""  # printed rows must carry this in their note
     size: str = ""  # printed rows must be of this size
-    nested: bool = True  # also run with tuning inside the training parts, to show the optimism
+    nested: bool = True  # also run with everything chosen inside the training parts: the honest column
+    handicap: Mapping[str, Any] = field(default_factory=dict)  # what the paper does to all methods and no rival needs
     grids: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)  # by method: what is tuned for it
     variants: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     untuned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -49,6 +54,11 @@ class Job:
     chosen_by: str = ""  # the metric by which the best variant is chosen for all quantities; each has its own without
     control: str = ""
     group: str = ""  # of jobs that are one table of the paper together: its claims and ranks are over all of them
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it is run for."""
+        return (AS_PRINTED, *((REPAIRED,) if self.handicap else ()), *((HONEST,) if self.nested else ()))
 
     def quick_form(self) -> Job:
         """The small data sets, the first variant of each method, every fourth value of what has many."""
@@ -150,15 +160,15 @@ def bases(labels: Any) -> Any:
     return labels.str.split("[", regex=False).str[0]
 
 
-def follow_up(job: Job, finished: Mapping[str, SuiteResult]) -> Job:
+def follow_up(job: Job, finished: Mapping[tuple[str, str], SuiteResult]) -> Job:
     """The job at the number of features that a method settled on in an earlier one, where it follows one."""
     if not job.follows:
         return job
     name, method = job.follows.split(":")
-    if name not in finished:
+    if (earlier := finished.get((name, AS_PRINTED))) is None:
         return replace(job, methods={})
-    metric, frame = next(iter(job.quantities.values()))[0], finished[name].to_pandas()
-    scores = finished[name].scores(metric)
+    metric, frame = next(iter(job.quantities.values()))[0], earlier.to_pandas()
+    scores = earlier.scores(metric)
     scores = scores[scores["data"].isin(job.data) & scores["method"].str.startswith(method)]
     if scores.empty:
         return replace(job, methods={})

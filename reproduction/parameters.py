@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from marginsieve import recipes
 from marginsieve.bench import Suite
 from marginsieve.data import NamedTable, filled_with_means
 
 from . import named_problems
 from .drawings import convergence, two_scales
 from .markdown import table_lines
+from .pins import make_selector, pin
 from .workplace import Call, Workplace
 
 PROTOCOL = {"name": "nested", "folds": 10, "settings": {"threshold": "margin"}}
@@ -62,7 +62,7 @@ class ParameterStudy:
     def suite(self) -> Suite:
         """The values of the parameter as methods."""
         methods = [
-            {"name": self.recipe, "label": f"{value:g}", **self.settings, self.parameter: value}
+            {"name": self.recipe, "label": f"{value:g}", **pin(self.recipe, {**self.settings, self.parameter: value})}
             for value in self.values
         ]
         data, protocol = [{"name": self.data[0]}], {**PROTOCOL, "repeats": self.draws}
@@ -110,7 +110,8 @@ class ConvergenceStudy:
         ]
 
     def _measure(self, data: NamedTable, settings: Mapping[str, Any]) -> dict[str, Any]:
-        selector = recipes.get(self.recipe)(**settings, threshold="margin", class_weight="balanced", similar=None)
+        fixed = {"threshold": "margin", "class_weight": "balanced", "similar": None}
+        selector = make_selector(self.recipe, **settings, **fixed)
         cells = data.X.to_numpy(dtype=float)
         X, since = filled_with_means(cells, cells), time.perf_counter()
         stop = selector.fit(X, data.y).path_.stop

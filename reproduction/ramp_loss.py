@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from marginsieve import recipes
 from marginsieve.data import NamedTable
 
 from . import named_problems
-from .claims import Claim, is_best, list_claims
-from .evidence import EQUAL, Evidence, NotRun, format_values, if_holds
+from .claims import Claim, Experiment, is_best, list_claims
+from .evidence import EQUAL, Evidence, Finding, NotRun, format_values, if_holds
 from .exact_and_daks import SAME, ExactAndDaks, with_means
 from .markdown import grid
 from .paper import Job, Paper, bases
+from .pins import make_selector
 from .workplace import Call, Workplace
 
 SMALL = ("LEUKEMIA", "COLON", "SONAR", "WDBC", "DLBCL", "IONOSPHERE")
@@ -148,7 +148,8 @@ class BudgetRule:
 
 def _count_features(X: Any, y: Any, positive: str, C: float) -> int:
     """Features with a weight in the machine with the ramp loss and no budget."""
-    machine = recipes.ramp_svm(C=C, positive=positive, similar=None, resamples=0, random_state=0, **WHOLE)
+    fixed: dict[str, Any] = {"positive": positive, "similar": None, "resamples": 0, "random_state": 0}
+    machine = make_selector("ramp_svm", C=C, **fixed, **WHOLE)
     return int(machine.fit(X, y).support_.sum())
 
 
@@ -202,27 +203,27 @@ def _best_methods(evidence: Evidence) -> dict[tuple[str, str], set[str]]:
     return {(group, str(name)): set(row.index[row >= row.max() - EQUAL]) for group, name, row in rows}
 
 
-def _in_most_cases(evidence: Evidence) -> str:
+def _in_most_cases(evidence: Evidence) -> Finding:
     best = _best_methods(evidence)
     count = sum("ramp_fs" in methods for methods in best.values())
     return if_holds(count > len(best) / 2, f"best or level in {count} of {len(best)} (nine tables, two noises)")
 
 
-def _winners(evidence: Evidence) -> str:
+def _winners(evidence: Evidence) -> Finding:
     best = _best_methods(evidence)
     others = [f"{name} ({group})" for (group, name), some in best.items() if not some & set(WINNERS[group][name])]
     text = f"in {len(best) - len(others)} of {len(best)}; another is best on {', '.join(others) if others else 'none'}"
     return if_holds(not others, text)
 
 
-def _gain(evidence: Evidence, group: str, printed: str) -> str:
+def _gain(evidence: Evidence, group: str, printed: str) -> Finding:
     table = _accuracies(evidence, group)
     gains = {name: float((100 * (table["ramp_fs"] / table[name] - 1)).mean()) for name in table if name != "ramp_fs"}
     mean = float(np.mean(list(gains.values())))
     return if_holds(mean > 0, f"{mean:+.2f} % on average (printed {printed}): {format_values(gains, 2)}")
 
 
-def _fewer_features(evidence: Evidence) -> str:
+def _fewer_features(evidence: Evidence) -> Finding:
     texts, fewer = [], []
     for group in GROUPS:
         means = evidence.means("n_features_selected", ("ramp_fs", "ramp_svm", "svm_l1"), group).mean()
@@ -255,7 +256,7 @@ def _at_the_smallest_budget(evidence: Evidence) -> str:
     )
 
 
-def _worst_under_outliers(evidence: Evidence) -> str:
+def _worst_under_outliers(evidence: Evidence) -> Finding:
     table = _accuracies(evidence, "svm-outliers")
     worst = int((table["svm_l1"] <= table.min(axis=1) + 1e-9).sum())
     fall = (_accuracies(evidence, "label-noise") - table).mean()
@@ -265,7 +266,7 @@ def _worst_under_outliers(evidence: Evidence) -> str:
     return if_holds(worst >= 2, figures)
 
 
-def _suffers_from_outliers(evidence: Evidence) -> str:
+def _suffers_from_outliers(evidence: Evidence) -> Finding:
     lead = {}
     for group in GROUPS:
         table = _accuracies(evidence, group)
@@ -274,7 +275,7 @@ def _suffers_from_outliers(evidence: Evidence) -> str:
     return if_holds(lead["svm-outliers"] < lead["label-noise"] and lead["svm-outliers"] < 0, figures)
 
 
-def _robust(evidence: Evidence) -> str:
+def _robust(evidence: Evidence) -> Finding:
     lag: dict[str, float] = {}
     for group in GROUPS:
         table = _accuracies(evidence, group)
@@ -290,20 +291,20 @@ def _excess(evidence: Evidence) -> Any:
     return frame.assign(above=100 * (frame["daks"] / frame["exact"] - 1.0))
 
 
-def _same_solution(evidence: Evidence) -> str:
+def _same_solution(evidence: Evidence) -> Finding:
     frame = _excess(evidence)
     good = int((frame["above"] <= 100 * SAME).sum())
     figures = f"as good or better in {good} of {len(frame)}, {frame['above'].mean():+.2f} % on average (printed -0.17)"
     return if_holds(good > len(frame) / 2, figures)
 
 
-def _much_faster(evidence: Evidence) -> str:
+def _much_faster(evidence: Evidence) -> Finding:
     frame = evidence.table("table-4")
     exact, daks = frame["exact_s"].sum(), frame["daks_s"].sum()
     return if_holds(bool(exact > 2 * daks), f"{exact:.0f} s against {daks:.0f} s: {exact / daks:.1f} times")
 
 
-def _better_in_some(evidence: Evidence) -> str:
+def _better_in_some(evidence: Evidence) -> Finding:
     frame = _excess(evidence)
     least = frame[frame["data"].isin(["LEUKEMIA", "IONOSPHERE", "ARRHYTHMIA"])].groupby("data")["above"].min()
     figures = ", ".join(f"{name} {value:+.2f} %" for name, value in least.items())
@@ -330,11 +331,16 @@ CLAIMS = (
             f"RL-FS-M is the most accurate under {shown}",
             "section 4.3",
             is_best("ramp_fs", tuple(METHODS), "accuracy_percent", group),
-            partial(_chosen_elsewhere, group=group),
+            Experiment(partial(_chosen_elsewhere, group=group)),
         )
         for group, _, shown in NOISE
     ),
-    Claim("RL-FS-M is the most accurate in the majority of cases", "section 4.3", _in_most_cases, UNDER_LABEL_NOISE),
+    Claim(
+        "RL-FS-M is the most accurate in the majority of cases",
+        "section 4.3",
+        _in_most_cases,
+        Experiment(UNDER_LABEL_NOISE),
+    ),
     *list_claims(
         "section 4.3, tables 6 to 13",
         UNDER_OUTLIERS,
@@ -345,7 +351,7 @@ CLAIMS = (
             f"RL-FS-M improves the accuracy of the others under {shown}",
             "section 4.3, table 14",
             partial(_gain, group=group, printed=printed),
-            partial(_chosen_elsewhere, group=group),
+            Experiment(partial(_chosen_elsewhere, group=group)),
         )
         for (group, _, shown), printed in zip(NOISE, ("2.63", "2.06"), strict=True)
     ),

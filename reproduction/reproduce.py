@@ -18,9 +18,10 @@ from marginsieve.report import check_drawing
 from . import named_problems
 from .catalogue import paper_of
 from .drawings import curves
-from .evidence import Evidence
+from .evidence import AS_PRINTED, COLUMNS, HONEST, Evidence
 from .markdown import grid, table_lines
 from .paper import KEPT, Job, Paper, base_of, bases, best_variants, follow_up, variant_label
+from .pins import pin
 from .record import RUNS, begin_run, commit, describe_hours, hours_by_commit, result_in
 from .workplace import Progress, Workplace
 
@@ -73,19 +74,18 @@ def _file_names(paper: Paper) -> list[str]:
 def _run(paper: Paper, place: Workplace) -> tuple[list[str], Evidence]:
     """Studies in folders of `place.out`, tables and plots in its drafts; the report's sections, what claims read."""
     printed = paper.figures()
-    finished: dict[str, SuiteResult] = {}
+    finished: dict[tuple[str, str], SuiteResult] = {}
     sections, ours = [], []
     for job in paper.jobs:
         names = named_problems.present(job.data)
         answers, studies = [], {}
-        for tuning in ("paper", "nested") if job.nested else ("paper",):
-            suite = suite_of(follow_up(job, finished), names, tuning)
+        for column in job.columns:
+            suite = suite_of(follow_up(job, finished), names, column)
             if suite is None:
                 continue
-            study = place.suite(suite, f"{job.name}-{tuning}")
-            answers.append(_answers(job, study, tuning))
-            studies[tuning] = study
-            finished.setdefault(job.name, study)
+            study = place.suite(suite, f"{job.name}-{column.replace('_', '-')}")
+            answers.append(_answers(job, study, column))
+            studies[column] = finished[job.name, column] = study
         table = _compare_with_print(job, printed, answers)
         ours.append(table.assign(job=job.group or job.name))
         if studies:
@@ -104,32 +104,41 @@ def _groups(paper: Paper) -> dict[str, list[str]]:
     return {group: [job.name for job in paper.jobs if job.group == group] for group in groups}
 
 
-def suite_of(job: Job, names: Sequence[str], tuning: str) -> Suite | None:
-    """The suite of a job on some data sets, tuned as the paper does or inside the training parts ("nested")."""
+def suite_of(job: Job, names: Sequence[str], column: str) -> Suite | None:
+    """The suite of a job on some data sets, for a column."""
     methods = [
         entry
         for label, (recipe, settings) in job.methods.items()
-        for entry in _entries(job, label, recipe, settings, tuning)
+        for entry in _entries(job, label, recipe, settings, column)
     ]
     if not methods or not names:
         return None
     protocol = dict(job.protocol)
-    if tuning == "nested":
+    if column == HONEST:
         protocol |= {"tuned": "nested", **job.nested_protocol}
     data = [{"name": name} for name in names]
     return Suite.read({"name": job.name, "protocol": protocol, "data": data, "method": methods})
 
 
-def _entries(job: Job, label: str, recipe: str, settings: Mapping[str, Any], tuning: str) -> list[dict[str, Any]]:
-    """A method of the suite, or its variants: 'label[C2=0.125]'."""
-    if tuning == "nested" and label in job.untuned:
-        return [{"name": recipe, "label": label, "grid": {}, **job.untuned[label]}]
+def _entries(job: Job, label: str, recipe: str, settings: Mapping[str, Any], column: str) -> list[dict[str, Any]]:
+    """A method of the suite with all its settings, or its variants: 'label[C2=0.125]'."""
     grid = {"grid": job.grids[label]} if label in job.grids else {}
-    variants = job.variants.get(label, ())[: 1 if tuning == "nested" else None] or ({},)
-    return [{"name": recipe, "label": variant_label(label, extra), **settings, **grid, **extra} for extra in variants]
+    variants = job.variants.get(label, ())[: 1 if column == HONEST else None] or ({},)
+    if column == HONEST and label in job.untuned:
+        settings, grid, variants = job.untuned[label], {"grid": {}}, ({},)
+    out = []
+    for extra in variants:
+        whole = {**grid, **extra}
+        fitted = {**settings, **{name: value for name, value in extra.items() if name != "grid"}}
+        pinned = pin(recipe, fitted)
+        if column == AS_PRINTED:
+            pinned |= {name: value for name, value in job.handicap.items() if name in pinned}
+        tuned = {"grid": whole["grid"]} if "grid" in whole else {}
+        out.append({"name": recipe, "label": variant_label(label, extra), **pinned, **tuned})
+    return out
 
 
-def _answers(job: Job, study: SuiteResult, tuning: str) -> pd.DataFrame:
+def _answers(job: Job, study: SuiteResult, column: str) -> pd.DataFrame:
     """Our value of each printed quantity, by data set and method, in the paper's units; of variants the best one's."""
     rows, chosen = [], best_variants(job, study) if job.chosen_by else {}
     for quantity, (metric, reduce) in job.quantities.items():
@@ -141,8 +150,8 @@ def _answers(job: Job, study: SuiteResult, tuning: str) -> pd.DataFrame:
             best = chosen.get((str(data), str(method)), str(score.idxmax()))
             values = factor * part.loc[part["method"] == best, metric].to_numpy(dtype=float)
             value = {"mean": values.mean(), "max": values.max(), "value": values[0]}[reduce]
-            rows.append({"dataset": data, "method": method, "quantity": quantity, tuning: float(value)})
-    return pd.DataFrame(rows, columns=["dataset", "method", "quantity", tuning])
+            rows.append({"dataset": data, "method": method, "quantity": quantity, column: float(value)})
+    return pd.DataFrame(rows, columns=["dataset", "method", "quantity", column])
 
 
 def _counts(study: SuiteResult) -> pd.DataFrame:
@@ -171,7 +180,7 @@ def _variants(job: Job, study: SuiteResult) -> list[str]:
 
 
 def _compare_with_print(job: Job, printed: pd.DataFrame, answers: list[pd.DataFrame]) -> pd.DataFrame:
-    """One row per data set, method and quantity: printed, ours as the paper tunes, ours nested, verdict."""
+    """One row per data set, method and quantity: printed, ours in each column, verdict."""
     theirs = printed[printed["table"].isin(job.tables) & printed["quantity"].isin(list(job.quantities))]
     theirs = theirs[theirs["method"].isin(list(job.methods)) & theirs["note"].str.contains(job.note, regex=False)]
     theirs = theirs[theirs["size"] == job.size] if job.size else theirs
@@ -181,20 +190,20 @@ def _compare_with_print(job: Job, printed: pd.DataFrame, answers: list[pd.DataFr
     table = means.reset_index().rename(columns={"value": "printed"})
     for frame in answers:
         table = table.merge(frame, on=keys, how="outer", sort=False)
-    for column in ("paper", "nested"):
+    for column in COLUMNS:
         if column not in table:
             table[column] = float("nan")
     table["verdict"] = [_verdict(job, row) for row in table.to_dict("records")]
-    return table[[*keys, "printed", "paper", "nested", "verdict"]]
+    return table[[*keys, "printed", *COLUMNS, "verdict"]]
 
 
 def _verdict(job: Job, row: Mapping[Any, Any]) -> str:
-    if row["paper"] != row["paper"]:
+    if row[AS_PRINTED] != row[AS_PRINTED]:
         return "not run" if row["dataset"] in job.data else "not comparable: the data are not public"
     if row["printed"] != row["printed"]:
         return "not comparable: no printed figure"
     close = CLOSE if row["printed"] > 1 else CLOSE / 100
-    difference = row["paper"] - row["printed"]
+    difference = row[AS_PRINTED] - row["printed"]
     if abs(difference) <= close:
         return "reproduced"
     if job.quantities[row["quantity"]][0] == "n_features":  # neither is better by itself
@@ -212,22 +221,22 @@ def _section(job: Job, table: pd.DataFrame, studies: dict[str, SuiteResult], pri
     lines += _markdown(shown[shown["printed"].notna()])
     lines += _without_print(job, shown[shown["printed"].isna()])
     lines += [f"{rest} printed figures are of data sets that were not run here.", ""] if rest else []
-    for tuning, study in studies.items():
-        failures = study.failures()
-        lines += [f"{len(failures)} units failed ({tuning}): {failures['error'].iloc[0]}", ""] if len(failures) else []
-    if "paper" in studies:
-        lines += _variants(job, studies["paper"])
+    for column, study in studies.items():
+        failures, name = study.failures(), COLUMNS[column]
+        lines += [f"{len(failures)} units failed ({name}): {failures['error'].iloc[0]}", ""] if len(failures) else []
+    if AS_PRINTED in studies:
+        lines += _variants(job, studies[AS_PRINTED])
         lines += _ranks(job, table, out)
-        lines += _times(job, studies["paper"], printed)
-        lines += _plots(job, studies["paper"], out)
+        lines += _times(job, studies[AS_PRINTED], printed)
+        lines += _plots(job, studies[AS_PRINTED], out)
     return "\n".join(lines)
 
 
 def _ranks(job: Job, table: pd.DataFrame, out: Path, name: str = "") -> list[str]:
     """Average ranks of our values over the data sets, the tests that belong to them, and the diagram."""
     quantity = [name for name, (metric, _) in job.quantities.items() if metric != "n_features"][-1]
-    part = table[(table["quantity"] == quantity) & table["paper"].notna()]
-    scores = part.pivot_table(index="dataset", columns="method", values="paper").dropna()
+    part = table[(table["quantity"] == quantity) & table[AS_PRINTED].notna()]
+    scores = part.pivot_table(index="dataset", columns="method", values=AS_PRINTED).dropna()
     if min(scores.shape) < 2:
         return []
     compared = compare(scores, control=job.control if job.control in scores else None)
@@ -243,7 +252,7 @@ def _group_section(paper: Paper, group: str, tables: pd.DataFrame, out: Path) ->
     part = tables[tables["job"] == group]
     lines = [f"## {group}: all data sets", ""]
     for quantity in job.quantities:
-        values = part[part["quantity"] == quantity].pivot_table(index="dataset", columns="method", values="paper")
+        values = part[part["quantity"] == quantity].pivot_table(index="dataset", columns="method", values=AS_PRINTED)
         if values.empty:
             continue
         values = values[[name for name in job.methods if name in values]]
@@ -316,11 +325,13 @@ def _plots(job: Job, study: SuiteResult, out: Path) -> list[str]:
 def _markdown(table: pd.DataFrame) -> list[str]:
     if table.empty:
         return []
-    headings = ("data set", "method", "quantity", "printed", "ours, paper's protocol", "ours, nested", "verdict")
+    columns = [name for name in COLUMNS if table[name].notna().any()]
+    shown = (f"ours, {COLUMNS[name]}" for name in columns)
+    headings = ("data set", "method", "quantity", "printed", *shown, "verdict")
     rows = (
         (
             *(row["dataset"], row["method"], row["quantity"]),
-            *(_number(row[key], row["printed"]) for key in ("printed", "paper", "nested")),
+            *(_number(row[key], row["printed"]) for key in ("printed", *columns)),
             row["verdict"],
         )
         for row in table.to_dict("records")
@@ -332,7 +343,7 @@ def _without_print(job: Job, table: pd.DataFrame) -> list[str]:
     """Our values of which the paper prints none, a grid for each quantity and protocol."""
     lines = []
     for quantity in job.quantities:
-        for column, protocol in (("paper", "the paper's protocol"), ("nested", "nested")):
+        for column, protocol in COLUMNS.items():
             part = table[(table["quantity"] == quantity) & table[column].notna()]
             values = part.pivot_table(index="dataset", columns="method", values=column, sort=False)
             if len(values):
@@ -354,9 +365,10 @@ def _report(paper: Paper, sections: list[str], evidence: Evidence, scope: str, r
         f"# {paper.name}: {paper.title}",
         "",
         f"Made on {datetime.now(UTC):%Y-%m-%d} by `python -m reproduction {paper.name}{option_of(scope)}` ({run}).",
-        "The paper's protocol may choose parameters on the very estimate that it reports; 'nested' chooses them inside",
-        "each training part: the difference is the optimism. 'Reproduced' means within one percentage point (0.01 for",
-        "G-mean and AUC, one feature for a number of features, which is else 'fewer' or 'more').",
+        "'As printed' is the paper's own protocol, which may choose parameters on the very estimate that it reports;",
+        "'rivals repaired' the same with every method at its own best; 'honest' chooses all inside each training part.",
+        "'Reproduced' means within one percentage point (0.01 for G-mean and AUC, one feature for a number of",
+        "features, which is else 'fewer' or 'more').",
         "",
         "Verdicts on single figures: " + ", ".join(f"{count} {name}" for name, count in counts.items()) + ".",
         "",
@@ -376,13 +388,22 @@ def option_of(scope: str) -> str:
 
 
 def claim_table(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each claim: where it stands, our verdict with its figures, and why where it fails, as notes below."""
-    reasons = list(dict.fromkeys(row["why"] for row in claims if row["why"]))
-    notes = {reason: f"note {count}" for count, reason in enumerate(reasons, start=1)}
-    rows = ((row["claim"], row["where"], row["verdict"], notes.get(row["why"], "")) for row in claims)
-    lines = table_lines(("claim", "where", "verdict", "why"), rows)
-    texts = [f"{count}. {text[:1].upper()}{text[1:]}." for count, text in enumerate(reasons, start=1)]
-    return [*lines, "", "Notes, each on an experiment of the same run:", "", *texts] if texts else lines
+    """A line for each claim: its place, the verdict, what each column says; why it does not hold as notes below."""
+    reasons = list(dict.fromkeys((row["why"], row["figure"]) for row in claims if row["why"]))
+    columns = [name for name in COLUMNS if any(row[name] for row in claims)]
+    rows = (
+        (
+            *(row["claim"], row["where"], f"**{row['verdict']}**", *(row[name] or "-" for name in columns)),
+            f"note {1 + reasons.index((row['why'], row['figure']))}" if row["why"] else "",
+        )
+        for row in claims
+    )
+    lines = table_lines(("claim", "where", "verdict", *(COLUMNS[name] for name in columns), "why"), rows)
+    texts = [
+        f"{count}. {text[:1].upper()}{text[1:].rstrip('.')}." + (f" [The figure]({figure})." if figure else "")
+        for count, (text, figure) in enumerate(reasons, start=1)
+    ]
+    return [*lines, "", "Notes:", "", *texts] if texts else lines
 
 
 def _properties(paper: Paper, out: Path) -> list[str]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginsieve import recipes
 from marginsieve.contracts import ProblemView
 from marginsieve.data import NamedTable
 from marginsieve.estimators import prepare_search
@@ -19,6 +18,7 @@ from marginsieve.searches import Objective, QuasiNewton
 from . import named_problems
 from .markdown import number, table_lines
 from .paper import printed_figures
+from .pins import make_selector
 from .workplace import Call, Workplace
 
 FOLDS = 3  # of leave-one-out
@@ -99,7 +99,7 @@ def _time_steps(data: NamedTable) -> dict[str, Any]:
         times = []
         for left_out in range(FOLDS):
             rest = np.arange(len(X)) != left_out
-            selector = recipes.get(recipe)(positive=data.positive, **settings)
+            selector = make_selector(recipe, positive=data.positive, **settings)
             step = make(prepare_search(selector, X[rest], data.y[rest])[1])
             step()  # compile, fill caches
             since = time.perf_counter()

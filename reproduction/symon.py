@@ -12,16 +12,16 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import recall_score
 
-from marginsieve import recipes
 from marginsieve.bench import Suite, wilcoxon_p
 from marginsieve.data import NamedTable, filled_with_means
 from marginsieve.outcomes import ClassTarget
 
 from . import named_problems
-from .claims import Claim, is_best, list_claims, undecidable_claim
-from .evidence import BETTER, EQUAL, LEVEL, WORSE, Evidence, NotRun, format_values, if_holds
+from .claims import Claim, Experiment, is_best, list_claims, undecidable_claim
+from .evidence import EQUAL, NEAR, NO, YES, Evidence, Finding, NotRun, format_values, if_holds
 from .markdown import grid, table_lines
 from .paper import Job, Paper
+from .pins import make_selector
 from .record import result_in
 from .symon_parts import (
     BOTH,
@@ -40,7 +40,7 @@ from .symon_parts import (
 from .workplace import Call, Workplace
 
 FIXED: dict[str, Any] = {"threshold": "margin", "random_state": 0, "similar": None}
-NEAR = [f"symon_k{share}" for share in (1, 5, 10)]
+NEARBY = [f"symon_k{share}" for share in (1, 5, 10)]
 SMALLEST = 0.01  # a difference in a metric that matters
 
 
@@ -88,7 +88,7 @@ def _read_splits(out: Path) -> pd.DataFrame:
     """By data set, method, share and split: both metrics."""
     pieces = []
     for d in SHARES.values():
-        if (result := result_in(out / f"d-{d:g}-paper")) is not None:
+        if (result := result_in(out / f"d-{d:g}-as-printed")) is not None:
             frame = result.to_pandas()
             pieces.append(frame[frame["status"] == "done"].assign(d=d))
     if not pieces:
@@ -251,7 +251,7 @@ def _on_training_rows(problem: NamedTable) -> dict[str, Any]:
     X = filled_with_means(cells, cells)
     for label, (recipe, settings) in methods_at(SHARES["F/5"]).items():
         if not label.startswith("symon_k"):
-            selector = recipes.get(recipe)(**settings, **FIXED, positive=problem.positive)
+            selector = make_selector(recipe, **settings, **FIXED, positive=problem.positive)
             recalls = recall_score(y, selector.fit(X, y).predict(X), average=None)
             out[label] = float(np.sqrt(recalls.prod()))
     return out
@@ -294,7 +294,7 @@ def _single_splits(evidence: Evidence) -> str:
     )
 
 
-def _near_best(evidence: Evidence, names: tuple[str, ...], margin: float, words: str) -> str:
+def _near_best(evidence: Evidence, names: tuple[str, ...], margin: float, words: str) -> Finding:
     table = _means(evidence)
     table = table[table.index.get_level_values("data").isin(list(names))]
     if table.empty:
@@ -309,7 +309,7 @@ FOUR = ("COLON", "OLIVETTI", "DLBCL", "LEUKEMIA")
 BEST_ON_FOUR = partial(_near_best, margin=EQUAL, words="best or level in {} (four tables, four sizes)")
 
 
-def _larger_auc(evidence: Evidence) -> str:
+def _larger_auc(evidence: Evidence) -> Finding:
     best = _means(evidence, "auc").groupby("data").max()
     best = best.loc[[name for name in ("DLBCL", "BREAST") if name in best.index]]
     if best.empty:
@@ -319,7 +319,7 @@ def _larger_auc(evidence: Evidence) -> str:
     return if_holds(bool((ours > rivals).all()), figures)
 
 
-def _significant(evidence: Evidence) -> str:
+def _significant(evidence: Evidence) -> Finding:
     table = _means(evidence)
     p = {name: wilcoxon_p(table["symon_r1"].to_numpy(), table[name].to_numpy()) for name in RIVALS}
     lead = {name: float((table["symon_r1"] - table[name]).mean()) for name in RIVALS}
@@ -328,18 +328,18 @@ def _significant(evidence: Evidence) -> str:
     return if_holds(count == len(RIVALS), f"better than {count} of {len(RIVALS)}: {figures}")
 
 
-def _on_training_data(evidence: Evidence) -> str:
+def _on_training_data(evidence: Evidence) -> Finding:
     table = evidence.table("training").drop(columns="Unnamed: 0")
     level = int(sum((table[name] == table["symon_r1"]).all() for name in RIVALS))
     figures = f"G-mean on training rows {format_values(table[['symon_r1', *RIVALS]].mean(), 3)}"
     return if_holds(level == 0, f"equal on every table for {level} of {len(RIVALS)}; {figures}")
 
 
-def _better_than_the_top(evidence: Evidence) -> str:
+def _better_than_the_top(evidence: Evidence) -> Finding:
     change = (_means(evidence)["symon_r1"] - _means(evidence)[PLAIN]).groupby("data").mean()
     mean, low, high = _bootstrap(change)
     figures = f"{mean:+.4f} G-mean ({low:+.4f} to {high:+.4f} over the tables), ahead on {(change > 0).sum()} "
-    return if_holds(low > 0, f"{figures}of {len(change)}", LEVEL if low <= 0 <= high else WORSE)
+    return if_holds(low > 0, f"{figures}of {len(change)}", NEAR if low <= 0 <= high else NO)
 
 
 def _seconds(evidence: Evidence, part: str) -> Any:
@@ -347,54 +347,54 @@ def _seconds(evidence: Evidence, part: str) -> Any:
     return frame[frame["part"] == part].pivot(index="data", columns="method", values="ours")
 
 
-def _weighing(evidence: Evidence) -> str:
+def _weighing(evidence: Evidence) -> Finding:
     means = _seconds(evidence, "weighing")[["symon", *RIVALS]].mean()
     holds = bool(means["symon"] <= 2 * means.drop("symon").median())
     return if_holds(holds, f"seconds of weighing {format_values(means, 2)}")
 
 
-def _selecting(evidence: Evidence) -> str:
+def _selecting(evidence: Evidence) -> Finding:
     means = _seconds(evidence, "in all")[["symon", *RIVALS]].mean()
     return if_holds(means.idxmax() == "symon", f"seconds in all {format_values(means, 2)}")
 
 
-def _exponential(evidence: Evidence) -> str:
+def _exponential(evidence: Evidence) -> Finding:
     total = _seconds(evidence, "in all")["symon"]
     columns = np.array([named_problems.load(str(name)).X.shape[1] for name in total.index])
     slope = float(np.polyfit(np.log(columns), np.log(total.to_numpy()), 1)[0])
     figures = f"seconds grow with the power {slope:.2f} of the number of columns ({columns.min()} to {columns.max()})"
-    return if_holds(slope > 2, figures, BETTER)
+    return if_holds(slope > 2, figures, YES)
 
 
-def _near_is_faster(evidence: Evidence) -> str:
-    means = _seconds(evidence, "in all")[["symon", *NEAR, "d_hell"]].mean()
-    return if_holds(bool(means[NEAR].max() < means["symon"]), f"seconds in all {format_values(means, 2)}")
+def _near_is_faster(evidence: Evidence) -> Finding:
+    means = _seconds(evidence, "in all")[["symon", *NEARBY, "d_hell"]].mean()
+    return if_holds(bool(means[NEARBY].max() < means["symon"]), f"seconds in all {format_values(means, 2)}")
 
 
-def _near_is_as_good(evidence: Evidence) -> str:
+def _near_is_as_good(evidence: Evidence) -> Finding:
     frame = evidence.table("splits")
     frame = frame[frame["d"] == SHARES["F/5"]]
     means = frame.groupby("method")["g_mean"].mean()
     least = means[["symon_r1", "d_hell"]].max() - SMALLEST
-    figures = f"G-mean {format_values(means[['symon_r1', *NEAR, 'd_hell']], 3)}"
-    return if_holds(bool(means[NEAR].min() > least), figures)
+    figures = f"G-mean {format_values(means[['symon_r1', *NEARBY, 'd_hell']], 3)}"
+    return if_holds(bool(means[NEARBY].min() > least), figures)
 
 
-def _robust(evidence: Evidence) -> str:
+def _robust(evidence: Evidence) -> Finding:
     table = evidence.table("imbalance").pivot(index="rate", columns="method", values="g_mean")
     lead = table["symon_r1"] - table.drop(columns="symon_r1").max(axis=1)
     figures = ", ".join(f"{rate:g}: {value:+.3f}" for rate, value in lead.items())
     return if_holds(bool((lead > 0).all()), f"G-mean less the best other's, by rate: {figures}")
 
 
-def _best_setting(evidence: Evidence, figure: str, printed: str) -> str:
+def _best_setting(evidence: Evidence, figure: str, printed: str) -> Finding:
     frame = evidence.table(figure).set_index("method")
     frame.index = frame.index.astype(str)
     best, half = str(frame["g_mean_mean"].idxmax()), 1.96 * frame["g_mean_sem"]
     figures = f"{printed}: {frame.loc[printed, 'g_mean_mean']:.3f} (± {half[printed]:.3f}), best {best}: "
     figures += f"{frame.loc[best, 'g_mean_mean']:.3f}, lowest {frame['g_mean_mean'].min():.3f}"
     near = frame.loc[best, "g_mean_mean"] - frame.loc[printed, "g_mean_mean"] <= half[printed]
-    return if_holds(best == printed, figures, LEVEL if near else WORSE)
+    return if_holds(best == printed, figures, NEAR if near else NO)
 
 
 def _settings_are_noise(evidence: Evidence, figure: str) -> str:
@@ -437,7 +437,7 @@ def _near_by_split(evidence: Evidence) -> str:
     frame = evidence.table("splits")
     wide = frame[frame["d"] == SHARES["F/5"]].pivot_table(index=["data", "split"], columns="method", values="g_mean")
     texts = []
-    for near in NEAR:
+    for near in NEARBY:
         for other in ("symon_r1", "d_hell"):
             by_table = (wide[near] - wide[other]).groupby("data").mean()
             texts.append(f"{near} less {other} {by_table.mean():+.3f} (error over the tables {by_table.sem():.3f})")
@@ -484,7 +484,7 @@ CLAIMS = (
             f"SYMON has the best G-mean at d = {size}",
             "section 4.3.1, table 4",
             is_best("symon_r1", ("symon_r1", *RIVALS), "g_mean", f"d-{d:g}"),
-            _single_splits,
+            Experiment(_single_splits),
         )
         for size, d in SHARES.items()
     ),
@@ -495,7 +495,7 @@ CLAIMS = (
         ("it is on par or better on CAR, LUNG and BREAST", partial(ON_PAR, names=("CARPROSTATE", "GORDON", "BREAST"))),
         ("on SRBCT all methods are alike", partial(ON_PAR, names=("SRBCT",))),
     ),
-    Claim("its AUC is larger on DLBCL and BREAST", "section 4.3.1, table 5", _larger_auc, _aucs_by_split),
+    Claim("its AUC is larger on DLBCL and BREAST", "section 4.3.1, table 5", _larger_auc, Experiment(_aucs_by_split)),
     *list_claims(
         "section 4.3.2, table 6",
         _single_splits,
@@ -518,19 +518,26 @@ CLAIMS = (
         ("its search makes it the slowest but for BFE", _selecting),
     ),
     Claim("its time grows exponentially with the number of features", "section 4.3.3", _exponential),
-    Claim("searching near the top takes much less time", "section 4.3.3, table 8", _near_is_faster, _printed_times),
+    Claim(
+        "searching near the top takes much less time",
+        "section 4.3.3, table 8",
+        _near_is_faster,
+        Experiment(_printed_times),
+    ),
     *list_claims(
         "section 4.3.3, figures 4 and 5",
         _near_by_split,
         ("and is comparable to SYMON and to D-HELL or better", _near_is_as_good),
     ),
-    Claim("it is ahead at every rate of imbalance", "section 4.3.4, figures 6 and 7", _robust, _rates_by_split),
+    Claim(
+        "it is ahead at every rate of imbalance", "section 4.3.4, figures 6 and 7", _robust, Experiment(_rates_by_split)
+    ),
     *(
         Claim(
             text,
             f"section 4.2, {figure.replace('-', ' ')}",
             partial(_best_setting, figure=figure, printed=printed),
-            partial(_settings_are_noise, figure=figure),
+            Experiment(partial(_settings_are_noise, figure=figure)),
         )
         for figure, text, printed in (
             ("figure-1", "PAR is best at the higher ends, 0.45 and 0.9", "0.45, 0.9"),

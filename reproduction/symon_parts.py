@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginsieve import recipes
 from marginsieve.bench import Suite
 from marginsieve.contracts import Criterion
 from marginsieve.data import NamedTable, filled_with_means, register_tables
@@ -20,6 +19,7 @@ from marginsieve.estimators import prepare_search
 from . import named_problems
 from .markdown import grid, number, table_lines
 from .paper import printed_figures
+from .pins import make_selector, pin
 from .workplace import Call, Workplace
 
 #: Of CAR the paper says that 15 % of 174 are in the minority: prostate or breast, 26 each.
@@ -62,7 +62,10 @@ class SettingsStudy:
 
     def suite(self) -> Suite:
         """The settings as methods."""
-        methods = [{"name": self.recipe, "label": label, **settings} for label, settings in self.variants.items()]
+        methods = [
+            {"name": self.recipe, "label": label, **pin(self.recipe, settings)}
+            for label, settings in self.variants.items()
+        ]
         data = [{"name": name} for name in named_problems.present(self.data)]
         protocol = {**SPLITS, "repeats": self.repeats}
         return Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})
@@ -96,8 +99,8 @@ class Imbalance:
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report, and the table as CSV beside it."""
         d = SHARES["F/5"]
-        methods = [{"name": "symon", "label": "symon_r1", "d": d, "validation": HELD}]
-        methods += [{"name": name, "label": name, "n_features_to_select": d} for name in self.methods]
+        methods = [{"name": "symon", "label": "symon_r1", **pin("symon", {"d": d, "validation": HELD})}]
+        methods += [{"name": name, "label": name, **pin(name, {"n_features_to_select": d})} for name in self.methods]
         thinned = [_thin_table(name, rate) for name in named_problems.present(self.data) for rate in self.rates]
         tables = {table.name: table for table in thinned if table is not None}
         register_tables(tables, tables.__getitem__)
@@ -176,7 +179,7 @@ def _times_of_parts(data: NamedTable) -> dict[str, Any]:
     for label, (recipe, settings) in methods_at(SHARES["F/5"]).items():
         if label in ("symon_r2", "symon_r3", "symon_r4"):
             continue
-        weighing, total = _time_parts(recipes.get(recipe)(**settings), X, data.y)
+        weighing, total = _time_parts(make_selector(recipe, **settings), X, data.y)
         selecting = max(total - weighing, 0.0)
         out["symon" if label == "symon_r1" else label] = {"weighing": weighing, "selecting": selecting, "in all": total}
     return out

@@ -79,10 +79,10 @@ def estimate_effort(name: str, scope: str) -> Effort:
 def _pieces(paper: Paper) -> Iterator[tuple[str, str, str, str, int, float]]:
     """Folder, data set, method, kind ("fit", "tuning" or "call"), count, and the amount of work of each."""
     for job in paper.jobs:
-        for tuning in ("paper", "nested") if job.nested else ("paper",):
-            suite = suite_of(job, named_problems.present(job.data), tuning)
+        for column in job.columns:
+            suite = suite_of(job, named_problems.present(job.data), column)
             if suite is not None:
-                yield from _of_suite(f"{job.name}-{tuning}", suite)
+                yield from _of_suite(f"{job.name}-{column.replace('_', '-')}", suite)
     for part in paper.studies:
         if not named_problems.present(part.data):
             continue

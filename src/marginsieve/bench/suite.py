@@ -239,8 +239,10 @@ def _method(entry: Mapping[str, Any]) -> Method:
         grid = tuple(checked_grid(grid).items())
     method = Method(label, recipe, tuple(sorted(settings.items())), grid)
     try:
-        selector = method.function(**settings)
-    except TypeError as error:
+        selector = recipes.configure(method.function, settings)
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:
         raise InputError(f"method {name!r} does not take these settings: {one_line(error)}") from error
     selector.check()
     return method
@@ -248,7 +250,7 @@ def _method(entry: Mapping[str, Any]) -> Method:
 
 def _check_tuned(method: Method, protocol: Protocol) -> None:
     """Refuse what the protocol forces on a method, and every value of the grid that it is tuned over."""
-    selector: Any = method.function(**dict(method.settings))
+    selector: Any = recipes.configure(method.function, dict(method.settings))
     known = selector.get_params()
     with reading(f"settings of the protocol, for {method.label!r}"):
         selector.set_params(**{key: value for key, value in protocol.settings.items() if key in known}).check()

@@ -342,7 +342,7 @@ class Method:
     @cached_property
     def tuned_with(self) -> str:
         """What decides the parameters that are tuned on all features: methods that have it in common share them."""
-        params = self.function(**dict(self.settings)).get_params()
+        params = recipes.configure(self.function, dict(self.settings)).get_params()
         read = {name: value for name, value in params.items() if name.split("__")[0] in READ_BY_TUNING}
         return repr((sorted(read.items()), self.grid))
 
@@ -512,7 +512,7 @@ def _with_cells(part: Rows, Z: Array, owner: IntArray | None = None) -> Rows:
 
 def _selector(unit: Unit, table: UnitTable, recipe: Recipe, params: Mapping[str, Any]) -> FittedSelector:
     """The method with what the protocol forces on it and the parameters that were tuned."""
-    selector = recipe(**dict(unit.method.settings))
+    selector = recipes.configure(recipe, dict(unit.method.settings))
     known = selector.get_params()
     forced = {name: value for name, value in unit.protocol.settings.items() if name in known}
     unread = {name: value for name, value in UNREAD.items() if name in known}

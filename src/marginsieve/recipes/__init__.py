@@ -18,9 +18,20 @@ from .filters import (
     symon,
 )
 from .paths import RampPath, ramp_path
-from .registry import RECIPES, Recipe, defaults, entry, get, names, reference_text, references, register
+from .registry import RECIPES, Recipe, configure, defaults, entry, get, names, reference_text, references, register
 
-__all__ = ["RECIPES", "Recipe", "defaults", "entry", "get", "names", "reference_text", "references", "register"]
+__all__ = [
+    "RECIPES",
+    "Recipe",
+    "configure",
+    "defaults",
+    "entry",
+    "get",
+    "names",
+    "reference_text",
+    "references",
+    "register",
+]
 __all__ += ["RampPath", "interactions", "ramp_path", "two_views"]
 __all__ += ["clinical_rfe", "mkl_rfe", "svdd_rfe", "svm_bfe", "svm_rfe"]
 __all__ += ["d_hell", "dbfs", "fast", "fisher", "hellinger", "hfs_5nn", "hfs_nb"]

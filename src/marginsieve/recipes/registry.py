@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..errors import InputError, listing
 from ..estimators.fitted_selector import FittedSelector, describe_like
@@ -211,6 +211,32 @@ def register(
         return function
 
     return add
+
+
+def configure(recipe: Callable[..., FittedSelector], settings: Mapping[str, Any]) -> FittedSelector:
+    """The selector of a recipe; a setting may be any parameter of a part by its long name, as `kernel__width`.
+
+    Parameters
+    ----------
+    recipe : callable
+        Function that returns a configured selector.
+    settings : mapping of str to object
+        Arguments of the recipe, and parameters of the selector's parts.
+
+    Returns
+    -------
+    SVMSelector or Blend
+        The configured selector, not fitted.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> recipes.configure(recipes.svm_rfe, {"C": 10.0, "machine__tol": 1e-4}).machine
+    CSVC(C=10.0, tol=0.0001)
+    """
+    selector = recipe(**{name: value for name, value in settings.items() if "__" not in name})
+    selector.set_params(**{name: value for name, value in settings.items() if "__" in name})
+    return selector
 
 
 def names() -> list[str]:
