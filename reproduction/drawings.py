@@ -52,3 +52,13 @@ def convergence(moved: Mapping[str, Sequence[float]], path: Path) -> None:
         axes.plot(np.arange(1, len(values) + 1), np.maximum(values, 1e-6), color=COLOURS[j % len(COLOURS)], label=name)
     axes.set_yscale("log")
     finish_figure(figure, axes, "iteration", "mean change of the factors, of their start", path)
+
+
+def intervals(labels: Sequence[str], values: Any, halves: Any, label: str, path: Path) -> None:
+    """Values with what each may be off by, a line for each, from top to bottom, and a line at zero."""
+    figure, axes = new_figure(6.5, 1.0 + 0.32 * len(labels))
+    place = np.arange(len(labels))[::-1]
+    axes.axvline(0.0, color="0.7", lw=1)
+    axes.errorbar(values, place, xerr=halves, fmt=MARKS[0], color=COLOURS[0], capsize=3)
+    axes.set_yticks(place, labels)
+    finish_figure(figure, axes, label, "", path, legend=False)
