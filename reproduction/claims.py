@@ -54,7 +54,7 @@ class Claim:
                 why = f"{why} {self.experiment.tell(evidence)}".strip()
                 figure = self.experiment.figure
             except NotRun as error:
-                why = f"{why} The experiment is missing: {error}.".strip()
+                verdict, why = self.settled or NOT_RUN, f"{why} The experiment is missing: {error}.".strip()
         if verdict == FAILS and not figure:
             verdict = OURS
         columns = {name: str(findings[name]) if findings.get(name) else "" for name in ALL_THREE}

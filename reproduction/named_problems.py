@@ -50,11 +50,23 @@ def _with_test_rows(frame: pd.DataFrame) -> pd.DataFrame:
     return both.iloc[:, CLINICAL:].dropna(axis=1, how="all")
 
 
+def _training_set(frame: pd.DataFrame) -> pd.DataFrame:
+    """Golub's 38 training samples, which are the first rows of the file."""
+    return frame.iloc[:38]
+
+
+def _genes_alone(frame: pd.DataFrame) -> pd.DataFrame:
+    """The genes of the 78 samples that have any value."""
+    return frame.iloc[:, CLINICAL:].dropna(axis=1, how="all")
+
+
 #: what is done to a file before it is a problem
 ADAPTED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "VANTVEER": _seventy_seven,
     "VANTVEER4348": _largest_spread,
     "BREAST": _with_test_rows,
+    "BREAST78": _genes_alone,
+    "LEUKEMIA38": _training_set,
 }
 FURTHER = {"BREAST": ("vantveer_test19",)}  # files that a problem needs beside its own
 

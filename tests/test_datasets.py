@@ -110,6 +110,8 @@ SHAPES = {  # samples, features, positives: as the papers print them (CAR: one m
     "VANTVEER": (77, 24195, 33),
     "VANTVEER4348": (77, 4355, 33),
     "BREAST": (97, 24188, 46),
+    "BREAST78": (78, 24188, 34),
+    "LEUKEMIA38": (38, 7129, 11),
     "CNS": (60, 7129, 21),
     "COHORT77": (77, 4355, 33),
     "DLBCL": (77, 7129, 19),
