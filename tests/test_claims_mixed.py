@@ -107,7 +107,7 @@ def test_the_plain_elimination_is_that_of_the_product():
         [col.cat.codes if nominal else col for (_, col), nominal in zip(cohort.X.items(), kinds, strict=True)]
     ).astype(float)
     train = np.arange(60)
-    order, rates = eliminate_plainly(Z, kinds.to_numpy(), y, train, train, [2, 8])
+    order, rates = eliminate_plainly(Z, kinds.to_numpy(), y, train, train, [2, 11])
     assert order[:3].tolist() == np.argsort(selector.ranking_)[:3].tolist()
-    machine = next(iter(selector.at_sizes(cohort.X, y, [8])))
-    assert rates[1] == pytest.approx(balanced_accuracy_score(y, machine.predict(cohort.X)), abs=0.02)
+    machine = next(iter(selector.at_sizes(cohort.X, y, [11])))
+    assert rates[1] == pytest.approx(balanced_accuracy_score(y, machine.predict(cohort.X)))
