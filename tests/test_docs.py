@@ -178,10 +178,10 @@ def test_the_page_of_reproductions_has_every_claim_as_it_was_run(paper):
     if "honest" not in claims[0]:
         pytest.skip("the run that is kept has one column")
     assert [row["claim"] for row in claims] == [claim.text for claim in paper.claims]
-    page = text_of("docs", "reproduction", "README.md")
-    assert "\n".join(claim_table(claims)) in page
+    assert "\n".join(claim_table(claims)) in text_of("docs", "reproduction", paper.name, "report.md")
     verdicts = [row["verdict"] for row in claims]
     counts = " | ".join(str(verdicts.count(verdict)) for verdict in VERDICTS)
+    page = text_of("docs", "reproduction", "README.md")
     assert re.search(rf"^\| \[[^|]*\]\({paper.name}/report\.md\) \|.*\| {counts} \|$", page, re.M), counts
 
 
