@@ -16,7 +16,9 @@ from marginsieve.cli import commands as cli
 from marginsieve.cli import progress as cli_progress
 from marginsieve.data import make_cohort
 from marginsieve.studies import selection
+from marginsieve.studies.analysis import Gate, load_analyses
 from marginsieve.studies.options import StudyOptions, info_of, read_names
+from tiers import long_but
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +127,30 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     assert right
     assert "balanced accuracy" in out
     assert result["features"][0]["name"] in out
+
+
+OPTIONAL = [name for name, each in load_analyses().items() if not isinstance(each, Gate)]
+
+
+@pytest.mark.parametrize("without", long_but([*OPTIONAL, ",".join(OPTIONAL)], "effects", ",".join(OPTIONAL)))
+def test_a_study_can_do_without_each_analysis(without, folder, run, tmp_path):
+    """Nothing that prints, draws or sums up a study needs an analysis that was left out."""
+    (tmp_path / "costs.csv").write_text("column,cost\ng01,3\n")
+    frame = pd.read_csv(folder / "t.csv").iloc[:, 1:15].assign(outcome=np.repeat(["case", "control"], [20, 40]))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    left_out = without.split(",")
+    more = ("other-lists", "references", "suspects", "costs")
+    words = ["select", tmp_path / "t.csv", "--target", "outcome", "--methods", "fisher", "--cv", 3, "--n-repeats", 1]
+    words += ["--feature-costs", tmp_path / "costs.csv", "--alternatives", 2, "--out", tmp_path / "r"]
+    words += [word for name in left_out for word in ("--without", name)]
+    words += [word for name in more if name not in left_out for word in ("--with", name)]
+    code, _, err = run(*words)
+    assert code == 0, err
+    result = json.loads((tmp_path / "r" / "result.json").read_text())
+    assert all(result["analyses"][name] is None for name in left_out)
+    assert all(result["analyses"][name] is not None for name in more if name not in left_out)
+    for words in ((), ("--aggregate",)):
+        assert run("report", tmp_path / "r", *words)[0] == 0
 
 
 def test_json_is_all_that_is_printed(folder, run, tmp_path):
