@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from tiers import long_but
 
 import marginsieve
 from marginsieve import recipes
@@ -18,7 +19,6 @@ from marginsieve.data import make_cohort
 from marginsieve.studies import selection
 from marginsieve.studies.analysis import Gate, load_analyses
 from marginsieve.studies.options import StudyOptions, info_of, read_names
-from tiers import long_but
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,14 @@ from marginsieve import study
 from marginsieve.data import make_cohort
 from marginsieve.engine.store import open_store
 from marginsieve.solvers.execution import Stopwatch, jit
-from marginsieve.studies import running
+from marginsieve.studies import pacing
 
-LEAST = {"evidence", "effects", "false-share", "substitutes"}
+LEAST = {"evidence", "effects", "false-share"}
 
 
 def test_what_fits_follows_the_pace_so_far():
     work = SimpleNamespace(unit=2.0, done=0.0)
-    pace = running._TimeLimit(work, SimpleNamespace(since=100.0), 60.0)
+    pace = pacing.TimeLimit(work, SimpleNamespace(since=100.0), 60.0)
     pace.began = 110.0
     assert pace.fits(25.0, clock=110.0)  # 50 s of the 50 that are left
     assert not pace.fits(25.1, clock=110.0)
@@ -27,7 +27,7 @@ def test_what_fits_follows_the_pace_so_far():
     work.done = 40.0  # faster than expected: nothing is promised for the rest
     assert pace.fits(15.0, clock=130.0)
     assert not pace.fits(15.1, clock=130.0)
-    assert running._TimeLimit(work, SimpleNamespace(since=0.0), None).fits(1e9)
+    assert pacing.TimeLimit(work, SimpleNamespace(since=0.0), None).fits(1e9)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def cohort():
 
 
 def test_a_busy_machine_leaves_out_what_a_study_can_do_without(cohort, monkeypatch, tmp_path):
-    monkeypatch.setattr(running._TimeLimit, "fits", lambda *_, **__: False)
+    monkeypatch.setattr(pacing.TimeLimit, "fits", lambda *_, **__: False)
     settings = {"cv": 3, "n_repeats": 1}
     ran = study(cohort.X, cohort.y, minutes=60.0, folder=tmp_path, **settings)
     result = ran.result
@@ -58,7 +58,7 @@ def test_a_busy_machine_leaves_out_what_a_study_can_do_without(cohort, monkeypat
 
 
 def test_methods_and_analyses_that_were_asked_for_are_run_whatever_the_clock_says(cohort, monkeypatch):
-    monkeypatch.setattr(running._TimeLimit, "fits", lambda *_, **__: False)
+    monkeypatch.setattr(pacing.TimeLimit, "fits", lambda *_, **__: False)
     ran = study(cohort.X, cohort.y, minutes=60.0, cv=3, n_repeats=1, methods="fisher,su", with_="references")
     assert [method["title"] for method in ran.result["methods"]] == ["fisher", "su", "all features"]
     assert {*ran.result["protocol"]["plan"]["analyses"]} == LEAST | {"references"}
