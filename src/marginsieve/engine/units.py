@@ -596,6 +596,8 @@ def _alarm(seconds: float) -> Iterator[None]:
 
     before, since = signal.signal(signal.SIGALRM, ring), time.perf_counter()
     left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    if 0.0 < left < seconds:  # an outer limit comes first
+        signal.setitimer(signal.ITIMER_REAL, left)
     try:
         yield
     finally:

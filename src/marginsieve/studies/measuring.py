@@ -165,7 +165,8 @@ class Planner:
     def make_least(self, choice: Choice, seconds: float) -> Choice:
         """The least study, on so few rows and columns that it is expected to fit into so many seconds; the least of all
         where none does."""
-        known, sizes = Measured(choice.cost, {}), self.sizes(choice)[1:]
+        known = Measured({method.label: choice.cost[method.label] for method in choice.methods}, {})
+        sizes = self.sizes(choice)[1:]
         smaller = [least_study(each, scale_folds(known, choice, each))[0] for each in sizes]
         counts = 1 if self.n_jobs is None else workers_for(choice, self.n_jobs)
         least = smaller[_first(smaller, lambda each: wall_seconds(each, counts) <= seconds)]

@@ -194,7 +194,7 @@ def make_smaller(choice: Choice, rows: int, columns: int) -> Choice:
     shape, options = choice.facts.shape, choice.options
     if rows < choice.facts.used:
         options = replace(options, max_samples=rows)
-    if columns < shape.columns:
+    if columns < shape.columns and choice.facts.options.prefilter is None:
         options = replace(options, prefilter=("su" if shape.mixed else "fisher", columns))
     smaller = replace(choice, options=options, facts=replace(choice.facts, used=min(rows, choice.facts.used)))
     return replace(smaller, cost=table_costs(smaller))
