@@ -15,6 +15,7 @@ import marginsieve
 from marginsieve import recipes
 from marginsieve.cli import commands as cli
 from marginsieve.cli import progress as cli_progress
+from marginsieve.cli.guard import exit_code_of
 from marginsieve.data import make_cohort
 from marginsieve.studies import selection
 from marginsieve.studies.analysis import Gate, load_analyses
@@ -341,6 +342,37 @@ def test_bad_files_get_a_sentence(name, text, sentence, run, tmp_path):
     assert code == 2
     assert sentence in " ".join(err.split())
     assert not list((tmp_path / "out").glob("*.json"))
+
+
+def test_a_name_that_no_file_can_have_is_refused(folder, run, tmp_path):
+    words = ("select", folder / "t.csv", "--target", "outcome", "--out", tmp_path / ("x" * 300))
+    code, _, err = run(*words)
+    assert code == 2
+    assert "file name too long" in " ".join(err.split())
+    assert "x" * 300 not in "".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a.so: failed to map segment from shared object", 3),
+        ("a.so: cannot open shared object file: Too many open files", 3),
+        ("No module named 'a'", 4),
+    ],
+)
+def test_a_library_that_the_system_cannot_load_is_its_fault(text, code):
+    def stop():
+        raise ImportError(text)
+
+    assert exit_code_of(stop) == code
+
+
+def test_many_classes_are_refused_without_a_warning_of_a_library(run, tmp_path):
+    frame = pd.DataFrame({"g": np.arange(30.0), "y": [f"class {k % 20}" for k in range(30)]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    code, _, err = run("select", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "r")
+    assert code == 2
+    assert "1 sample of class" in " ".join(err.split())
 
 
 def test_an_interrupt_ends_with_130(folder, run, monkeypatch, tmp_path):

@@ -4,6 +4,7 @@ import itertools
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -256,3 +257,14 @@ def test_limits_within_limits_leave_the_outer_one_as_it_is():
     assert 0.9 < time.perf_counter() - since < 4.0
     after = signal.getitimer(signal.ITIMER_REAL)[0]  # of pytest-timeout, where it uses a signal
     assert max(before - 5.0, 0.0) <= after <= before
+
+
+def test_a_limit_in_a_thread_does_not_reach_what_comes_after_it():
+    def work():
+        for _ in range(300):
+            with suppress(OutOfTime), limit_seconds(0.001):
+                time.sleep(0.001)
+        return sum(range(1000))
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(work).result(60) == 499500

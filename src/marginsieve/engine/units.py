@@ -582,17 +582,23 @@ def limit_seconds(seconds: float | None) -> Iterator[None]:
         return
     thread, error = ctypes.c_ulong(threading.get_ident()), ctypes.py_object(OutOfTime)
     timer = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (thread, error))
+    timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+        timer.join()
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)  # what was sent at the last moment is for this block
 
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
+    over = False
+
     def ring(*_: Any) -> None:
-        raise OutOfTime
+        if not over:  # at the last moment
+            raise OutOfTime
 
     before, since = signal.signal(signal.SIGALRM, ring), time.perf_counter()
     left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -601,6 +607,7 @@ def _alarm(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
+        over = True
         if signal.getsignal(signal.SIGALRM) is ring:  # not where a signal that ends the process uses the timer now
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, before)

@@ -8,6 +8,7 @@ every split.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -62,14 +63,16 @@ def read_labels(X: Any, y: Any) -> tuple[Any, IntArray]:
         raise InputError(f"y holds {y.dtype}: labels are texts, whole numbers or booleans; make classes of it first")
     exact = y.dtype == object and {type(label) for label in y.tolist()} == {Decimal}
     distinct = len(np.unique(y)) if exact or y.dtype.kind in "fiu" else 0
-    with reading("y"):
+    with reading("y"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # what is wrong is said below
         continuous = not exact and type_of_target(y).startswith("continuous")
     if distinct > max(10, len(y) / 2) or continuous:
         raise InputError(
             f"Unknown label type: continuous. The target looks continuous ({distinct} distinct values in "
             f"{len(y)} rows); make classes of it first, for example above and below its median"
         )
-    with reading("y"):
+    with reading("y"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         if not exact:
             check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)

@@ -140,7 +140,7 @@ class StudyOptions:
     minutes: float | None = option(
         None,
         "How long the study may take: the first folds are measured, and decide once how many methods and repeats are "
-        "run.",
+        "run and, where not even one method fits, on how many rows and columns.",
         check=number(MOST_MINUTES),
     )
     positive: Any = option(None, "The class of interest; by default the rarer one.", kind="label or None")
