@@ -36,7 +36,7 @@ from ..contracts import (
     Words,
 )
 from ..data.table import as_frame, is_missing
-from ..errors import InputError, reading
+from ..errors import InputError, reading, shown_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,15 +154,25 @@ def plain_labels(y: Any) -> Any:
         y = frame[:, 0].to_native()
     if isinstance(getattr(y, "dtype", None), np.dtype):
         y = np.asarray(y)
+        if not y.dtype.isnative:  # such as numbers of another machine's files
+            return y.astype(y.dtype.newbyteorder("="))
         if y.dtype != object or y.ndim != 1 or not all(isinstance(value, NUMBERS) for value in y):
             return y
     lister = next((name for name in ("to_list", "to_pylist", "tolist") if hasattr(y, name)), None)
     if lister is None or isinstance(y, (list, tuple)):
+        _refuse_lost_ends(y if isinstance(y, (list, tuple)) else ())
         return y
     values = getattr(y, lister)()
+    _refuse_lost_ends(values)
     array = np.array(values, dtype=object if any(map(is_missing, values)) else None)
     beyond = array.dtype.kind == "f" and any(isinstance(value, int) and abs(value) > 2**53 for value in values)
     return np.array(values, dtype=object) if beyond else array
+
+
+def _refuse_lost_ends(labels: Sequence[Any]) -> None:
+    """Refuse texts that end in NUL characters, which arrays of numpy take away: two classes would become one."""
+    if lost := next((label for label in labels if isinstance(label, str) and label.endswith("\0")), None):
+        raise InputError(f"{shown_value(lost)} ends in a NUL character, which would be lost: rename this label")
 
 
 # -- splits and draws -------------------------------------------------------------------------------------------------
