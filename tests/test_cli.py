@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import subprocess
 import sys
 from dataclasses import fields, replace
 
@@ -365,6 +366,16 @@ def test_a_library_that_the_system_cannot_load_is_its_fault(text, code):
         raise ImportError(text)
 
     assert exit_code_of(stop) == code
+
+
+@pytest.mark.long
+def test_docstrings_and_assertions_decide_nothing(folder, tmp_path):
+    """Under -OO there are none."""
+    words = ["select", folder / "t.csv", "--target", "outcome", "--out", tmp_path / "r", *ONE]
+    code = [sys.executable, "-OO", "-m", "marginsieve", *map(str, words)]
+    ran = subprocess.run(code, check=False, capture_output=True, text=True, timeout=250)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "r" / "report.html").is_file()
 
 
 def test_many_classes_are_refused_without_a_warning_of_a_library(run, tmp_path):

@@ -172,6 +172,29 @@ def test_labels_that_no_array_or_file_can_hold_are_refused(labels, sentence):
             recipes.fisher().fit(draw(), y)
 
 
+def test_columns_of_other_byte_orders_and_widths_are_plain_numbers():
+    X = draw()
+    plain = from_arrays(X, CASE)
+    np.testing.assert_array_equal(from_arrays(X.to_numpy().astype(">f8"), CASE).X, plain.X)
+    wide = from_arrays(X.astype(np.longdouble), CASE)
+    np.testing.assert_array_equal(wide.X, plain.X)
+    assert {place["what"] for place in wide.ledger.table().to_dict("records")} == {"column"}
+    study(X.astype(">f8"), CASE, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda X: X.assign(g0=X["g0"] + 1j), "'g0' holds complex numbers"),
+        (lambda X: X.set_axis(pd.Index(["\ud800", *X.columns[1:]], dtype=object), axis=1), "column's name holds"),
+        (lambda X: X.assign(t=pd.Series(["a", "\udcff"] * (ROWS // 2), dtype=object)), "column 't' holds"),
+    ],
+)
+def test_columns_that_are_no_numbers_or_texts_are_refused(change, sentence):
+    with pytest.raises(InputError, match=sentence):
+        from_arrays(change(draw()), CASE)
+
+
 def test_numbers_of_another_machine_are_classes():
     y = CASE.astype(">i4")
     fitted = recipes.fisher(n_features_to_select=2).fit(draw(), y)

@@ -181,7 +181,7 @@ def table():
 
 
 def test_a_study_of_too_few_minutes_is_smaller_and_says_so(table, tmp_path):
-    ran = study(table.X, table.y, minutes=0.01, folder=tmp_path)
+    ran = study(table.X, table.y, minutes=np.float32(0.01), folder=tmp_path)
     result = ran.result
     plan = result["protocol"]["plan"]
     assert plan["smaller"] == {"rows": 100, "columns": 100}
@@ -196,8 +196,15 @@ def test_a_study_of_too_few_minutes_is_smaller_and_says_so(table, tmp_path):
         assert again[key] == result[key]
     assert again["protocol"]["plan"] == plan
     assert "MS213" in [each["code"] for each in again["findings"]]
-    with pytest.raises(InputError, match="must be the plan of a result"):
-        study(table.X, table.y, plan={**plan, "smaller": {"rows": 0, "columns": 100}})
+    analyses = plan["analyses"]
+    wrong = [{"smaller": {"rows": 0, "columns": 100}}, {"smaller": {"rows": 50}}, {"smaller": [50, 50]}]
+    wrong += [{"methods": plan["methods"] * 2}]
+    wrong += [{"repeats": 10**12}, {"analyses": {**analyses, "evidence": [10**12]}}]  # would never end
+    for change in wrong:
+        with pytest.raises(InputError, match="must be the plan of a result"):
+            study(table.X, table.y, plan={**plan, **change})
+    with pytest.raises(InputError, match="plan is 'x'; it must be the plan of a result"):
+        study(table.X, table.y, plan="x")
 
 
 def test_folds_that_run_past_the_minutes_are_cut_and_begun_again_smaller(table, monkeypatch, tmp_path):

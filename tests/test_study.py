@@ -288,6 +288,10 @@ def test_many_rows_are_sampled():
         ({"keep": ["nobody"]}, "keep names 'nobody'"),
         ({"positive": "maybe"}, "positive"),
         ({"cv": 90}, "outer folds, not 90"),
+        ({"progress": 3}, "progress is 3; it must be a function"),
+        ({"folder": b"x"}, "folder is b'x'; it must be a path"),
+        ({"plan": "x"}, "plan is 'x'; it must be the plan of a result.json"),
+        ({"with_": "suspects", "without": ("references", "suspects")}, "with_ and without both name 'suspects'"),
     ],
 )
 def test_wrong_settings_get_a_sentence(settings, sentence, cohort):

@@ -91,7 +91,7 @@ class Planner:
     def limit(self) -> float | None:
         """Seconds that the study may take; None where there is no limit, or a plan decides."""
         options = self.run.options
-        return None if options.minutes is None or options.plan is not None else 60.0 * options.minutes
+        return None if options.minutes is None or options.plan is not None else 60.0 * float(options.minutes)
 
     @property
     def left(self) -> float:

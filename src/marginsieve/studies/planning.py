@@ -19,7 +19,7 @@ from ..engine.units import ALL_FEATURES, Method
 from ..errors import InputError, listing, many, shown_value
 from ..fitting.rows import MOST_ROWS
 from .analysis import ANALYSES, Choice, Effort, Facts, Gate, Measured, Shape, levels_of, load_analyses
-from .options import StudyOptions
+from .options import MOST_COUNT, StudyOptions
 
 FOLDS, REPEATS, MOST_REPEATS = 5, 3, 10
 ONE_REPEAT = 1000  # rows from which on the outer folds are drawn once: scores hardly depend on the draw
@@ -325,26 +325,32 @@ def record_plan(choice: Choice) -> dict[str, Any]:
     return plan
 
 
+def _is_count(value: Any, lowest: int, most: int | None = MOST_COUNT) -> bool:
+    """Whether a plan may have a number as a count: no study has more of anything."""
+    return type(value) is int and lowest <= value and (most is None or value <= most)
+
+
 def follow_plan(choice: Choice, plan: Mapping[str, Any]) -> Choice:
     """The choice that a record says; refuses one that is not like those that a study leaves."""
     known = {method.label: method for method in choice.methods}
     try:
         labels, repeats, efforts = plan["methods"], plan["repeats"], plan["analyses"]
-        fine = set(plan) - {"smaller"} == {"methods", "repeats", "analyses"} and type(repeats) is int and repeats >= 1
+        fine = set(plan) - {"smaller"} == {"methods", "repeats", "analyses"} and _is_count(repeats, 1)
         fine = fine and isinstance(labels, list) and bool(labels) and all(label in known for label in labels)
+        fine = fine and len(set(labels)) == len(labels)
         for name, effort in efforts.items():
             least, *_ = levels_of(ANALYSES[name], replace(choice.facts, options=StudyOptions(plan=plan)))
             fine = fine and isinstance(effort, list) and len(effort) == len(least.effort)
-            fine = fine and all(type(count) is int and count >= 0 for count in effort)
+            fine = fine and all(_is_count(count, 0) for count in effort)
         fine = fine and all(name in efforts for name, each in ANALYSES.items() if isinstance(each, Gate))
         smaller = plan.get("smaller", {"rows": choice.facts.used, "columns": choice.facts.shape.columns})
         fine = fine and set(smaller) == {"rows", "columns"}
-        fine = fine and all(type(count) is int and count >= 1 for count in smaller.values())
+        fine = fine and all(_is_count(count, 1, None) for count in smaller.values())
     except (LookupError, TypeError, AttributeError, ValueError):
         fine = False
     if not fine:
         names = "methods, repeats, analyses"
-        raise InputError(f"plan is {shown_value(dict(plan))}; it must be the plan of a result.json: {names}")
+        raise InputError(f"plan is {shown_value(plan)}; it must be the plan of a result.json: {names}")
     choice = with_repeats(repeats)(make_smaller(choice, **smaller))
     return replace(
         choice,

@@ -391,6 +391,7 @@ def from_arrays(
         frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])]).infer_objects()
     else:
         frame = table.to_pandas()
+        refuse_surrogates("a column's name", frame.columns)
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
     target = _free_name(target, frame)
