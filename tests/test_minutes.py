@@ -177,7 +177,7 @@ def test_the_size_follows_from_what_folds_take(m, n, times, monkeypatch):
 
 @pytest.fixture(scope="module")
 def table():
-    return make_cohort(420, 260, n_relevant=5, effect=1.5, random_state=1)
+    return make_cohort(150, 130, n_relevant=5, effect=1.5, random_state=1)
 
 
 def test_a_study_of_too_few_minutes_is_smaller_and_says_so(table, tmp_path):
@@ -186,11 +186,11 @@ def test_a_study_of_too_few_minutes_is_smaller_and_says_so(table, tmp_path):
     plan = result["protocol"]["plan"]
     assert plan["smaller"] == {"rows": 100, "columns": 100}
     (doubt,) = [each for each in result["findings"] if each["code"] == "MS213"]
-    assert "samples of 100 of the 420 rows" in doubt["text"]
-    assert "100 of 260 columns by fisher" in doubt["text"]
+    assert "samples of 100 of the 150 rows" in doubt["text"]
+    assert "100 of 130 columns by fisher" in doubt["text"]
     assert doubt["text"] in result["answer"]["doubts"]
     assert set(plan["analyses"]) == LEAST
-    assert len(ran.predictions) == 420  # rows that were not trained on are predicted too
+    assert len(ran.predictions) == 150  # rows that were not trained on are predicted too
     again = study(table.X, table.y, plan=plan).result
     for key in ("scores", "features", "lists"):
         assert again[key] == result[key]
@@ -207,12 +207,13 @@ def test_a_study_of_too_few_minutes_is_smaller_and_says_so(table, tmp_path):
         study(table.X, table.y, plan="x")
 
 
-def test_folds_that_run_past_the_minutes_are_cut_and_begun_again_smaller(table, monkeypatch, tmp_path):
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_folds_that_run_past_the_minutes_are_cut_and_begun_again_smaller(n_jobs, table, monkeypatch, tmp_path):
     monkeypatch.setattr(
         Planner, "fit_size", lambda self, choice: (choice, self.first_folds(choice.methods[::4], choice, 1))
     )
     monkeypatch.setattr(pacing.TimeLimit, "_until_cut", lambda _: 0.05)
-    ran = study(table.X, table.y, minutes=1.0, cv=3, folder=tmp_path, without="suspects")
+    ran = study(table.X, table.y, minutes=1.0, cv=3, folder=tmp_path, without="suspects", n_jobs=n_jobs)
     plan = ran.result["protocol"]["plan"]
     assert set(plan["smaller"]) == {"rows", "columns"}
     assert any("begun again smaller" in text for text in ran.result["protocol"]["chosen"])

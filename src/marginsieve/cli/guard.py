@@ -25,7 +25,8 @@ from rich.console import Console
 from .signals import signal_exit_code
 
 FAILED, WRONG, REFUSED, OURS, INTERRUPTED = 1, 2, 3, 4, 130
-UNUSABLE = (errno.ENAMETOOLONG, errno.ELOOP, errno.EILSEQ)  # errors of a name that nobody can use
+#: errors of a name: nobody can use it, or not this user
+UNUSABLE = (errno.ENAMETOOLONG, errno.ELOOP, errno.EILSEQ, errno.EACCES, errno.EPERM)
 #: what the system's loader says where a library is there and there is no memory or no descriptor for it
 OF_LOADER = ("failed to map segment", "annot allocate memory", "Too many open files", "cannot map zero-fill pages")
 # typer brings its own copy of click; this is the class of everything that is wrong with a command line
@@ -88,7 +89,7 @@ def _explain(error: Exception) -> int:
         name = getattr(error, "filename", None)
         where = f" ({format_path(Path(os.fsdecode(name)))})" if isinstance(name, (str, bytes)) else ""
         if error.errno in UNUSABLE:
-            complain(f"there can be no file of this name: {reason(error)}{where}")
+            complain(f"this place cannot be used: {reason(error)}{where}")
             return WRONG
         complain(f"the system refused: {reason(error)}{where}{_log(error)}")
         return REFUSED

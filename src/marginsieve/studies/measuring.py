@@ -80,7 +80,7 @@ class Planner:
         counts = [1, workers_for(choice, -1)] if self.n_jobs is None else [workers_for(choice, self.n_jobs)]
         plans = []
         for count in dict.fromkeys(counts):
-            plan, possible = fit_minutes(choice, known, self.left, count)
+            plan, possible = fit_minutes(choice, known, self.seconds_left, count)
             work = sum(plan.cost[method.label] for method in plan.methods) * plan.n_repeats
             plans.append((possible, work, -wall_seconds(plan, count), plan, count))
         *_, choice, count = max(plans, key=lambda entry: entry[:3])
@@ -94,7 +94,7 @@ class Planner:
         return None if options.minutes is None or options.plan is not None else 60.0 * float(options.minutes)
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """What is left of the minutes."""
         assert self.limit is not None
         return max(self.limit - (time.perf_counter() - self.since), 0.01 * self.limit)
@@ -138,12 +138,12 @@ class Planner:
         The first guess is by the table of costs, the next by what was measured.
         """
         sizes, lowered = self.sizes(choice), False
-        place = _first(sizes, lambda each: self.least_seconds(each, Measured(each.cost, {})) <= self.left)
+        place = _first(sizes, lambda each: self.least_seconds(each, Measured(each.cost, {})) <= self.seconds_left)
         known = Measured({}, {})
         for _ in range(TRIES):
             ends = [sizes[place].methods[0], sizes[place].methods[-1]]
-            known = self.first_folds(ends, sizes[place], 1, LONGEST * self.left)
-            measured, room = sizes[place], ROOM * self.left
+            known = self.first_folds(ends, sizes[place], 1, LONGEST * self.seconds_left)
+            measured, room = sizes[place], ROOM * self.seconds_left
             expected = [self.least_seconds(each, scale_folds(known, measured, each)) for each in sizes]
             larger = next((k for k in range(place) if expected[k] <= UP * room), place)
             if expected[place] <= room and (lowered or larger == place):
@@ -188,12 +188,12 @@ class Planner:
             show(main.title, 0.0, 1.0)
             known = self.first_folds([main], choice, 1)
         else:
-            rest, longest = rest[1:], LONGEST * self.left
+            rest, longest = rest[1:], LONGEST * self.seconds_left
         ratio = known.fold[main.label] / choice.cost[main.label]
         expected = {method.label: ratio * choice.cost[method.label] for method in rest}
-        much = longest is None or self.least_seconds(choice, known) <= MUCH * self.left
+        much = longest is None or self.least_seconds(choice, known) <= MUCH * self.seconds_left
         if longest is not None:
-            most = MOST_OF * self.left * (os.cpu_count() or 1) / (choice.cv + ALL_ROWS)
+            most = MOST_OF * self.seconds_left * (os.cpu_count() or 1) / (choice.cv + ALL_ROWS)
             automatic = choice.facts.options.methods == "auto"
             rest = [method for method in rest if not automatic or (much and expected[method.label] <= most)]
         worth = sum(expected[method.label] for method in rest) > WORTH_WORKERS
@@ -212,8 +212,8 @@ class Planner:
             analysis = ANALYSES[name]
             if not isinstance(analysis, MeasuresItself) or math.isfinite(unit.get(analysis.unit, math.inf)):
                 continue
-            asked = name in choice.facts.options.with_
-            if not (much or asked):
+            required = name in choice.facts.options.with_
+            if not (much or required):
                 unit[analysis.unit] = math.inf
                 continue
             watch = Stopwatch()

@@ -209,10 +209,10 @@ def table_costs(choice: Choice) -> dict[str, float]:
 
 def describe_reduction(choice: Choice) -> str | None:
     """What the minutes took from the rows and columns, in words; None where they took nothing."""
-    parts, given, shape = [], choice.facts.options, choice.facts.shape
-    if given.max_samples is None and choice.options.max_samples not in (None, default_rows(shape.rows)):
+    parts, options, shape = [], choice.facts.options, choice.facts.shape
+    if options.max_samples is None and choice.options.max_samples not in (None, default_rows(shape.rows)):
         parts.append(f"machines are trained on samples of {choice.options.max_samples:,} of the {shape.rows:,} rows")
-    if given.prefilter is None and choice.options.prefilter is not None:
+    if options.prefilter is None and choice.options.prefilter is not None:
         name, count = choice.options.prefilter
         among = f"the best {count:,} of {shape.columns:,} columns by {name}, found in each training part anew"
         parts.append(f"methods search among {among}")

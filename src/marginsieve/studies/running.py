@@ -385,23 +385,26 @@ def run_study(
         announce(f"this takes about {format_duration(seconds)}{cores}: {choice.why[-1]}")
     options = replace(options, n_jobs=count if auto_jobs else options.n_jobs)
     run = replace(run, choice=choice, options=options, methods=planner.prepare(choice))
-    work = StudyWork(run.choice, count, options.progress)
-    pace = TimeLimit(work, planner, planner.limit)
-    done = None
-    with suppress(OutOfTime):
-        done = run_methods(run, kept, work, on_gpu, pace)
-    if done is None:  # what was cut is closed by now
-        run = pace.start_smaller(run)
-        work = StudyWork(run.choice, count, options.progress)
-        pace = TimeLimit(work, planner, planner.limit, cuts=False)
-        done = run_methods(run, kept, work, on_gpu, pace)
-    run = done
+    run, pace = run_within(run, planner, count, on_gpu)
     for name in [name for name in known if name in run.choice.efforts]:
         run = pace.choose_effort(run, name)
         if name in run.choice.efforts:
-            with work.step(name, run.choice.seconds(name)):
+            with pace.work.step(name, run.choice.seconds(name)):
                 run = run_analysis(run, name, pace)
     return Study(replace(run, seconds=time.perf_counter() - since))
+
+
+def run_within(run: StudyRun, planner: Planner, count: int, on_gpu: bool) -> tuple[StudyRun, TimeLimit]:
+    """The study with its methods, smaller where the clock cut one that it is not without; and what says what fits."""
+    pace, done = TimeLimit(StudyWork(run.choice, count, run.options.progress), planner, planner.limit), None
+    with suppress(OutOfTime):
+        done = run_methods(run, planner.kept, on_gpu, pace)
+    if done is None:  # what was cut is closed by now
+        run = pace.start_smaller(run)
+        work = StudyWork(run.choice, count, run.options.progress)
+        pace = TimeLimit(work, planner, planner.limit, cuts=False)
+        done = run_methods(run, planner.kept, on_gpu, pace)
+    return done, pace
 
 
 def run_analysis(run: StudyRun, name: str, pace: TimeLimit) -> StudyRun:
@@ -416,7 +419,7 @@ def run_analysis(run: StudyRun, name: str, pace: TimeLimit) -> StudyRun:
     return run
 
 
-def run_methods(run: StudyRun, kept: FoldRows, work: StudyWork, on_gpu: bool, pace: TimeLimit) -> StudyRun:
+def run_methods(run: StudyRun, kept: FoldRows, on_gpu: bool, pace: TimeLimit) -> StudyRun:
     """The study with every method's nested scores and its selector on all rows."""
     table, settled = run.table, replace(run.choice.options, n_jobs=run.options.n_jobs)
     selections, failures = [], []
@@ -428,7 +431,7 @@ def run_methods(run: StudyRun, kept: FoldRows, work: StudyWork, on_gpu: bool, pa
             if not pace.allows(run, method):
                 run = pace.without_method(run, method)
                 continue
-            with work.part(method) as tick:
+            with pace.work.part(method) as tick:
                 try:
                     with limit_seconds(pace.seconds_of_method(run, method)):
                         selections.append(run_method(method, prepared, table, settled, runner, kept, tick))
