@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import subprocess
 import sys
 from dataclasses import fields, replace
 
@@ -9,13 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from tiers import long_but
 
 import marginsieve
 from marginsieve import recipes
 from marginsieve.cli import commands as cli
 from marginsieve.cli import progress as cli_progress
+from marginsieve.cli.guard import exit_code_of
 from marginsieve.data import make_cohort
 from marginsieve.studies import selection
+from marginsieve.studies.analysis import Gate, load_analyses
 from marginsieve.studies.options import StudyOptions, info_of, read_names
 
 
@@ -125,6 +129,30 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
     assert right
     assert "balanced accuracy" in out
     assert result["features"][0]["name"] in out
+
+
+OPTIONAL = [name for name, each in load_analyses().items() if not isinstance(each, Gate)]
+
+
+@pytest.mark.parametrize("without", long_but([*OPTIONAL, ",".join(OPTIONAL)], "effects", ",".join(OPTIONAL)))
+def test_a_study_can_do_without_each_analysis(without, folder, run, tmp_path):
+    """Nothing that prints, draws or sums up a study needs an analysis that was left out."""
+    (tmp_path / "costs.csv").write_text("column,cost\ng01,3\n")
+    frame = pd.read_csv(folder / "t.csv").iloc[:, 1:15].assign(outcome=np.repeat(["case", "control"], [20, 40]))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    left_out = without.split(",")
+    more = ("other-lists", "references", "suspects", "costs")
+    words = ["select", tmp_path / "t.csv", "--target", "outcome", "--methods", "fisher", "--cv", 3, "--n-repeats", 1]
+    words += ["--feature-costs", tmp_path / "costs.csv", "--alternatives", 2, "--out", tmp_path / "r"]
+    words += [word for name in left_out for word in ("--without", name)]
+    words += [word for name in more if name not in left_out for word in ("--with", name)]
+    code, _, err = run(*words)
+    assert code == 0, err
+    result = json.loads((tmp_path / "r" / "result.json").read_text())
+    assert all(result["analyses"][name] is None for name in left_out)
+    assert all(result["analyses"][name] is not None for name in more if name not in left_out)
+    for words in ((), ("--aggregate",)):
+        assert run("report", tmp_path / "r", *words)[0] == 0
 
 
 def test_json_is_all_that_is_printed(folder, run, tmp_path):
@@ -315,6 +343,47 @@ def test_bad_files_get_a_sentence(name, text, sentence, run, tmp_path):
     assert code == 2
     assert sentence in " ".join(err.split())
     assert not list((tmp_path / "out").glob("*.json"))
+
+
+def test_a_name_that_no_file_can_have_is_refused(folder, run, tmp_path):
+    words = ("select", folder / "t.csv", "--target", "outcome", "--out", tmp_path / ("x" * 300))
+    code, _, err = run(*words)
+    assert code == 2
+    assert "file name too long" in " ".join(err.split())
+    assert "x" * 300 not in "".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a.so: failed to map segment from shared object", 3),
+        ("a.so: cannot open shared object file: Too many open files", 3),
+        ("No module named 'a'", 4),
+    ],
+)
+def test_a_library_that_the_system_cannot_load_is_its_fault(text, code):
+    def stop():
+        raise ImportError(text)
+
+    assert exit_code_of(stop) == code
+
+
+@pytest.mark.long
+def test_docstrings_and_assertions_decide_nothing(folder, tmp_path):
+    """Under -OO there are none."""
+    words = ["select", folder / "t.csv", "--target", "outcome", "--out", tmp_path / "r", *ONE]
+    code = [sys.executable, "-OO", "-m", "marginsieve", *map(str, words)]
+    ran = subprocess.run(code, check=False, capture_output=True, text=True, timeout=250)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "r" / "report.html").is_file()
+
+
+def test_many_classes_are_refused_without_a_warning_of_a_library(run, tmp_path):
+    frame = pd.DataFrame({"g": np.arange(30.0), "y": [f"class {k % 20}" for k in range(30)]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    code, _, err = run("select", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "r")
+    assert code == 2
+    assert "1 sample of class" in " ".join(err.split())
 
 
 def test_an_interrupt_ends_with_130(folder, run, monkeypatch, tmp_path):

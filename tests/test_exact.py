@@ -236,30 +236,3 @@ def test_no_solver_misses_a_tiny_optimum(solver, seed):
     assert answer.status == "optimal"
     assert pytest.approx(brute_force(ramp), rel=1e-6) == answer.point.F
     assert answer.bound <= answer.point.F
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
-def test_another_solver_without_any_constant_agrees(seed, C):
-    """SCIP with indicator constraints, where no M and no U can cut anything off."""
-    scip = pytest.importorskip("pyscipopt", reason="the second opinion needs PySCIPOpt (extra: scip)")
-    ramp = instance(seed, 16, 5, C, 2.0)
-    X, y, top = ramp.data.X, ramp.data.y, ramp.data.top
-    model = scip.Model()
-    model.hideOutput()
-    w = [(model.addVar(lb=0.0, ub=None), model.addVar(lb=0.0, ub=None), model.addVar(vtype="B")) for _ in range(5)]
-    b = model.addVar(lb=None, ub=None)
-    loss = []
-    for i in range(16):
-        xi, z = model.addVar(lb=0.0, ub=2.0), model.addVar(vtype="B")
-        f = scip.quicksum(X[i, j] * (p - q) for j, (p, q, _) in enumerate(w)) + b
-        model.addConsIndicator(-y[i] * f - xi <= -1.0, binvar=z, activeone=False)
-        loss.append(top[i] * (xi + 2.0 * z))
-    for p, q, v in w:
-        model.addConsIndicator(p + q <= 0.0, binvar=v, activeone=False)
-    model.addCons(scip.quicksum(v for _, _, v in w) <= 2)
-    model.setObjective(scip.quicksum([p + q for p, q, _ in w] + loss))
-    model.optimize()
-    assert model.getStatus() == "optimal"
-    found = _exact.solve(ramp, begun(ramp), limits=TIGHT)
-    assert pytest.approx(model.getObjVal(), rel=1e-5) == found.point.F

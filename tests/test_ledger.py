@@ -142,6 +142,67 @@ def test_spellings_of_a_class_are_joined_in_files_and_said_in_python(table):
         assert [finding.code for finding in one.findings if finding.code == "MS116"] == ["MS116"]
 
 
+@pytest.mark.parametrize("other", ["case\u200b", "ca\u00adse", "\u2068case\u2069"])
+def test_marks_that_do_not_show_make_no_class_of_their_own(table, other):
+    data = read_study(table(put(other, row=4, column="y")))
+    assert sorted(set(data.y)) == ["case", "control"]
+    assert places(data, "what", "action", "column", "row", "cell") == [["label", "joined", "y", 5, other]]
+
+
+def test_a_character_composed_in_two_ways_is_one(table):
+    def change(frame):
+        return frame.assign(y=np.where(CASE, np.where(np.arange(ROWS) < 6, "\u00e9", "e\u0301"), "a"))
+
+    assert len(set(read_study(table(change)).y)) == 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (["a", "a\0", "b"], "ends in a NUL character, which would be lost"),
+        (["a", "\ud800", "b"], "is not valid text"),
+    ],
+)
+def test_labels_that_no_array_or_file_can_hold_are_refused(labels, sentence):
+    y = [labels[k % 3] for k in range(ROWS)]
+    with pytest.raises(InputError, match=sentence):
+        study(draw(), y, **QUICK)
+    if "\0" in "".join(labels):
+        with pytest.raises(InputError, match=sentence):
+            recipes.fisher().fit(draw(), y)
+
+
+def test_columns_of_other_byte_orders_and_widths_are_plain_numbers():
+    X = draw()
+    plain = from_arrays(X, CASE)
+    np.testing.assert_array_equal(from_arrays(X.to_numpy().astype(">f8"), CASE).X, plain.X)
+    wide = from_arrays(X.astype(np.longdouble), CASE)
+    np.testing.assert_array_equal(wide.X, plain.X)
+    assert {place["what"] for place in wide.ledger.table().to_dict("records")} == {"column"}
+    study(X.astype(">f8"), CASE, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda X: X.assign(g0=X["g0"] + 1j), "'g0' holds complex numbers"),
+        (lambda X: X.set_axis(pd.Index(["\ud800", *X.columns[1:]], dtype=object), axis=1), "column's name holds"),
+        (lambda X: X.assign(t=pd.Series(["a", "\udcff"] * (ROWS // 2), dtype=object)), "column 't' holds"),
+    ],
+)
+def test_columns_that_are_no_numbers_or_texts_are_refused(change, sentence):
+    with pytest.raises(InputError, match=sentence):
+        from_arrays(change(draw()), CASE)
+
+
+def test_numbers_of_another_machine_are_classes():
+    y = CASE.astype(">i4")
+    fitted = recipes.fisher(n_features_to_select=2).fit(draw(), y)
+    assert fitted.classes_.tolist() == [0, 1]
+    assert from_arrays(draw(), y).y.tolist() == y.tolist()
+    assert study(draw(), y, **QUICK).result["table"]["classes"] == {"0": int((y == 0).sum()), "1": int(y.sum())}
+
+
 def test_numbers_as_labels_that_are_written_in_two_ways_are_said(table):
     def change(frame):
         return frame.assign(y=np.where(CASE, np.where(np.arange(ROWS) < 6, "1.0", "1"), "0"))

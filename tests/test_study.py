@@ -215,7 +215,7 @@ def test_minutes_decide_once_and_more_give_more():
     assert counts[-1][:2] == (5, MOST_REPEATS)
     assert not planned(0.1)[1]
     assert "takes longer than asked for" in plans[0].why[-1]
-    assert planned(0.1)[0].efforts["evidence"] == ()
+    assert planned(0.1)[0].efforts == {"evidence": (999,), "effects": (), "false-share": (0, 0)}
     for minutes in (1, 5, 20):
         plan, possible = planned(minutes)
         assert possible
@@ -288,6 +288,10 @@ def test_many_rows_are_sampled():
         ({"keep": ["nobody"]}, "keep names 'nobody'"),
         ({"positive": "maybe"}, "positive"),
         ({"cv": 90}, "outer folds, not 90"),
+        ({"progress": 3}, "progress is 3; it must be a function"),
+        ({"folder": b"x"}, "folder is b'x'; it must be a path"),
+        ({"plan": "x"}, "plan is 'x'; it must be the plan of a result.json"),
+        ({"with_": "suspects", "without": ("references", "suspects")}, "with_ and without both name 'suspects'"),
     ],
 )
 def test_wrong_settings_get_a_sentence(settings, sentence, cohort):

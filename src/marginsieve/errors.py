@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any
@@ -53,6 +53,19 @@ class FaultKind(Enum):
 
 class SystemFault(OSError):
     """The system refused (a lock, a disk, memory, a worker, a device); what was finished before is not lost."""
+
+
+def refuse_surrogates(what: str, texts: Iterable[Any]) -> None:
+    """Refuse halves of characters, which no file can hold as text: they come of bytes that were decoded wrongly."""
+    for text in texts:
+        if isinstance(text, str) and not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                shown = ascii(text[:30])
+                raise InputError(
+                    f"{what} holds {shown}, which is not valid text (a lone surrogate): correct it"
+                ) from None
 
 
 @contextmanager

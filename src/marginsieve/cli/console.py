@@ -92,8 +92,8 @@ def _show_features(result: dict[str, Any]) -> None:
     rows = []
     for feature in result["features"][:SHOWN]:
         share = "" if feature["frequency"] is None else f"{feature['frequency']:.0%}"
-        value = feature["effect"]["value"]
-        effect, direction = "" if value is None else f"{value:.2f}", Text(feature["direction"])
+        value = feature.get("effect", {}).get("value")  # of an analysis, which may have been left out
+        effect, direction = "" if value is None else f"{value:.2f}", Text(feature.get("direction", ""))
         rows.append((str(feature["rank"]), Text(feature["name"]), feature["part"], share, effect, direction))
     left = ("name", "part", "direction")
     show_grid(("rank", "name", "part", "frequency", "effect", "direction"), rows, left=left, overflow="fold")

@@ -6,6 +6,7 @@ permission, network); 4 an error of marginsieve itself; 128 and the number of th
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import platform
@@ -15,6 +16,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -23,6 +25,10 @@ from rich.console import Console
 from .signals import signal_exit_code
 
 FAILED, WRONG, REFUSED, OURS, INTERRUPTED = 1, 2, 3, 4, 130
+#: errors of a name: nobody can use it, or not this user
+UNUSABLE = (errno.ENAMETOOLONG, errno.ELOOP, errno.EILSEQ, errno.EACCES, errno.EPERM)
+#: what the system's loader says where a library is there and there is no memory or no descriptor for it
+OF_LOADER = ("failed to map segment", "annot allocate memory", "Too many open files", "cannot map zero-fill pages")
 # typer brings its own copy of click; this is the class of everything that is wrong with a command line
 UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
@@ -67,8 +73,8 @@ def _open_streams() -> None:
 
 
 def _explain(error: Exception) -> int:
-    from ..data.file_access import reason
-    from ..errors import InputError, SolverError
+    from ..data.file_access import format_path, reason
+    from ..errors import InputError, SolverError, one_line
 
     if isinstance(error, InputError):
         complain(str(error))
@@ -81,8 +87,14 @@ def _explain(error: Exception) -> int:
         return REFUSED
     if isinstance(error, OSError):
         name = getattr(error, "filename", None)
-        where = f" ({name})" if name else ""
+        where = f" ({format_path(Path(os.fsdecode(name)))})" if isinstance(name, (str, bytes)) else ""
+        if error.errno in UNUSABLE:
+            complain(f"this place cannot be used: {reason(error)}{where}")
+            return WRONG
         complain(f"the system refused: {reason(error)}{where}{_log(error)}")
+        return REFUSED
+    if isinstance(error, ImportError) and any(text in str(error) for text in OF_LOADER):
+        complain(f"the system refused to load a library: {one_line(error)[:300]}{_log(error)}")
         return REFUSED
     text = str(error).strip().splitlines()
     complain(f"an error of marginsieve itself, {type(error).__name__}: {text[0] if text else ''}{_log(error)}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..contracts import IntArray
-from ..errors import InputError, shown_value
+from ..errors import InputError, refuse_surrogates, shown_value
 from .ledger import Ledger
 
 if TYPE_CHECKING:
@@ -162,10 +162,15 @@ NO_VALUES = (list, dict, set, np.ndarray, bytes, bytearray, memoryview)
 
 
 def tidy_frame(frame: pd.DataFrame, ledger: Ledger | None = None) -> pd.DataFrame:
-    """Decimal numbers and durations as floats, levels of intervals as text; cells that are lists are refused."""
+    """Decimal numbers and durations as floats, levels of intervals as text; cells that are lists are refused.
+
+    Numbers in the byte order of another machine, or of more than 64 bits, become plain ones.
+    """
     import pandas as pd
 
     ledger = ledger or Ledger()
+    frame = _plain_numbers(frame, ledger)
+    refuse_surrogates("a column's name", frame.columns)
     changed: dict[Any, Any] = {}
     for name, dtype in [(name, dtype) for name, dtype in frame.dtypes.items() if dtype.kind not in "biufc"]:
         column = frame[name]
@@ -177,6 +182,7 @@ def tidy_frame(frame: pd.DataFrame, ledger: Ledger | None = None) -> pd.DataFram
             ledger.add("column", "converted", name, "intervals, to text")
         elif dtype.kind == "O" and not isinstance(dtype, pd.CategoricalDtype):
             known = column.dropna()
+            refuse_surrogates(f"column {name!r}", known)
             if len(known) and known.map(lambda cell: isinstance(cell, Decimal)).all():
                 changed[name] = column.astype(float)
                 ledger.add("column", "converted", name, "decimal numbers, to binary ones")
@@ -185,6 +191,20 @@ def tidy_frame(frame: pd.DataFrame, ledger: Ledger | None = None) -> pd.DataFram
                     f"column {name!r} holds a {wrong[0]}; a cell must be a number or a text: convert or drop it"
                 )
     return frame.assign(**changed) if changed else frame
+
+
+def _plain_numbers(frame: pd.DataFrame, ledger: Ledger) -> pd.DataFrame:
+    """Numbers that pandas and the compiled loops know; complex ones are refused."""
+    types: dict[Any, Any] = {}
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind == "c":
+            raise InputError(f"column {name!r} holds complex numbers: give their parts, or their size, as columns")
+        if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize > 8:
+            types[name] = np.float64
+            ledger.add("column", "converted", name, "numbers of more than 64 bits, to 64")
+        elif isinstance(dtype, np.dtype) and dtype.kind in "iuf" and not dtype.isnative:
+            types[name] = dtype.newbyteorder("=")
+    return frame.astype(types) if types else frame
 
 
 # Text that a spreadsheet program could take for a formula, made inert and back.

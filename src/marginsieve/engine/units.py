@@ -13,6 +13,7 @@ import json
 import platform
 import signal
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -397,13 +398,15 @@ class Task:
         row = self.row()
         watch = Stopwatch()
         try:
-            with _limit(self.seconds), one_thread(), warnings.catch_warnings(record=True) as caught:
+            with limit_seconds(self.seconds), one_thread(), warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 row.update(self.work(self.unit, table), status="done")
             if row["result"] is not None:
                 texts = [*row["result"].get("notes", ()), *(str(item.message) for item in caught)]
                 row["result"]["notes"] = list(dict.fromkeys(texts))
         except OutOfTime:
+            if not self.catch:
+                raise
             row.update(status="failed", error=f"cut by the clock after {self.seconds:g} s")
         except MemoryError:
             if not self.catch:
@@ -568,7 +571,7 @@ def peak_memory() -> float:
 
 
 @contextmanager
-def _limit(seconds: float | None) -> Iterator[None]:
+def limit_seconds(seconds: float | None) -> Iterator[None]:
     """Raise OutOfTime in this thread after so many seconds: by a signal in the main thread, else from a timer."""
     if seconds is None:
         yield
@@ -579,22 +582,33 @@ def _limit(seconds: float | None) -> Iterator[None]:
         return
     thread, error = ctypes.c_ulong(threading.get_ident()), ctypes.py_object(OutOfTime)
     timer = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (thread, error))
+    timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+        timer.join()
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)  # what was sent at the last moment is for this block
 
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    def ring(*_: Any) -> None:
-        raise OutOfTime
+    over = False
 
-    before = signal.signal(signal.SIGALRM, ring)
+    def ring(*_: Any) -> None:
+        if not over:  # at the last moment
+            raise OutOfTime
+
+    before, since = signal.signal(signal.SIGALRM, ring), time.perf_counter()
     left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    if 0.0 < left < seconds:  # an outer limit comes first
+        signal.setitimer(signal.ITIMER_REAL, left)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, left)
-        signal.signal(signal.SIGALRM, before)
+        over = True
+        if signal.getsignal(signal.SIGALRM) is ring:  # not where a signal that ends the process uses the timer now
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, before)
+            signal.setitimer(signal.ITIMER_REAL, max(left - (time.perf_counter() - since), 1e-3) if left else 0.0)

@@ -47,7 +47,9 @@ def describe_like(source: object) -> Callable[[T], T]:
 
     def complete(value: T) -> T:
         text = inspect.cleandoc(value.__doc__ or "").splitlines()
-        out = []
+        out: list[str] = []
+        if not text:  # python -OO has no docstrings
+            return value
         for line, following in zip(text, [*text[1:], ""], strict=True):
             lacks = line and not line.startswith(" ") and not following.startswith("    ")
             out += [line, *(known.get(line.split(" : ")[0], ()) if lacks else ())]

@@ -151,7 +151,7 @@ def ridge_false_share(part: Rows, seed: np.random.SeedSequence, n_jobs: int | No
     """
     rng = np.random.default_rng(seed)
     n = part.table.shape[1]
-    part = part.with_sample(int(np.clip(MOST_CELLS / n, MOST_ROWS, LONGEST)), rng, most=None).sample_part
+    part = part.with_sample(rows_of_ridge(len(part), n), rng, most=None).sample_part
     target, sizes = part.target, list_sizes(n)
     X, owner, features = numeric_columns(part)
     order = np.vstack([np.arange(len(part))[None], target.permutations(RIDGE_SHUFFLES, rng)])
@@ -167,6 +167,11 @@ def ridge_false_share(part: Rows, seed: np.random.SeedSequence, n_jobs: int | No
     flat = np.sort(scores[1:].ravel())
     q = q_values(scores[0], flat, RIDGE_SHUFFLES)
     return FalseShare(scores[0], q, flat, RIDGE_PAIRS, RIDGE_SHUFFLES, sizes)
+
+
+def rows_of_ridge(m: int, n: int) -> int:
+    """How many of the rows of a table the halves are made of."""
+    return min(m, int(np.clip(MOST_CELLS / n, MOST_ROWS, LONGEST)))
 
 
 def _ridge_counts(X: Array, owner: IntArray, outcomes: Array, sides: Sequence[IntArray], sizes: Sequence[int]) -> Array:

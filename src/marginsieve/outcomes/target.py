@@ -8,6 +8,7 @@ every split.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ from ..contracts import (
     Words,
 )
 from ..data.table import as_frame, is_missing
-from ..errors import InputError, reading
+from ..errors import InputError, reading, shown_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,14 +63,16 @@ def read_labels(X: Any, y: Any) -> tuple[Any, IntArray]:
         raise InputError(f"y holds {y.dtype}: labels are texts, whole numbers or booleans; make classes of it first")
     exact = y.dtype == object and {type(label) for label in y.tolist()} == {Decimal}
     distinct = len(np.unique(y)) if exact or y.dtype.kind in "fiu" else 0
-    with reading("y"):
+    with reading("y"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # what is wrong is said below
         continuous = not exact and type_of_target(y).startswith("continuous")
     if distinct > max(10, len(y) / 2) or continuous:
         raise InputError(
             f"Unknown label type: continuous. The target looks continuous ({distinct} distinct values in "
             f"{len(y)} rows); make classes of it first, for example above and below its median"
         )
-    with reading("y"):
+    with reading("y"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         if not exact:
             check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -151,15 +154,25 @@ def plain_labels(y: Any) -> Any:
         y = frame[:, 0].to_native()
     if isinstance(getattr(y, "dtype", None), np.dtype):
         y = np.asarray(y)
+        if not y.dtype.isnative:  # such as numbers of another machine's files
+            return y.astype(y.dtype.newbyteorder("="))
         if y.dtype != object or y.ndim != 1 or not all(isinstance(value, NUMBERS) for value in y):
             return y
     lister = next((name for name in ("to_list", "to_pylist", "tolist") if hasattr(y, name)), None)
     if lister is None or isinstance(y, (list, tuple)):
+        _refuse_lost_ends(y if isinstance(y, (list, tuple)) else ())
         return y
     values = getattr(y, lister)()
+    _refuse_lost_ends(values)
     array = np.array(values, dtype=object if any(map(is_missing, values)) else None)
     beyond = array.dtype.kind == "f" and any(isinstance(value, int) and abs(value) > 2**53 for value in values)
     return np.array(values, dtype=object) if beyond else array
+
+
+def _refuse_lost_ends(labels: Sequence[Any]) -> None:
+    """Refuse texts that end in NUL characters, which arrays of numpy take away: two classes would become one."""
+    if lost := next((label for label in labels if isinstance(label, str) and label.endswith("\0")), None):
+        raise InputError(f"{shown_value(lost)} ends in a NUL character, which would be lost: rename this label")
 
 
 # -- splits and draws -------------------------------------------------------------------------------------------------

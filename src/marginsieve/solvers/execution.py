@@ -194,6 +194,10 @@ class _Workers(Parallel):  # type: ignore[misc,unused-ignore]
                 if start is not None:
                     start()
                 return count
+        except ValueError as error:  # of a variable of the environment that joblib reads, such as LOKY_MAX_CPU_COUNT
+            raise InputError(
+                f"worker processes could not be started ({one_line(error)}); with n_jobs=1 none is needed"
+            ) from error
         except (OSError, MemoryError) as error:  # no room for one more process
             _give_up(getattr(self._backend, "_workers", None))
             text = f"worker processes could not be started ({one_line(error)})"

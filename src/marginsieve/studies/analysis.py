@@ -31,10 +31,11 @@ Effort = tuple[int, ...]  # how much an analysis does, in numbers of its own: sh
 class Level(NamedTuple):
     """An effort of an analysis, and when it is made.
 
-    `worth` is its place among what a study is given as its minutes allow: 0 belongs to the least study; then come the
-    judging of labels (10), more shuffles (20), a share of false features (30), the methods (40), models for reference
-    (50), a second and third repeat (60), other lists (70), more halves (80), and up to ten repeats (90). Without
-    minutes the last level is taken whose cost is at most `most_seconds`, or the last at all where it was asked for.
+    `worth` is its place among what a study is given as its minutes allow: 0 belongs to the least study; then come more
+    permutations (4), the share of false features (6), substitutes (8), the judging of labels (10), more shuffles (20),
+    the methods (40), models for reference (50), a second and third repeat (60), other lists (70), and up to ten repeats
+    (90). Without minutes the last level is taken whose cost is at most `most_seconds`, or the last at all where it was
+    asked for.
     """
 
     effort: Effort
@@ -44,10 +45,14 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds: of the first fold of methods, by label; of the units in which analyses are measured, by their names."""
+    """Seconds: of the first fold of methods, by label; of the units in which analyses are measured, by their names.
+
+    `pace`: what a second of computing takes on the clock, more than one beside other work.
+    """
 
     fold: Mapping[str, float]
     unit: Mapping[str, float]
+    pace: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,9 @@ class Choice:
 
     def seconds(self, name: str) -> float:
         """What an analysis is expected to take."""
-        return ANALYSES[name].cost(replace(self.facts, effort=self.efforts[name], options=self.options))
+        analysis, measured = ANALYSES[name], self.facts.measured
+        pace = 1.0 if measured is None or isinstance(analysis, MeasuresItself) else measured.pace
+        return pace * analysis.cost(replace(self.facts, effort=self.efforts[name], options=self.options))
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ CHECKS = {
     "remark": Check("MS210", "a remark of the method"),
     "analysis": Check("MS211", "a doubt of an analysis"),
     "outside": Check("MS212", "columns that folds choose often and the list is without"),
+    "minutes": Check("MS213", "a study made smaller by its minutes"),
 }
 
 

@@ -140,7 +140,7 @@ class StudyOptions:
     minutes: float | None = option(
         None,
         "How long the study may take: the first folds are measured, and decide once how many methods and repeats are "
-        "run.",
+        "run and, where not even one method fits, on how many rows and columns.",
         check=number(MOST_MINUTES),
     )
     positive: Any = option(None, "The class of interest; by default the rarer one.", kind="label or None")
@@ -297,12 +297,14 @@ class StudyOptions:
         None,
         'What an earlier study decided by its minutes (`result["protocol"]["plan"]`, on the command line its result '
         "folder), to be done again as it was.",
+        check=must_be(lambda value: isinstance(value, Mapping), "the plan of a result.json"),
         decides=False,
         recorded=False,
     )
     progress: Callable[[str, float, float], Any] | None = option(
         None,
         "Called as progress(what, done, total).",
+        check=must_be(callable, "a function of what is done, how much of it, and of how much"),
         decides=False,
         command=False,
         recorded=False,
@@ -310,6 +312,7 @@ class StudyOptions:
     folder: str | Path | None = option(
         None,
         "Folder in which finished folds are kept: the same call continues where it was interrupted.",
+        check=must_be(lambda value: isinstance(value, (str, Path)), "a path"),
         decides=False,
         command=False,
         recorded=False,
@@ -331,6 +334,8 @@ class StudyOptions:
             value, info = getattr(self, entry.name), info_of(entry)
             if info.check is not None and not (value is None and entry.default is None):
                 info.check(entry.name, value)
+        if both := [name for name in self.with_ if name in self.without]:
+            raise InputError(f"study: with_ and without both name {both[0]!r}: leave one out")
         if self.false_share is not None and self.n_features_to_select is not None:
             raise InputError("false_share and n_features_to_select were both given: leave one out")
 

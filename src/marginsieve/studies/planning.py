@@ -2,43 +2,24 @@
 
 The first method is the one whose features are presented; it is fixed beforehand, so that its score is not the best of
 several. What everything is expected to cost is first taken from a table of measured seconds. Then the first outer fold
-of every method is run on the table itself, and the units of the analyses, and from their seconds it is decided once
-what fits into the minutes. The decision is recorded; a study that is given the record gives the same result on any
-machine, whatever the clock there says.
+of every method is run on the table itself, and the units of the analyses (`measuring.py`), and from their seconds it is
+decided once what fits into the minutes. The decision is recorded; a study that is given the record gives the same
+result on any machine, whatever the clock there says.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from .. import recipes
-from ..batches.arrays import has_cuda
-from ..engine.store import open_store
-from ..engine.units import ALL_FEATURES, Method, PreparedMethod, UnitTable, key_of
-from ..engine.workers import workers
-from ..errors import InputError, SolverError, listing, many, shown_value
+from ..engine.units import ALL_FEATURES, Method
+from ..errors import InputError, listing, many, shown_value
 from ..fitting.rows import MOST_ROWS
-from ..solvers.execution import Stopwatch, one_thread
-from .analysis import (
-    ANALYSES,
-    Choice,
-    Effort,
-    Facts,
-    Gate,
-    Measured,
-    MeasuresItself,
-    Shape,
-    StudyRun,
-    levels_of,
-    load_analyses,
-)
-from .options import StudyOptions
-from .selection import FoldRows, outer_units
+from .analysis import ANALYSES, Choice, Effort, Facts, Gate, Measured, Shape, levels_of, load_analyses
+from .options import MOST_COUNT, StudyOptions
 
 FOLDS, REPEATS, MOST_REPEATS = 5, 3, 10
 ONE_REPEAT = 1000  # rows from which on the outer folds are drawn once: scores hardly depend on the draw
@@ -50,8 +31,10 @@ ALL_COST = (0.1, 0.4, 1.0)
 SEARCHES_OF_FIT = 25.0  # searches that a fit with its inner folds is about
 SEARCH_SECONDS = 0.002  # a search, at least
 
+ENOUGH = 500, 1000  # rows to train on and columns to search among: what is further above its number is halved first
+FEWEST = 100, 100  # rows and columns of the smallest study
+
 SHARE = 0.9  # of the minutes that is planned for
-MOST_OF = 0.3  # of the seconds that the folds of one further method may take
 ALL_ROWS = 1.35  # what a fit on all rows takes, in fits on a training part
 EACH, FIT_EACH = 0.85, 0.5  # what a further worker adds: in separate folds, and inside one fit
 STARTING = 4.0  # seconds until workers have begun
@@ -59,7 +42,6 @@ WORTH_WORKERS = 12.0  # seconds of work from which on they are started
 ENDING = 1.0  # seconds for the report and the files
 METHOD_WORTH, FEW_REPEATS_WORTH, REPEATS_WORTH = 40.0, 60.0, 90.0  # see `Level`
 
-Methods = Sequence[tuple[Method, PreparedMethod]]
 Change = Callable[[Choice], Choice]
 
 
@@ -119,8 +101,7 @@ def choose(shape: Shape, options: StudyOptions, on_gpu: bool = False) -> Choice:
         if not names:
             raise InputError("methods is empty; it must be 'auto' or names that `marginsieve methods` lists")
         why.append(f"{'method' if len(names) == 1 else 'methods'} as given")
-    if max_samples is None and m > MOST_ROWS:
-        max_samples = ROWS
+    if max_samples is None and (max_samples := default_rows(m)) is not None:
         why.append(f"{m} rows: each fit is on every row of the rare class and a weighted sample, {ROWS} rows in all")
     cv = options.cv or FOLDS
     repeats = options.n_repeats or (1 if m >= ONE_REPEAT else REPEATS)
@@ -140,8 +121,13 @@ def choose(shape: Shape, options: StudyOptions, on_gpu: bool = False) -> Choice:
         efforts=efforts,
         left_out=left_out,
         why=tuple(why),
-        cost={method.label: fit_seconds(cost_of(method), used, shape.columns) for method in methods},
+        cost=expected_costs(methods, used, shape.columns, shape.columns),
     )
+
+
+def expected_costs(methods: Sequence[Method], used: float, columns: int, searched: int) -> dict[str, float]:
+    """Seconds of a fit of each method on so many rows, by the table of costs; `searched`: columns after a filter."""
+    return {each.label: fit_seconds(cost_of(each), used, columns if each.baseline else searched) for each in methods}
 
 
 def choose_analyses(facts: Facts) -> tuple[dict[str, Effort], dict[str, str]]:
@@ -174,6 +160,70 @@ def choose_analyses(facts: Facts) -> tuple[dict[str, Effort], dict[str, str]]:
     return efforts, left_out
 
 
+# -- smaller studies --------------------------------------------------------------------------------------------------
+
+
+def smaller_choices(choice: Choice) -> list[Choice]:
+    """The same study on ever fewer rows to train on and columns to search among; what was given stays as it is.
+
+    Machines are trained on a sample of the rows (`max_samples`), and the methods search among the best columns of a
+    filter (`prefilter`), which is applied to each training part anew. The rest of the rows is predicted and scored.
+    """
+    options, shape, sizes = choice.facts.options, choice.facts.shape, list[Choice]()
+    rows = min(choice.facts.used, choice.options.max_samples or shape.rows)
+    columns = shape.columns if choice.options.prefilter is None else choice.options.prefilter[1]
+    least = max(FEWEST[1], 4 * (options.n_features_to_select or 0), 4 * len(options.keep))
+    while True:
+        above = [
+            rows / ENOUGH[0] if options.max_samples is None and rows > FEWEST[0] else 0.0,
+            columns / ENOUGH[1]
+            if options.prefilter is None and shape.outcome == "classes" and columns > least
+            else 0.0,
+        ]
+        if not any(above):
+            return sizes
+        if above[0] >= above[1]:
+            rows = max(rows // 2, FEWEST[0])
+        else:
+            columns = max(columns // 2, least)
+        sizes.append(make_smaller(choice, rows, columns))
+
+
+def make_smaller(choice: Choice, rows: int, columns: int) -> Choice:
+    """The study with so many rows to train on, and columns to search among, at most."""
+    shape, options = choice.facts.shape, choice.options
+    if rows < choice.facts.used:
+        options = replace(options, max_samples=rows)
+    if columns < shape.columns and choice.facts.options.prefilter is None:
+        options = replace(options, prefilter=("su" if shape.mixed else "fisher", columns))
+    smaller = replace(choice, options=options, facts=replace(choice.facts, used=min(rows, choice.facts.used)))
+    return replace(smaller, cost=table_costs(smaller))
+
+
+def table_costs(choice: Choice) -> dict[str, float]:
+    """Seconds of a fit of each method of a choice, by the table of costs."""
+    columns = choice.facts.shape.columns
+    searched = columns if choice.options.prefilter is None else min(columns, choice.options.prefilter[1])
+    return expected_costs(choice.methods, choice.facts.used, columns, searched)
+
+
+def describe_reduction(choice: Choice) -> str | None:
+    """What the minutes took from the rows and columns, in words; None where they took nothing."""
+    parts, options, shape = [], choice.facts.options, choice.facts.shape
+    if options.max_samples is None and choice.options.max_samples not in (None, default_rows(shape.rows)):
+        parts.append(f"machines are trained on samples of {choice.options.max_samples:,} of the {shape.rows:,} rows")
+    if options.prefilter is None and choice.options.prefilter is not None:
+        name, count = choice.options.prefilter
+        among = f"the best {count:,} of {shape.columns:,} columns by {name}, found in each training part anew"
+        parts.append(f"methods search among {among}")
+    return " and ".join(parts) or None
+
+
+def default_rows(rows: int) -> int | None:
+    """How many rows are trained on where nothing was asked for; None: all."""
+    return ROWS if rows > MOST_ROWS else None
+
+
 # -- by what was measured ---------------------------------------------------------------------------------------------
 
 
@@ -202,13 +252,13 @@ def workers_for(choice: Choice, n_jobs: int | None) -> int:
     return max(1, n_jobs if n_jobs > 0 else cores + 1 + n_jobs)
 
 
-def fit_minutes(choice: Choice, known: Measured, seconds: float, workers: int) -> tuple[Choice, bool]:
-    """What fits into so many seconds, beginning with the least study, and whether that is within them.
+def least_study(choice: Choice, known: Measured) -> tuple[Choice, list[tuple[float, Change]]]:
+    """The least study of a choice, and the changes by which it becomes more, each with its worth.
 
     The least study is the main method and all features with one repeat and the least effort of each analysis that it
-    cannot do without. Then comes, as far as it fits, what `Level` lists. What was given stays as it is.
+    cannot do without. Then come those of `Level`. What was given stays as it is.
     """
-    budget, every, options = SHARE * seconds, choice.methods, choice.facts.options
+    every, options = choice.methods, choice.facts.options
     plan = correct_costs(choice, known)
     steps: list[tuple[float, Change]] = []
     efforts: dict[str, Effort] = {}
@@ -225,7 +275,13 @@ def fit_minutes(choice: Choice, known: Measured, seconds: float, workers: int) -
         plan = with_repeats(1)(plan)
         few = [(FEW_REPEATS_WORTH, with_repeats(count)) for count in range(2, REPEATS + 1)]
         steps += [*few, *((REPEATS_WORTH, with_repeats(count)) for count in range(REPEATS + 1, MOST_REPEATS + 1))]
-    plan = replace(plan, efforts=efforts)
+    return replace(plan, efforts=efforts), steps
+
+
+def fit_minutes(choice: Choice, known: Measured, seconds: float, workers: int) -> tuple[Choice, bool]:
+    """What fits into so many seconds, beginning with the least study, and whether that is within them."""
+    budget, every = SHARE * seconds, choice.methods
+    plan, steps = least_study(choice, known)
     possible = wall_seconds(plan, workers) <= budget
     for _, change in sorted(steps, key=lambda step: step[0]):
         if wall_seconds(more := change(plan), workers) <= budget:
@@ -233,7 +289,8 @@ def fit_minutes(choice: Choice, known: Measured, seconds: float, workers: int) -
     what = f"{len(plan.methods) - 1} of {len(every) - 1} methods and {many(plan.n_repeats, 'repeat')}"
     over = "" if possible else "; this is the least study, and takes longer than asked for"
     left_out = {name: "it does not fit into the minutes" for name in choice.efforts if name not in plan.efforts}
-    why = (*plan.why, f"{what} by the budget of minutes{over}")
+    smaller = "" if (text := describe_reduction(plan)) is None else f"; {text}"
+    why = (*plan.why, f"{what} by the budget of minutes{smaller}{over}")
     return replace(plan, why=why, left_out={**plan.left_out, **left_out}), possible
 
 
@@ -257,11 +314,20 @@ def with_repeats(count: int) -> Change:
 
 def record_plan(choice: Choice) -> dict[str, Any]:
     """The decision as plain JSON."""
-    return {
+    plan: dict[str, Any] = {
         "methods": [method.label for method in choice.methods[:-1]],
         "repeats": choice.n_repeats,
         "analyses": {name: list(choice.efforts[name]) for name in ANALYSES if name in choice.efforts},
     }
+    if describe_reduction(choice) is not None:
+        columns = choice.facts.shape.columns if choice.options.prefilter is None else choice.options.prefilter[1]
+        plan["smaller"] = {"rows": choice.facts.used, "columns": columns}
+    return plan
+
+
+def _is_count(value: Any, lowest: int, most: int | None = MOST_COUNT) -> bool:
+    """Whether a plan may have a number as a count: no study has more of anything."""
+    return type(value) is int and lowest <= value and (most is None or value <= most)
 
 
 def follow_plan(choice: Choice, plan: Mapping[str, Any]) -> Choice:
@@ -269,19 +335,23 @@ def follow_plan(choice: Choice, plan: Mapping[str, Any]) -> Choice:
     known = {method.label: method for method in choice.methods}
     try:
         labels, repeats, efforts = plan["methods"], plan["repeats"], plan["analyses"]
-        fine = set(plan) == {"methods", "repeats", "analyses"} and type(repeats) is int and repeats >= 1
+        fine = set(plan) - {"smaller"} == {"methods", "repeats", "analyses"} and _is_count(repeats, 1)
         fine = fine and isinstance(labels, list) and bool(labels) and all(label in known for label in labels)
+        fine = fine and len(set(labels)) == len(labels)
         for name, effort in efforts.items():
             least, *_ = levels_of(ANALYSES[name], replace(choice.facts, options=StudyOptions(plan=plan)))
             fine = fine and isinstance(effort, list) and len(effort) == len(least.effort)
-            fine = fine and all(type(count) is int and count >= 0 for count in effort)
+            fine = fine and all(_is_count(count, 0) for count in effort)
         fine = fine and all(name in efforts for name, each in ANALYSES.items() if isinstance(each, Gate))
+        smaller = plan.get("smaller", {"rows": choice.facts.used, "columns": choice.facts.shape.columns})
+        fine = fine and set(smaller) == {"rows", "columns"}
+        fine = fine and all(_is_count(count, 1, None) for count in smaller.values())
     except (LookupError, TypeError, AttributeError, ValueError):
         fine = False
     if not fine:
         names = "methods, repeats, analyses"
-        raise InputError(f"plan is {shown_value(dict(plan))}; it must be the plan of a result.json: {names}")
-    choice = with_repeats(repeats)(choice)
+        raise InputError(f"plan is {shown_value(plan)}; it must be the plan of a result.json: {names}")
+    choice = with_repeats(repeats)(make_smaller(choice, **smaller))
     return replace(
         choice,
         methods=(*(known[label] for label in labels), choice.methods[-1]),
@@ -289,131 +359,6 @@ def follow_plan(choice: Choice, plan: Mapping[str, Any]) -> Choice:
         left_out={name: "the plan is without it" for name in ANALYSES if name not in efforts},
         why=(*choice.why, "methods and repeats by a recorded plan"),
     )
-
-
-# -- the decision -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Planner:
-    """What decides a plan: the methods, the table and the rows of folds that are known."""
-
-    methods: Methods
-    run: StudyRun
-    kept: FoldRows
-    n_jobs: int | None  # None leaves the number of workers open
-    since: float
-
-    def decide(self) -> tuple[Choice, int]:
-        """What is run and by how many processes, from what the first folds took; within the minutes, if there are any.
-
-        Where a folder has the decision of an earlier run of the same study, that holds.
-        """
-        choice, options = self.run.choice, self.run.options
-        seconds = self.limit
-        if seconds is not None and (record := recorded_plan(self.kept.folder, self.mark)) is not None:
-            choice, seconds = follow_plan(choice, record), None
-        if (
-            seconds is None and options.device != "cpu" and has_cuda()
-        ):  # one fold alone says nothing of folds in batches
-            return choice, workers_for(choice, self.n_jobs)
-        known = self.measure(choice, seconds)
-        if seconds is None:
-            choice = correct_costs(choice, known)
-            return choice, workers_for(choice, self.n_jobs)
-        left = seconds - (time.perf_counter() - self.since)
-        counts = [1, workers_for(choice, -1)] if self.n_jobs is None else [workers_for(choice, self.n_jobs)]
-        plans = []
-        for count in dict.fromkeys(counts):
-            plan, possible = fit_minutes(choice, known, left, count)
-            work = sum(plan.cost[method.label] for method in plan.methods) * plan.n_repeats
-            plans.append((possible, work, -wall_seconds(plan, count), plan, count))
-        *_, choice, count = max(plans, key=lambda entry: entry[:3])
-        self.record(choice)
-        return choice, count
-
-    @property
-    def limit(self) -> float | None:
-        """Seconds that the study may take; None where there is no limit, or a plan decides."""
-        options = self.run.options
-        return None if options.minutes is None or options.plan is not None else 60.0 * options.minutes
-
-    @property
-    def mark(self) -> str:
-        """What tells that a plan is of this study."""
-        return key_of(self.run.table.fingerprint, self.run.options.key())
-
-    def record(self, choice: Choice) -> None:
-        """Keep the decision in the folder, where there is one: who resumes the study follows it."""
-        if self.kept.folder is not None:
-            with open_store(self.kept.folder, "study") as store:
-                store.set_meta("plan", {"mark": self.mark, "plan": record_plan(choice)})
-
-    def measure(self, choice: Choice, seconds: float | None) -> Measured:
-        """Run the first fold of the main method, then of all features and of the others, and say what they took.
-
-        Others are left out where the table of costs, corrected by what the main method took, expects all of their folds
-        to take longer than a part of the `seconds` that there are.
-        """
-        show = self.run.options.progress or (lambda *_: None)
-        methods = methods_of(self.methods, choice)
-        main, rest = methods[0], [*methods[:0:-1][:1], *methods[1:-1]]  # all features, the last one, first
-        show(main[0].title, 0.0, 1.0)
-        fold = self.first_folds([main], choice, 1)
-        ratio = fold[main[0].label] / choice.cost[main[0].label]
-        expected = {method.label: ratio * choice.cost[method.label] for method, _ in rest}
-        if seconds is not None:
-            most = MOST_OF * seconds * (os.cpu_count() or 1) / (choice.cv + ALL_ROWS)
-            rest = [*rest[:1], *(pair for pair in rest[1:] if expected[pair[0].label] <= most)]
-        worth = sum(expected[method.label] for method, _ in rest) > WORTH_WORKERS
-        show("first folds of the other methods", 0.0, 1.0)
-        fold |= self.first_folds(rest, choice, (-1 if self.n_jobs is None else self.n_jobs) if worth else 1)
-        unit: dict[str, float] = {}
-        run = replace(self.run, choice=choice, methods=methods, options=replace(self.run.options, n_jobs=1))
-        with one_thread():
-            for name in choice.efforts:
-                analysis = ANALYSES[name]
-                if isinstance(analysis, MeasuresItself) and analysis.unit not in unit:
-                    watch = Stopwatch()
-                    analysis.measure(run)
-                    unit[analysis.unit] = watch.seconds()
-        return Measured(fold, unit)
-
-    def first_folds(self, methods: Methods, choice: Choice, n_jobs: int | None) -> dict[str, float]:
-        """Seconds of the first fold of each method, by label; one that fails says so when all folds are run."""
-        table: UnitTable = self.run.table
-        tasks = {pair[0].label: outer_units(*pair, table, choice.options)[0] for pair in methods}
-        with workers([table], n_jobs) as run:
-            if n_jobs not in (1, None):
-                try:
-                    rows = {row["key"]: row for row in self.kept.rows([*tasks.values()], run)}
-                    return {label: float(rows[task.unit.key]["seconds"]) for label, task in tasks.items()}
-                except SolverError:
-                    return self.first_folds(methods, choice, 1)
-            seconds = {}
-            for label, task in tasks.items():
-                watch = Stopwatch()
-                try:
-                    (row,) = self.kept.rows([task], run)
-                    seconds[label] = float(row["seconds"])
-                except SolverError:
-                    seconds[label] = watch.seconds()
-        return seconds
-
-
-def methods_of(methods: Methods, choice: Choice) -> list[tuple[Method, PreparedMethod]]:
-    """The methods that a choice runs."""
-    labels = {method.label for method in choice.methods}
-    return [pair for pair in methods if pair[0].label in labels]
-
-
-def recorded_plan(folder: Path | None, mark: str) -> dict[str, Any] | None:
-    """The decision that an earlier run of the same study left in a folder."""
-    if folder is None:
-        return None
-    with open_store(folder, "study") as store:
-        entry = store.meta("plan")
-    return entry["plan"] if entry is not None and entry["mark"] == mark else None
 
 
 def format_duration(seconds: float) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..batches.arrays import has_cuda
 from ..data.file_access import follow_umask
-from ..engine.units import Method
+from ..engine.units import OutOfTime, limit_seconds
 from ..engine.workers import Run, run_in_thread, workers
 from ..errors import InputError, SolverError
 from ..estimators.fitted_selector import FittedSelector
@@ -26,12 +26,14 @@ from ..report.render import render, render_in_notebook
 from .analyses.costs import CheapList
 from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
-from .analysis import ANALYSES, AnalysisResult, Choice, Shape, StudyRun, levels_of, load_analyses
+from .analysis import ANALYSES, AnalysisResult, Shape, StudyRun, load_analyses
 from .checks import Finding
 from .files import LONG_NAME, check_folder, digests_of, model_files, write_study, write_text
+from .measuring import Planner
 from .options import StudyOptions, from_options
-from .planning import FOLDS, Planner, choose, follow_plan, format_duration, methods_of, wall_seconds
-from .selection import FoldRows, Selection, outer_units, prepare_method, run_method
+from .pacing import CUT_BY_CLOCK, StudyWork, TimeLimit
+from .planning import FOLDS, choose, follow_plan, format_duration, wall_seconds
+from .selection import FoldRows, Selection, outer_units, run_method
 from .study_data import StudyData, column_costs, from_arrays
 from .summary import summarize
 from .target_column import find_positive
@@ -372,32 +374,52 @@ def run_study(
     choice = choose(shape, options, on_gpu)
     if options.plan is not None:
         choice = follow_plan(choice, options.plan)
-    methods = [prepare_method(method, table, choice.options) for method in choice.methods]
     kept = FoldRows(None if options.folder is None else Path(options.folder))
-    run = StudyRun(data=data, table=table, choice=choice, options=options, methods=methods, command=command)
-    planner = Planner(
-        methods=methods, run=run, kept=kept, n_jobs=None if auto_jobs else options.n_jobs or 1, since=since
-    )
+    run = StudyRun(data=data, table=table, choice=choice, options=options, methods=[], command=command)
+    planner = Planner(run=run, kept=kept, n_jobs=None if auto_jobs else options.n_jobs or 1, since=since)
+    planner.prepare(choice)  # which refuses methods that the table is not for, before anything is run
     choice, count = planner.decide()
     if announce is not None:
         seconds = time.perf_counter() - since + wall_seconds(choice, count)
         cores = f" with {count} processes" if count > 1 else ""
         announce(f"this takes about {format_duration(seconds)}{cores}: {choice.why[-1]}")
     options = replace(options, n_jobs=count if auto_jobs else options.n_jobs)
-    run = replace(run, choice=choice, options=options, methods=methods_of(methods, choice))
-    work = _StudyWork(choice, count, options.progress)
-    pace = _TimeLimit(work, planner, planner.limit)
-    run = run_methods(run, kept, work, on_gpu, pace)
-    for name in [name for name in known if name in choice.efforts]:
+    run = replace(run, choice=choice, options=options, methods=planner.prepare(choice))
+    run, pace = run_within(run, planner, count, on_gpu)
+    for name in [name for name in known if name in run.choice.efforts]:
         run = pace.choose_effort(run, name)
         if name in run.choice.efforts:
-            with work.step(name, run.choice.seconds(name)):
-                result = known[name].run(run)
-                run.results[name] = result if isinstance(result, AnalysisResult) else AnalysisResult(result)
+            with pace.work.step(name, run.choice.seconds(name)):
+                run = run_analysis(run, name, pace)
     return Study(replace(run, seconds=time.perf_counter() - since))
 
 
-def run_methods(run: StudyRun, kept: FoldRows, work: _StudyWork, on_gpu: bool, pace: _TimeLimit) -> StudyRun:
+def run_within(run: StudyRun, planner: Planner, count: int, on_gpu: bool) -> tuple[StudyRun, TimeLimit]:
+    """The study with its methods, smaller where the clock cut one that it is not without; and what says what fits."""
+    pace, done = TimeLimit(StudyWork(run.choice, count, run.options.progress), planner, planner.limit), None
+    with suppress(OutOfTime):
+        done = run_methods(run, planner.kept, on_gpu, pace)
+    if done is None:  # what was cut is closed by now
+        run = pace.start_smaller(run)
+        work = StudyWork(run.choice, count, run.options.progress)
+        pace = TimeLimit(work, planner, planner.limit, cuts=False)
+        done = run_methods(run, planner.kept, on_gpu, pace)
+    return done, pace
+
+
+def run_analysis(run: StudyRun, name: str, pace: TimeLimit) -> StudyRun:
+    """The study with an analysis; where the clock cuts it, with its least effort or without it."""
+    try:
+        with limit_seconds(pace.seconds_of_analysis(run, name)):
+            result = ANALYSES[name].run(run)
+    except OutOfTime:
+        run = pace.cut_analysis(run, name)
+        return run_analysis(run, name, pace) if name in run.choice.efforts else run
+    run.results[name] = result if isinstance(result, AnalysisResult) else AnalysisResult(result)
+    return run
+
+
+def run_methods(run: StudyRun, kept: FoldRows, on_gpu: bool, pace: TimeLimit) -> StudyRun:
     """The study with every method's nested scores and its selector on all rows."""
     table, settled = run.table, replace(run.choice.options, n_jobs=run.options.n_jobs)
     selections, failures = [], []
@@ -409,9 +431,14 @@ def run_methods(run: StudyRun, kept: FoldRows, work: _StudyWork, on_gpu: bool, p
             if not pace.allows(run, method):
                 run = pace.without_method(run, method)
                 continue
-            with work.part(method) as tick:
+            with pace.work.part(method) as tick:
                 try:
-                    selections.append(run_method(method, prepared, table, settled, runner, kept, tick))
+                    with limit_seconds(pace.seconds_of_method(run, method)):
+                        selections.append(run_method(method, prepared, table, settled, runner, kept, tick))
+                except OutOfTime:
+                    if pace.must_run(run, method):
+                        raise
+                    run = pace.without_method(run, method, CUT_BY_CLOCK)
                 except SolverError as error:
                     if method is run.methods[0][0] or method.baseline:
                         raise
@@ -435,91 +462,3 @@ def _check_folds(target: Target, data: StudyData, cv: int | None) -> None:
     """Refuse a target of which the outer folds, and inner ones within them, cannot be made."""
     if advice := target.fold_advice(FOLDS if cv is None else cv):
         raise InputError(f"the target {data.target!r} {advice}")
-
-
-class _StudyWork:
-    """Work done of all work, in expected seconds, passed on as parts of it finish."""
-
-    def __init__(self, choice: Choice, workers: int, progress: Callable[[str, float, float], Any] | None) -> None:
-        self.fits, self.cost = choice.cv * choice.n_repeats + 1, choice.cost
-        work = sum(self.cost[method.label] for method in choice.methods) * self.fits
-        work += sum(map(choice.seconds, choice.efforts))
-        self.unit = wall_seconds(choice, workers) / max(work, 1e-9)  # seconds on the clock for one of work
-        self.total = self.unit * work
-        self.done, self.show = 0.0, progress or (lambda *_: None)
-
-    def part(self, method: Method) -> AbstractContextManager[Callable[[float], None]]:
-        """While a method is run; gives what is called with the number of folds done."""
-        return self.step(method.title, self.cost[method.label] * self.fits, self.fits)
-
-    @contextmanager
-    def step(self, name: str, cost: float, pieces: int = 1) -> Iterator[Callable[[float], None]]:
-        """While something of this cost is done; gives what is called with the number of pieces done."""
-        before, cost = self.done, self.unit * cost
-        self.show(name, before, self.total)
-        yield lambda count: self.show(name, before + cost * count / pieces, self.total)
-        self.done = before + cost
-        self.show(name, self.done, self.total)
-
-
-class _TimeLimit:
-    """What still fits into the minutes, by the wall clock that has passed: a busy machine is slower than was measured.
-
-    What is left out, or done with less effort, is recorded in the plan, so that the plan gives the same result again.
-    """
-
-    def __init__(self, work: _StudyWork, planner: Planner, limit: float | None) -> None:
-        self.work, self.planner, self.limit = work, planner, limit
-        self.began = time.perf_counter()
-
-    def fits(self, seconds: float, clock: float | None = None) -> bool:
-        """Whether so many expected seconds of work fit into what is left, at the pace so far."""
-        if self.limit is None:
-            return True
-        now = time.perf_counter() if clock is None else clock
-        expected = max(self.work.done, 1e-9)
-        factor = max(1.0, (now - self.began) / expected) if self.work.done > 0 else 1.0
-        return self.work.unit * seconds * factor <= self.limit - (now - self.planner.since)
-
-    def allows(self, run: StudyRun, method: Method) -> bool:
-        """Whether a method is run: the main one and all features always, another if what is needed fits beside it."""
-        choice = run.choice
-        if method is run.methods[0][0] or method.baseline or choice.facts.options.methods != "auto":
-            return True
-        fits = choice.cv * choice.n_repeats + 1
-        needed = choice.cost[run.methods[-1][0].label] + choice.cost[method.label]
-        return self.fits(fits * needed + sum(choice.seconds(name) for name in self._least(run)))
-
-    def _least(self, run: StudyRun) -> list[str]:
-        """The analyses that a study is not without."""
-        choice = run.choice
-        return [name for name in choice.efforts if levels_of(ANALYSES[name], choice.facts)[0].worth == 0]
-
-    def without_method(self, run: StudyRun, method: Method) -> StudyRun:
-        """The study without a method for which there is no time."""
-        left = tuple(each for each in run.choice.methods if each.label != method.label)
-        why = (*run.choice.why, f"{method.title} was left out: the machine was slower than expected")
-        return self._record(replace(run, methods=[pair for pair in run.methods if pair[0] is not method]), left, why)
-
-    def choose_effort(self, run: StudyRun, name: str) -> StudyRun:
-        """The study with the largest effort of an analysis that fits, or without it where it can do without."""
-        choice = run.choice
-        levels = [level for level in levels_of(ANALYSES[name], choice.facts) if level.effort <= choice.efforts[name]]
-        if self.limit is None or name in choice.facts.options.with_ or not levels:
-            return run
-        rest = sum(choice.seconds(other) for other in self._least(run) if other != name and other not in run.results)
-        for level in levels[::-1]:
-            tried = replace(choice, efforts={**choice.efforts, name: level.effort})
-            if level.worth == 0 or self.fits(tried.seconds(name) + rest):
-                return run if level.effort == choice.efforts[name] else self._record(replace(run, choice=tried))
-        efforts = {other: effort for other, effort in choice.efforts.items() if other != name}
-        left_out = {**choice.left_out, name: "the machine was slower than expected"}
-        return self._record(replace(run, choice=replace(choice, efforts=efforts, left_out=left_out)))
-
-    def _record(
-        self, run: StudyRun, methods: tuple[Method, ...] | None = None, why: tuple[str, ...] | None = None
-    ) -> StudyRun:
-        if methods is not None and why is not None:
-            run = replace(run, choice=replace(run.choice, methods=methods, why=why))
-        self.planner.record(run.choice)
-        return run

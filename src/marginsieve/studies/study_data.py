@@ -19,7 +19,7 @@ from ..data.ledger import TOO_LARGE, Ledger
 from ..data.stored import as_memory, is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
 from ..engine.units import UnitTable, fingerprint
-from ..errors import InputError, listing, many, shown_value
+from ..errors import InputError, listing, many, refuse_surrogates, shown_value
 from ..estimators import find_suspects
 from ..fitting.rows import Rows
 from ..fitting.settings import refuse_dense
@@ -391,6 +391,7 @@ def from_arrays(
         frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])]).infer_objects()
     else:
         frame = table.to_pandas()
+        refuse_surrogates("a column's name", frame.columns)
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
     target = _free_name(target, frame)
@@ -413,6 +414,8 @@ def _free_name(name: str, frame: pd.DataFrame) -> str:
 def _as_column(name: str, column: Any, m: int) -> Any:
     """One value per row, of the type given."""
     values = np.asarray(plain_labels(column))
+    if values.dtype.kind in "UO":
+        refuse_surrogates(name, values.ravel().tolist())
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if column is None or values.ndim != 1:

@@ -19,7 +19,7 @@ from ..report.wording import paragraph
 from .analysis import ANALYSES, JudgesLists, StudyRun, load_analyses
 from .answer import answer
 from .checks import ALARM, Finding
-from .planning import record_plan
+from .planning import describe_reduction, record_plan
 from .selection import Selection, plain_scores, score_label
 
 PROBE = "interactions"  # the recipe that looks for features that matter only together
@@ -96,6 +96,9 @@ def _findings(study: StudyRun) -> list[Finding]:
     """What is said of the table, the methods and the analyses; the answer has doubts of its own."""
     findings = [*study.data.findings, *study.failures]
     findings += [finding for result in study.results.values() for finding in result.findings]
+    if (smaller := describe_reduction(study.choice)) is not None:
+        text = f"the minutes do not suffice for the whole table: {smaller}; more time may give a better list and score"
+        findings.append(Finding("minutes", ALARM, text))
     return findings + [Finding("remark", ALARM, text) for text in study.main.notes]
 
 

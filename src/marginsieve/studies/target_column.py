@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ def merge_labels(y: pd.Series, ledger: Ledger, in_python: bool) -> tuple[pd.Seri
     counts = y.value_counts()
     spellings: dict[str, list[Any]] = {}
     for label in sorted(counts.index, key=lambda label: (-counts[label], str(label))):
-        spellings.setdefault(" ".join(str(label).split()).casefold(), []).append(label)
+        spellings.setdefault(_plain_spelling(str(label)), []).append(label)
     several = {labels[0]: labels[1:] for labels in spellings.values() if len(labels) > 1}
     if not several or y.dtype != object:
         return y, []
@@ -66,6 +67,12 @@ def merge_labels(y: pd.Series, ledger: Ledger, in_python: bool) -> tuple[pd.Seri
     texts = [f"{listing(others, len(others))} as {label!r}" for label, others in several.items()]
     text = f"labels that differ in case or spaces alone were read as one class: {'; '.join(texts)}"
     return y.map(lambda label: back.get(label, label)), [Finding("labels", "alarm", text)]
+
+
+def _plain_spelling(label: str) -> str:
+    """A label without what does not show: kinds of spaces, marks of no width, ways to compose a character; its case."""
+    shown = "".join(char for char in unicodedata.normalize("NFC", label) if unicodedata.category(char) != "Cf")
+    return " ".join(shown.split()).casefold()
 
 
 def find_positive(y: pd.Series, target: str) -> tuple[Any, list[Finding]]:

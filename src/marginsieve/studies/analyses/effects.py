@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..analysis import AnalysisResult, StudyRun, part_of_every_study, register_analysis
+from ..analysis import AnalysisResult, Facts, StudyRun, part_of_every_study, register_analysis
 
+COLUMN, CELL = 1.5e-4, 1.5e-7  # seconds
 DETAILED = 100  # selected features with a small plot
 
 
@@ -14,6 +15,10 @@ class Effects:
     name, order, template = "effects", 6.0, ""
 
     levels = staticmethod(part_of_every_study)
+
+    def cost(self, facts: Facts) -> float:
+        """By columns and cells."""
+        return facts.shape.columns * (COLUMN + CELL * facts.shape.rows)
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """Columns for all features; effect, direction and the numbers of a small plot for the selected ones."""

@@ -13,6 +13,7 @@ from ...fitting.evidence import (
     MORE_PERMUTATIONS,
     MOST_ROWS,
     NON_LINEAR,
+    PERMUTATIONS,
     SEVERAL,
     SINGLE,
     STATISTICS,
@@ -21,9 +22,10 @@ from ...fitting.evidence import (
     find_evidence,
 )
 from ...report.numbers import format_p
-from ..analysis import AnalysisResult, Facts, StudyRun, part_of_every_study, register_analysis
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
 
 CELL = 1.3e-10  # seconds of a permutation for a cell of the table, and for a pair of rows
+FACTOR, PRODUCT = 4e-10, 1e-10  # of factoring a matrix of rows by rows and of making it, for each of its operations
 NAMED = 10  # columns that pass, in result.json
 CARRIED = {
     SINGLE: "the column that is furthest by itself",
@@ -39,16 +41,19 @@ class EvidenceTest:
 
     name, order, template = "evidence", 5.0, ""
 
-    levels = staticmethod(part_of_every_study)
+    def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
+        """The most permutations that are drawn; without more, p is at least 0.001."""
+        return [Level((PERMUTATIONS,), 0), Level((MORE_PERMUTATIONS,), 4)]
 
     def cost(self, facts: Facts) -> float:
-        """Products with as many permutations as there may be."""
+        """Factoring, and products with as many permutations as there may be."""
         m, n = min(facts.shape.rows, MOST_ROWS), facts.shape.columns
-        return 0.2 + CELL * MORE_PERMUTATIONS * m * (n + m)
+        return 0.2 + m * m * (FACTOR * m + PRODUCT * n) + CELL * facts.effort[0] * m * (n + m)
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """The p, what carried it, and the columns that pass by the same permutations."""
-        evidence = find_evidence(run.table.rows.active, np.random.default_rng([run.options.random_state, 3]))
+        (most,) = run.choice.efforts[self.name]
+        evidence = find_evidence(run.table.rows.active, np.random.default_rng([run.options.random_state, 3]), most)
         names = run.table.rows.schema.names
         order = np.lexsort((-evidence.column_value, evidence.column_p))  # many columns may have the smallest p there is
         passing = [j for j in order if evidence.column_p[j] <= WEAK]

@@ -12,13 +12,21 @@ from ...contracts import Array, BoolArray
 from ...criteria import MixedTest
 from ...errors import many
 from ...fitting.evidence import numeric_columns, permutation_p
-from ...fitting.false_share import FEWEST_COLUMNS, RIDGE_PAIRS, RIDGE_SHUFFLES, FalseShare, ridge_false_share
+from ...fitting.false_share import (
+    FEWEST_COLUMNS,
+    RIDGE_PAIRS,
+    RIDGE_SHUFFLES,
+    FalseShare,
+    ridge_false_share,
+    rows_of_ridge,
+)
 from ...fitting.rows import Rows
 from ...report.numbers import format_expected, format_share
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, Support, register_analysis
 from ..checks import ALARM, Finding
 
-COLUMN = 2e-8  # seconds of a labelling of a half, for a column
+COLUMN = 2.7e-8  # seconds of a labelling of a half, for a column
+FACTOR = 4e-11  # seconds of factoring a half, for each of its operations
 TENTH, HALF = 0.1, 0.5
 NAMED = 10
 FEW_NOTE = "q: by a test of each column alone, adjusted over all columns after Benjamini and Hochberg (marginal_q)."
@@ -40,12 +48,14 @@ class FalseFeatures:
     def levels(self, facts: Facts) -> list[Level]:
         """Pairs of halves, and shuffles; (0, 0) is the test of each column alone."""
         few = facts.shape.columns < FEWEST_COLUMNS
-        return [Level((0, 0) if few else (RIDGE_PAIRS, RIDGE_SHUFFLES), 0)]
+        return [Level((0, 0), 0), *([] if few else [Level((RIDGE_PAIRS, RIDGE_SHUFFLES), 6)])]
 
     def cost(self, facts: Facts) -> float:
         """One factoring of each half, and a product and a ranking for each labelling."""
         pairs, shuffles = facts.effort
-        return COLUMN * 2 * pairs * (shuffles + 1) * facts.shape.columns
+        n = facts.shape.columns
+        half = rows_of_ridge(facts.shape.rows, n) / 2
+        return 2 * pairs * (COLUMN * (shuffles + 1) * n + FACTOR * half * n * min(half, n))
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """The estimated share of false features in each list, and how it was got."""
@@ -98,6 +108,7 @@ class FalseFeatures:
         alone = f"by a test of each column alone {counted} {among}"
         if known["share"] is None:
             few = f"the table has fewer than {FEWEST_COLUMNS} columns"
+            few = few if result["table"]["features"] < FEWEST_COLUMNS else "that did not fit into the minutes"
             others = f", all but {', '.join(known['others'])}" if 0 < len(known["others"]) <= NAMED else ""
             return f"How many of the list are false is not estimated, since {few}; {alone}{others}."
         below, inside = known["below_a_tenth"], known["listed_below_a_tenth"]

@@ -28,7 +28,7 @@ from ...fitting.rows import Rows
 from ...fitting.training import varying_columns
 from ...searches import TopK
 from ...solvers.execution import one_thread, parallel
-from ..analysis import AnalysisResult, Facts, StudyRun, part_of_every_study, register_analysis
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
 from ..study_data import column_costs
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ FEATURES, CANDIDATES = 20, 3  # of the list, and for each of them
 ALIKE = 0.5  # how alike a candidate is at least
 MOST_ROWS = 1000
 WORK = 4e7  # swaps x folds x rows^2 / 4 up to which all are tried
+FIT, PAIR = 3e-3, 2e-8  # seconds of a machine on a list, and for each pair of rows
 ChooseLists = Callable[[Rows, IntArray, int], Sequence[IntArray | None]]
 COLUMNS = ("feature", "substitute", "alike", "change", "low", "high", "equivalent")
 
@@ -65,7 +66,15 @@ class Substitutes:
             return "there are more than two classes"
         return f"there are more than {MOST_ROWS:,} rows" if facts.shape.rows > MOST_ROWS else None
 
-    levels = staticmethod(part_of_every_study)
+    def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
+        """Whole or not at all."""
+        return [Level((), 8)]
+
+    def cost(self, facts: Facts) -> float:
+        """A machine for each swap and fold."""
+        folds, m = facts.cv * (facts.options.n_repeats or 1), facts.shape.rows
+        fits = folds * min(FEATURES, facts.shape.columns) + min(folds * FEATURES * CANDIDATES, 4 * WORK / m**2)
+        return fits * (FIT + PAIR * m**2)
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """What could stand in for features of the list; None where nothing was tried."""
