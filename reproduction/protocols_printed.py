@@ -28,12 +28,14 @@ class NoisyProtocol(Protocol):
         """The target of a training part with noise."""
         target: ClassTarget = part.target
         noisy = (
-            _flip(target.codes, self.noise_share, rng) if self.noise == "labels" else _outliers(part, self.noise_share)
+            flip_labels(target.codes, self.noise_share, rng)
+            if self.noise == "labels"
+            else _outliers(part, self.noise_share)
         )
         return replace(target, codes=noisy)
 
 
-def _flip(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
+def flip_labels(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
     """Give a share of the samples another class, at random."""
     out, codes = y.copy(), np.unique(y)
     for i in rng.permutation(len(y))[: round(share * len(y))]:
@@ -42,18 +44,21 @@ def _flip(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
 
 
 def _outliers(part: Any, share: float) -> IntArray:
-    """Flip, in each of two classes, the share of samples that lie furthest on their own side of an l1 machine."""
+    """Flip the share of each class that lies furthest on its own side of an l1 machine."""
     y: IntArray = part.target.codes
-    codes = np.unique(y)
-    if len(codes) != 2:
-        raise InputError(f"noise 'outliers' needs two classes; the table has {len(codes)}")
+    if (count := len(np.unique(y))) != 2:
+        raise InputError(f"noise 'outliers' needs two classes; the table has {count}")
     machine = svm_l1(stop="own", points=2, threshold="margin", similar=None).fit_rows(part)
-    depth = machine.values(part.table.Z) * np.where(y == codes[1], 1.0, -1.0)
-    out = y.copy()
+    return flip_furthest(y, machine.values(part.table.Z), share)
+
+
+def flip_furthest(y: IntArray, value: Any, share: float) -> IntArray:
+    """Give the other class to the share of each class that lies furthest on its own side, by decision values."""
+    out, codes = y.copy(), np.unique(y)
+    depth = value * np.where(y == codes[1], 1.0, -1.0)
     for code, other in (codes, codes[::-1]):
         members = np.flatnonzero(y == code)
-        furthest = members[np.argsort(-depth[members], kind="stable")][: round(share * len(members))]
-        out[furthest] = other
+        out[members[np.argsort(-depth[members], kind="stable")][: round(share * len(members))]] = other
     return out
 
 
