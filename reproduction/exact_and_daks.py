@@ -21,16 +21,7 @@ from marginsieve.contracts import Path
 from marginsieve.data import NamedTable, Schema, filled_with_means
 from marginsieve.estimators import prepare_search
 from marginsieve.searches import Budget, BudgetPoint
-from marginsieve.solvers import (
-    Clock,
-    Limits,
-    MixedIntegerProgram,
-    Ramp,
-    RampPoint,
-    descend_on,
-    l1_start,
-    restrict_program,
-)
+from marginsieve.solvers import Clock, Limits, MixedIntegerProgram, Ramp, descend_on, l1_start, restrict_program
 
 from . import named_problems
 from .daks_printed import PrintedDaks
@@ -58,9 +49,9 @@ class ExactAndDaks:
     name: str
     budgets: Mapping[str, int]
     prices: tuple[float, ...] = PRICES
-    plain_seconds: float = 40.0  # the paper has 7,200
-    printed_seconds: float = 20.0  # the paper has 400 for a single program
-    seconds: float = 20.0  # of the exact program from the pool, half of them for exchanges
+    plain_seconds: float = 30.0  # the paper has 7,200
+    printed_seconds: float = 15.0  # the paper has 400 for a single program
+    seconds: float = 15.0  # of the exact program from the pool, half of them for exchanges
     shakes: int = 100  # of the path
     daks_shakes: int = 10
     long: bool = True
@@ -93,28 +84,34 @@ class ExactAndDaks:
 
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report; the table as CSV and a picture beside it. Every instance is kept as it is done."""
-        paths, found = {}, list[dict[str, Any]]()
+        paths, rows = {}, list[dict[str, Any]]()
         for result in place.run_calls(self.name, self._path_calls()):
             paths[result["data"]] = [_read_point(point) for point in result["points"]]
-            found += [row | {"path_s": result["path_s"] / len(self.prices)} for row in result["rows"]]
-        found += place.run_calls(self.name, self._solver_calls(paths))
-        frame = merge_points(found, self.budgets)
+            rows += [row | {"path_s": result["path_s"] / len(self.prices)} for row in result["rows"]]
+        rows += place.run_calls(self.name, self._solver_calls(paths))
+        frame = merge_points(rows, self.budgets)
         frame.to_csv(place.drafts / f"{self.name}.csv", index=False)
-        sorted_values(_excesses(frame), place.drafts / f"{self.name}.svg", "above the best point known, %")
-        return self._lines(frame)
+        excess = pd.DataFrame({name: 100 * (frame[name] / frame["best"] - 1) for name in ("path", *SOLVERS)})
+        sorted_values(excess, place.drafts / f"{self.name}.svg", "above the best point known, %")
+        return self._lines(frame, excess)
 
     def _search_path(self, problem: NamedTable) -> dict[str, Any]:
         """The points of all C, as plain values."""
         since = time.perf_counter()
-        search, prepared = prepare_search(
-            self._selector(problem, 1.0, "auto", shakes=self.shakes), *with_means(problem)
-        )
+        selector = self._selector(problem, 1.0, "auto", shakes=self.shakes)
+        search, prepared = prepare_search(selector, *with_means(problem))
         assert isinstance(search, Budget)
         rng, budgets = np.random.default_rng(0), [self.budgets[problem.name]]
         points = search.solve_path(prepared, self.prices, budgets, rng)
         plain = [{**vars(point), "weights": [[*key, w] for key, w in point.weights.items()]} for point in points]
         rows = [
-            {"data": problem.name, "C": point.C, "solver": "path", "objective": point.objective, "norm": _norm(point)}
+            {
+                "data": problem.name,
+                "C": point.C,
+                "solver": "path",
+                "objective": point.objective,
+                "norm": sum(map(abs, point.weights.values())),
+            }
             for point in points
         ]
         return {"data": problem.name, "points": plain, "rows": rows, "path_s": time.perf_counter() - since}
@@ -127,7 +124,8 @@ class ExactAndDaks:
         if solver in ("exact", "daks"):
             # As points of another budget they are starts; as points of this one they would be the answer.
             others = [replace(point, budget=0.0) for point in starts]
-            selector = self._selector(problem, C, solver, seconds, self.daks_shakes, others)
+            more = {"time_limit": seconds, "shakes": self.daks_shakes, "start": others}
+            selector = self._selector(problem, C, solver, **more)
             row |= _details(selector.fit(*with_means(problem)).path_)
         else:
             assert seconds is not None
@@ -141,21 +139,12 @@ class ExactAndDaks:
             row |= {"objective": point.F / rows.unit, "norm": float(np.abs(point.w).sum()) / rows.unit, **more}
         return row | {"s": time.perf_counter() - since}
 
-    def _selector(
-        self,
-        problem: NamedTable,
-        C: float,
-        solver: str,
-        seconds: float | None = None,
-        shakes: int = 0,
-        starts: Sequence[BudgetPoint] = (),
-    ) -> Any:
-        chosen = {"budget": self.budgets[problem.name], "C": C, "solver": solver, "time_limit": seconds}
-        fixed = {**FIXED, "positive": problem.positive, "shakes": shakes, "start": starts}
-        return make_selector("ramp_fs", **chosen, **fixed)
+    def _selector(self, problem: NamedTable, C: float, solver: str, **settings: Any) -> Any:
+        chosen = {"budget": self.budgets[problem.name], "C": C, "solver": solver, "positive": problem.positive}
+        return make_selector("ramp_fs", **chosen, **{"shakes": 0, **FIXED, **settings})
 
-    def _lines(self, frame: pd.DataFrame) -> list[str]:
-        excess, proved = _excesses(frame), int((frame["status"] == "optimal").sum())
+    def _lines(self, frame: pd.DataFrame, excess: pd.DataFrame) -> list[str]:
+        proved = int((frame["status"] == "optimal").sum())
         same = {name: int((excess[name] <= 100 * SAME).sum()) for name in excess}
         laws = 0
         for name in frame["data"].unique():
@@ -189,7 +178,7 @@ class ExactAndDaks:
         return [*lines, *table_lines(head, rows), "", text, "", f"![above the best]({self.name}.svg)", ""]
 
 
-def solve_plainly(ramp: Ramp, clock: Clock, unit: float) -> tuple[RampPoint, dict[str, Any]]:
+def solve_plainly(ramp: Ramp, clock: Clock, unit: float) -> tuple[Any, dict[str, Any]]:
     """The exact program from the paper's first solution, after its constants were tightened, and what it proves."""
     start, every, m = l1_start(ramp), np.arange(len(ramp.cost)), len(ramp.data.y)
     brief = ramp.with_clock(clock.part(SHARE))
@@ -201,14 +190,14 @@ def solve_plainly(ramp: Ramp, clock: Clock, unit: float) -> tuple[RampPoint, dic
     point = start
     if answer.x is not None:
         chosen, marked = program.decode(answer.x)
-        point = min(start, descend_on(ramp, chosen, marked), key=lambda one: one.F)
+        point = min(start, descend_on(ramp, chosen, marked), key=lambda candidate: candidate.F)
     bound = min(answer.bound, point.F)
     return point, {"bound": bound / unit, "nodes": answer.nodes, "status": answer.status}
 
 
-def merge_points(found: Sequence[Mapping[str, Any]], budgets: Mapping[str, int]) -> pd.DataFrame:
+def merge_points(results: Sequence[Mapping[str, Any]], budgets: Mapping[str, int]) -> pd.DataFrame:
     """A row for each data set and C: what each solver found, the best of all points there, and the best bound."""
-    frame = pd.DataFrame(found)
+    frame = pd.DataFrame(results)
     frame["bound"] = frame["bound"].astype(float) if "bound" in frame else float("nan")
     frame["loss"] = (frame["objective"] - frame["norm"]).clip(lower=0.0) / frame["C"]
     known, rows = known_points(), []
@@ -235,21 +224,12 @@ def known_points() -> dict[tuple[str, float], float]:
         return {(name, float(C)): float(value) for name, C, value in pd.read_csv(handle).to_numpy().tolist()}
 
 
-def _excesses(frame: pd.DataFrame) -> pd.DataFrame:
-    """By data set and C: how far each solver's point is above the best, in percent of it."""
-    return pd.DataFrame({name: 100 * (frame[name] / frame["best"] - 1) for name in ("path", *SOLVERS)})
-
-
 def _details(path: Path) -> dict[str, Any]:
     """Objective, norm, bound, nodes and status of a fit."""
     assert path.stop is not None
     details, expanded = path.stop.details, path.solutions[0].expanded
     norm = float(np.abs(expanded).sum()) if expanded is not None else 0.0
     return {"norm": norm, **{key: details[key] for key in ("objective", "bound", "nodes", "status")}}
-
-
-def _norm(point: BudgetPoint) -> float:
-    return float(np.abs(list(point.weights.values())).sum())
 
 
 def _read_point(plain: Mapping[str, Any]) -> BudgetPoint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,10 @@ class PlainPrograms:
     budget: int = 2
     prices: tuple[float, ...] = (0.1, 1.0, 10.0)
     seconds: float = 20.0
+
+    def quick_form(self) -> PlainPrograms:
+        """The first data sets, at one C."""
+        return replace(self, data=self.data[:2], prices=self.prices[:1])
 
     def calls(self) -> list[Call]:
         """Every data set and machine."""
