@@ -34,7 +34,7 @@ from .workplace import Call, Workplace
 PROGRAMS = 6  # of DAKS by the printed rules, of equal length, fit into its time
 ROUNDS, SHARE = 4, 0.5  # of tightening, and of the time for it
 SAME = 1e-4  # of the objective: what counts as the same
-SOLVERS = ("plain", "printed", "exact", "daks")
+SOLVERS = ("plain", "printed", "daks", "exact")  # the first two need no points
 FIXED: dict[str, Any] = {"random_state": 0, "resamples": 0, "similar": None}
 
 
@@ -63,18 +63,18 @@ class ExactAndDaks:
 
     def calls(self) -> list[Call]:
         """The path of each table, then each solver on each instance; from no points, as they are counted."""
-        return [*self._path_calls(), *self._solver_calls({})]
+        return [*self._path_calls(), *self._solver_calls(SOLVERS[:2], {}), *self._solver_calls(SOLVERS[2:], {})]
 
     def _path_calls(self) -> list[Call]:
-        present = named_problems.present(self.data)
+        present = named_problems.present(self.data)[::-1]  # the largest first
         settings = {name: [self.budgets[name], self.prices, self.shakes] for name in present}
         return [Call(f"{name}-path", name, settings[name], self._search_path) for name in present]
 
-    def _solver_calls(self, paths: Mapping[str, Sequence[BudgetPoint]]) -> list[Call]:
+    def _solver_calls(self, solvers: Sequence[str], paths: Mapping[str, Sequence[BudgetPoint]]) -> list[Call]:
         seconds = {"plain": self.plain_seconds, "printed": self.printed_seconds, "exact": self.seconds, "daks": None}
         calls = []
-        for solver in SOLVERS:
-            for name in named_problems.present(self.data):
+        for solver in solvers:
+            for name in named_problems.present(self.data)[::-1]:
                 starts = tuple(paths.get(name, ())) if solver in ("exact", "daks") else ()
                 settings = [self.budgets[name], seconds[solver], [point.objective for point in starts]]
                 for C in self.prices:
@@ -85,10 +85,12 @@ class ExactAndDaks:
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report; the table as CSV and a picture beside it. Every instance is kept as it is done."""
         paths, rows = {}, list[dict[str, Any]]()
-        for result in place.run_calls(self.name, self._path_calls()):
-            paths[result["data"]] = [_read_point(point) for point in result["points"]]
-            rows += [row | {"path_s": result["path_s"] / len(self.prices)} for row in result["rows"]]
-        rows += place.run_calls(self.name, self._solver_calls(paths))
+        first = [*self._path_calls(), *self._solver_calls(SOLVERS[:2], {})]
+        for result in place.run_calls(self.name, first):
+            if "points" in result:
+                paths[result["data"]] = [_read_point(point) for point in result["points"]]
+            rows += result.get("rows", [result])
+        rows += place.run_calls(self.name, self._solver_calls(SOLVERS[2:], paths))
         frame = merge_points(rows, self.budgets)
         frame.to_csv(place.drafts / f"{self.name}.csv", index=False)
         excess = pd.DataFrame({name: 100 * (frame[name] / frame["best"] - 1) for name in ("path", *SOLVERS)})
@@ -114,7 +116,8 @@ class ExactAndDaks:
             }
             for point in points
         ]
-        return {"data": problem.name, "points": plain, "rows": rows, "path_s": time.perf_counter() - since}
+        share = (time.perf_counter() - since) / len(rows)
+        return {"data": problem.name, "points": plain, "rows": [{**row, "s": share} for row in rows]}
 
     def _measure(
         self, problem: NamedTable, C: float, solver: str, seconds: float | None, starts: Sequence[BudgetPoint]
@@ -212,7 +215,7 @@ def merge_points(results: Sequence[Mapping[str, Any]], budgets: Mapping[str, int
         row["status"] = "optimal" if row["gap"] <= 100 * SAME / 10 else "limit"
         for entry in part.to_dict("records"):
             solver = entry["solver"]
-            row |= {solver: entry["objective"], f"{solver}_s": entry["path_s" if solver == "path" else "s"]}
+            row |= {solver: entry["objective"], f"{solver}_s": entry["s"]}
             row |= {f"{solver}_{key}": entry[key] for key in ("nodes", "status") if solver in ("plain", "exact")}
         rows.append(row)
     return pd.DataFrame(rows)

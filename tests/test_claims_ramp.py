@@ -221,7 +221,7 @@ def test_points_of_one_cost_serve_another():
     ]
     for row in list(found):
         for solver in ("path", "printed", "exact", "daks"):
-            found.append({**row, "solver": solver, "path_s": 1.0, "objective": row["objective"] + 5.0, "bound": None})
+            found.append({**row, "solver": solver, "objective": row["objective"] + 5.0, "bound": None})
     frame = merge_points(found, {"SONAR": 11}).set_index("C")
     assert frame["best"].to_dict() == {1.0: 10.0, 10.0: 82.0}
     assert frame["bound"].tolist() == [4.0, 4.0]  # of the lower C
