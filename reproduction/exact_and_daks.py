@@ -49,9 +49,10 @@ class ExactAndDaks:
     name: str
     budgets: Mapping[str, int]
     prices: tuple[float, ...] = PRICES
-    plain_seconds: float = 30.0  # the paper has 7,200
-    printed_seconds: float = 15.0  # the paper has 400 for a single program
-    seconds: float = 15.0  # of the exact program from the pool, half of them for exchanges
+    plain_seconds: float = 24.0  # the paper has 7,200
+    printed_seconds: float = 12.0  # the paper has 400 for a single program
+    seconds: float = 12.0  # of the exact program from the pool, half of them for exchanges
+    daks_seconds: float = 45.0  # of ours, which counts limit first
     shakes: int = 100  # of the path
     daks_shakes: int = 10
     long: bool = True
@@ -71,7 +72,8 @@ class ExactAndDaks:
         return [Call(f"{name}-path", name, settings[name], self._search_path) for name in present]
 
     def _solver_calls(self, solvers: Sequence[str], paths: Mapping[str, Sequence[BudgetPoint]]) -> list[Call]:
-        seconds = {"plain": self.plain_seconds, "printed": self.printed_seconds, "exact": self.seconds, "daks": None}
+        seconds = {"plain": self.plain_seconds, "printed": self.printed_seconds, "exact": self.seconds}
+        seconds["daks"] = self.daks_seconds
         calls = []
         for solver in solvers:
             for name in named_problems.present(self.data)[::-1]:

@@ -33,7 +33,7 @@ from .workplace import Call, Workplace
 PRICES = (0.01, 0.1, 1.0, 10.0, 100.0)
 NOISE_SHARE, FOLDS = 0.05, 10
 SWAPS: dict[str, Any] = {"solver": "fast", "shakes": 0}
-DAKS: dict[str, Any] = {"solver": "daks", "shakes": 0}
+DAKS: dict[str, Any] = {"solver": "daks", "shakes": 0, "time_limit": 10.0}
 WHOLE: dict[str, Any] = {"stop": "own", "points": 2}  # no ranking is asked for
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "ramp_fs": ("ramp_fs", SWAPS),
@@ -141,7 +141,7 @@ class NoisyFolds:
     budgets: Mapping[str, tuple[int, ...]]
     n_folds: int = FOLDS
     daks: tuple[str, ...] = ()  # data sets on which DAKS goes on from the pool, too,
-    daks_folds: int = 3  # in the first folds: what a lower objective is worth
+    daks_folds: int = 2  # in the first folds: what a lower objective is worth
     settings: Mapping[str, Any] = field(default_factory=lambda: SWAPS)
     quick: tuple[str, ...] = ()
 
