@@ -19,6 +19,7 @@ import pandas as pd
 
 from marginsieve.contracts import Path
 from marginsieve.data import NamedTable, Schema, filled_with_means
+from marginsieve.errors import SolverError
 from marginsieve.estimators import prepare_search
 from marginsieve.searches import Budget, BudgetPoint
 from marginsieve.solvers import Clock, Limits, MixedIntegerProgram, Ramp, descend_on, l1_start, restrict_program
@@ -197,12 +198,15 @@ def solve_plainly(ramp: Ramp, clock: Clock, unit: float) -> tuple[Any, dict[str,
     if small is None:  # no point is below the first
         return start, {"bound": start.F / unit, "nodes": 0, "status": "optimal"}
     program = MixedIntegerProgram(*small)
-    answer = program.solve(start, Limits(seconds=max(clock.remaining() or 0.0, 1.0)))
+    try:
+        answer = program.solve(start, Limits(seconds=max(clock.remaining() or 0.0, 1.0)))
+    except SolverError:  # a fault of HiGHS: the start is what there is
+        return start, {"bound": 0.0, "nodes": 0, "status": "limit"}
     point = start
     if answer.x is not None:
         chosen, marked = program.decode(answer.x)
         point = min(start, descend_on(ramp, chosen, marked), key=lambda candidate: candidate.F)
-    bound = min(answer.bound, point.F)
+    bound = min(max(answer.bound, 0.0), point.F)  # where the clock ended the first program there is none
     return point, {"bound": bound / unit, "nodes": answer.nodes, "status": answer.status}
 
 
@@ -217,7 +221,7 @@ def merge_points(results: Sequence[Mapping[str, Any]], budgets: Mapping[str, int
         table = frame[frame["data"] == data]
         best = float((table["norm"] + float(C) * table["loss"]).min())
         # No point is below at this C what no point is below at a lower one.
-        bound = float(table.loc[table["C"] <= C, "bound"].max())
+        bound = max(0.0, float(table.loc[table["C"] <= C, "bound"].max()))
         row: dict[str, Any] = {"data": data, "C": C, "budget": budgets[str(data)], "best": best}
         row |= {"bound": bound, "gap": 100 * max(1 - bound / best, 0.0), "known": known.get((data, C), float("nan"))}
         row["status"] = "optimal" if row["gap"] <= 100 * SAME / 10 else "limit"
