@@ -135,8 +135,9 @@ class Paper:
 
     @property
     def data(self) -> list[str]:
-        """The data sets of its jobs, or of its parts where it has none."""
-        return list(dict.fromkeys(name for part in self.jobs or self.studies for name in part.data))
+        """The data sets of its jobs, and of parts that are compared with the print as jobs are."""
+        jobs = [*self.jobs, *(part.job for part in self.studies if isinstance(part, HasAnswers))]
+        return list(dict.fromkeys(name for job in jobs for name in job.data))
 
     def figures(self) -> pd.DataFrame:
         """The printed figures: table, dataset, method, quantity, size, value, note."""
