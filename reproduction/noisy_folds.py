@@ -249,8 +249,8 @@ class NoisyFolds:
 def compare_daks(frame: pd.DataFrame) -> pd.DataFrame:
     """By data set, C and budget: the change by DAKS, percent of the objective and points of accuracy, same folds."""
     keys, names = ["data", "C", "budget"], ["objective", "accuracy"]
-    first, then = (frame[frame["method"] == name].set_index([*keys, "fold"])[names] for name in ("ramp_fs", WITH_DAKS))
-    both = then.join(first, rsuffix="_before")
+    parts = (frame.loc[frame["method"] == name, [*keys, "fold", *names]] for name in (WITH_DAKS, "ramp_fs"))
+    both = next(parts).merge(next(parts), on=[*keys, "fold"], suffixes=("", "_before"))
     both["objective"] = 100 * (both["objective"] / both["objective_before"] - 1)
     both["accuracy"] = 100 * (both["accuracy"] - both["accuracy_before"])
     return both.groupby(keys)[names].mean().round(4).reset_index()

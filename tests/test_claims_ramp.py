@@ -14,8 +14,10 @@ from reproduction.noisy_folds import (
     CODES,
     LEVELS,
     METHODS,
+    WITH_DAKS,
     broken_laws,
     choose_settings,
+    compare_daks,
     guess_by,
     make_fold,
     search_path,
@@ -133,6 +135,16 @@ def test_settings_are_chosen_in_three_ways():
     assert means.loc[AS_PRINTED].tolist() == [0.9, 4.0]
     assert means.loc[REPAIRED].tolist() == pytest.approx([(0.5 + 0.9) / 2, 3.0])
     assert means.loc[HONEST].tolist() == [0.0, 2.0]  # the best of each fold's other is wrong in that fold
+
+
+def test_small_exact_programs_are_compared_on_the_folds_that_have_them():
+    keys = {"data": "A", "C": 1.0, "budget": 4}
+    rows = [{**keys, "fold": fold, "method": "ramp_fs", "objective": 10.0, "accuracy": 0.5} for fold in range(3)]
+    rows.append({**keys, "fold": 1, "method": WITH_DAKS, "objective": 9.0, "accuracy": 0.75})
+    rows.append({**keys, "fold": 0, "method": "fs_svm", "objective": 1.0, "accuracy": 1.0})
+    (row,) = compare_daks(pd.DataFrame(rows)).to_dict("records")
+    assert row == {**keys, "objective": -10.0, "accuracy": 25.0}
+    assert compare_daks(pd.DataFrame(rows[:3])).empty
 
 
 @pytest.fixture
