@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import linprog
 
 from marginsieve.data import NamedTable
+from reproduction.catalogue import paper_of
 from reproduction.claims import FAILS, HOLDS, LEVEL, ONLY_PRINTED
 from reproduction.evidence import AS_PRINTED, HONEST, REPAIRED, Evidence
 from reproduction.exact_and_daks import merge_points
@@ -15,6 +17,7 @@ from reproduction.noisy_folds import (
     LEVELS,
     METHODS,
     WITH_DAKS,
+    NoisyFolds,
     broken_laws,
     choose_settings,
     compare_daks,
@@ -22,8 +25,10 @@ from reproduction.noisy_folds import (
     make_fold,
     search_path,
 )
-from reproduction.plain_programs import solve_definition
-from reproduction.ramp_loss import BUDGETS, CLAIMS, GROUPS_OF_TABLES, LARGE, SMALL, WINNERS, Leads
+from reproduction.pins import make_selector
+from reproduction.plain_programs import PlainPrograms, solve_definition
+from reproduction.ramp_loss import BUDGETS, CLAIMS, GROUPS_OF_TABLES, LARGE, SMALL, WINNERS, BudgetRule, Leads
+from reproduction.workplace import Workplace
 
 TABLES = (*SMALL, *LARGE)
 RIVALS = ("fs_svm", "ramp_svm", "svm_l1", "fisher", "svm_rfe")
@@ -110,8 +115,6 @@ def test_leads_are_level_where_methods_differ_by_chance(tmp_path):
 
 
 def test_the_pictures_are_drawn_from_the_folds(tmp_path):
-    from reproduction.workplace import Workplace
-
     world(tmp_path, True)
     text = "\n".join(Leads().run(Workplace(tmp_path, tmp_path)))
     for file in ("leads.svg", "features.svg"):
@@ -174,8 +177,6 @@ def test_only_training_labels_are_wrong_and_levels_are_columns(problem):
 
 
 def test_paths_keep_their_laws_and_their_machines_are_those_of_selectors(problem):
-    from reproduction.pins import make_selector
-
     fold = make_fold(problem, "labels", 0)
     points = search_path(fold, "ramp_fs", (0.1, 1.0), (1, 3), {"solver": "fast", "shakes": 0})
     assert [(point.C, point.budget) for point in points] == [(0.1, 1.0), (1.0, 1.0), (0.1, 3.0), (1.0, 3.0)]
@@ -196,8 +197,6 @@ def test_broken_laws_are_seen():
 @pytest.mark.parametrize("method", ["ramp_fs", "fs_svm"])
 def test_the_program_of_the_definition_is_that_of_brute_force(method):
     """All sets of samples that are left out, the machine on all single features: by linear programs of SciPy."""
-    from scipy.optimize import linprog
-
     rng = np.random.default_rng(3)
     Z, y, C = rng.normal(size=(7, 3)), np.array([1, 1, 1, 1, -1, -1, -1.0]), 0.7
     Z[:, 1] += y
@@ -241,9 +240,6 @@ def test_points_of_one_cost_serve_another():
 
 
 def test_every_table_is_run_under_both_noises_at_all_its_budgets():
-    from reproduction.catalogue import paper_of
-    from reproduction.noisy_folds import NoisyFolds
-
     parts = [part for part in paper_of("ramp-loss").studies if isinstance(part, NoisyFolds)]
     assert [(part.name, part.noise) for part in parts] == [("label-noise", "labels"), ("svm-outliers", "outliers")]
     for part in parts:
@@ -252,3 +248,51 @@ def test_every_table_is_run_under_both_noises_at_all_its_budgets():
             assert set(budgets) <= set(BUDGETS[name])
         full = next(one for one in paper_of("ramp-loss").with_scope("full").studies if one.name == part.name)
         assert full.budgets == BUDGETS
+
+
+@pytest.fixture
+def sonar(monkeypatch, tmp_path):
+    """A small stand-in for SONAR, with a category and a gap."""
+    rng = np.random.default_rng(4)
+    mine = np.arange(40) % 2 == 0
+    X = pd.DataFrame(rng.normal(size=(40, 4)), columns=list("abcd"))
+    X["a"] += 2.5 * mine
+    X.loc[3, "b"] = np.nan
+    X["e"] = np.where(rng.random(40) < 0.5, "x", "y")
+    X.assign(target=np.where(mine, "Mine", "Rock")).to_parquet(tmp_path / "sonar.parquet")
+    monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
+    return Workplace(tmp_path, tmp_path)
+
+
+def test_the_folds_of_a_table_are_run_and_compared_with_the_print(sonar):
+    part = NoisyFolds("label-noise", "labels", "label noise", {"SONAR": (1, 2)}, n_folds=3, daks=("SONAR",))
+    text = "\n".join(part.run(sonar))
+    assert "3 of ten folds with 5% wrong labels" in text
+    assert "in each of 8 paths" in text  # two in each fold, and small exact programs in the first two
+    settings = pd.read_csv(sonar.drafts / "label-noise-settings.csv").groupby("method").size().to_dict()
+    both = dict.fromkeys(("ramp_fs", "fs_svm", "fisher", "svm_rfe"), 10)
+    assert settings == {**both, "ramp_svm": 5, "svm_l1": 5, WITH_DAKS: 6}
+    assert (pd.read_csv(sonar.drafts / "label-noise-daks.csv")["objective"] <= 1e-6).all()  # it is never worse
+    tables = part.answers(sonar)
+    for column, table in zip((AS_PRINTED, REPAIRED, HONEST), tables, strict=True):
+        assert len(table) == 3 * len(METHODS)
+        values = table[table["quantity"] == "accuracy_percent"].set_index("method")[column]
+        assert values["fisher"] > 80
+        assert values.between(0, 100).all()
+    printed, repaired = (tables[k].set_index(["method", "quantity"]).iloc[:, -1] for k in (0, 1))
+    best = [name for name in printed.index if name[1] == "accuracy_percent"]
+    assert (printed[best] >= repaired[best] - 1e-9).all()  # of more settings the best is as good or better
+    seen = []
+    part.run(Workplace(sonar.out, sonar.drafts, progress=lambda *state: seen.append(state)))
+    assert seen == [("label-noise", 3, 3, 0)]
+
+
+def test_budgets_come_from_the_machine_without_one_and_plain_programs_have_its_objective(sonar):
+    text = "\n".join(BudgetRule("table-3", ("SONAR",), samples=2).run(sonar))
+    assert "11, 21, 32, 43, 53" in text
+    table = pd.read_csv(sonar.drafts / "table-3.csv").set_index("dataset")
+    assert (table.loc["SONAR", ["C = 0.01", "C = 1"]].astype(float) <= 5).all()
+    PlainPrograms(("SONAR",), rows=10, columns=3, prices=(1.0,)).run(sonar)
+    plain = pd.read_csv(sonar.drafts / "plain-programs.csv")
+    assert plain["proved"].all()
+    np.testing.assert_allclose(plain["ours"], plain["plain"], rtol=1e-6)
