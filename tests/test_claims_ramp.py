@@ -68,7 +68,7 @@ def world(folder, right, column=None):
     rows = [
         {
             **{"data": name, "C": C, "budget": 5, "status": "limit", "gap": 50.0, "plain_status": "limit"},
-            **{"best": 9.0 if name in better else 10.0, "path": 10.0, "plain": 10.0, "known": 10.0},
+            **{"best": 9.0 if name in better else 10.0, "path": 10.0, "plain": 10.0, "known": 10.0, "daks": 10.0},
             "printed": (9.0 if name in better else 10.0) if right else 30.0,
             **{"plain_s": 40.0 if right else 5.0, "printed_s": 10.0},
         }
