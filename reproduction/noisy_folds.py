@@ -33,7 +33,7 @@ from .workplace import Call, Workplace
 PRICES = (0.01, 0.1, 1.0, 10.0, 100.0)
 NOISE_SHARE, FOLDS = 0.05, 10
 SWAPS: dict[str, Any] = {"solver": "fast", "shakes": 0}
-DAKS: dict[str, Any] = {"solver": "daks", "shakes": 0, "time_limit": 10.0}
+DAKS: dict[str, Any] = {"solver": "daks", "shakes": 0}
 WHOLE: dict[str, Any] = {"stop": "own", "points": 2}  # no ranking is asked for
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "ramp_fs": ("ramp_fs", SWAPS),
@@ -139,9 +139,10 @@ class NoisyFolds:
     noise: str
     note: str  # of the printed rows
     budgets: Mapping[str, tuple[int, ...]]
-    n_folds: int = FOLDS
+    n_folds: int = FOLDS  # of the ten, the first ones,
+    fewer: Mapping[str, int] = field(default_factory=dict)  # and of tables where a fold takes minutes
     daks: tuple[str, ...] = ()  # data sets on which DAKS goes on from the pool, too,
-    daks_folds: int = 2  # in the first folds: what a lower objective is worth
+    daks_folds: int = 3  # in the first folds: what a lower objective is worth
     settings: Mapping[str, Any] = field(default_factory=lambda: SWAPS)
     quick: tuple[str, ...] = ()
 
@@ -157,14 +158,16 @@ class NoisyFolds:
 
     def quick_form(self) -> NoisyFolds:
         """The small data sets, two budgets and two folds."""
-        return replace(self, budgets={name: self.budgets[name][:2] for name in self.quick}, n_folds=2, daks=())
+        return replace(
+            self, budgets={name: self.budgets[name][:2] for name in self.quick}, n_folds=2, fewer={}, daks=()
+        )
 
     def calls(self) -> list[Call]:
         """Every fold of every data set."""
         return [
             Call(f"{name}-{fold}", name, settings, partial(self._measure, number=fold))
             for name in named_problems.present(self.data)
-            for fold in range(self.n_folds)
+            for fold in range(self.fewer.get(name, self.n_folds))
             for settings in [[self.budgets[name], dict(self.settings), self.noise, self._has_daks(name, fold)]]
         ]
 
@@ -181,7 +184,8 @@ class NoisyFolds:
         compare_daks(frame).to_csv(place.drafts / f"{self.name}-daks.csv", index=False)
         paths = sum(result["paths"] for result in results)
         text = (
-            f"{self.n_folds} of ten folds with {NOISE_SHARE:.0%} wrong labels in the training part. C and budget are "
+            f"{self.n_folds} of ten folds{''.join(f' ({k} of {name})' for name, k in self.fewer.items())} with "
+            f"{NOISE_SHARE:.0%} wrong labels in the training part. C and budget are "
             "chosen by the accuracy over all folds (as printed), C alone so, budgets averaged (repaired), or both on "
             "the other folds (honest). The objectives of a fold rise with C and fall with the budget in each of "
             f"{paths} paths."
