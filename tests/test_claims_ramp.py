@@ -268,7 +268,7 @@ def test_the_folds_of_a_table_are_run_and_compared_with_the_print(sonar):
     part = NoisyFolds("label-noise", "labels", "label noise", {"SONAR": (1, 2)}, n_folds=3, daks=("SONAR",))
     text = "\n".join(part.run(sonar))
     assert "3 of ten folds with 5% wrong labels" in text
-    assert "in each of 8 paths" in text  # two in each fold, and small exact programs in the first two
+    assert "in each of 9 paths" in text  # two in each fold, and small exact programs
     settings = pd.read_csv(sonar.drafts / "label-noise-settings.csv").groupby("method").size().to_dict()
     both = dict.fromkeys(("ramp_fs", "fs_svm", "fisher", "svm_rfe"), 10)
     assert settings == {**both, "ramp_svm": 5, "svm_l1": 5, WITH_DAKS: 6}
