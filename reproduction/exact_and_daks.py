@@ -109,18 +109,12 @@ class ExactAndDaks:
         rng, budgets = np.random.default_rng(0), [self.budgets[problem.name]]
         points = search.solve_path(prepared, self.prices, budgets, rng)
         plain = [{**vars(point), "weights": [[*key, w] for key, w in point.weights.items()]} for point in points]
+        fixed = {"data": problem.name, "solver": "path", "s": (time.perf_counter() - since) / len(points)}
         rows = [
-            {
-                "data": problem.name,
-                "C": point.C,
-                "solver": "path",
-                "objective": point.objective,
-                "norm": sum(map(abs, point.weights.values())),
-            }
+            {**fixed, "C": point.C, "objective": point.objective, "norm": sum(map(abs, point.weights.values()))}
             for point in points
         ]
-        share = (time.perf_counter() - since) / len(rows)
-        return {"data": problem.name, "points": plain, "rows": [{**row, "s": share} for row in rows]}
+        return {"data": problem.name, "points": plain, "rows": rows}
 
     def _measure(
         self, problem: NamedTable, C: float, solver: str, seconds: float | None, starts: Sequence[BudgetPoint]

@@ -27,7 +27,6 @@ from .evidence import AS_PRINTED, HONEST, REPAIRED
 from .markdown import grid
 from .paper import Job
 from .pins import make_selector
-from .protocols_printed import flip_furthest, flip_labels
 from .workplace import Call, Workplace
 
 PRICES = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -83,6 +82,24 @@ def make_fold(problem: NamedTable, noise: str, number: int, coding: str = LEVELS
         machine = make_selector("svm_l1", threshold="margin", **WHOLE, **FIXED).fit(frames[0], y[train])
         wrong = flip_furthest(y[train], machine.decision_function(frames[0]), NOISE_SHARE)
     return Fold(frames[0], wrong, frames[1], y[test])
+
+
+def flip_labels(y: IntArray, share: float, rng: np.random.Generator) -> IntArray:
+    """Give a share of the samples another class, at random."""
+    out, codes = y.copy(), np.unique(y)
+    for i in rng.permutation(len(y))[: round(share * len(y))]:
+        out[i] = rng.choice(codes[codes != y[i]])
+    return out
+
+
+def flip_furthest(y: IntArray, value: Any, share: float) -> IntArray:
+    """Give the other class to the share of each class that lies furthest on its own side, by decision values."""
+    out, codes = y.copy(), np.unique(y)
+    depth = value * np.where(y == codes[1], 1.0, -1.0)
+    for code, other in (codes, codes[::-1]):
+        members = np.flatnonzero(y == code)
+        out[members[np.argsort(-depth[members], kind="stable")][: round(share * len(members))]] = other
+    return out
 
 
 def as_numbers(problem: NamedTable, train: IntArray, coding: str = LEVELS) -> Array:
