@@ -1,7 +1,7 @@
 """The ramp loss within a budget on the papers' tables: the path of table 4, single fits, proofs.
 
 `make bench` runs a few instances. `python -m benchmarks.programs paths.csv` searches the five values of C of each table
-of table 4 together, beside the lowest point that the kept run has; `python -m benchmarks.programs --exact exact.csv`
+of table 4 together, beside the lowest point of earlier runs; `python -m benchmarks.programs --exact exact.csv`
 proves some, ten minutes each, beside the paper's constants. Both go on where the file ends.
 """
 
@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from marginsieve import recipes
 from marginsieve.estimators import prepare_search
@@ -22,13 +21,12 @@ from marginsieve.solvers.execution import Clock
 from marginsieve.solvers.programs import Limits
 from marginsieve.solvers.ramp_path import PathSearch
 from reproduction import named_problems
-from reproduction.exact_and_daks import with_means
+from reproduction.exact_and_daks import known_points, with_means
 from reproduction.ramp_loss import BUDGETS
 
 from .timing import Result
 
 SETS = ("WDBC", "SONAR", "IONOSPHERE", "COLON", "LEUKEMIA", "DLBCL", "ARRHYTHMIA", "MFEAT", "LEPIOTA")
-KEPT = Path(__file__).parents[1] / "docs" / "reproduction" / "ramp-loss" / "table-4.csv"
 PRICES = (0.01, 0.1, 1.0, 10.0, 100.0)
 PROVED = {(name, C) for name in ("WDBC", "SONAR", "COLON") for C in (0.1, 1.0)}
 BUDGET = 5
@@ -62,15 +60,15 @@ def search(ramp, prices=(1.0,), solver="auto", shakes=40):
 def paths(name):
     """One row for each C of table 4, searched together."""
     ramp, unit = instance(name, 1.0, BUDGETS[name][0])
-    kept = pd.read_csv(KEPT).set_index(["data", "C"])[["exact", "printed", "daks"]].min(axis=1)
+    known = known_points()
     since = time.process_time()
     answers = search(ramp, PRICES, shakes=100)
     seconds = time.process_time() - since
     for (C, budget), answer in answers.items():
         best = answer.point.F / unit
-        row = {"data": name, "C": C, "budget": budget, "kept": kept[name, C], "path": best}
+        row = {"data": name, "C": C, "budget": budget, "known": known[name, C], "path": best}
         yield row | {
-            "change_percent": 100 * (best / kept[name, C] - 1),
+            "change_percent": 100 * (best / known[name, C] - 1),
             "status": answer.status,
             "table_cpu_s": seconds,
         }

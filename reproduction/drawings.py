@@ -62,3 +62,14 @@ def intervals(labels: Sequence[str], values: Any, halves: Any, label: str, path:
     axes.errorbar(values, place, xerr=halves, fmt=MARKS[0], color=COLOURS[0], capsize=3)
     axes.set_yticks(place, labels)
     finish_figure(figure, axes, label, "", path, legend=False)
+
+
+def sorted_values(table: pd.DataFrame, path: Path, label: str) -> None:
+    """Columns of a table, a line each, over its rows, from high to low."""
+    figure, axes = new_figure(6.5, 3.8)
+    for j, name in enumerate(table):
+        values = np.sort(table[name].to_numpy())[::-1]
+        style = {"color": COLOURS[j % len(COLOURS)], "marker": MARKS[j % len(MARKS)], "ms": 3}
+        axes.plot(np.arange(1, len(values) + 1), np.maximum(values, 1e-3), label=str(name), **style)
+    axes.set_yscale("log")
+    finish_figure(figure, axes, "instances, from the worst to the best", label, path)

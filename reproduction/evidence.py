@@ -44,7 +44,6 @@ class Evidence:
     ours: Any  # a pandas table; tables are Any here, since every cell of one may be anything
     drafts: Path
     studies: Mapping[tuple[str, str], SuiteResult] = field(default_factory=dict)  # by job and column
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # names of jobs that are one table together
     column: str = AS_PRINTED
 
     def read(self, column: str) -> Evidence:
@@ -64,12 +63,6 @@ class Evidence:
         if (job, self.column) not in self.studies:
             raise NotRun(f"{job} was not run")
         return self.studies[job, self.column]
-
-    def group(self, name: str) -> list[SuiteResult]:
-        """The results of the jobs of a group."""
-        if not (some := [self.study(job) for job in self.groups.get(name, ()) if (job, self.column) in self.studies]):
-            raise NotRun(f"{name} was not run")
-        return some
 
     def table(self, name: str) -> Any:
         """A table that a part wrote."""

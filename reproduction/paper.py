@@ -51,7 +51,6 @@ class Job:
     quick_protocol: Mapping[str, Any] = field(default_factory=dict)
     nested_protocol: Mapping[str, Any] = field(default_factory=dict)  # what changes where parameters are tuned inside
     follows: str = ""  # "job:method": the sizes are the mean number of features that the method there settled on
-    chosen_by: str = ""  # the metric by which the best variant is chosen for all quantities; each has its own without
     control: str = ""
     group: str = ""  # of jobs that are one table of the paper together: its claims and ranks are over all of them
 
@@ -96,6 +95,15 @@ class HasQuickForm(Protocol):
     def quick_form(self) -> StudyPart: ...
 
 
+@runtime_checkable
+class HasAnswers(Protocol):
+    """A part whose figures are compared with the print, as those of a job are."""
+
+    @property
+    def job(self) -> Job: ...
+    def answers(self, place: Workplace) -> list[pd.DataFrame]: ...  # after it was run, a table for each column
+
+
 @dataclass(frozen=True)
 class Paper:
     """A paper's study as it is kept; `full` has, by job or part, what changes where its whole grids are run."""
@@ -127,8 +135,9 @@ class Paper:
 
     @property
     def data(self) -> list[str]:
-        """The data sets of its jobs."""
-        return list(dict.fromkeys(name for job in self.jobs for name in job.data))
+        """The data sets of its jobs, and of parts that are compared with the print as jobs are."""
+        jobs = [*self.jobs, *(part.job for part in self.studies if isinstance(part, HasAnswers))]
+        return list(dict.fromkeys(name for job in jobs for name in job.data))
 
     def figures(self) -> pd.DataFrame:
         """The printed figures: table, dataset, method, quantity, size, value, note."""
@@ -176,12 +185,3 @@ def follow_up(job: Job, finished: Mapping[tuple[str, str], SuiteResult]) -> Job:
     part = frame[frame["data"].eq(best["data"]) & frame["method"].eq(best["method"])]
     size = max(1, round(float(part["size"].mean())))
     return replace(job, protocol={**job.protocol, "sizes": [size, size + 1]})
-
-
-def best_variants(job: Job, study: SuiteResult) -> dict[tuple[str, str], str]:
-    """By data set and method: the variant with the best `chosen_by`, and of equals the best balanced accuracy."""
-    scores = study.scores(job.chosen_by).merge(study.scores("balanced_accuracy"), on=["data", "method", "size"])
-    first = job.chosen_by if job.chosen_by in scores else f"{job.chosen_by}_x"
-    scores = scores.sort_values([first, scores.columns[-2]], kind="stable")
-    base = bases(scores["method"])
-    return {(str(d), str(m)): str(v) for d, m, v in zip(scores["data"], base, scores["method"], strict=True)}

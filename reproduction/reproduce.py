@@ -20,7 +20,7 @@ from .catalogue import paper_of
 from .drawings import curves
 from .evidence import AS_PRINTED, COLUMNS, HONEST, Evidence
 from .markdown import grid, table_lines
-from .paper import KEPT, Job, Paper, base_of, bases, best_variants, follow_up, variant_label
+from .paper import KEPT, HasAnswers, Job, Paper, base_of, bases, follow_up, variant_label
 from .pins import pin
 from .record import RUNS, begin_run, commit, describe_hours, hours_by_commit, result_in
 from .workplace import Progress, Workplace
@@ -90,18 +90,16 @@ def _run(paper: Paper, place: Workplace) -> tuple[list[str], Evidence]:
         ours.append(table.assign(job=job.group or job.name))
         if studies:
             sections.append(_section(job, table, studies, printed, place.drafts))
-    tables = pd.concat(ours, ignore_index=True)
-    sections += [_group_section(paper, group, tables, place.drafts) for group in _groups(paper)]
+    for group in dict.fromkeys(job.group for job in paper.jobs if job.group):
+        sections.append(_group_section(paper, group, pd.concat(ours, ignore_index=True), place.drafts))
     for part in paper.studies:
-        if named_problems.present(part.data):
-            sections.append("\n".join(part.run(place)))
-    return sections, Evidence(tables, place.drafts, finished, _groups(paper))
-
-
-def _groups(paper: Paper) -> dict[str, list[str]]:
-    """Names of jobs by the table that they are together."""
-    groups = dict.fromkeys(job.group for job in paper.jobs if job.group)
-    return {group: [job.name for job in paper.jobs if job.group == group] for group in groups}
+        if not named_problems.present(part.data):
+            continue
+        sections.append("\n".join(part.run(place)))
+        if isinstance(part, HasAnswers):
+            table = _compare_with_print(part.job, printed, part.answers(place))
+            ours.append(table.assign(job=part.job.name))
+    return sections, Evidence(pd.concat(ours, ignore_index=True), place.drafts, finished)
 
 
 def suite_of(job: Job, names: Sequence[str], column: str) -> Suite | None:
@@ -140,14 +138,14 @@ def _entries(job: Job, label: str, recipe: str, settings: Mapping[str, Any], col
 
 def _answers(job: Job, study: SuiteResult, column: str) -> pd.DataFrame:
     """Our value of each printed quantity, by data set and method, in the paper's units; of variants the best one's."""
-    rows, chosen = [], best_variants(job, study) if job.chosen_by else {}
+    rows = []
     for quantity, (metric, reduce) in job.quantities.items():
         scores = _counts(study) if metric == "n_features" else study.scores(metric)
         scores = scores.assign(base=bases(scores["method"]))
         factor = 1.0 if metric in ("g_mean", "auc", "n_features") else 100.0
         for (data, method), part in scores.groupby(["data", "base"], sort=False):
             score = part.groupby("method", sort=False)[metric].agg("max" if reduce == "max" else "mean")
-            best = chosen.get((str(data), str(method)), str(score.idxmax()))
+            best = str(score.idxmax())
             values = factor * part.loc[part["method"] == best, metric].to_numpy(dtype=float)
             value = {"mean": values.mean(), "max": values.max(), "value": values[0]}[reduce]
             rows.append({"dataset": data, "method": method, "quantity": quantity, column: float(value)})

@@ -2,7 +2,7 @@
 
 import itertools
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ import reproduction  # noqa: F401, registers the papers' protocols
 from marginsieve import SVMSelector, recipes
 from marginsieve.bench.suite import Suite, run_suite, table_of
 from marginsieve.data import make_cohort
-from marginsieve.engine import units
+from marginsieve.engine import Protocol, register_protocol, units
 from marginsieve.engine.store import Store
 from marginsieve.engine.tuning import _along_grid, _plan_at, tune, tune_machine
 from marginsieve.engine.units import PROTOCOLS, protocol_of
@@ -26,6 +26,7 @@ from marginsieve.fitting.held_out import run_search
 from marginsieve.fitting.procedure import plan_of
 from marginsieve.fitting.training import fit_model, prepare
 from marginsieve.outcomes import ClassTarget
+from reproduction.noisy_folds import flip_furthest, flip_labels
 
 Y = np.repeat([0, 1], [70, 30])
 TARGET = ClassTarget.from_codes(Y)
@@ -67,7 +68,6 @@ def test_the_papers_numbers():
     symon = PROTOCOLS["symon"].splits(TARGET, 0)[0]
     assert (len(symon.train), len(symon.test), len(symon.validation)) == (50, 30, 20)
     assert PROTOCOLS["symon"].sizes_for(2000) == [400, 800, 1200, 1600]
-    assert len(PROTOCOLS["ramp-loss-labels"].splits(TARGET, 0)) == 10
     kp_svm = PROTOCOLS["kp-svm"].splits(TARGET, 0)
     assert len(kp_svm) == 100
     assert {len(split.train) + len(split.test) for split in kp_svm} == {50}  # the test half of the table
@@ -89,36 +89,36 @@ def test_nested_passes_cover_the_table_once():
         PROTOCOLS["nested"].splits(ClassTarget.from_codes(np.repeat([0, 1], [20, 3])), 0)
 
 
+@dataclass(frozen=True)
+class WrongLabels(Protocol):
+    """A share of the training labels is wrong, the same ones for all methods."""
+
+    share: float = 0.05
+
+    def training_target(self, part, rng):
+        return replace(part.target, codes=flip_labels(part.target.codes, self.share, rng))
+
+
+register_protocol(WrongLabels("wrong-labels", "folds", settings={"threshold": "margin"}))
+
+
 def test_label_noise_flips_its_share():
     rng = np.random.default_rng(0)
-    flipped = PROTOCOLS["ramp-loss-labels"].training_target(encoded(np.zeros((100, 1)), Y), rng).codes
+    flipped = PROTOCOLS["wrong-labels"].training_target(encoded(np.zeros((100, 1)), Y), rng).codes
     assert (flipped != Y).sum() == 5
-    three = (
-        PROTOCOLS["ramp-loss-labels"].training_target(encoded(np.zeros((90, 1)), np.repeat([0, 1, 2], 30)), rng).codes
-    )
-    assert set(three) == {0, 1, 2}
+    assert set(flip_labels(np.repeat([0, 1, 2], 30), 0.05, rng)) == {0, 1, 2}
 
 
 def test_outliers_are_those_furthest_on_their_own_side():
-    x = np.r_[np.linspace(-5, -1, 70), np.linspace(1, 4, 30)][:, None]
-    flipped = PROTOCOLS["ramp-loss-outliers"].training_target(encoded(x, Y), np.random.default_rng(0)).codes
+    flipped = flip_furthest(Y, np.r_[np.linspace(-5, -1, 70), np.linspace(1, 4, 30)], 0.05)
     changed = np.flatnonzero(flipped != Y)
     assert changed.tolist() == [0, 1, 2, 3, 98, 99]  # 5 % of each class, round(3.5) and round(1.5) to even
-    with pytest.raises(InputError, match="needs two classes"):
-        PROTOCOLS["ramp-loss-outliers"].training_target(encoded(x, np.arange(100) % 3), np.random.default_rng(0))
-
-
-def test_outliers_of_a_table_with_categories():
-    level = np.where(Y == 1, "a", "b")
-    X = pd.DataFrame({"level": level, "n": np.random.default_rng(0).normal(size=len(Y))})
-    flipped = PROTOCOLS["ramp-loss-outliers"].training_target(encoded(X, Y), np.random.default_rng(0)).codes
-    assert (flipped != Y).sum() == 6
 
 
 def test_every_method_learns_from_the_same_wrong_labels(tmp_path):
     """A setting that plays no part changes nothing: the noise depends on the split alone."""
     spec = {
-        "protocol": {"name": "ramp-loss-labels", "folds": 4, "noise_share": 0.3, "tuned": ""},
+        "protocol": {"name": "wrong-labels", "folds": 4, "share": 0.3, "tuned": ""},
         "data": [{"cohort": {"n_samples": 40, "n_features": 10, "n_relevant": 3, "effect": 1.0}}],
         "method": [{"name": "fisher", "label": f"cv {k}", "n_features_to_select": 3, "cv": k} for k in (3, 4)],
     }
@@ -129,7 +129,13 @@ def test_every_method_learns_from_the_same_wrong_labels(tmp_path):
 def test_noise_stays_in_the_training_parts(tmp_path):
     """Truth in the store is clean, and test labels are never flipped: a separable table still scores well."""
     spec = {
-        "protocol": {"name": "ramp-loss-labels", "folds": 5, "noise_share": 0.2, "grid": {"machine__C": [0.1]}},
+        "protocol": {
+            "name": "wrong-labels",
+            "folds": 5,
+            "share": 0.2,
+            "grid": {"machine__C": [0.1]},
+            "tuned": "reported",
+        },
         "data": [{"cohort": {"n_samples": 60, "n_features": 10, "n_relevant": 8, "effect": 3.0}}],
         "method": [{"name": "fisher", "n_features_to_select": 8}],
     }

@@ -57,12 +57,11 @@ from reproduction.kp_printed import kp_as_printed
 from reproduction.kp_svm import EFFECTIVENESS
 from reproduction.markdown import grid
 from reproduction.mixed import FinalClassifiers, naive_bayes
-from reproduction.paper import FULL, KEPT, QUICK, Job, best_variants, follow_up
+from reproduction.paper import FULL, KEPT, QUICK, HasAnswers, Job, follow_up
 from reproduction.parameters import ConvergenceStudy, ParameterStudy
 from reproduction.pins import pin, read_pins
-from reproduction.ramp_loss import BUDGETS, SMALL, _at_the_smallest_budget, _chosen_elsewhere
 from reproduction.record import RUNS, begin_run, describe_hours, hours_by_commit
-from reproduction.reproduce import _answers, _entries, _times, _verdict, reproduce
+from reproduction.reproduce import _entries, _times, _verdict, reproduce
 from reproduction.symon import (
     _best_sizes,
     _plainly,
@@ -105,16 +104,21 @@ def test_printed_figures_are_those_of_the_papers(paper, table, dataset, method, 
 def test_every_job_asks_for_something_that_was_printed():
     for paper in PAPERS.values():
         printed = paper.figures()
-        for job in paper.jobs:
-            if job.tables != ("figures",) and "-daks-" not in job.name:
+        for job in jobs_of(paper):
+            if job.tables != ("figures",):
                 part = printed[printed["table"].isin(job.tables) & printed["method"].isin(list(job.methods))]
                 assert set(part["dataset"]) & set(job.data), job.name
                 assert set(part["quantity"]) & set(job.quantities), job.name
 
 
+def jobs_of(paper):
+    """Its jobs, and what parts compare with the print as jobs do."""
+    return [*paper.jobs, *(part.job for part in paper.studies if isinstance(part, HasAnswers))]
+
+
 def entries_of(paper):
     """Every method that a paper's jobs and suites run, with the settings that it is given."""
-    for job in paper.jobs:
+    for job in jobs_of(paper):
         for column in job.columns:
             for label, (recipe, settings) in job.methods.items():
                 for entry in _entries(job, label, recipe, settings, column):
@@ -137,7 +141,7 @@ def values_of(recipe, settings):
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=lambda paper: paper.name)
 def test_pins_say_what_the_library_does(paper):
     """As long as no default has changed, a pinned method is the method itself."""
-    for job in paper.jobs:
+    for job in jobs_of(paper):
         for recipe, settings in job.methods.values():
             assert values_of(recipe, pin(recipe, settings)) == values_of(recipe, settings), recipe
 
@@ -530,7 +534,7 @@ def test_methods_for_numbers_take_part_on_mixed_tables(tmp_path):
     ],
 )
 def test_a_higher_score_is_better_and_a_higher_number_of_features_is_just_more(quantity, ours, told):
-    job = paper_of("ramp-loss").jobs[0]
+    (job,) = (job for job in jobs_of(paper_of("ramp-loss")) if job.name == "label-noise")
     row = {"dataset": "SONAR", "method": "ramp_fs", "quantity": quantity, "printed": 90.0, "as_printed": ours}
     assert _verdict(job, row) == told
 
@@ -548,7 +552,8 @@ def test_fits_that_a_limit_ended_are_counted(tmp_path):
     spec = {"protocol": {"name": "nested", "folds": 2, "repeats": 1}, "data": [{"cohort": cohort}], "method": methods}
     study = run_suite(Suite.read(spec), tmp_path)
     assert study.to_pandas().groupby("method")["limited"].mean().to_dict() == {"cut": 1.0, "fisher": 0.0, "whole": 0.0}
-    lines = _times(paper_of("ramp-loss").jobs[0], study, paper_of("ramp-loss").figures())
+    job = next(iter(jobs_of(paper_of("ramp-loss"))))
+    lines = _times(job, study, paper_of("ramp-loss").figures())
     assert "A limit ended 2 of the 6 fits" in "\n".join(lines)
 
 
@@ -560,50 +565,6 @@ def test_what_a_job_goes_on_with_is_made_before_it(paper, job):
     (source,) = [one for one in paper.jobs[: paper.jobs.index(job)] if one.name == name]
     assert method in source.methods
     assert set(job.data) <= set(source.data)
-
-
-def test_ramp_loss_runs_swaps_and_daks_on_all_nine_tables_under_both_noises():
-    jobs = paper_of("ramp-loss").jobs
-    by_group = {
-        group: [job for job in jobs if job.group == group] for group in dict.fromkeys(job.group for job in jobs)
-    }
-    assert set(by_group) == {"label-noise", "svm-outliers", "label-noise-daks", "svm-outliers-daks"}
-    full = {job.name: job for job in paper_of("ramp-loss").with_scope(FULL).jobs}
-    for group, some in by_group.items():
-        assert [job.data for job in some] == [(name,) for name in (SMALL if "daks" in group else BUDGETS)]
-        assert all(("labels" in job.protocol["name"]) == group.startswith("label") for job in some)
-        for job in some:
-            settings = {(one["C"], one["budget"]) for one in full[job.name].variants["ramp_fs"]}
-            budgets, prices = BUDGETS[job.data[0]], (0.01, 0.1, 1.0, 10.0, 100.0)
-            if "daks" in group:
-                assert job.methods["ramp_fs"][1]["solver"] == "daks"
-                budgets, prices = budgets[:2], prices[1:4]
-            assert settings == {(C, budget) for C in prices for budget in budgets}
-
-
-def test_the_variant_that_did_best_is_reported(tmp_path):
-    """Chosen by accuracy, of equals by balanced accuracy; all quantities are those of the one chosen."""
-    source = Job(
-        "first",
-        ("text 4.3",),
-        {"name": "ramp-loss-labels", "tuned": ""},
-        ("T",),
-        ("T",),
-        {"ramp_fs": ("ramp_fs", {"solver": "fast", "shakes": 0})},
-        {"accuracy_percent": ("accuracy", "value"), "n_features_selected": ("n_features", "value")},
-        variants={"ramp_fs": ({"C": 1e-4, "budget": 2}, {"C": 1.0, "budget": 2})},
-        chosen_by="accuracy",
-    )
-    entries = [one for label in source.methods for one in _entries(source, label, *source.methods[label], AS_PRINTED)]
-    cohort = {"n_samples": 60, "n_features": 12, "n_relevant": 4, "effect": 3.0}
-    spec = {"protocol": source.protocol, "data": [{"cohort": cohort}], "method": entries}
-    study = run_suite(Suite.read(spec), tmp_path)
-    data = study.scores("accuracy")["data"].iloc[0]
-    source = replace(source, data=(data,))
-    assert best_variants(source, study) == {(data, "ramp_fs"): "ramp_fs[C=1, budget=2]"}
-    answers = _answers(source, study, AS_PRINTED).set_index("quantity")[AS_PRINTED]
-    assert answers["accuracy_percent"] == pytest.approx(100 * study.scores("accuracy")["accuracy"].max())
-    assert answers["n_features_selected"] == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("beta", [1.0, 5.0])
@@ -693,19 +654,24 @@ def test_the_exact_program_and_daks_are_compared_instance_by_instance(monkeypatc
     X.loc[3, "f4"] = np.nan
     X.assign(target=np.where(mine, "Mine", "Rock")).to_parquet(tmp_path / "sonar.parquet")
     monkeypatch.setenv("MARGINSIEVE_DATA", str(tmp_path))
-    study = ExactAndDaks("table-4", {"SONAR": 2}, prices=(0.1, 1.0), seconds=20.0, printed_seconds=20.0)
+    limits = {"plain_seconds": 20.0, "printed_seconds": 20.0, "seconds": 20.0}
+    study = ExactAndDaks("table-4", {"SONAR": 2}, prices=(0.1, 1.0), shakes=4, daks_shakes=2, **limits)
     text = "\n".join(study.run(Workplace(tmp_path, tmp_path)))
     table = pd.read_csv(tmp_path / "table-4.csv")
-    assert (table["exact_status"] == "optimal").all()
-    assert (table["exact_bound"] <= table["exact"] * (1 + 1e-9)).all()
-    assert (table["daks"] >= table["exact_bound"] * (1 - 1e-6)).all()
-    assert (table["printed"] >= table["exact_bound"] * (1 - 1e-6)).all()
-    assert "proved optimal by the exact program: 2 of 2" in text
-    assert "DAKS by the printed rules" in text
-    assert f"in {2 - int((abs(table['daks'] / table['exact'] - 1) > 1e-4).sum())} of 2" in text
+    assert (table["status"] == "optimal").all()
+    assert (table["plain_status"] == "optimal").all()
+    assert (table["bound"] <= table["best"] * (1 + 1e-9)).all()
+    for solver in ("path", "plain", "printed", "exact", "daks"):
+        assert (table[solver] >= table["best"] * (1 - 1e-9)).all()
+    np.testing.assert_allclose(table["plain"], table["best"], rtol=1e-5)
+    assert table["best"].is_monotonic_increasing  # in C
+    assert "proved optimal from the pool: 2 of 2" in text
+    assert "break the laws of C and budget in 0 cases" in text
+    assert (tmp_path / "table-4.svg").is_file()
     seen = []
     study.run(Workplace(tmp_path, tmp_path, progress=lambda *state: seen.append(state)))
-    assert seen == [("table-4", len(study.calls()), len(study.calls()), 0)]
+    assert [state[1:] for state in seen] == [(5, 5, 0), (4, 4, 0)]
+    assert len(study.calls()) == 9
 
 
 def test_all_papers_are_run_by_one_command_and_every_claim_has_a_line(tables, monkeypatch):
@@ -815,41 +781,6 @@ def test_rates_are_read_off_the_stores(tables, monkeypatch):
     assert (table["seconds"] > 0).all()
 
 
-class _Folds:
-    """Accuracies by fold of two settings of each method."""
-
-    def __init__(self, by_method):
-        self.rows = [
-            {"data": "A", "method": f"{method}[C={C}]", "split": str(fold), "accuracy": value}
-            for method, settings in by_method.items()
-            for C, values in enumerate(settings)
-            for fold, value in enumerate(values)
-        ]
-
-    def to_pandas(self):
-        return pd.DataFrame(self.rows)
-
-
-def test_settings_chosen_on_the_other_folds_are_not_optimistic(tmp_path):
-    """Each setting is right in one fold alone: the best of each fold's others is wrong in that fold."""
-    study = _Folds({"ramp_fs": [[1.0, 0.0], [0.0, 1.0]], "fs_svm": [[0.6, 0.6], [0.5, 0.5]]})
-    evidence = Evidence(pd.DataFrame(), tmp_path, {("job", AS_PRINTED): study}, {"group": ["job"]})
-    text = _chosen_elsewhere(evidence, "group")
-    assert "chosen on the other folds: ramp_fs 0.0, fs_svm 60.0" in text
-    assert "nan" not in text
-    assert "ahead on 0 of 1" in text
-
-
-def test_exact_programs_and_daks_are_compared_by_their_objectives(tmp_path):
-    frame = pd.DataFrame({"data": ["A", "B"], "exact": [10.0, 10.0], "daks": [10.0, 9.0], "exact_s": 300.0})
-    frame.assign(daks_s=[30.0, 70.0]).to_csv(tmp_path / "table-4.csv", index=False)
-    evidence = Evidence(pd.DataFrame(columns=["job", "dataset", "method", "quantity", "as_printed"]), tmp_path)
-    found = {claim.text: claim.row(evidence)["as_printed"] for claim in PAPERS["ramp-loss"].claims}
-    told = "yes: as good or better in 2 of 2, -5.00 % on average (printed -0.17)"
-    assert found["DAKS finds the exact program's solution in most cases"] == told
-    assert found["DAKS takes much less time"] == "yes: 600 s against 100 s: 6.0 times"
-
-
 class _Scores:
     """Scores by data set, method and size."""
 
@@ -872,14 +803,6 @@ def test_the_best_penalty_is_that_of_the_largest_mean_of_maxima(monkeypatch, tmp
     assert "GLIOMA 10.0. C2 = 0.125 is best or level on 0 of 1 problems, 2 on 1" in text
     assert "One sample of the rarer class is 25.0 points on GLIOMA" in text
     assert C2_PRINTED in POWERS
-
-
-def test_what_the_smallest_budget_costs(tmp_path):
-    rows = [("A", f"ramp_fs[C=1, budget={k}]", 0, value) for k, value in ((5, 0.8), (10, 0.9))]
-    rows += [("A", "ramp_fs[C=0.1, budget=5]", 0, 0.85), ("A", "svm_l1[C=1]", 0, 1.0)]
-    groups = {"label-noise": ["one"], "svm-outliers": ["one"]}
-    evidence = Evidence(pd.DataFrame(), tmp_path, {("one", AS_PRINTED): _Scores(rows, "accuracy")}, groups)
-    assert "lower by 5.0 points under label noise (5 features on average)" in _at_the_smallest_budget(evidence)
 
 
 def test_hours_are_put_down_to_the_commit_of_the_run_that_they_ended_in(tables):
