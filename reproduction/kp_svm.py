@@ -38,21 +38,21 @@ ALL: dict[str, Any] = {"n_features_to_select": 1.0}
 KP_SVM_SETS = {"DIABETES": 5, "WDBC": 15, "COLON": 20, "LYMPHOMA61": 8}
 CODINGS = {"LYMPHOMA66": 8, "LYMPHOMA": 8}  # the same table, coded otherwise
 KP_SVM_CURVES: dict[str, tuple[int, ...]] = {  # sizes of figures 1 to 5
-    "DIABETES": (),
-    "WDBC": (),
     "COLON": (20, 50, 100, 250, 500, 1000),
     "LYMPHOMA61": (20, 100, 1000),
-    **dict.fromkeys(CODINGS, ()),
+    **dict.fromkeys((*CODINGS, "WDBC", "DIABETES"), ()),
 }
 RANKED_AT = KP_SVM_CURVES["COLON"]
 EFFECTIVENESS = {"effectiveness_percent": ("accuracy", "value")}
 KERNELS = ("linear", "polynomial", "gaussian")
 COSTS = (0.1, 0.5, 1.0, *(10.0 * k for k in range(1, 11)), 200.0, 300.0, 400.0, 500.0, 1000.0)  # 18, as the paper has
 WIDTHS = tuple(2.0**k for k in range(-7, 7))  # 14, as the paper has; in units of all columns together
-FEW_COSTS, DEGREES = (0.1, 1.0, 10.0, 100.0), tuple(range(2, 10))
+FEW_COSTS, DEGREES = (0.1, 1.0, 10.0), tuple(range(2, 10))
 
 
-def _table_2(name: str, data: tuple[str, ...], quick: tuple[str, ...], costs: Any, degrees: Any) -> Job:
+def _table_2(
+    name: str, data: tuple[str, ...], quick: tuple[str, ...], costs: Any, degrees: Any, nested: bool = True
+) -> Job:
     """Three kernels without a selection, tuned on the reported folds and, honestly, inside each training part."""
     return Job(
         name,
@@ -74,24 +74,25 @@ def _table_2(name: str, data: tuple[str, ...], quick: tuple[str, ...], costs: An
             "svm_polynomial": {"machine__C": costs, "kernel__degree": degrees},
             "svm_gaussian": {"machine__C": costs, "kernel__width": WIDTHS},
         },
+        nested=nested,
         nested_protocol={"inner_folds": 3},
         group="table-2",
     )
 
 
-TUNED = {"C2": 4.0}
+TUNED, GAUSSIAN = {"C2": 4.0}, {"kernel": "gaussian"}
 SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 STUDIES: tuple[ParameterStudy | ConvergenceStudy, ...] = (
     ParameterStudy(
         "figure-6",
         "C2",
-        vary("C2", (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)),
+        vary("C2", (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)),
         "the most influential parameter; no penalty (C2 = 0) performs worse than a penalised solution.",
     ),
     ParameterStudy(
         "figure-7",
         "rate",
-        vary("rate", (0.05, 0.1, 0.25, 0.5, 1.0), **TUNED),
+        vary("rate", (0.05, 0.25, 1.0), **TUNED),
         "a larger step (gamma) leads to fewer iterations; small enough, it does not drop useful features at once.",
     ),
     ConvergenceStudy(
@@ -102,13 +103,13 @@ STUDIES: tuple[ParameterStudy | ConvergenceStudy, ...] = (
     ParameterStudy(
         "figure-8",
         "beta",
-        vary("beta", (0.1, 0.25, 0.5, 1.0, 2.0, 5.0), **TUNED),
+        vary("beta", (0.1, 0.5, 1.0, 5.0), **TUNED),
         "less influence on the final solution. Ours is in units of 1 / v_0: the paper's 5 is about 0.1 here.",
     ),
     ParameterStudy(
         "figure-9",
         "eps",
-        vary("eps", (0.01, 0.05, 0.1, 0.25, 0.5, 0.75), **TUNED),
+        vary("eps", (0.05, 0.25, 0.75), **TUNED),
         "less influence on the final solution; small, for example a quarter of the start.",
     ),
     ParameterStudy(
@@ -120,8 +121,13 @@ STUDIES: tuple[ParameterStudy | ConvergenceStudy, ...] = (
     ParameterStudy(
         "figure-10-cost",
         "width",
-        {f"{width:g}": ("kp_svm", {"width": width, "C": width**-2.0, **TUNED}) for width in SCALES},
-        "C and the starting scale are chosen together. Here C v_0^2 is kept: the same machine where v_0 is small.",
+        {
+            f"{width:g}, {word}": (recipe, {"kernel__width": width, "C": max(1.0, width**-2.0), **settings})
+            for width in SCALES
+            for word, recipe, settings in (("KP", "kp_svm", TUNED), ("all genes", "fisher", {**ALL, **GAUSSIAN}))
+        },
+        "C and the starting scale are chosen together. Here C v_0^2 is kept where v_0 is small.",
+        whole=True,
     ),
     ConvergenceStudy(
         "figure-11",
@@ -132,7 +138,7 @@ STUDIES: tuple[ParameterStudy | ConvergenceStudy, ...] = (
     ParameterStudy(
         "figure-12",
         "max_iter",
-        vary("max_iter", (1, 5, 13, 20, 26, 40, 60, 100, 200), cap=None, **TUNED),
+        vary("max_iter", (1, 5, 13, 26, 60, 200), cap=None, **TUNED),
         "performance decreases after 26 iterations; the number of features falls smoothly after 13.",
     ),
     ParameterStudy(
@@ -148,16 +154,18 @@ STUDIES: tuple[ParameterStudy | ConvergenceStudy, ...] = (
             )
         },
         "any suitable kernel can be used instead of the Gaussian.",
+        whole=True,
     ),
     ParameterStudy(
         "penalties",
         "penalty",
         {
             f"{penalty}, {C2:g}": ("kp_svm", {"penalty": penalty, "C2": C2})
-            for penalty, some in (("l1", (0.25, 0.5, 1.0, 2.0, 4.0)), ("concave", (1.0, 2.0, 4.0, 8.0, 16.0)))
+            for penalty, some in (("l1", (0.25, 1.0, 4.0)), ("concave", (1.0, 4.0, 16.0)))
             for C2 in some
         },
         "the 1-norm can be used instead of the concave penalty, which is the one for sparse solutions.",
+        whole=True,
     ),
 )
 
@@ -379,14 +387,15 @@ def _numbers_tell(evidence: Evidence) -> str:
 
 
 def _influences_tell(evidence: Evidence) -> str:
-    frame = evidence.table("figure-10")
-    low = frame.loc[frame["error"].idxmax()]
+    spans = {name: _span(evidence, figure) for name, figure in INFLUENCES.items()}
+    error = _by_label(evidence, "figure-10-cost")["error"]
+    scaled, whole = (error[[f"{width:g}, {word}" for width in SCALES]] for word in ("KP", "all genes"))
+    texts = [f"{width:g}: {a:.1f} and {b:.1f}" for width, a, b in zip(SCALES, scaled, whole, strict=True)]
     return (
-        f"The span of the start is that of C: at the scale {low['width']:g} and C = 1 the kernel is too flat for any "
-        f"machine ({low['error']:.1f} % of errors with {low['features']:.0f} genes); with C v_0^2 kept, as the paper "
-        f"chooses both together, the span falls from {_span(evidence, 'figure-10'):.1f} to "
-        f"{_span(evidence, 'figure-10-cost'):.1f} points. C2 spans {_span(evidence, 'figure-6'):.1f}, beta "
-        f"{_span(evidence, 'figure-8'):.1f} and eps {_span(evidence, 'figure-9'):.1f}."
+        f"The start spans {spans['start']:.1f} points and C2 {spans['C2']:.1f}, beta {spans['beta']:.1f} and eps "
+        f"{spans['eps']:.1f}. It is the machine's span, not our search's: with C raised where the start is small, as "
+        f"the paper chooses both together, KP-SVM spans {scaled.max() - scaled.min():.1f} and the machine on all genes "
+        f"{whole.max() - whole.min():.1f} (error by scale, KP-SVM and all genes: {'; '.join(texts)})."
     )
 
 
@@ -548,7 +557,7 @@ KP_SVM = Paper(
     "kp-svm",
     "Maldonado, Weber and Basak, Information Sciences 181 (2011) 115-128",
     (
-        _table_2("table-2-diabetes", ("DIABETES",), (), FEW_COSTS, (2, 3, 4)),
+        _table_2("table-2-diabetes", ("DIABETES",), (), FEW_COSTS, (2, 3), nested=False),  # it takes long
         _table_2("table-2", ("WDBC", "COLON", "LYMPHOMA61"), ("COLON",), COSTS, DEGREES),
     ),
     CLAIMS,

@@ -41,12 +41,13 @@ class ParameterStudy:
     text: str
     data: tuple[str] = ("COLON",)
     draws: int = 3
+    whole: bool = False  # all methods in a quick run, too
 
     def quick_form(self) -> ParameterStudy:
         """The first, the middle and the last method, with one draw of the folds."""
         labels = list(self.methods)
-        some = {labels[k]: self.methods[labels[k]] for k in (0, len(labels) // 2, -1)}
-        return replace(self, methods=some, draws=1)
+        some = labels if self.whole else list(dict.fromkeys((labels[0], labels[len(labels) // 2], labels[-1])))
+        return replace(self, methods={label: self.methods[label] for label in some}, draws=1)
 
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report; the picture and the table as CSV beside it."""
