@@ -474,7 +474,7 @@ CLAIMS = (
         "the Gaussian kernel is the best on all four sets without selection",
         "section 5.2, table 2",
         _gaussian_everywhere,
-        Experiment(_kernels_tell),
+        Experiment(_kernels_tell, "table-2-ranks.svg"),
         BOTH,
     ),
     Claim(
@@ -518,7 +518,12 @@ CLAIMS = (
         _no_penalty,
         Experiment(partial(_figure_tells, figure="figure-6", words="The folds hold the selection."), "figure-6.svg"),
     ),
-    Claim("a larger step leads to fewer iterations", "section 6, figure 7", _fewer_moves),
+    Claim(
+        "a larger step leads to fewer iterations",
+        "section 6, figure 7",
+        _fewer_moves,
+        Experiment(_rest_tells, "figure-7-moves.svg"),
+    ),
     Claim(
         "beta, eps and the starting scale have less influence than C2",
         "section 6, figures 8 to 10",
@@ -531,7 +536,15 @@ CLAIMS = (
         _comes_to_rest,
         Experiment(_rest_tells, "figure-11.svg"),
     ),
-    Claim("performance falls after 26 iterations", "section 6, figure 12", _worse_later),
+    Claim(
+        "performance falls after 26 iterations",
+        "section 6, figure 12",
+        _worse_later,
+        Experiment(
+            partial(_figure_tells, figure="figure-12", words="Nothing bounds the factors, as in the print."),
+            "figure-12.svg",
+        ),
+    ),
     Claim(
         "any suitable kernel can be used instead of the Gaussian",
         "sections 5.2 and 7",
