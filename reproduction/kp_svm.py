@@ -209,11 +209,15 @@ def _format_leads(lead: Any) -> str:
 
 
 def _outperforms(evidence: Evidence) -> Finding:
+    """Ahead on average by more than its error, and behind by more than its error on no set."""
     table = _judged(evidence)
     table = table[table.index.get_level_values("data").isin(list(KP_SVM_SETS))]
     lead, means = _lead(table), table.groupby("data")[list(FOUR)].mean().mean()
-    answer = YES if (lead["mean"] > 0).all() else NEAR if (lead["mean"] > -lead["half"]).all() else NO
-    return Finding(answer, f"{_format_leads(lead)}; means {format_values(means)} (printed 83.5, 81.8, 81.7, 92.6)")
+    mean, half = float(lead["mean"].mean()), float(np.sqrt((lead["half"] ** 2).sum())) / len(lead)
+    behind = bool((lead["mean"] < -lead["half"]).any())
+    answer = NO if mean < -half else YES if mean > half and not behind else NEAR
+    figures = f"{mean:+.1f} (± {half:.1f}) on average; {_format_leads(lead)}; means {format_values(means)}"
+    return Finding(answer, f"{figures} (printed 83.5, 81.8, 81.7, 92.6)")
 
 
 def _significant_gain(evidence: Evidence) -> Finding:
@@ -478,7 +482,7 @@ CLAIMS = (
         BOTH,
     ),
     Claim(
-        "KP-SVM outperforms the others at its number of features, on all four sets",
+        "KP-SVM outperforms the others at its number of features, and is behind on no set",
         f"{TABLE_3}, figures 1 to 4",
         _outperforms,
         Experiment(_leads_tell, LEADS),
