@@ -386,7 +386,7 @@ def _numbers_tell(evidence: Evidence) -> str:
         texts.append(f"{word}: {', '.join(f'{name} {size:.0f}' for name, size in sizes.items())}")
     by_C2 = [f"{C2:g}: {row['error']:.1f} %, {row['features']:.0f}" for C2, row in frame.iterrows()]
     return (
-        f"Written anew by hand, with C2 and the iteration chosen in folds, it keeps other numbers ({'; '.join(texts)}). "
+        f"Written anew by hand, with C2 and the iteration chosen in folds it keeps other numbers ({'; '.join(texts)}). "
         f"On COLON the number follows C2 (error and genes by C2: {'; '.join(by_C2)}), and the paper does not print its "
         "own C2."
     )
