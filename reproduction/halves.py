@@ -116,10 +116,10 @@ class SelectionOnHalf:
             if at in (0, self.printed_size[str(name)]):
                 printed = known.get((str(name), str(method).split()[0]), float("nan"))
                 shown = "-" if printed != printed else f"{printed:.1f}"
-                own = "" if at else f" ({part['size'].mean():.0f})"
+                count = "" if at else f" ({part['size'].mean():.0f})"
                 label = f"{method}, {'its number' if not at else f'{kernel} width'}"
                 cells[(label.replace("learned width", "learned"), str(name))] = (
-                    f"{shown} / {100 * part['accuracy'].mean():.1f}{own}"
+                    f"{shown} / {100 * part['accuracy'].mean():.1f}{count}"
                 )
         return pd.Series(cells).unstack(sort=False)
 
@@ -181,13 +181,12 @@ class SelectionOnHalf:
         C, v = self._tune(X[:, chosen], y)
         yield method, size, OWN_WIDTH, Kernel(chosen, _all(v), C)
 
-    @staticmethod
     def _by_hand(
-        X: Array, y: Array, C: float, start: float, sizes: Sequence[int], printed: int
+        self, X: Array, y: Array, C: float, start: float, sizes: Sequence[int], printed: int
     ) -> Iterator[tuple[str, int, str, Kernel]]:
         """The same method written anew, with its own step and with the printed one."""
         for label, raw in ((BY_HAND, False), (RAW, True)):
-            path, _, end = choose_path(X, y, C, start, raw=raw)
+            path, _, end = choose_path(X, y, C, start, raw=raw, folds=self.folds)
             for size in sizes if not raw else (printed,):
                 v = path.at_size(size)
                 if v.any():
