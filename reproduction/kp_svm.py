@@ -179,7 +179,7 @@ READ = {AS_PRINTED: (ALL_ROWS, KEPT_WIDTH), REPAIRED: (ALL_ROWS, OWN_WIDTH), HON
 Z_95 = 1.96
 
 
-def _judged(evidence: Evidence, size: int | None = None) -> Any:
+def _read_accuracy(evidence: Evidence, size: int | None = None) -> Any:
     """Accuracy in percent by data set and way to halve it, a column per method; None: at the printed size."""
     selected, width = READ[evidence.column]
     frame = evidence.table("halves")
@@ -210,7 +210,7 @@ def _format_leads(lead: Any) -> str:
 
 def _outperforms(evidence: Evidence) -> Finding:
     """Ahead on average by more than its error, and behind by more than its error on no set."""
-    table = _judged(evidence)
+    table = _read_accuracy(evidence)
     table = table[table.index.get_level_values("data").isin(list(KP_SVM_SETS))]
     lead, means = _lead(table), table.groupby("data")[list(FOUR)].mean().mean()
     mean, half = float(lead["mean"].mean()), float(np.sqrt((lead["half"] ** 2).sum())) / len(lead)
@@ -221,7 +221,7 @@ def _outperforms(evidence: Evidence) -> Finding:
 
 
 def _significant_gain(evidence: Evidence) -> Finding:
-    table = _judged(evidence)
+    table = _read_accuracy(evidence)
     lead = _lead(table[table.index.get_level_values("data").isin(list(MICROARRAYS))])
     if len(lead) < len(MICROARRAYS):
         raise NotRun("a microarray was not run")
@@ -230,7 +230,7 @@ def _significant_gain(evidence: Evidence) -> Finding:
 
 
 def _others_fail(evidence: Evidence) -> Finding:
-    means = _judged(evidence).groupby("data")[list(RIVALS)].mean()
+    means = _read_accuracy(evidence).groupby("data")[list(RIVALS)].mean()
     if "LYMPHOMA61" not in means.index:
         raise NotRun("LYMPHOMA61 was not run")
     table = means.loc[list(MICROARRAYS)]
@@ -242,7 +242,7 @@ def _others_fail(evidence: Evidence) -> Finding:
 def _ahead_as_ranking(evidence: Evidence) -> Finding:
     texts, ahead, level = [], 0, 0
     for size in RANKED_AT:
-        table = _judged(evidence, size)
+        table = _read_accuracy(evidence, size)
         table = table[table.index.get_level_values("data") == "COLON"]
         if table.empty or table[list(FOUR)].isna().to_numpy().any():
             raise NotRun("the curve of COLON was not run")
@@ -365,11 +365,11 @@ def _leads_tell(evidence: Evidence) -> str:
     """KP-SVM less the best rival in each column, ours and by hand, on all tables and codings; the rivals at 8 genes."""
     texts = []
     for column, word in COLUMNS.items():
-        table = _judged(evidence.read(column))
+        table = _read_accuracy(evidence.read(column))
         ours, by_hand = _lead(table), _lead(table, BY_HAND)
         cells = [f"{name} {ours.loc[name, 'mean']:+.1f} / {by_hand.loc[name, 'mean']:+.1f}" for name in ours.index]
         texts.append(f"{word}: {', '.join(cells)}")
-    means = _judged(evidence.read(AS_PRINTED)).groupby("data")[list(RIVALS)].mean()
+    means = _read_accuracy(evidence.read(AS_PRINTED)).groupby("data")[list(RIVALS)].mean()
     name = "LYMPHOMA61" if "LYMPHOMA61" in means.index else means.index[0]
     return (
         "KP-SVM less the best rival in points of accuracy, ours / the method written anew in NumPy and scikit-learn: "
@@ -447,7 +447,7 @@ class Leads:
         """Lines of the report; the picture beside it."""
         evidence, labels, rows = Evidence(pd.DataFrame(), place.drafts), list[str](), list[Any]()
         for column, word in COLUMNS.items():
-            table = _judged(evidence.read(column))
+            table = _read_accuracy(evidence.read(column))
             for method in ("kp_svm", BY_HAND):
                 lead = _lead(table, method)
                 names = [name for name in (*KP_SVM_SETS, *CODINGS) if name in lead.index]
@@ -463,7 +463,7 @@ class Leads:
     @staticmethod
     def _raw(evidence: Evidence) -> list[str]:
         """What the printed step does."""
-        means = _judged(evidence.read(AS_PRINTED)).groupby("data").mean()
+        means = _read_accuracy(evidence.read(AS_PRINTED)).groupby("data").mean()
         if RAW not in means:
             return []
         texts = [f"{name} {row[RAW]:.1f}" for name, row in means.iterrows()]
