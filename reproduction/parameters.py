@@ -40,7 +40,7 @@ class ParameterStudy:
     methods: Mapping[str, tuple[str, Mapping[str, Any]]]
     text: str
     data: tuple[str] = ("COLON",)
-    draws: int = 3
+    draws: int = 2
     whole: bool = False  # all methods in a quick run, too
 
     def quick_form(self) -> ParameterStudy:
