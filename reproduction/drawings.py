@@ -13,6 +13,7 @@ from marginsieve.report import COLOURS, finish_figure, new_figure
 
 MARKS = "osD^vP*X"
 MOST_TICKS = 12
+LONG_LABEL = 8  # is written aslant
 
 
 def curves(frame: pd.DataFrame, path: Path, label: str = "score") -> None:
@@ -30,12 +31,12 @@ def curves(frame: pd.DataFrame, path: Path, label: str = "score") -> None:
     finish_figure(figure, axes, "number of features", label, path)
 
 
-def two_scales(values: Sequence[float], error: Any, features: Any, parameter: str, path: Path) -> None:
+def two_scales(labels: Sequence[str], error: Any, features: Any, parameter: str, path: Path) -> None:
     """Error to the left and number of features to the right against the values of a parameter, evenly spaced."""
     figure, axes = new_figure(6.0, 3.8)
-    place = np.arange(len(values))
+    place, is_long = np.arange(len(labels)), max(map(len, labels)) > LONG_LABEL
     axes.plot(place, error, color=COLOURS[0], marker=MARKS[0])
-    axes.set_xticks(place, [f"{value:.3g}" for value in values])
+    axes.set_xticks(place, labels, rotation=30 if is_long else 0, ha="right" if is_long else "center")
     axes.set_ylim(bottom=0)
     axes.yaxis.label.set_color(COLOURS[0])
     other = axes.twinx()

@@ -9,7 +9,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 
-from marginsieve.bench import SuiteResult
 from marginsieve.errors import InputError
 
 from .claims import Claim
@@ -50,7 +49,6 @@ class Job:
     untuned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     quick_protocol: Mapping[str, Any] = field(default_factory=dict)
     nested_protocol: Mapping[str, Any] = field(default_factory=dict)  # what changes where parameters are tuned inside
-    follows: str = ""  # "job:method": the sizes are the mean number of features that the method there settled on
     control: str = ""
     group: str = ""  # of jobs that are one table of the paper together: its claims and ranks are over all of them
 
@@ -167,21 +165,3 @@ def base_of(label: str) -> str:
 def bases(labels: Any) -> Any:
     """The same for a column of labels."""
     return labels.str.split("[", regex=False).str[0]
-
-
-def follow_up(job: Job, finished: Mapping[tuple[str, str], SuiteResult]) -> Job:
-    """The job at the number of features that a method settled on in an earlier one, where it follows one."""
-    if not job.follows:
-        return job
-    name, method = job.follows.split(":")
-    if (earlier := finished.get((name, AS_PRINTED))) is None:
-        return replace(job, methods={})
-    metric, frame = next(iter(job.quantities.values()))[0], earlier.to_pandas()
-    scores = earlier.scores(metric)
-    scores = scores[scores["data"].isin(job.data) & scores["method"].str.startswith(method)]
-    if scores.empty:
-        return replace(job, methods={})
-    best = scores.sort_values(metric).iloc[-1]
-    part = frame[frame["data"].eq(best["data"]) & frame["method"].eq(best["method"])]
-    size = max(1, round(float(part["size"].mean())))
-    return replace(job, protocol={**job.protocol, "sizes": [size, size + 1]})

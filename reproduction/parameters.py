@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -22,25 +22,32 @@ from .workplace import Call, Workplace
 PROTOCOL = {"name": "nested", "folds": 10, "settings": {"threshold": "margin"}}
 
 
+def vary(parameter: str, values: Sequence[float], **settings: Any) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """KP-SVM at values of one parameter, by label."""
+    return {f"{value:g}": ("kp_svm", {**settings, parameter: value}) for value in values}
+
+
 @dataclass(frozen=True)
 class ParameterStudy:
-    """`values` of a setting of a recipe on one data set, by 10-fold cross-validation; `text` is what the paper says.
+    """Methods (recipe and settings by label) on one data set, by 10-fold cross-validation.
 
-    The folds are drawn several times; beside the mean error stands its standard error over the draws.
+    `text` is what the paper says. The folds are drawn several times; beside the mean error stands its standard
+    error over the draws.
     """
 
     name: str
     parameter: str
-    values: tuple[float, ...]
+    methods: Mapping[str, tuple[str, Mapping[str, Any]]]
     text: str
-    recipe: str = "kp_svm"
     data: tuple[str] = ("COLON",)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    draws: int = 10
+    draws: int = 2
+    whole: bool = False  # all methods in a quick run, too
 
     def quick_form(self) -> ParameterStudy:
-        """The same with two draws of the folds."""
-        return replace(self, draws=2)
+        """The first, the middle and the last method, with one draw of the folds."""
+        labels = list(self.methods)
+        some = labels if self.whole else list(dict.fromkeys((labels[0], labels[len(labels) // 2], labels[-1])))
+        return replace(self, methods={label: self.methods[label] for label in some}, draws=1)
 
     def run(self, place: Workplace) -> list[str]:
         """Lines of the report; the picture and the table as CSV beside it."""
@@ -49,21 +56,21 @@ class ParameterStudy:
         frame = study.to_pandas()
         size = frame.groupby("method")["size"].mean()
         by_draw = frame.groupby(["method", "repeat"])["accuracy"].mean()
-        deviation = 100 * by_draw.groupby("method").sem()
-        labels = [f"{value:g}" for value in self.values]
+        deviation = 100 * by_draw.groupby("method").sem().fillna(0.0)
+        labels = list(self.methods)
         table = error.loc[labels].to_frame("error").assign(deviation=deviation.loc[labels], features=size.loc[labels])
         table.rename_axis(self.parameter).to_csv(drafts / f"{self.name}.csv")
-        two_scales(self.values, table["error"], table["features"], self.parameter, drafts / f"{self.name}.svg")
+        two_scales(labels, table["error"], table["features"], self.parameter, drafts / f"{self.name}.svg")
         lines = [f"## {self.name}: {self.parameter} on {self.data[0]}", "", f"The paper: {self.text}", ""]
         headings = (self.parameter, "error %", "its standard error over draws of the folds", "mean number of features")
         lines += table_lines(headings, table.map("{:.1f}".format).itertuples(name=None))
         return [*lines, "", f"![{self.name}]({self.name}.svg)", ""]
 
     def suite(self) -> Suite:
-        """The values of the parameter as methods."""
+        """The methods of the study."""
         methods = [
-            {"name": self.recipe, "label": f"{value:g}", **pin(self.recipe, {**self.settings, self.parameter: value})}
-            for value in self.values
+            {"name": recipe, "label": label, **pin(recipe, settings)}
+            for label, (recipe, settings) in self.methods.items()
         ]
         data, protocol = [{"name": self.data[0]}], {**PROTOCOL, "repeats": self.draws}
         return Suite.read({"name": self.name, "protocol": protocol, "data": data, "method": methods})

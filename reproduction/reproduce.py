@@ -20,7 +20,7 @@ from .catalogue import paper_of
 from .drawings import curves
 from .evidence import AS_PRINTED, COLUMNS, HONEST, Evidence
 from .markdown import grid, table_lines
-from .paper import KEPT, HasAnswers, Job, Paper, base_of, bases, follow_up, variant_label
+from .paper import KEPT, HasAnswers, Job, Paper, base_of, bases, variant_label
 from .pins import pin
 from .record import RUNS, begin_run, commit, describe_hours, hours_by_commit, result_in
 from .workplace import Progress, Workplace
@@ -80,7 +80,7 @@ def _run(paper: Paper, place: Workplace) -> tuple[list[str], Evidence]:
         names = named_problems.present(job.data)
         answers, studies = [], {}
         for column in job.columns:
-            suite = suite_of(follow_up(job, finished), names, column)
+            suite = suite_of(job, names, column)
             if suite is None:
                 continue
             study = place.suite(suite, f"{job.name}-{column.replace('_', '-')}")

@@ -103,6 +103,8 @@ SHAPES = {  # samples, features, positives: as the papers print them (CAR: one m
     "WBC": (569, 30, 212),
     "CMA": (62, 2000, 22),
     "LMA": (96, 4026, 46),
+    "LYMPHOMA61": (96, 4026, 61),
+    "LYMPHOMA66": (96, 4026, 66),
     "ARRHYTHMIA": (452, 279, 207),
     "ARRHYTHMIA430": (430, 279, 185),
     "HEART": (303, 13, 139),

@@ -16,7 +16,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
+from sklearn.svm import SVC
 
 from marginsieve import describe, recipes
 from marginsieve.bench.results import SuiteResult
@@ -51,14 +53,13 @@ from reproduction.claims import (
 from reproduction.daks_printed import PrintedDaks
 from reproduction.evidence import AS_PRINTED, HONEST, REPAIRED, Evidence, Finding, NotRun
 from reproduction.exact_and_daks import ExactAndDaks
-from reproduction.halves import SelectionOnHalf
+from reproduction.halves import HALF, LEARNED, OWN_WIDTH, RAW, SelectionOnHalf
+from reproduction.kp_by_hand import choose_path, count_right, data_slope, gaussian_kernel, learn_factors
 from reproduction.kp_imbalanced import C2_PRINTED, POWERS, _best_penalty, _spread_of_penalties
-from reproduction.kp_printed import kp_as_printed
-from reproduction.kp_svm import EFFECTIVENESS
 from reproduction.markdown import grid
 from reproduction.mixed import FinalClassifiers, naive_bayes
-from reproduction.paper import FULL, KEPT, QUICK, HasAnswers, Job, follow_up
-from reproduction.parameters import ConvergenceStudy, ParameterStudy
+from reproduction.paper import FULL, KEPT, QUICK, HasAnswers
+from reproduction.parameters import ConvergenceStudy, ParameterStudy, vary
 from reproduction.pins import pin, read_pins
 from reproduction.record import RUNS, begin_run, describe_hours, hours_by_commit
 from reproduction.reproduce import _entries, _times, _verdict, reproduce
@@ -330,7 +331,7 @@ def colon(monkeypatch, tmp_path):
 
 
 def test_a_parameter_study_tells_error_and_number_of_features(colon):
-    study = ParameterStudy("figure-x", "C2", (0.5, 8.0), "more C2, fewer features.")
+    study = ParameterStudy("figure-x", "C2", vary("C2", (0.5, 8.0)), "more C2, fewer features.", draws=10)
     text = "\n".join(study.run(Workplace(colon, colon)))
     assert "The paper: more C2, fewer features." in text
     table = pd.read_csv(colon / "figure-x.csv")
@@ -340,7 +341,7 @@ def test_a_parameter_study_tells_error_and_number_of_features(colon):
     means = draws[draws["method"] == "0.5"].groupby("repeat")["accuracy"].mean()
     assert len(means) == 10
     assert table["deviation"][0] == pytest.approx(100 * means.std() / 10**0.5)
-    assert len(study.quick_form().suite().units(study.suite().tables())) == 2 * 2 * 10  # values, draws, folds
+    assert len(study.quick_form().suite().units(study.suite().tables())) == 2 * 1 * 10  # values, draws, folds
     assert table["features"][0] > table["features"][1] >= 1
     assert table["error"].between(0, 50).all()
     assert (colon / "figure-x.svg").exists()
@@ -351,24 +352,6 @@ def test_a_convergence_study_shows_every_move(colon):
     assert "| COLON |" in text
     assert "| yes |" in text
     assert (colon / "figure-y.svg").exists()
-
-
-def test_a_job_may_follow_the_number_that_a_method_settled_on(colon):
-    own = Job(
-        "own", ("3",), {"name": "kp-svm", "repeats": 3, "sizes": [], "tuned": ""}, ("COLON",), (), {}, EFFECTIVENESS
-    )
-    spec = {
-        "protocol": dict(own.protocol),
-        "data": [{"name": "COLON"}],
-        "method": [{"name": "kp-svm", "label": f"kp_svm[C2={C2}]", "C2": C2} for C2 in (0.5, 4.0)],
-    }
-    study = run_suite(Suite.read(spec), colon / "own")
-    job = replace(own, name="after", follows="own:kp_svm", methods={"fisher": ("fisher", {})})
-    sizes = follow_up(job, {("own", AS_PRINTED): study}).protocol["sizes"]
-    means = study.to_pandas().groupby("method")["size"].mean()
-    assert sizes[0] in [round(value) for value in means]
-    assert sizes[1] == sizes[0] + 1
-    assert follow_up(job, {}).methods == {}
 
 
 def test_missing_numbers_become_the_means_of_the_training_part():
@@ -557,64 +540,80 @@ def test_fits_that_a_limit_ended_are_counted(tmp_path):
     assert "A limit ended 2 of the 6 fits" in "\n".join(lines)
 
 
-@pytest.mark.parametrize(
-    ("paper", "job"), [(paper, job) for paper in PAPERS.values() for job in paper.jobs if job.follows]
-)
-def test_what_a_job_goes_on_with_is_made_before_it(paper, job):
-    name, method = job.follows.split(":")
-    (source,) = [one for one in paper.jobs[: paper.jobs.index(job)] if one.name == name]
-    assert method in source.methods
-    assert set(job.data) <= set(source.data)
-
-
-@pytest.mark.parametrize("beta", [1.0, 5.0])
-def test_the_printed_step_is_the_printed_gradient(beta):
-    """One iteration moves by gamma times the derivative of twice the machine's optimum and of the penalty."""
+def test_the_slope_by_hand_is_that_of_the_machines_optimum():
+    """Equation 16: twice the derivative of the machine's optimum in each factor."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(25, 6)), np.where(rng.random(25) < 0.5, 1.0, -1.0)
-    start, C, C2, gamma = 0.4, 2.0, 0.3, 1e-3
 
-    def value(v):
+    def optimum(v):
         Z = X * v
         K = np.exp(-0.5 * ((Z[:, None] - Z[None]) ** 2).sum(axis=2))
-        optimum = smo.svc(K, y, np.full(25, C), np.zeros(25), 1e-10, 10**6)[2]
-        return 2.0 * optimum + C2 * np.sum(1.0 - np.exp(-beta * v))
+        return smo.svc(K, y, np.full(25, 2.0), np.zeros(25), 1e-10, 10**6)[2]
 
-    v = np.full(6, start)
-    slopes = [(value(v + h) - value(v - h)) / 2e-5 for h in 1e-5 * np.eye(6)]
-    run = kp_as_printed(X, y, C, C2, start, gamma, eps=0.0, beta=beta, max_iter=1)
-    np.testing.assert_allclose((start - run.factors) / gamma, slopes, rtol=1e-3)
+    v = np.linspace(0.2, 0.6, 6)
+    slopes = [2.0 * (optimum(v + h) - optimum(v - h)) / 2e-5 for h in 1e-5 * np.eye(6)]
+    np.testing.assert_allclose(data_slope(X, y, 2.0, v), slopes, rtol=1e-3, atol=1e-5)
 
 
-def test_the_printed_algorithm_drops_for_good_and_says_how_many():
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_move_by_hand_follows_the_slope_and_the_penalty(raw):
+    """One iteration without a threshold: the raw move is gamma F', the measured one in units of the start."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 8)), np.where(np.arange(40) % 2, 1.0, -1.0)
+    X, y, start, C2, gamma = rng.normal(size=(25, 6)), np.where(np.arange(25) % 2, 1.0, -1.0), 0.4, 0.3, 1e-3
+    pull = data_slope(X, y, 2.0, np.full(6, start))
+    slope = pull + C2 * np.quantile(np.abs(pull), 0.95) * np.exp(-5.0 * start)
+    expected = gamma * (slope if raw else start * np.clip(slope / np.quantile(np.abs(slope), 0.95), -1, 1))
+    path = learn_factors(X, y, 2.0, C2, start, raw=raw, gamma=gamma, eps=0.0, max_iter=1)
+    np.testing.assert_allclose(path.factors[0] - path.factors[1], expected, rtol=1e-9)
+
+
+def test_features_fall_for_good_and_come_back_to_fill_a_size():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 30)), np.where(np.arange(40) % 2, 1.0, -1.0)
+    X[:, :2] += y[:, None]
+    path = learn_factors(X, y, 10.0, 0.8, 1 / 30**0.5)
+    assert (np.diff(path.counts) <= 0).all()
+    assert path.counts[-1] < 30
+    is_gone = path.factors[:-1] == 0
+    assert (path.factors[1:][is_gone] == 0).all()
+    for size in range(1, 31):
+        v = path.at_size(size)
+        assert (v > 0).sum() == min(size, 30)
+        assert {0, 1} <= set(np.argsort(-v)[:size]) or size < 3
+    larger = set(np.flatnonzero(path.at_size(5)))
+    assert set(np.flatnonzero(path.at_size(3))) <= larger
+
+
+def test_a_kernel_by_hand_is_scikit_learns_and_folds_choose_what_tells_the_classes():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(40, 20)), np.where(np.arange(40) % 2, 1.0, -1.0)
     X[:, 0] += 2.0 * y
-    run = kp_as_printed(X, y, C=10.0, C2=2.0, start=0.3, gamma=0.01, max_iter=60)
-    assert len(run.features) == 8 - sum(run.dropped)
-    assert len(run.moved) == len(run.dropped)
-    assert run.order[0] in run.features
-    assert f"{len(run.features)} features left" in run.summary()
-    none = kp_as_printed(X, y, C=1.0, C2=1e3, start=0.3, max_iter=5)  # the raw step is as long as that
-    assert len(none.features) == 0
-    assert "8 in the first of 1 iterations that dropped any" in none.summary()
+    np.testing.assert_allclose(gaussian_kernel(X / 3), rbf_kernel(X, gamma=1 / 18))
+    splits = [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))]
+    expected = [SVC(C=3.0, gamma=1 / 18).fit(X[a], y[a]).score(X[b], y[b]) for a, b in splits]
+    np.testing.assert_allclose(count_right(gaussian_kernel(X / 3), y, 3.0, splits), expected)
+    path, _, end = choose_path(X, y, 1.0, 1 / 20**0.5, folds=4, max_iter=15)
+    assert np.argmax(path.factors[end]) == 0
 
 
 def test_selection_on_a_half_is_judged_on_the_other(colon):
     study = SelectionOnHalf("halves", {"COLON": (2, 4, 10)}, {"COLON": 4}, repeats=5, folds=3, halvings=1)
     text = "\n".join(study.run(Workplace(colon, colon)))
     table = pd.read_csv(colon / "halves.csv")
-    curve = table[table["curve"]]
-    assert set(curve["method"]) == {"fisher", "svm_rfe", "fsv", "kp_svm"}
+    curve = table[(table["at"] > 0) & (table["method"] != RAW)]
+    assert set(curve["method"]) == {"fisher", "svm_rfe", "fsv", "kp_svm", "kp_svm by hand"}
     assert sorted(curve["size"].unique()) == [2, 4, 10]
-    assert (table.set_index(["method", "size"]).loc[("fisher", 4), "accuracy"]) > 0.8
-    assert "COLON: 20 rows to choose on" in text
-    assert "| COLON | 87.5 / " in text
+    known = curve.set_index(["selected", "method", "kernel", "size"])["accuracy"]
+    assert known[HALF, "fisher", OWN_WIDTH, 4] > 0.8
+    assert known[HALF, "kp_svm", LEARNED, 4] > 0.8
+    assert known[HALF, "kp_svm by hand", LEARNED, 4] > 0.8
+    assert "COLON, halved by seed 0: all rows: C = " in text
+    assert "| fisher, own width | 87.5 / " in text
+    assert (colon / "halves-colon-honest.svg").exists()
     kept = (colon / "halves" / "COLON-0.json").read_bytes()
     assert "\n".join(study.run(Workplace(colon, colon))) == text
     assert (colon / "halves" / "COLON-0.json").read_bytes() == kept
-    replace(study, repeats=6).run(Workplace(colon, colon))  # other settings are other results
-    assert (colon / "halves" / "COLON-0.json").read_bytes() != kept
+    assert replace(study, repeats=6).calls()[0].key != study.calls()[0].key  # other settings are other results
 
 
 def test_other_classifiers_are_asked_about_the_same_features(monkeypatch, tmp_path):
