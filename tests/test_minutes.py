@@ -189,6 +189,9 @@ def test_a_study_of_too_few_minutes_is_smaller_and_says_so(table, tmp_path):
     assert "samples of 100 of the 150 rows" in doubt["text"]
     assert "100 of 130 columns by fisher" in doubt["text"]
     assert doubt["text"] in result["answer"]["doubts"]
+    trained = "4/5 of the rows (samples of at most 100 of them), searching among the best 100 columns by fisher there"
+    assert result["protocol"]["trained_on"] == trained
+    assert f"Scores are of models on {trained}" in result["methods_text"]
     assert set(plan["analyses"]) == LEAST
     assert len(ran.predictions) == 150  # rows that were not trained on are predicted too
     again = study(table.X, table.y, plan=plan).result

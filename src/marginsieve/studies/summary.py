@@ -16,7 +16,7 @@ from ..engine.scoring import Stability
 from ..fitting.training import Model
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
-from .analysis import ANALYSES, JudgesLists, StudyRun, load_analyses
+from .analysis import ANALYSES, Choice, JudgesLists, StudyRun, load_analyses
 from .answer import answer
 from .checks import ALARM, Finding
 from .planning import describe_reduction, record_plan
@@ -129,13 +129,24 @@ def _protocol(study: StudyRun) -> dict[str, Any]:
         "folds": study.choice.cv,
         "repeats": nested.repeats,
         "random_state": nested.random_state,
-        "trained_on": f"{study.choice.cv - 1}/{study.choice.cv} of the rows",
+        "trained_on": _trained_on(study.choice, len(nested.target)),
         "interval": f"intervals ({scores.level:.0%}) are for the model on all rows"
         + (", by nested cross-validation" if study.options.intervals == "nested" else ""),
         "chosen": list(study.choice.why),
         "plan": record_plan(study.choice),
         "left_out": dict(study.choice.left_out),
     }
+
+
+def _trained_on(choice: Choice, rows: int) -> str:
+    """The rows of a training part that machines see, and the columns among which methods search."""
+    text, options = f"{choice.cv - 1}/{choice.cv} of the rows", choice.options
+    if options.max_samples is not None and options.max_samples < rows * (1 - 1 / choice.cv):
+        text += f" (samples of at most {options.max_samples:,} of them)"
+    if options.prefilter is not None:
+        name, count = options.prefilter
+        text += f", searching among the best {count:,} columns by {name} there"
+    return text
 
 
 def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
