@@ -50,10 +50,10 @@ class ExactAndDaks:
     name: str
     budgets: Mapping[str, int]
     prices: tuple[float, ...] = PRICES
-    plain_seconds: float = 12.0  # the paper has 7,200
-    printed_seconds: float = 6.0  # the paper has 400 for a single program
-    seconds: float = 8.0  # of the exact program from the pool, half of them for exchanges
-    daks_seconds: float = 30.0  # of ours, which counts limit first
+    plain_seconds: float = 24.0  # the paper has 7,200
+    printed_seconds: float = 12.0  # the paper has 400 for a single program
+    seconds: float = 12.0  # of the exact program from the pool, half of them for exchanges
+    daks_seconds: float = 45.0  # of ours, which counts limit first
     shakes: int = 100  # of the path
     daks_shakes: int = 10
     long: bool = True
