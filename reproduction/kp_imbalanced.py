@@ -19,10 +19,7 @@ from marginsieve.bench import compare
 from .claims import ALL_THREE, BOTH, CONTRADICTED, Claim, Experiment, leads, undecidable_claim
 from .evidence import AS_PRINTED, EQUAL, HONEST, NEAR, NO, REPAIRED, Evidence, Finding, NotRun, format_values, if_holds
 from .kp_imbalanced_parts import (
-    KEPT,
-    LEARNED,
     OURS_KP,
-    OWN,
     PLAIN_FISHER,
     PLAIN_KEPT,
     PLAIN_KP,
@@ -359,17 +356,15 @@ def _points_of_a_sample() -> str:
 def _widths(evidence: Evidence) -> str:
     """What the width that is kept does, on GLIOMA and on all problems."""
     frame = evidence.table("widths")
-    means = frame[frame["size"].isin((20, 100))].groupby(["width", "size"])["value"].mean()
-    glioma = frame[(frame["data"] == GLIOMA) & (frame["method"] == "fisher") & frame["size"].isin((20, 100, 1000))]
-    texts = [
-        f"{name} {' / '.join(f'{value:.1f}' for value in part.sort_values('size')['value'])}"
-        for name, part in glioma.groupby("width")
-    ]
-    both = [f"{name} {means[name, 20]:.1f} / {means[name, 100]:.1f}" for name in (KEPT, OWN, LEARNED)]
+    glioma = frame[(frame["data"] == GLIOMA) & (frame["method"] == "fisher")]
+    texts = []
+    for sizes, part in (((20, 100, 1000), glioma), ((20, 100), frame)):
+        means = part[part["size"].isin(sizes)].groupby(["width", "size"])["value"].mean().unstack("size")
+        rows = (f"{name} {' / '.join(f'{value:.1f}' for value in row)}" for name, row in means.iterrows())
+        texts.append(f"at {' / '.join(str(size) for size in means)}: {', '.join(rows)}")
     return (
         f"The failure is the width's: with that of all features kept, the kernel of few genes is nearly constant. "
-        f"Fisher's genes on GLIOMA at 20 / 100 / 1,000: {'; '.join(texts)}. Means over the rivals and the problems at "
-        f"20 / 100 genes: {'; '.join(both)}"
+        f"Fisher's genes on GLIOMA {texts[0]}. The means over the problems and the methods with that width {texts[1]}"
     )
 
 

@@ -63,10 +63,16 @@ def fit_svc(K: Array, y: IntArray, weight: Any = "balanced", C: float = 1.0) -> 
 # -- KP-CSSVM and Fisher's score, written anew -----------------------------------------------------------------------
 
 
+def slope_in_weights(X: Array, K: Array, c: Array) -> Array:
+    """1/4 sum_ik c_i c_k K_ik (x_ij - x_kj)^2 of each feature j: what J = sum |c| - c'Kc / 2 changes by with its mu."""
+    G = c[:, None] * K * c[None, :]
+    return np.asarray(0.5 * ((X**2).T @ G.sum(axis=1) - np.einsum("ij,ij->j", X, G @ X)))
+
+
 def rank_plainly(X: Array, y: IntArray, sizes: Sequence[int], rate: float = 0.1) -> dict[int, tuple[IntArray, Array]]:
     """Features and mu = sigma^2 of KP-CSSVM at each size: rounds of three steps in mu with a fixed sum, then a drop.
 
-    A step lowers the machine's optimum: dJ/dmu_j = 1/4 sum_ik c_i c_k K_ik (x_ij - x_kj)^2, c the signed coefficients.
+    A step lowers the machine's optimum J; c are its signed coefficients.
     """
     live, mu, out = np.arange(X.shape[1]), np.full(X.shape[1], 1.0 / X.shape[1]), {}
     while len(live) > min(sizes):
@@ -76,8 +82,7 @@ def rank_plainly(X: Array, y: IntArray, sizes: Sequence[int], rate: float = 0.1)
             machine = fit_svc(K, y)
             c = np.zeros(len(y))
             c[machine.support_] = machine.dual_coef_[0]
-            G = c[:, None] * K * c[None, :]
-            slope = 0.5 * ((Z**2).T @ G.sum(axis=1) - np.einsum("ij,ij->j", Z, G @ Z))
+            slope = slope_in_weights(Z, K, c)
             slope -= mu @ slope
             unit = max(float(np.quantile(np.abs(slope), 0.95)), 1e-300)
             mu = mu * np.exp(-rate * np.clip(slope / unit, -1.0, 1.0))
