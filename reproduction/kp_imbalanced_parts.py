@@ -33,7 +33,7 @@ from .workplace import Call, Workplace
 SMALL = ("GLIOMA", "SRBCT")  # in a quick run
 SIZES = (20, 50, 100, 250, 500, 1000)
 PLAIN_KP, PLAIN_FISHER, PLAIN_KEPT = "plain KP-CSSVM", "plain Fisher, own width", "plain Fisher, kept width"
-OURS_KP = "kp_cssvm"
+OURS_KP, QUASI_NEWTON = "kp_cssvm", "kp_cssvm, quasi-Newton"
 BALANCED = "balanced_accuracy"
 
 
@@ -113,7 +113,7 @@ def predict_plainly(X: Array, y: IntArray, train: IntArray, test: IntArray, some
 
 @dataclass(frozen=True)
 class PlainMethods:
-    """KP-CSSVM as the product has it and written anew, and Fisher's score written anew with both widths."""
+    """KP-CSSVM as the product has it, by either rule, and written anew; Fisher written anew with both widths."""
 
     name: str
     data: tuple[str, ...]
@@ -163,9 +163,10 @@ class PlainMethods:
     ) -> dict[tuple[str, int], IntArray]:
         out: dict[tuple[str, int], IntArray] = {}
         fixed = {"threshold": "margin", "similar": None, "random_state": 0, "positive": 1, "n_features_to_select": 1}
-        selector = make_selector(OURS_KP, **fixed).fit(X[train], y[train])
-        for size, fitted in zip(sizes, selector.at_sizes(X[train], y[train], sizes), strict=True):
-            out[OURS_KP, size] = np.asarray(fitted.predict(X[test]), dtype=np.intp)
+        for label, rule in ((OURS_KP, "multiplicative"), (QUASI_NEWTON, "quasi-newton")):
+            selector = make_selector(OURS_KP, update=rule, **fixed).fit(X[train], y[train])
+            for size, fitted in zip(sizes, selector.at_sizes(X[train], y[train], sizes), strict=True):
+                out[label, size] = np.asarray(fitted.predict(X[test]), dtype=np.intp)
         Z = standardize(X, train)
         predict = partial(predict_plainly, Z, y, train, test)
         for size, (some, mu) in rank_plainly(Z[train], y[train], sizes).items():
