@@ -34,6 +34,7 @@ SMALL = ("GLIOMA", "SRBCT")  # in a quick run
 SIZES = (20, 50, 100, 250, 500, 1000)
 PLAIN_KP, PLAIN_FISHER, PLAIN_KEPT = "plain KP-CSSVM", "plain Fisher, own width", "plain Fisher, kept width"
 OURS_KP, QUASI_NEWTON = "kp_cssvm", "kp_cssvm, quasi-Newton"
+UPDATES = {OURS_KP: "multiplicative", QUASI_NEWTON: "quasi-newton"}
 BALANCED = "balanced_accuracy"
 
 
@@ -137,7 +138,7 @@ class PlainMethods:
 
     def calls(self) -> list[Call]:
         """Every data set."""
-        settings = [self.repeats, self.folds]
+        settings = [self.repeats, self.folds, list(UPDATES.values())]
         present = named_problems.present(self.data)
         return [Call(name, name, settings, self._measure, float(self.repeats)) for name in present]
 
@@ -163,7 +164,7 @@ class PlainMethods:
     ) -> dict[tuple[str, int], IntArray]:
         out: dict[tuple[str, int], IntArray] = {}
         fixed = {"threshold": "margin", "similar": None, "random_state": 0, "positive": 1, "n_features_to_select": 1}
-        for label, rule in ((OURS_KP, "multiplicative"), (QUASI_NEWTON, "quasi-newton")):
+        for label, rule in UPDATES.items():
             selector = make_selector(OURS_KP, update=rule, **fixed).fit(X[train], y[train])
             for size, fitted in zip(sizes, selector.at_sizes(X[train], y[train], sizes), strict=True):
                 out[label, size] = np.asarray(fitted.predict(X[test]), dtype=np.intp)
