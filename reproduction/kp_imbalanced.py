@@ -118,6 +118,7 @@ EVERY_MACHINE = tuple(name for name in _plain_machines() if not name.endswith("d
 
 
 CLOSE = 1.0  # points within which two figures of a problem are similar
+HALF_A_SAMPLE = 25.0 / 7  # of GLIOMA's seven positives, in points
 FAILED = 60.0  # balanced accuracy below which a method fails: the paper says 50
 GLIOMA = "GLIOMA"
 
@@ -235,8 +236,11 @@ def _smote_for_glioma(evidence: Evidence) -> Finding:
     change = _smote_gain(evidence)
     if GLIOMA not in change.index:
         raise NotRun("GLIOMA was not run")
-    largest = f"the largest gain is {change.max():+.1f} on {change.idxmax()}"
-    return if_holds(bool(change[GLIOMA] > CLOSE), f"GLIOMA {change[GLIOMA]:+.1f} (printed +6.0); {largest}")
+    figures = (
+        f"GLIOMA {change[GLIOMA]:+.1f} (printed +6.0); the largest gain is {change.max():+.1f} on {change.idxmax()}"
+    )
+    near = bool(0.0 < change[GLIOMA] <= HALF_A_SAMPLE)
+    return if_holds(bool(change[GLIOMA] > HALF_A_SAMPLE), figures, NEAR if near else NO)
 
 
 KERNELS = {
@@ -355,7 +359,7 @@ def _points_of_a_sample() -> str:
 
 
 def _widths(evidence: Evidence) -> str:
-    """What the width that is kept does, on GLIOMA and on all problems."""
+    """What the width that is kept does, on GLIOMA and on all problems, and what is found there without tuning."""
     frame = evidence.table("widths")
     glioma = frame[(frame["data"] == GLIOMA) & (frame["method"] == "fisher")]
     texts = []
@@ -363,9 +367,15 @@ def _widths(evidence: Evidence) -> str:
         means = part[part["size"].isin(sizes)].groupby(["width", "size"])["value"].mean().unstack("size")
         rows = (f"{name} {' / '.join(f'{value:.1f}' for value in row)}" for name, row in means.iterrows())
         texts.append(f"at {' / '.join(str(size) for size in means)}: {', '.join(rows)}")
+    plain = evidence.table("plain-kp")
+    plain = plain[(plain["data"] == GLIOMA) & (plain["size"] == plain["size"].clip(upper=100).max())]
+    anew, size = plain.set_index("method")["bcr"].mul(100.0), plain["size"].iloc[0]
     return (
-        f"The failure is the width's: with that of all features kept, the kernel of few genes is nearly constant. "
-        f"Fisher's genes on GLIOMA {texts[0]}. The means over the problems and the methods with that width {texts[1]}"
+        f"The failure comes of parameters tuned on all features: with their width kept, the kernel of few genes is "
+        f"nearly constant. Fisher's genes on GLIOMA {texts[0]}. Means over all problems and methods with that width "
+        f"{texts[1]}. Written anew with balanced costs and nothing tuned, Fisher's first {size:.0f} genes there have "
+        f"{anew[PLAIN_KEPT]:.1f} with the kept width and {anew[PLAIN_FISHER]:.1f} with their own, and KP-CSSVM has "
+        f"{anew[PLAIN_KP]:.1f}"
     )
 
 
@@ -599,8 +609,8 @@ CLAIMS = (
     ),
     Claim("the classes of BHAT1 are linearly separable", "section 5.1", _separable),
     undecidable_claim(
-        "of all problems BULL gains most from SMOTE and from selection",
-        "sections 5.3 and 6",
+        "SMOTE helps CS-SVM on BULL, and KP-CSSVM has no error there",
+        "tables 3 and 5, section 6",
         "BULL's table is not public",
     ),
 )
