@@ -271,41 +271,6 @@ class Leads:
         return pd.Series(100.0 * by_method.groupby("data").max())
 
 
-# -- the penalty -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PenaltyCurves:
-    """The maximum over the sizes of KP-CSSVM by problem against C2, from what two jobs measured."""
-
-    name: str
-    data: tuple[str, ...]
-    folders: Mapping[str, str]  # of results, with the label that the printed C2 has there
-
-    def run(self, place: Workplace) -> list[str]:
-        """Lines of the report; the table as CSV and the picture beside it."""
-        table = penalty_table([result_in(place.out / folder) for folder in self.folders], self.folders.values())
-        if table.shape[1] < 2:
-            return []
-        table.to_csv(place.drafts / f"{self.name}.csv")
-        flat = table.rename_axis("method").reset_index().melt("method", var_name="size", value_name="value").dropna()
-        curves(flat, place.drafts / f"{self.name}.svg", "balanced accuracy, %", "C2")
-        lines = [f"## {self.name}: KP-CSSVM by its penalty", ""]
-        return [*lines, *grid("Maxima over the sizes:", table), f"![{self.name}]({self.name}.svg)", ""]
-
-
-def penalty_table(results: Sequence[Any], plain: Any, printed: float = 2.0**-3) -> pd.DataFrame:
-    """Maxima over the sizes by problem (rows) and C2, in percent; the label in `plain` is at the printed C2."""
-    parts = [result.scores(BALANCED) for result in results if result is not None]
-    if not parts:
-        return pd.DataFrame()
-    scores = pd.concat(parts, ignore_index=True)
-    value = scores["method"].str.extract(r"^kp_cssvm\[C2=([0-9.]+)\]$")[0].astype(float)
-    value = value.mask(scores["method"].isin([label for label in plain if label]), printed)
-    table = scores.assign(C2=value).pivot_table(index="data", columns="C2", values=BALANCED, aggfunc="max")
-    return pd.DataFrame(100.0 * table)
-
-
 # -- quasi-Newton against gradient descent ---------------------------------------------------------------------------
 
 

@@ -1004,4 +1004,4 @@ def code_lines(text):
 
 
 def test_reproductions_are_short():
-    assert sum(code_lines(text) for text in MODULES.values()) <= 4600
+    assert sum(code_lines(text) for text in MODULES.values()) <= 4800
