@@ -197,7 +197,7 @@ def test_a_paper_is_reproduced_as_far_as_it_goes(tables):
     report = reproduce("kp-imbalanced", out, scope=QUICK)
     text = report.read_text()
     assert "## Claims" in text
-    assert "| KP-CSSVM has the highest average of the maxima over the sizes | section 5.3, table 6 | " in text
+    assert "| KP-CSSVM has the highest average of the maxima over the sizes | section 5.3, tables 4 to 6 | " in text
     assert "missing" not in text
     assert "![GLIOMA](selection-glioma.svg)" not in text  # two sizes make no curve
     table = pd.read_csv(out / "selection.csv")
